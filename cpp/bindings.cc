@@ -1,0 +1,304 @@
+// The module passlib._core: pybind11 and nothing else.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+#include "errors.h"
+#include "graph.h"
+#include "lib_api.h"
+#include "library.h"
+#include "output.h"
+#include "pass.h"
+
+namespace py = pybind11;
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::JsonError;
+using mxnet::ext::JsonVal;
+
+using HeadTuple = std::tuple<int64_t, int, int>;
+
+/// Sets a Python exception of passlib.errors, made with keyword arguments.
+void setError(const char* name, const std::string& message, const py::dict& details = {}) {
+  const py::object type = py::module_::import("passlib.errors").attr(name);
+  const py::object error =
+      type(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+               message.data(), static_cast<py::ssize_t>(message.size()), "replace")),
+           **details);
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+void setJsonError(const JsonError& error) {
+  const bool unsound = error.code == mxnet::ext::kJsonRange ||
+                       error.code == mxnet::ext::kJsonCycle ||
+                       error.code == mxnet::ext::kJsonDuplicateName;
+  using namespace py::literals;  // NOLINT: this function only
+  setError(unsound ? "UnsoundFileError" : "FormatError", error.what(),
+           py::dict("offset"_a = error.offset, "line"_a = error.line, "column"_a = error.column));
+}
+
+void setPassError(const char* name, const PassError& error) {
+  using namespace py::literals;  // NOLINT: this function only
+  py::list messages;
+  for (const std::string& text : error.messages) {
+    messages.append(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+        text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
+  }
+  setError(name, error.what(), py::dict("messages"_a = py::tuple(messages)));
+}
+
+void translate(std::exception_ptr pointer) {
+  try {
+    if (pointer) std::rethrow_exception(pointer);
+  } catch (const JsonError& error) {
+    setJsonError(error);
+  } catch (const PassResultError& error) {
+    setPassError("PassResultError", error);
+  } catch (const PassError& error) {
+    setPassError("PassError", error);
+  } catch (const LoadError& error) {
+    setError("LoadError", error.what());
+  } catch (const GraphError& error) {
+    setError("GraphError", error.what());
+  } catch (const mxnet::ext::GraphStructureError& error) {
+    setError("GraphError", error.what());
+  }
+}
+
+std::shared_ptr<Graph> parseGraph(const py::object& source, bool lenient) {
+  const char* text = nullptr;
+  py::ssize_t size = 0;
+  py::buffer_info buffer;
+  if (PyUnicode_Check(source.ptr())) {
+    text = PyUnicode_AsUTF8AndSize(source.ptr(), &size);
+    if (text == nullptr) throw py::error_already_set();
+  } else {
+    buffer = source.cast<py::buffer>().request();
+    text = static_cast<const char*>(buffer.ptr);
+    size = buffer.size * buffer.itemsize;
+  }
+  const py::gil_scoped_release released;
+  mxnet::ext::JsonOptions reading;
+  reading.allow_control_characters = lenient;
+  return std::shared_ptr<Graph>(Graph::fromString(text, static_cast<std::size_t>(size), reading));
+}
+
+py::str printGraph(const Graph& graph, bool pretty) {
+  std::string text;
+  {
+    const py::gil_scoped_release released;
+    if (pretty) {
+      graph.writePretty(&text);
+    } else {
+      text = graph.toString();
+    }
+  }
+  PyObject* string =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
+  if (string == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(string);
+}
+
+py::list entryList(const std::vector<NodeEntry>& entries, const NodeTable& table) {
+  py::list list;
+  for (const NodeEntry& entry : entries) {
+    list.append(py::make_tuple(table.find(entry.node), entry.entry, entry.version));
+  }
+  return list;
+}
+
+/// One tuple a node: op, name, attrs, inputs, num_outputs, control_deps, subgraphs.
+py::list listNodes(const Graph& graph) {
+  const NodeTable table(graph.nodes);
+  py::list list;
+  for (const Node* node : graph.nodes) {
+    py::dict attrs;
+    for (const auto& [key, value] : node->attrs) attrs[py::str(key)] = py::str(value);
+    py::list deps;
+    for (const Node* dep : node->control_deps) deps.append(table.find(dep));
+    py::list subgraphs;
+    for (const Graph* subgraph : node->subgraphs) {
+      subgraphs.append(std::shared_ptr<Graph>(copyGraph(*subgraph)));
+    }
+    list.append(py::make_tuple(node->op, node->name, attrs, entryList(node->inputs, table),
+                               node->num_outputs, deps, subgraphs));
+  }
+  return list;
+}
+
+NodeEntry entryAt(const Graph& graph, const py::handle& tuple) {
+  const auto [position, output, version] = tuple.cast<HeadTuple>();
+  return NodeEntry(graph.nodes.at(static_cast<std::size_t>(position)), output, version);
+}
+
+/// The reverse of listNodes. Inputs must refer to earlier nodes.
+std::shared_ptr<Graph> buildGraph(const py::list& nodes, const py::list& heads) {
+  auto graph = std::make_shared<Graph>();
+  for (const py::handle& item : nodes) {
+    const auto fields = item.cast<py::tuple>();
+    Node* node = graph->addNode(fields[1].cast<std::string>(), fields[0].cast<std::string>());
+    for (const auto& [key, value] : fields[2].cast<py::dict>()) {
+      node->attrs.emplace(key.cast<std::string>(), value.cast<std::string>());
+    }
+    node->num_outputs = fields[4].cast<int>();
+    if (node->op == "null") graph->inputs.push_back(node);
+    for (const py::handle& input : fields[3].cast<py::sequence>()) {
+      const NodeEntry entry = entryAt(*graph, input);
+      entry.node->outputs.emplace_back(node, static_cast<int>(node->inputs.size()));
+      node->inputs.push_back(entry);
+    }
+    for (const py::handle& dep : fields[5].cast<py::sequence>()) {
+      node->control_deps.push_back(graph->nodes.at(dep.cast<std::size_t>()));
+    }
+    for (const py::handle& subgraph : fields[6].cast<py::sequence>()) {
+      node->subgraphs.push_back(nullptr);
+      node->subgraphs.back() = copyGraph(*subgraph.cast<std::shared_ptr<Graph>>()).release();
+    }
+  }
+  for (const py::handle& head : heads) graph->outputs.push_back(entryAt(*graph, head));
+  return graph;
+}
+
+/// Nodes whose number of outputs nobody has said: position, op, attrs.
+py::list unknownOutputs(const Graph& graph) {
+  py::list list;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = *graph.nodes[i];
+    if (node.num_outputs == 0) list.append(py::make_tuple(i, node.op, node.attrs));
+  }
+  return list;
+}
+
+void setOutputs(Graph* graph, const std::vector<std::pair<std::size_t, int>>& counts) {
+  for (const auto& [position, count] : counts) graph->nodes.at(position)->num_outputs = count;
+}
+
+std::map<std::string, std::string> graphAttributes(const Graph& graph) {
+  std::map<std::string, std::string> attributes;
+  for (const auto& [key, value] : graph.attrs) attributes.emplace(key, value.dump());
+  return attributes;
+}
+
+void setGraphAttribute(Graph* graph, const std::string& key, const std::string& json) {
+  graph->attrs[key] = JsonVal::parse(json);
+}
+
+/// Arrays come as (name, array, dtype code); they must be C-contiguous.
+ParamBlock makeBlock(const py::list& params) {
+  ParamBlock block;
+  for (const py::handle& item : params) {
+    const auto fields = item.cast<py::tuple>();
+    const auto array = fields[1].cast<py::array>();
+    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
+    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
+              fields[2].cast<int>());
+  }
+  return block;
+}
+
+/// A new parameter as (name, is_arg, dtype code, shape, bytes); the bytes own the memory.
+py::tuple takeParam(NewParam param) {
+  void* memory = param.data.release();
+  const py::capsule owner(memory, [](void* pointer) { FreeMemory()(pointer); });
+  const py::array_t<uint8_t> bytes({static_cast<py::ssize_t>(param.bytes)}, {1},
+                                   static_cast<const uint8_t*>(memory), owner);
+  return py::make_tuple(param.name, param.is_arg, param.dtype, py::tuple(py::cast(param.shape)),
+                        bytes);
+}
+
+/// Runs a pass. What it prints goes to `write`, a function of a str.
+py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
+                   const std::shared_ptr<Graph>& graph, const OptionList& options,
+                   const py::list& args, const py::list& aux, bool accept_args, bool accept_aux,
+                   bool force_json, const py::function& write) {
+  PassCall call{library.get(), index,      options,    makeBlock(args),
+                makeBlock(aux), accept_args, accept_aux, force_json};
+  PassResult result;
+  std::unique_ptr<py::error_already_set> write_error;
+  {
+    const py::gil_scoped_release released;
+    const CapturedOutput output([&](const std::string& text) {
+      const py::gil_scoped_acquire acquired;
+      try {
+        if (write_error == nullptr) {
+          write(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+              text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
+        }
+      } catch (py::error_already_set& error) {
+        write_error = std::make_unique<py::error_already_set>(error);
+      }
+    });
+    result = runPass(call, *graph);
+  }
+  if (write_error != nullptr) throw py::error_already_set(*write_error);
+  py::list params;
+  for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
+  return py::make_tuple(std::shared_ptr<Graph>(std::move(result.graph)), params);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The native part of passlib; its public face is the package's Python.";
+  py::register_exception_translator(&translate);
+
+  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph")
+      .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"))
+      .def_static("build", &buildGraph, py::arg("nodes"), py::arg("heads"))
+      .def("print", &printGraph, py::arg("pretty"))
+      .def("check", [](Graph& graph) { checkGraph(&graph, nullptr); })
+      .def("order", &orderGraph, py::call_guard<py::gil_scoped_release>())
+      .def("nodes", &listNodes)
+      .def("heads",
+           [](const Graph& graph) { return entryList(graph.outputs, NodeTable(graph.nodes)); })
+      .def("variables",
+           [](const Graph& graph, const AuxiliaryInputs& auxiliary) {
+             Variables variables = listVariables(graph, auxiliary);
+             return py::make_tuple(variables.args, variables.aux);
+           })
+      .def("unknown_outputs", &unknownOutputs)
+      .def("set_outputs", &setOutputs)
+      .def("attributes", &graphAttributes)
+      .def("set_attribute", &setGraphAttribute)
+      .def("drop_attribute", [](Graph& graph, const std::string& key) { graph.attrs.erase(key); })
+      .def("copy",
+           [](const Graph& graph) { return std::shared_ptr<Graph>(copyGraph(graph)); },
+           py::call_guard<py::gil_scoped_release>())
+      .def("__len__", &Graph::size);
+
+  py::class_<Library, std::shared_ptr<Library>>(m, "Library")
+      .def(py::init(&Library::open), py::arg("path"), py::arg("version"))
+      .def_property_readonly("path", &Library::path)
+      .def_property_readonly("abi_version", &Library::abiVersion)
+      .def_property_readonly("passes",
+                             [](const Library& library) {
+                               std::vector<std::string> names;
+                               for (const auto& pass : library.passes()) names.push_back(pass.name);
+                               return names;
+                             })
+      .def_property_readonly(
+          "partitioners",
+          [](const Library& library) {
+            std::vector<std::pair<std::string, std::vector<std::string>>> list;
+            for (const auto& p : library.partitioners()) list.emplace_back(p.name, p.strategies);
+            return list;
+          })
+      .def_property_readonly("operators", &Library::operators)
+      .def_property_readonly("shares_types", &Library::sharesTypes)
+      .def_property_readonly("is_ours", &Library::isOurs);
+
+  m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
+        py::arg("options"), py::arg("args"), py::arg("aux"), py::arg("accept_args"),
+        py::arg("accept_aux"), py::arg("force_json"), py::arg("write"));
+}
+
+}  // namespace passlib

@@ -1,0 +1,246 @@
+#include "library.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "errors.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+#if defined(__x86_64__)
+constexpr unsigned kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr unsigned kMachine = EM_AARCH64;
+#elif defined(__powerpc64__)
+constexpr unsigned kMachine = EM_PPC64;
+#elif defined(__riscv)
+constexpr unsigned kMachine = EM_RISCV;
+#elif defined(__s390x__)
+constexpr unsigned kMachine = EM_S390;
+#else
+constexpr unsigned kMachine = EM_NONE;  // leave it to the dynamic linker
+#endif
+
+std::string machineName(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_386:
+      return "32-bit x86";
+    case EM_AARCH64:
+      return "64-bit ARM";
+    case EM_ARM:
+      return "32-bit ARM";
+    case EM_PPC64:
+      return "64-bit POWER";
+    case EM_RISCV:
+      return "RISC-V";
+    case EM_S390:
+      return "IBM Z";
+    default:
+      return "machine type " + std::to_string(machine);
+  }
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
+  throw LoadError("cannot load library " + quoted(path) + ": " + reason);
+}
+
+/// Says what is wrong with the file itself, better than the dynamic linker does.
+void checkFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(path, "the file does not exist or cannot be read");
+  Elf64_Ehdr header;
+  std::memset(&header, 0, sizeof(header));
+  file.read(reinterpret_cast<char*>(&header), sizeof(header));
+  if (file.bad() || file.gcount() < EI_NIDENT ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    refuse(path, "it is not a shared library (no ELF header); compile it with g++ -shared -fPIC");
+  }
+  // e_type and e_machine stand at the same place in 32-bit and 64-bit files.
+  if (kMachine != EM_NONE && header.e_machine != kMachine) {
+    refuse(path, "it was built for " + machineName(header.e_machine) + ", this is " +
+                     machineName(kMachine));
+  }
+  if (header.e_type != ET_DYN) {
+    refuse(path, "it is an ELF file, but not a shared library; compile it with g++ -shared -fPIC");
+  }
+}
+
+}  // namespace
+
+Library::Library(const std::string& path) : path_(path) {
+  checkFile(path);
+  // NOW, so that a missing symbol is an error here and not the end of the process later; LOCAL, so
+  // that libraries do not see each other's symbols.
+  handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ != nullptr) return;
+  const char* reason = dlerror();
+  std::string text = reason == nullptr ? "unknown reason" : reason;
+  if (text.find("undefined symbol") != std::string::npos) {
+    text += "; if the library was written for MXNet, compile MXNet's src/lib_api.cc into it or use "
+            "passlib's lib_api.h, which needs no other file";
+  }
+  refuse(path, text);
+}
+
+Library::~Library() {
+  // Never dlclose'd: graphs and arrays may hold pointers into it, and libraries with threads or
+  // atexit handlers of their own do not survive it.
+}
+
+template <typename Function>
+Function Library::find(const char* name) const {
+  return reinterpret_cast<Function>(dlsym(handle_, name));
+}
+
+template <typename Function>
+Function Library::require(const char* name) const {
+  const auto function = find<Function>(name);
+  if (function == nullptr) {
+    refuse(path_, std::string("it has no function ") + name +
+                      "; a library includes lib_api.h and defines initialize()");
+  }
+  return function;
+}
+
+std::shared_ptr<Library> Library::open(const std::string& path, int version) {
+  std::shared_ptr<Library> library(new Library(path));
+  library->shakeHands(version);
+  library->listPasses();
+  library->listPartitioners();
+  library->listOperators();
+  library->compareTags();
+  return library;
+}
+
+void Library::shakeHands(int version) {
+  const auto abi = require<mxnet::ext::opVersion_t>("_opVersion");
+  const auto start = require<mxnet::ext::initialize_t>("initialize");
+  call_free_ = require<mxnet::ext::opCallFree_t>("_opCallFree");
+  abi_version_ = abi();
+  if (abi_version_ < kOldestAbi || abi_version_ > kNewestAbi) {
+    refuse(path_, "it speaks version " + std::to_string(abi_version_) +
+                      " of the extension ABI, passlib speaks " + std::to_string(kOldestAbi) +
+                      " to " + std::to_string(kNewestAbi) +
+                      "; compile it against a lib_api.h of one of these");
+  }
+  message_size_ = find<mxnet::ext::msgSize_t>("_msgSize");
+  message_get_ = find<mxnet::ext::msgGet_t>("_msgGet");
+  const int before = messageCount();
+  int result = 0;
+  std::string thrown;
+  try {
+    result = start(version);
+  } catch (const std::exception& error) {
+    thrown = std::string(", which threw: ") + error.what();
+  } catch (...) {
+    thrown = ", which threw something that is not a std::exception";
+  }
+  if (result == mxnet::ext::MX_SUCCESS && thrown.empty()) return;
+  std::string reason = "its initialize(" + std::to_string(version) + ") failed" + thrown;
+  for (const std::string& message : messagesFrom(before)) reason += "\n  " + message;
+  refuse(path_, reason);
+}
+
+void Library::listPasses() {
+  const auto size = find<mxnet::ext::passRegSize_t>("_passRegSize");
+  const int count = size == nullptr ? 0 : size();
+  if (count <= 0) return;
+  const auto get = require<mxnet::ext::passRegGet_t>("_passRegGet");
+  call_pass_ = require<mxnet::ext::passCallGraphPass_t>("_passCallGraphPass");
+  for (int i = 0; i < count; ++i) {
+    mxnet::ext::graphPass_t body = nullptr;
+    const char* name = nullptr;
+    get(i, &body, &name);
+    if (name == nullptr) refuse(path_, "pass number " + std::to_string(i) + " has no name");
+    passes_.push_back(Pass{name, body});
+  }
+}
+
+void Library::listPartitioners() {
+  const auto size = find<mxnet::ext::partRegSize_t>("_partRegSize");
+  const int count = size == nullptr ? 0 : size();
+  if (count <= 0) return;
+  const auto get_count = require<mxnet::ext::partRegGetCount_t>("_partRegGetCount");
+  const auto get = require<mxnet::ext::partRegGet_t>("_partRegGet");
+  for (int i = 0; i < count; ++i) {
+    const char* name = nullptr;
+    const int strategies = get_count(i, &name);
+    if (name == nullptr) refuse(path_, "partitioner number " + std::to_string(i) + " has no name");
+    Partitioner partitioner{name, {}};
+    for (int k = 0; k < strategies; ++k) {
+      const char* strategy = nullptr;
+      const char* op = nullptr;
+      mxnet::ext::supportedOps_t supported = nullptr;
+      mxnet::ext::createSelector_t selector = nullptr;
+      mxnet::ext::reviewSubgraph_t review = nullptr;
+      get(i, k, &strategy, &supported, &selector, &review, &op);
+      partitioner.strategies.emplace_back(strategy == nullptr ? "" : strategy);
+    }
+    partitioners_.push_back(std::move(partitioner));
+  }
+}
+
+void Library::listOperators() {
+  const auto size = find<mxnet::ext::opRegSize_t>("_opRegSize");
+  const int count = size == nullptr ? 0 : size();
+  if (count <= 0) return;
+  const auto get = require<mxnet::ext::opRegGet_t>("_opRegGet");
+  for (int i = 0; i < count; ++i) {
+    const char* name = nullptr;
+    int is_subgraph_op = 0;
+    const char** contexts[3] = {nullptr, nullptr, nullptr};
+    int counts[3] = {0, 0, 0};
+    mxnet::ext::fcomp_t* forward = nullptr;
+    mxnet::ext::fcomp_t* backward = nullptr;
+    mxnet::ext::createOpState_t* create = nullptr;
+    mxnet::ext::parseAttrs_t parse = nullptr;
+    mxnet::ext::inferType_t type = nullptr;
+    mxnet::ext::inferSType_t stype = nullptr;
+    mxnet::ext::inferShape_t shape = nullptr;
+    mxnet::ext::mutateInputs_t mutate = nullptr;
+    get(i, &name, &is_subgraph_op, &contexts[0], &forward, &counts[0], &contexts[1], &backward,
+        &counts[1], &contexts[2], &create, &counts[2], &parse, &type, &stype, &shape, &mutate);
+    if (name == nullptr) refuse(path_, "operator number " + std::to_string(i) + " has no name");
+    operators_.emplace_back(name);
+  }
+}
+
+void Library::compareTags() {
+  const auto tag = find<mxnet::ext::passlibBuildTag_t>("_passlibBuildTag");
+  if (tag == nullptr) return;
+  ours_ = true;
+  const void* allocate = nullptr;
+  const void* release = nullptr;
+  const char* text = tag(&allocate, &release);
+  void* (*own_allocate)(std::size_t) = &::operator new;
+  void (*own_release)(void*) = &::operator delete;
+  // Memory that one side allocates the other one frees, so the allocator must be the same too.
+  const bool same = std::strcmp(text, mxnet::ext::detail::buildTag()) == 0 &&
+                    allocate == reinterpret_cast<const void*>(own_allocate) &&
+                    release == reinterpret_cast<const void*>(own_release);
+  if (same) call_pass_direct_ = find<mxnet::ext::passlibCallGraphPass_t>("_passlibCallGraphPass");
+}
+
+int Library::messageCount() const { return message_size_ == nullptr ? 0 : message_size_(); }
+
+std::vector<std::string> Library::messagesFrom(int first) const {
+  std::vector<std::string> messages;
+  if (message_get_ == nullptr) return messages;
+  const int count = messageCount();
+  for (int i = first; i < count; ++i) {
+    const char* text = nullptr;
+    message_get_(i, &text);
+    if (text != nullptr) messages.emplace_back(text);
+  }
+  return messages;
+}
+
+}  // namespace passlib

@@ -1,0 +1,88 @@
+// A library that was opened: its entry points, what it holds, what it has to say.
+#ifndef PASSLIB_LIBRARY_H_
+#define PASSLIB_LIBRARY_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib_api.h"
+
+namespace passlib {
+
+/// Versions of the extension ABI that can be called. The C functions that passes need are the same
+/// in all of them.
+constexpr int kOldestAbi = 7;
+constexpr int kNewestAbi = MX_LIBRARY_VERSION;
+
+class Library {
+ public:
+  struct Pass {
+    std::string name;
+    mxnet::ext::graphPass_t body;
+  };
+  struct Partitioner {
+    std::string name;
+    std::vector<std::string> strategies;
+  };
+
+  /// Opens a library and shakes hands with it: version, initialize, what it registered. `version` is
+  /// what initialize is told, 10000 * major + 100 * minor + patch of MXNet. Throws LoadError.
+  static std::shared_ptr<Library> open(const std::string& path, int version);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  const std::string& path() const { return path_; }
+  int abiVersion() const { return abi_version_; }
+  const std::vector<Pass>& passes() const { return passes_; }
+  const std::vector<Partitioner>& partitioners() const { return partitioners_; }
+  const std::vector<std::string>& operators() const { return operators_; }
+  /// Whether the library was built like this host, so that a Graph may be handed to it.
+  bool sharesTypes() const { return call_pass_direct_ != nullptr; }
+  /// Whether its lib_api is this project's, which keeps all that a graph holds.
+  bool isOurs() const { return ours_; }
+
+  mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }
+  mxnet::ext::passlibCallGraphPass_t callPassDirect() const { return call_pass_direct_; }
+  void release(void* memory) const { call_free_(memory); }
+
+  /// How many messages there are, and those from number `first` on. Libraries of ABI 7 have none.
+  int messageCount() const;
+  std::vector<std::string> messagesFrom(int first) const;
+
+  /// Held during every call into the library, whose own state may not be safe to share. Recursive,
+  /// for a call may come back through the host.
+  std::recursive_mutex& mutex() { return mutex_; }
+
+ private:
+  explicit Library(const std::string& path);
+  template <typename Function>
+  Function find(const char* name) const;
+  template <typename Function>
+  Function require(const char* name) const;
+  void shakeHands(int version);
+  void listPasses();
+  void listPartitioners();
+  void listOperators();
+  void compareTags();
+
+  std::string path_;
+  void* handle_ = nullptr;
+  int abi_version_ = 0;
+  bool ours_ = false;
+  std::vector<Pass> passes_;
+  std::vector<Partitioner> partitioners_;
+  std::vector<std::string> operators_;
+  mxnet::ext::opCallFree_t call_free_ = nullptr;
+  mxnet::ext::msgSize_t message_size_ = nullptr;
+  mxnet::ext::msgGet_t message_get_ = nullptr;
+  mxnet::ext::passCallGraphPass_t call_pass_ = nullptr;
+  mxnet::ext::passlibCallGraphPass_t call_pass_direct_ = nullptr;
+  std::recursive_mutex mutex_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_H_

@@ -1,0 +1,132 @@
+#include "pass.h"
+
+#include <cstring>
+#include <new>
+
+#include "check.h"
+#include "errors.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+/// Runs `body`, which calls into a library, and says what it threw; "" if nothing.
+template <typename Body>
+std::string catchAll(Body body) {
+  try {
+    body();
+    return "";
+  } catch (const std::exception& error) {
+    return std::string("it threw: ") + error.what();
+  } catch (...) {
+    return "it threw something that is not a std::exception";
+  }
+}
+
+class Caller {
+ public:
+  Caller(const PassCall& call, Allocator* allocator)
+      : call_(call), pass_(call.library->passes()[call.index]), allocator_(allocator) {
+    for (const auto& [key, value] : call.options) {
+      keys_.push_back(key.c_str());
+      values_.push_back(value.c_str());
+    }
+  }
+
+  std::unique_ptr<Graph> callDirect(const Graph& graph) {
+    auto result = copyGraph(graph);
+    run([&]() {
+      return call_.library->callPassDirect()(
+          pass_.body, result.get(), keys_.data(), values_.data(), static_cast<int>(keys_.size()),
+          pass_.name.c_str(), call_.args.names(), call_.args.count(), call_.args.data(),
+          call_.args.shapes(), call_.args.dims(), call_.args.types(), call_.args.ids(),
+          call_.args.deviceTypes(), call_.args.deviceIds(), call_.aux.names(), call_.aux.count(),
+          call_.aux.data(), call_.aux.shapes(), call_.aux.dims(), call_.aux.types(),
+          call_.aux.ids(), call_.aux.deviceTypes(), call_.aux.deviceIds(), &Allocator::allocate,
+          allocator_);
+    });
+    return result;
+  }
+
+  std::unique_ptr<Graph> callWithJson(const Graph& graph) {
+    std::string text = graph.toString();
+    char* result = nullptr;
+    run([&]() {
+      return call_.library->callPass()(
+          pass_.body, text.c_str(), &result, keys_.data(), values_.data(),
+          static_cast<int>(keys_.size()), pass_.name.c_str(), call_.args.names(),
+          call_.args.count(), call_.args.data(), call_.args.shapes(), call_.args.dims(),
+          call_.args.types(), call_.args.ids(), call_.args.deviceTypes(), call_.args.deviceIds(),
+          call_.aux.names(), call_.aux.count(), call_.aux.data(), call_.aux.shapes(),
+          call_.aux.dims(), call_.aux.types(), call_.aux.ids(), call_.aux.deviceTypes(),
+          call_.aux.deviceIds(), &Allocator::allocate, allocator_);
+    });
+    if (result == nullptr) {
+      throw PassResultError(described("succeeded, but gave back no graph"));
+    }
+    const auto release = [this](char* memory) { call_.library->release(memory); };
+    const std::unique_ptr<char, decltype(release)> owned(result, release);
+    std::string().swap(text);
+    try {
+      mxnet::ext::JsonOptions reading;
+      reading.allow_control_characters = true;  // MXNet's lib_api writes them raw
+      std::unique_ptr<Graph> graph_back(
+          Graph::fromString(result, std::strlen(result), reading));
+      if (!call_.library->isOurs()) restoreLost(graph, graph_back.get());
+      return graph_back;
+    } catch (const mxnet::ext::JsonError& error) {
+      throw PassResultError(described(std::string("gave back what is not a graph: ") +
+                                      error.what()));
+    }
+  }
+
+  std::string described(const std::string& what) const {
+    return "pass " + quoted(pass_.name) + " of library " + quoted(call_.library->path()) + " " +
+           what;
+  }
+
+ private:
+  template <typename Body>
+  void run(Body body) {
+    const int before = call_.library->messageCount();
+    int result = mxnet::ext::MX_FAIL;
+    const std::string thrown = catchAll([&]() { result = body(); });
+    std::vector<std::string> messages = call_.library->messagesFrom(before);
+    if (result == mxnet::ext::MX_SUCCESS && thrown.empty() && allocator_->error().empty()) return;
+    std::string text = described("failed");
+    if (!allocator_->error().empty()) text += ": " + allocator_->error();
+    if (!thrown.empty()) text += ": " + thrown;
+    for (const std::string& message : messages) text += "\n  " + message;
+    if (messages.empty() && thrown.empty() && allocator_->error().empty()) {
+      text += " without saying why: it returned MX_FAIL and wrote nothing to MX_ERROR_MSG";
+    }
+    throw PassError(text, std::move(messages));
+  }
+
+  const PassCall& call_;
+  const Library::Pass& pass_;
+  Allocator* allocator_;
+  std::vector<const char*> keys_;
+  std::vector<const char*> values_;
+};
+
+}  // namespace
+
+PassResult runPass(const PassCall& call, const Graph& graph) {
+  const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
+  Allocator allocator(call.accept_args, call.accept_aux);
+  Caller caller(call, &allocator);
+  const bool direct = call.library->sharesTypes() && !call.force_json;
+  std::unique_ptr<Graph> result =
+      direct ? caller.callDirect(graph) : caller.callWithJson(graph);
+  try {
+    checkGraph(result.get(), &graph);
+  } catch (const GraphError& error) {
+    throw PassResultError(
+        caller.described(std::string("gave back a graph that is not sound: ") + error.what()));
+  }
+  return PassResult{std::move(result), allocator.take()};
+}
+
+}  // namespace passlib

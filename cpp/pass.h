@@ -1,0 +1,40 @@
+// One call of a pass.
+#ifndef PASSLIB_PASS_H_
+#define PASSLIB_PASS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph.h"
+#include "library.h"
+#include "tensors.h"
+
+namespace passlib {
+
+using OptionList = std::vector<std::pair<std::string, std::string>>;
+
+struct PassCall {
+  Library* library;
+  std::size_t index;  ///< of the pass in library->passes()
+  OptionList options;
+  ParamBlock args;
+  ParamBlock aux;
+  bool accept_args = false;
+  bool accept_aux = false;
+  bool force_json = false;  ///< never hand over the Graph itself
+};
+
+struct PassResult {
+  std::unique_ptr<Graph> graph;
+  std::vector<NewParam> params;
+};
+
+/// Runs a pass on a copy of `graph`, which stays as it is. The result is checked. Throws PassError
+/// if the pass fails and PassResultError if it gives back no sound graph. Needs no GIL.
+PassResult runPass(const PassCall& call, const Graph& graph);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_PASS_H_

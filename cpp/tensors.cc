@@ -1,0 +1,128 @@
+#include "tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "lib_api.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+/// Cache line and widest vector register of today's machines.
+constexpr std::size_t kAlignment = 64;
+
+}  // namespace
+
+std::size_t elementSize(int dtype) {
+  switch (dtype) {
+    case mxnet::ext::kFloat64:
+    case mxnet::ext::kInt64:
+    case mxnet::ext::kUint64:
+      return 8;
+    case mxnet::ext::kFloat32:
+    case mxnet::ext::kInt32:
+    case mxnet::ext::kUint32:
+      return 4;
+    case mxnet::ext::kFloat16:
+    case mxnet::ext::kBfloat16:
+    case mxnet::ext::kInt16:
+    case mxnet::ext::kUint16:
+      return 2;
+    case mxnet::ext::kInt8:
+    case mxnet::ext::kUint8:
+    case mxnet::ext::kBool:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+void ParamBlock::add(std::string name, void* data, std::vector<int64_t> shape, int dtype) {
+  name_texts_.push_back(std::move(name));
+  shape_lists_.push_back(std::move(shape));
+  names_.push_back(name_texts_.back().c_str());
+  data_.push_back(data);
+  shapes_.push_back(shape_lists_.back().data());
+  dims_.push_back(static_cast<int>(shape_lists_.back().size()));
+  types_.push_back(dtype);
+  ids_.push_back(0);
+  device_types_.push_back("cpu");
+  device_ids_.push_back(0);
+}
+
+void Allocator::allocate(const void* self, const int64_t* shape, int num_dims,
+                         const char* dev_type, int /*dev_id*/, int dtype, const char* name,
+                         int is_arg, void** data) {
+  *data = nullptr;
+  auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
+  try {
+    allocator->allocateOne(shape, num_dims, dev_type, dtype, name, is_arg != 0, data);
+  } catch (const std::exception& error) {  // must not pass through the library's frames
+    if (allocator->error_.empty()) allocator->error_ = error.what();
+  }
+}
+
+void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_type, int dtype,
+                            const char* name, bool is_arg, void** data) {
+  const char* kind = is_arg ? "arg" : "aux";
+  const std::string what = std::string("the pass allocates ") + kind + " " + quoted(name);
+  const auto refuse = [&](const std::string& reason) {
+    if (error_.empty()) error_ = what + reason;
+  };
+  std::size_t bytes = elementSize(dtype);
+  if (bytes == 0) return refuse(" with the unknown dtype code " + std::to_string(dtype));
+  bool empty = false;
+  for (int i = 0; i < num_dims; ++i) {
+    if (shape[i] < 0) {
+      return refuse(" with the negative extent " + std::to_string(shape[i]));
+    }
+    empty = empty || shape[i] == 0;
+  }
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  for (int i = 0; i < num_dims && !empty; ++i) {
+    const auto extent = static_cast<std::size_t>(shape[i]);
+    if (bytes > kMost / extent) return refuse(" with more elements than memory has");
+    bytes *= extent;
+  }
+  if (empty) bytes = 0;
+  const std::size_t rounded = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment,
+                                       kAlignment);
+  std::unique_ptr<void, FreeMemory> memory(std::aligned_alloc(kAlignment, rounded));
+  if (memory == nullptr) {
+    return refuse(" of " + std::to_string(bytes) + " bytes, which the system does not have");
+  }
+  std::memset(memory.get(), 0, rounded);
+  // From here on the pass gets memory even if the call cannot succeed: libraries built with MXNet's
+  // own lib_api do not look for null.
+  if (std::strcmp(dev_type, "cpu") != 0) {
+    refuse(" on device " + quoted(dev_type) + "; there is only the cpu");
+  }
+  if (is_arg ? !accept_args_ : !accept_aux_) {
+    refuse(std::string(", but optimize_for was given no ") + kind +
+           (is_arg ? "s" : "") + " to put it into; pass " + (is_arg ? "args" : "aux") +
+           "={} or your parameters");
+  }
+  *data = memory.get();
+  params_.push_back(NewParam{name, std::vector<int64_t>(shape, shape + num_dims), dtype, is_arg,
+                             bytes, std::move(memory)});
+}
+
+std::vector<NewParam> Allocator::take() {
+  std::vector<NewParam> last;
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    const bool again = std::any_of(
+        params_.begin() + static_cast<std::ptrdiff_t>(i) + 1, params_.end(),
+        [&](const NewParam& later) {
+          return later.name == params_[i].name && later.is_arg == params_[i].is_arg;
+        });
+    if (!again) last.push_back(std::move(params_[i]));
+  }
+  params_.clear();
+  return last;
+}
+
+}  // namespace passlib

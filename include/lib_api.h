@@ -1,0 +1,3372 @@
+/*
+ * lib_api.h: everything that the author of a passlib library needs, in one file.
+ *
+ * A library includes this header, registers passes with REGISTER_PASS, defines initialize(), and is
+ * compiled with one line:
+ *
+ *     g++ -shared -fPIC -std=c++11 mypass_lib.cc -o libmypass_lib.so -I include
+ *
+ * The result loads in passlib and, since it speaks version 11 of the extension ABI, in Apache MXNet
+ * 1.9 and 2.0 as well. The names are MXNet's, so that sources written for its lib_api.h compile
+ * unchanged. C++11 to C++23, GCC and Clang, no dependency.
+ *
+ * Order: options, errors, tensors, JSON, graph, resources, operators and partitioners, passes,
+ * registration, entry points; then the bodies. The first part is the manual.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MXNET_LIB_API_H_
+#define MXNET_LIB_API_H_
+
+#if !defined(__cplusplus) || __cplusplus < 201103L
+#error "lib_api.h needs C++11 or later: compile with -std=c++11"
+#endif
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <deque>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <locale>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+// ================================================================================================
+// Options. Define before including.
+//
+//   PASSLIB_JSON_MAX_DEPTH   how deep lists and objects of a JSON text may nest (default 1,000,000;
+//                            depth costs heap, never stack)
+//   PASSLIB_NO_GLOBAL_DLPACK keep DLTensor and its kin out of the global namespace, for sources that
+//                            include a dlpack.h of their own after this header
+//   PASSLIB_NO_ENTRY_POINTS  types only: no exported C functions (for a host, or for a source file
+//                            that is linked into something else than a library)
+// ================================================================================================
+
+#ifndef PASSLIB_JSON_MAX_DEPTH
+#define PASSLIB_JSON_MAX_DEPTH 1000000
+#endif
+
+/// Version of the extension ABI: the C functions at the end of this header.
+#define MX_LIBRARY_VERSION 11
+/// Version of the C++ types of this header. Rises whenever the layout of Graph or Node changes; a
+/// host hands its graph over as an object only where both sides have the same one.
+#define PASSLIB_HEADER_VERSION 1
+
+/// What reaches beyond the library: the entry points. Everything that holds state is hidden, so that
+/// two libraries in one process never share a registry.
+#define PASSLIB_EXPORT __attribute__((visibility("default")))
+#define PASSLIB_HIDDEN __attribute__((visibility("hidden")))
+#define PRIVATE_SYMBOL PASSLIB_HIDDEN
+
+// ================================================================================================
+// DLPack 0.2, which MXTensor carries
+// ================================================================================================
+
+namespace mxnet {
+namespace ext {
+namespace dlpack {
+
+enum DLDeviceType {
+  kDLCPU = 1,
+  kDLGPU = 2,
+  kDLCPUPinned = 3,
+  kDLOpenCL = 4,
+  kDLVulkan = 7,
+  kDLMetal = 8,
+  kDLVPI = 9,
+  kDLROCM = 10,
+  kDLExtDev = 12
+};
+
+struct DLContext {
+  DLDeviceType device_type;
+  int device_id;
+};
+
+/// The last two are not in 0.2; later versions of DLPack gave them these codes.
+enum DLDataTypeCode { kDLInt = 0U, kDLUInt = 1U, kDLFloat = 2U, kDLBfloat = 4U, kDLBool = 6U };
+
+struct DLDataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+
+struct DLTensor {
+  void* data;
+  DLContext ctx;
+  int ndim;
+  DLDataType dtype;
+  int64_t* shape;       ///< borrowed from the MXTensor that holds this
+  int64_t* strides;     ///< always null: compact, row-major
+  uint64_t byte_offset;
+};
+
+}  // namespace dlpack
+}  // namespace ext
+}  // namespace mxnet
+
+#if !defined(PASSLIB_NO_GLOBAL_DLPACK) && !defined(DLPACK_DLPACK_H_) && !defined(DLPACK_VERSION)
+using namespace mxnet::ext::dlpack;  // MXNet's header has these names in the global namespace
+#endif
+
+namespace mxnet {
+namespace ext {
+// The inline namespace keeps these functions apart from those of MXNet's own lib_api, and of other
+// versions of this header, that may live in the same process.
+inline namespace passlib1 {
+
+class Graph;
+class Node;
+struct JsonVal;
+
+// ================================================================================================
+// Errors
+// ================================================================================================
+
+enum MXReturnValue {
+  MX_FAIL = 0,
+  MX_SUCCESS = 1,
+};
+
+/// What a library has to say to its host: one store a library, safe to use from several threads.
+class MXerrorMsgs {
+ public:
+  PASSLIB_HIDDEN static MXerrorMsgs* get();
+  /// Starts a message with "<file>[<line>]: "; the caller writes the rest into the stream.
+  std::stringstream& add(const char* file, int line);
+  /// Adds a whole message.
+  void add(const std::string& text);
+  int size();
+  /// Message number idx; stays valid while the library is loaded. Null out of range.
+  const std::string* get(int idx);
+
+ private:
+  struct Message {
+    std::stringstream stream;
+    std::string text;
+  };
+  MXerrorMsgs() {}
+  std::mutex mutex_;
+  std::deque<Message> messages_;  // a deque, for a stream handed out must never move
+};
+
+/// Reports why something fails: MX_ERROR_MSG << "no weight named " << name; return MX_FAIL;
+#define MX_ERROR_MSG mxnet::ext::MXerrorMsgs::get()->add(__FILE__, __LINE__)
+
+enum JsonErrorCode {
+  kJsonSyntax = 1,     ///< not JSON
+  kJsonTruncated,      ///< the text ends too early
+  kJsonTrailing,       ///< something follows the value
+  kJsonUtf8,           ///< bytes that are not UTF-8, or half a surrogate pair
+  kJsonDepth,          ///< nested deeper than the reader may go
+  kJsonDuplicateKey,   ///< an object has the same key twice
+  kJsonType,           ///< a value of the wrong type
+  kJsonMissingKey,     ///< an object lacks a required key
+  kJsonRange,          ///< a node, output or number out of range
+  kJsonCycle,          ///< nodes that wait for each other
+  kJsonDuplicateName,  ///< two variables of one name
+};
+
+/// A JSON text is not JSON, or not a graph. what() says everything, the place included.
+class JsonError : public std::runtime_error {
+ public:
+  JsonError(JsonErrorCode error_code, const std::string& message, std::size_t error_offset,
+            std::size_t error_line, std::size_t error_column)
+      : std::runtime_error(message),
+        code(error_code),
+        offset(error_offset),
+        line(error_line),
+        column(error_column) {}
+  JsonErrorCode code;
+  std::size_t offset;  ///< in bytes, from 0
+  std::size_t line;    ///< from 1
+  std::size_t column;  ///< in bytes, from 1
+};
+
+/// A graph contradicts itself: an edge to a node that is not in it, nodes in a circle.
+class GraphStructureError : public std::runtime_error {
+ public:
+  explicit GraphStructureError(const std::string& message) : std::runtime_error(message) {}
+};
+
+// ================================================================================================
+// Data types, contexts, tensors
+// ================================================================================================
+
+/// Element types, by MXNet's codes.
+enum MXDType {
+  kFloat32 = 0,
+  kFloat64 = 1,
+  kFloat16 = 2,
+  kUint8 = 3,
+  kInt32 = 4,
+  kInt8 = 5,
+  kInt64 = 6,
+  kBool = 7,
+  kInt16 = 8,
+  kUint16 = 9,
+  kUint32 = 10,
+  kUint64 = 11,
+  kBfloat16 = 12,
+  kUNSET = 100,
+};
+
+enum MXStorageType {
+  kDefaultStorage = 0,    ///< dense
+  kRowSparseStorage = 1,  ///< some rows, with their numbers
+  kCSRStorage = 2,        ///< compressed sparse rows
+};
+
+/// Where a tensor lives. The default is no device at all.
+struct MXContext {
+  MXContext() : dev_type("error"), dev_id(-1) {}
+  explicit MXContext(std::string device, int id) : dev_type(std::move(device)), dev_id(id) {}
+  explicit MXContext(const char* device, int id) : dev_type(device), dev_id(id) {}
+  static MXContext CPU(int id = 0) { return MXContext("cpu", id); }
+  static MXContext GPU(int id = 0) { return MXContext("gpu", id); }
+
+  std::string dev_type;
+  int dev_id;
+};
+
+/// A sparse tensor as the host lays it out; all pointers are borrowed.
+struct MXSparse {
+  void* data = nullptr;
+  int64_t data_len = 0;  ///< number of values
+  /// CSR: column of each value. Row sparse: number of each stored row.
+  int64_t* indices = nullptr;
+  int64_t indices_len = 0;
+  /// CSR: where each row begins in data, and one past the last. Row sparse: null.
+  int64_t* indptr = nullptr;
+  int64_t indptr_len = 0;
+
+  void set(void* data_ptr, const int64_t* dims, int ndims, void* idx, int64_t num_idx,
+           void* idx_ptr = nullptr, int64_t num_idx_ptr = 0);
+};
+
+/// A dense tensor: compact, row-major, memory owned by the host.
+struct MXTensor {
+  MXTensor();
+  MXTensor(const MXTensor& other);
+  MXTensor& operator=(const MXTensor& other);
+  MXTensor(void* data, std::vector<int64_t> shape, MXDType dtype, size_t vID, MXContext ctx,
+           MXStorageType stype = kDefaultStorage);
+
+  void setTensor(void* data, MXDType type, const int64_t* dims, int ndims, size_t vID,
+                 MXContext context, MXStorageType storage_type = kDefaultStorage);
+  /// Makes dltensor say what the other members say. Throws std::runtime_error for a dtype that has
+  /// no DLPack equivalent.
+  void setDLTensor();
+
+  template <typename T>
+  T* data() {
+    return reinterpret_cast<T*>(data_ptr);
+  }
+  template <typename T>
+  const T* data() const {
+    return reinterpret_cast<const T*>(data_ptr);
+  }
+  /// Number of elements: the product of the shape, 1 for a scalar.
+  int64_t size() const;
+  /// Whether both are the same memory seen in the same way.
+  bool isSame(const MXTensor& other) const;
+
+  void* data_ptr;  ///< for sparse storage: an MXSparse
+  std::vector<int64_t> shape;
+  MXDType dtype;
+  size_t verID;  ///< rises when the host knows that the data changed
+  MXContext ctx;
+  dlpack::DLTensor dltensor;  ///< the same tensor for users of DLPack
+  MXStorageType stype;
+};
+
+// ================================================================================================
+// JSON
+// ================================================================================================
+
+/// Kind of a JSON value. BOOL and NIL are not in MXNet's header; there they could not be read.
+enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
+
+/// One JSON value, with all that hangs under it.
+///
+/// Numbers: `num` is the number as an int, cut off towards zero and at the limits of int; where that
+/// loses anything, `str` has the number as it was written, and dump() writes that. Setting `num` to
+/// another value wins over `str`.
+struct JsonVal {
+  JsonVal() : type(ERR), num(-1) {}
+  explicit JsonVal(JsonType t) : type(t), num(-1) {}
+  explicit JsonVal(std::string s) : type(STR), num(-1), str(std::move(s)) {}
+  explicit JsonVal(const char* s) : type(STR), num(-1), str(s) {}
+  explicit JsonVal(int n) : type(NUM), num(n) {}
+  JsonVal(JsonType t, int n, std::string s) : type(t), num(n), str(std::move(s)) {}
+  JsonVal(const JsonVal& other);
+  JsonVal(JsonVal&& other) = default;
+  JsonVal& operator=(const JsonVal& other);
+  JsonVal& operator=(JsonVal&& other) = default;
+  ~JsonVal() {
+    if (!list.empty() || !map.empty()) clear();
+  }
+
+  static JsonVal boolean(bool value) { return JsonVal(BOOL, value ? 1 : 0, std::string()); }
+  static JsonVal null() { return JsonVal(NIL); }
+  static JsonVal integer(int64_t value);
+  /// Shortest text that reads back as the same double. Throws std::invalid_argument for NaN and
+  /// infinities, which JSON cannot express.
+  static JsonVal real(double value);
+
+  /// The number as double, of a NUM or BOOL; 0 otherwise.
+  double toDouble() const;
+  /// The number as 64-bit integer. False when it is none or does not fit.
+  bool toInteger(int64_t* value) const;
+
+  /// A strict weak order, over all types: by type, then by value.
+  bool operator<(const JsonVal& other) const;
+  bool operator==(const JsonVal& other) const;
+
+  /// JSON text: keys sorted, " : " between key and value, "," between items.
+  std::string dump() const;
+  /// For debugging: json(STR:x), json(INT:5), json(LIST:[..,]), json(MAP:{k : v,}).
+  std::string toString() const;
+
+  /// Reads a whole JSON text (RFC 8259, nothing looser). Throws JsonError.
+  static JsonVal parse(const std::string& json);
+  /// Reads one value that begins at *idx, and moves *idx behind it.
+  static JsonVal parse(const std::string& json, unsigned int* idx);
+  static JsonVal parse_string(const std::string& json, unsigned int* idx) {
+    return parse(json, idx);
+  }
+  static JsonVal parse_num(const std::string& json, unsigned int* idx) { return parse(json, idx); }
+  static JsonVal parse_list(const std::string& json, unsigned int* idx) { return parse(json, idx); }
+  static JsonVal parse_map(const std::string& json, unsigned int* idx) { return parse(json, idx); }
+
+  JsonType type;
+  int num;
+  std::string str;
+  std::vector<JsonVal> list;
+  std::map<JsonVal, JsonVal> map;
+
+ private:
+  void clear();
+};
+
+/// What a reader of JSON accepts.
+struct JsonOptions {
+  std::size_t max_depth = PASSLIB_JSON_MAX_DEPTH;
+  /// Unescaped control characters inside strings, which MXNet's writer produces.
+  bool allow_control_characters = false;
+};
+
+/// A pull reader of JSON text: the caller asks for what should come next. Never recurses, never
+/// reads outside the text, and throws JsonError with the place when something else is there.
+class JsonReader {
+ public:
+  /// A string of the text: points into it, or into the reader where escapes had to be decoded.
+  /// Valid until the reader's next call.
+  struct Slice {
+    const char* data;
+    std::size_t size;
+    bool operator==(const char* word) const {
+      return strlen(word) == size && memcmp(word, data, size) == 0;
+    }
+    std::string str() const { return std::string(data, size); }
+  };
+
+  /// The text is borrowed and must outlive the reader.
+  JsonReader(const char* text, std::size_t size, const JsonOptions& options = JsonOptions());
+
+  /// First character of the next token, white space skipped: { [ " t f n - or a digit. 0 at the end.
+  char peek();
+  void beginObject();
+  /// Moves to the next member of an object and reads its key. False at the closing brace. `first`
+  /// belongs to the caller's loop: true before the first call.
+  bool nextKey(bool* first, Slice* key);
+  void beginList();
+  bool nextItem(bool* first);
+  Slice readString();
+  /// Text of a number, checked against the grammar.
+  Slice readNumber();
+  /// A number without fraction and exponent, within the limits.
+  int64_t readInteger(const char* what, int64_t low, int64_t high);
+  bool readBool();
+  void readNull();
+  /// A value of any type, kept whole.
+  JsonVal readValue();
+  void finish();
+
+  std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
+  [[noreturn]] void fail(JsonErrorCode code, const std::string& message, std::size_t at) const;
+  [[noreturn]] void fail(JsonErrorCode code, const std::string& message) const {
+    fail(code, message, offset());
+  }
+
+ private:
+  void skipSpace();
+  void enter();
+  bool nextElement(bool* first, char close, const char* where);
+  void expectWord(const char* word);
+  const char* scanString(const char* p) const;
+  const char* checkUtf8(const char* p) const;
+  const char* decodeEscape(const char* p);
+  unsigned readHex4(const char* p) const;
+  [[noreturn]] void unexpected(const char* wanted) const;
+
+  const char* begin_;
+  const char* end_;
+  const char* cursor_;
+  std::size_t depth_;
+  JsonOptions options_;
+  std::string scratch_;
+};
+
+/// Appends `text` in quotes, escaped as JSON demands. Throws JsonError for bytes that are not UTF-8.
+void appendJsonString(const char* text, std::size_t size, std::string* out);
+
+// ================================================================================================
+// The graph
+// ================================================================================================
+
+class PassResource;
+
+/// One end of an edge. In Node::inputs and Graph::outputs: the node that produces, and which of its
+/// outputs. In Node::outputs: the node that consumes, and at which of its inputs.
+struct NodeEntry {
+  NodeEntry() : node(nullptr), entry(0), version(0) {}
+  NodeEntry(Node* other, int index, int mutations = 0)
+      : node(other), entry(index), version(mutations) {}
+  bool operator==(const NodeEntry& other) const {
+    return node == other.node && entry == other.entry && version == other.version;
+  }
+
+  Node* node;
+  int entry;
+  /// How often the value was written in place before this use: 1 for the running mean of a
+  /// BatchNorm, 0 as a rule. In Node::outputs always 0.
+  int version;
+};
+
+/// An operator, or a variable ("null"): an input or a parameter of the model.
+class Node {
+ public:
+  Node() : tensor(nullptr), num_outputs(0), doomed_(false), res_(nullptr) {}
+
+  /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
+  /// (alloc_arg) or an auxiliary state (alloc_aux). It stands in the caller's args or aux after the
+  /// pass, under this node's name. The memory is the host's and is not initialised; the MXTensor
+  /// lives until the pass returns. Throws std::runtime_error where no pass is running, or the caller
+  /// gave no dictionary to put it into.
+  MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
+  MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
+  void _setPassResource(PassResource* resource) { res_ = resource; }
+
+  std::string op;
+  std::string name;
+  MXTensor* tensor;  ///< data of a parameter, while a pass runs; null if there is none
+  std::vector<NodeEntry> inputs;
+  std::vector<NodeEntry> outputs;
+  std::vector<Graph*> subgraphs;  ///< owned by the node's graph
+  std::unordered_map<std::string, std::string> attrs;
+  std::vector<Node*> control_deps;  ///< run before this one, without giving it data
+  /// Outputs in all, the hidden ones included; 0 if unknown. Set it to 0 when you change `op`.
+  int num_outputs;
+
+ private:
+  friend class Graph;
+  bool doomed_;  // about to be deleted; a bad pass may list a node twice
+  PassResource* res_;
+
+ public:
+  /// Keys of the node's JSON object that this header has no member for.
+  std::vector<std::pair<std::string, JsonVal>> extra;
+};
+
+/// A model: nodes, and which of their outputs are the model's.
+///
+/// The graph owns its nodes. An edge stands on both sides: in `inputs` of the consumer and in
+/// `outputs` of the producer. connect, replace and removeNode keep both true; who writes to the
+/// vectors keeps them true himself.
+class Graph {
+ public:
+  Graph() : res_(nullptr) {}
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  /// Reads a graph in NNVM's JSON. The caller owns it. Throws JsonError: for what is not JSON, a
+  /// missing key, a wrong type, an edge out of range, a cycle, two variables of one name.
+  static Graph* fromString(const std::string& json);
+  static Graph* fromString(const char* text, std::size_t size, const JsonOptions& options);
+  static Graph* fromJson(const JsonVal& val);
+
+  /// NNVM's JSON on one line. Nodes keep their order as far as each comes after its inputs. Throws
+  /// GraphStructureError for a cycle and for edges to nodes that are not in the graph.
+  std::string toString() const;
+  JsonVal toJson() const;
+  /// The same laid out as MXNet's Symbol.tojson lays it out, appended to `out`.
+  void writePretty(std::string* out) const;
+
+  /// Adds a node without edges.
+  Node* addNode(const std::string& name, const std::string& op);
+  /// Makes output `producer_output` of `producer` input number `consumer_input` of `consumer`, in
+  /// place of what was there. A number equal to the count of inputs appends. Throws
+  /// std::out_of_range beyond that.
+  void connect(Node* producer, int producer_output, Node* consumer, int consumer_input);
+  /// Makes everything that uses `from` use `to` instead: inputs of nodes and outputs of the graph.
+  /// Uses by the node of `to` itself stay, so a new node can be put behind an old one by connecting
+  /// it first. Returns how many uses there were.
+  std::size_t replace(const NodeEntry& from, const NodeEntry& to);
+  /// Takes a node out, and with it every edge to and from it: consumers lose that input, the graph
+  /// loses those outputs. Use replace first where something should stand in. The node's memory stays
+  /// until the graph goes. Throws std::invalid_argument for a node that is not in the graph.
+  /// Linear in the size of the graph: for many nodes, removeNodes takes them in one go.
+  void removeNode(Node* node) { removeNodes(std::vector<Node*>(1, node)); }
+  void removeNodes(const std::vector<Node*>& unwanted);
+
+  /// Every node after the nodes that it takes input from.
+  std::vector<Node*> sorted() const;
+  /// The same backwards, as MXNet has it.
+  std::vector<Node*> topological_sort() const;
+  /// Calls handler on each node after all consumers of its outputs.
+  void DFS(std::function<void(Node*)> handler) const;
+  void _dfs_util(Node* node, std::unordered_set<Node*>* to_visit,
+                 std::function<void(Node*)> handler) const;
+  /// Prints the graph to std::cout.
+  void print(int indent = 0) const;
+
+  Node* getNode(size_t idx) { return nodes.at(idx); }
+  const Node* getNode(size_t idx) const { return nodes.at(idx); }
+  /// Throws std::out_of_range naming the key if there is no such attribute.
+  const JsonVal& getAttr(const std::string& key) const;
+  size_t size() const { return nodes.size(); }
+
+  void _setPassResource(PassResource* resource);
+  /// Sets `tensor` of the variables that args or aux know by name.
+  void _setParams(std::unordered_map<std::string, MXTensor>* args,
+                  std::unordered_map<std::string, MXTensor>* aux);
+  /// Forgets resource and tensors, which end with the call of a pass.
+  void _endPass();
+
+  std::vector<Node*> nodes;
+  std::vector<Node*> inputs;       ///< the variables
+  std::vector<NodeEntry> outputs;  ///< the model's outputs ("heads")
+  /// Top-level keys of the JSON other than nodes, arg_nodes, node_row_ptr and heads.
+  std::map<std::string, JsonVal> attrs;
+
+ private:
+  std::vector<Node*> removed_;
+  PassResource* res_;
+};
+
+/// Where each node of a graph stands in its list, found by address. Linear to make; does not touch
+/// the nodes, so that it can say of any pointer whether it is one of them.
+class NodeTable {
+ public:
+  /// Throws GraphStructureError if a node is null or listed twice.
+  explicit NodeTable(const std::vector<Node*>& nodes);
+  /// Position, or -1.
+  int64_t find(const Node* node) const {
+    std::size_t slot = hash(node);
+    while (slots_[slot].node != nullptr) {
+      if (slots_[slot].node == node) return slots_[slot].position;
+      slot = (slot + 1) & mask_;
+    }
+    return -1;
+  }
+
+ private:
+  struct Slot {
+    const Node* node;
+    int64_t position;
+  };
+  // Nodes are allocated one after the other, so addresses in order give slots in order, which the
+  // cache likes better than a scattering hash.
+  std::size_t hash(const Node* node) const {
+    return (reinterpret_cast<uintptr_t>(node) >> 5) & mask_;
+  }
+  std::vector<Slot> slots_;
+  std::size_t mask_;
+};
+
+/// Nodes in an order in which inputs and control dependencies come first: the given order where it
+/// is one already, else depth first from `nodes` in turn. Throws GraphStructureError naming the
+/// nodes of a cycle, or the consumer of an edge to a node that is not in `table`.
+std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table);
+
+/// Entry `index` of an __ext_shape__ attribute: getShapeAt("[[2,4],[4]]", 0) is "[2,4]". Unknown
+/// shapes are "None". Throws std::out_of_range.
+std::string getShapeAt(const std::string& shape, unsigned index);
+/// Entry `index` of an __ext_dtype__ attribute: getDtypeAt("[0,6]", 1) is "6".
+std::string getDtypeAt(const std::string& dtype, unsigned index);
+
+#define MX_STR_SUBGRAPH_SYM_JSON "subgraph_sym_json"
+#define MX_STR_DTYPE "__ext_dtype__"
+#define MX_STR_SHAPE "__ext_shape__"
+#define MX_STR_EXTRA_INPUTS "__ext_extra_inputs__"
+
+// ================================================================================================
+// Resources: what the host lends for the time of a call
+// ================================================================================================
+
+typedef void* (*xpu_malloc_t)(void* allocator, int size);
+typedef void (*sparse_malloc_t)(void* allocator, int index, int indices_len, int indptr_len,
+                                void** data, int64_t** indices, int64_t** indptr);
+/// Allocates an array of the host's: shape has num_dims numbers; *data is the memory, null if the
+/// host refuses. isArg: 1 for args, 0 for aux.
+typedef void (*nd_malloc_t)(const void* allocator, const int64_t* shape, int num_dims,
+                            const char* dev_type, int dev_id, int dtype, const char* name,
+                            int isArg, void** data);
+
+/// Allocates new parameters during a pass.
+class PassResource {
+ public:
+  PassResource(std::unordered_map<std::string, MXTensor>* new_args,
+               std::unordered_map<std::string, MXTensor>* new_aux, nd_malloc_t nd_malloc,
+               const void* nd_alloc)
+      : new_args_(new_args), new_aux_(new_aux), nd_malloc_(nd_malloc), nd_alloc_(nd_alloc) {}
+
+  MXTensor* alloc_arg(const std::string& name, const std::vector<int64_t>& shape,
+                      const MXContext& ctx, MXDType dtype) const {
+    return allocate(new_args_, 1, name, shape, ctx, dtype);
+  }
+  MXTensor* alloc_aux(const std::string& name, const std::vector<int64_t>& shape,
+                      const MXContext& ctx, MXDType dtype) const {
+    return allocate(new_aux_, 0, name, shape, ctx, dtype);
+  }
+
+ private:
+  MXTensor* allocate(std::unordered_map<std::string, MXTensor>* tensors, int is_arg,
+                     const std::string& name, const std::vector<int64_t>& shape,
+                     const MXContext& ctx, MXDType dtype) const;
+
+  std::unordered_map<std::string, MXTensor>* new_args_;
+  std::unordered_map<std::string, MXTensor>* new_aux_;
+  nd_malloc_t nd_malloc_;
+  const void* nd_alloc_;
+};
+
+class OpResource;
+
+// ================================================================================================
+// Operators, partitioners, passes
+// ================================================================================================
+
+class CustomStatefulOp;
+class CustomOpSelector;
+
+typedef std::unordered_map<std::string, std::string> options_map_t;
+
+typedef MXReturnValue (*fcomp_t)(const options_map_t& attributes, std::vector<MXTensor>* inputs,
+                                 std::vector<MXTensor>* outputs, const OpResource& res);
+typedef MXReturnValue (*parseAttrs_t)(const options_map_t& attributes, int* num_inputs,
+                                      int* num_outputs);
+typedef MXReturnValue (*inferType_t)(const options_map_t& attributes, std::vector<int>* in_types,
+                                     std::vector<int>* out_types);
+typedef MXReturnValue (*inferSType_t)(const options_map_t& attributes, std::vector<int>* in_storage_types,
+                                      std::vector<int>* out_storage_types);
+typedef MXReturnValue (*inferShape_t)(const options_map_t& attributes,
+                                      std::vector<std::vector<unsigned int>>* in_shapes,
+                                      std::vector<std::vector<unsigned int>>* out_shapes);
+typedef MXReturnValue (*mutateInputs_t)(const options_map_t& attributes,
+                                        std::vector<int>* input_indices);
+typedef MXReturnValue (*createOpState_t)(const options_map_t& attributes, const MXContext& ctx,
+                                         const std::vector<std::vector<unsigned int>>& in_shapes,
+                                         const std::vector<int> in_types, CustomStatefulOp**);
+typedef MXReturnValue (*supportedOps_t)(const Graph* graph, std::vector<int>* ids,
+                                        const options_map_t& options);
+typedef MXReturnValue (*createSelector_t)(const Graph* graph, CustomOpSelector** sel_inst,
+                                          const options_map_t& options);
+typedef MXReturnValue (*reviewSubgraph_t)(const Graph* subgraph, int subgraph_id, bool* accept,
+                                          const options_map_t& options, options_map_t* attrs);
+
+/// A pass: changes the graph in place. MX_FAIL, or anything thrown, leaves the caller's model as it
+/// was. `options` are the keyword arguments of optimize_for, as text.
+typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options);
+
+class CustomPass {
+ public:
+  CustomPass() : name("ERROR"), pass(nullptr) {}
+  explicit CustomPass(const char* pass_name) : name(pass_name), pass(nullptr) {}
+  CustomPass& setBody(graphPass_t fn) {
+    pass = fn;
+    return *this;
+  }
+
+  const char* name;
+  graphPass_t pass;
+};
+
+// ================================================================================================
+// Registration
+// ================================================================================================
+
+/// What this library registered, in order; one registry a library.
+template <class T>
+class Registry {
+ public:
+  PASSLIB_HIDDEN static Registry* get() {
+    static Registry instance;
+    return &instance;
+  }
+  /// Adds an entry. The reference stays valid.
+  T& add(const char* name) {
+    entries_.emplace_back(name);
+    return entries_.back();
+  }
+  int size() const { return static_cast<int>(entries_.size()); }
+  T& get(int idx) { return entries_.at(static_cast<std::size_t>(idx)); }
+
+ private:
+  Registry() {}
+  std::deque<T> entries_;
+};
+
+#define MX_STR_CONCAT_(__a, __b) __a##__b
+#define MX_STR_CONCAT(__a, __b) MX_STR_CONCAT_(__a, __b)
+#define MX_STRINGIFY(x) #x
+#define MX_TOSTRING(x) MX_STRINGIFY(x)
+
+#define MX_REGISTER_PASS_NAME_(Name) MXNet##_CustomPass##_##Name
+#define MX_REGISTER_PASS_DEF_(Name) static mxnet::ext::CustomPass& MX_REGISTER_PASS_NAME_(Name)
+
+/// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
+#define REGISTER_PASS(Name)                                                    \
+  MX_STR_CONCAT(MX_REGISTER_PASS_DEF_(Name), __COUNTER__) __attribute__((unused)) = \
+      mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->add(MX_TOSTRING(Name))
+
+// ================================================================================================
+// Entry points: the C functions that a host looks up
+//
+// All of them are cdecl and take plain C types. Where an int is returned, 1 is success and 0 is
+// failure, and the reasons are in the message store. Everything that the host passes in is borrowed
+// for the call. What a library gives out is either static (names) or malloc'd, to be released by the
+// host through _opCallFree of the same library. `fp` arguments are function pointers that the host
+// got from the library's RegGet functions and does not look into. No C++ exception leaves them.
+// ================================================================================================
+
+// A block of parameters: n names, and for each one the data, the shape (dims numbers), the dtype
+// code, the version of the data, and the device. Arrays may be null where n is 0.
+#define PASSLIB_PARAM_BLOCK(kind)                                                     \
+  const char *const *kind##_names, int num_##kind, void *const *kind##_data,          \
+      const int64_t *const *kind##_shapes, const int *kind##_dims, const int *kind##_types, \
+      const size_t *kind##_IDs, const char *const *kind##_dev_type, const int *kind##_dev_id
+
+// Options, or attributes: num pairs of strings.
+#define PASSLIB_OPTION_BLOCK const char *const *opt_keys, const char *const *opt_vals, int num_opts
+#define PASSLIB_ATTR_BLOCK const char *const *keys, const char *const *vals, int num
+
+// Inputs and outputs of an operator, and what it may ask the host for. Type arguments: dtype codes
+// (intypes), storage types (instypes).
+#define PASSLIB_IO_BLOCK                                                                          \
+  const int64_t **inshapes, int *indims, void **indata, int *intypes, size_t *inIDs,              \
+      const char **indev_type, int *indev_id, int num_in, const int64_t **outshapes, int *outdims, \
+      void **outdata, int *outtypes, size_t *outIDs, const char **outdev_type, int *outdev_id,    \
+      int num_out
+#define PASSLIB_RESOURCE_BLOCK                                                                    \
+  mxnet::ext::xpu_malloc_t cpu_malloc, void *cpu_alloc, mxnet::ext::xpu_malloc_t gpu_malloc,      \
+      void *gpu_alloc, void *stream, mxnet::ext::sparse_malloc_t sparse_malloc,                   \
+      void *sparse_alloc, int *instypes, int *outstypes, void **in_indices, void **out_indices,   \
+      void **in_indptr, void **out_indptr, int64_t *in_indices_shapes,                            \
+      int64_t *out_indices_shapes, int64_t *in_indptr_shapes, int64_t *out_indptr_shapes,         \
+      void *rng_cpu_states, void *rng_gpu_states
+
+typedef int (*opVersion_t)();
+typedef int (*initialize_t)(int version);
+typedef int (*msgSize_t)();
+typedef void (*msgGet_t)(int idx, const char** msg);
+
+typedef int (*opRegSize_t)();
+typedef void (*opRegGet_t)(int idx, const char** name, int* isSGop, const char*** forward_ctx,
+                           fcomp_t** forward_fp, int* forward_count, const char*** backward_ctx,
+                           fcomp_t** backward_fp, int* backward_count, const char*** create_op_ctx,
+                           createOpState_t** create_op_fp, int* create_op_count,
+                           parseAttrs_t* parse, inferType_t* type, inferSType_t* stype,
+                           inferShape_t* shape, mutateInputs_t* mutate);
+typedef void (*opCallFree_t)(void* ptr);
+typedef int (*opCallParseAttrs_t)(parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in, int* num_out);
+typedef int (*opCallInferShape_t)(inferShape_t fp, PASSLIB_ATTR_BLOCK, unsigned int** inshapes,
+                                  int* indims, int num_in, unsigned int*** mod_inshapes,
+                                  int** mod_indims, unsigned int*** outshapes, int** outdims,
+                                  int num_out);
+typedef int (*opCallInferType_t)(inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes, int num_in,
+                                 int* outtypes, int num_out);
+typedef int (*opCallInferSType_t)(inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes, int num_in,
+                                  int* outstypes, int num_out);
+typedef int (*opCallFComp_t)(fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
+                             PASSLIB_RESOURCE_BLOCK);
+typedef int (*opCallMutateInputs_t)(mutateInputs_t fp, PASSLIB_ATTR_BLOCK, int** mutate_indices,
+                                    int* indices_size);
+typedef int (*opCallCreateOpState_t)(createOpState_t fp, PASSLIB_ATTR_BLOCK, const char* dev_type,
+                                     int dev_id, unsigned int** inshapes, int* indims, int num_in,
+                                     const int* intypes, void** state_op);
+typedef void (*opCallDestroyOpState_t)(void* state_op);
+typedef int (*opCallFStatefulComp_t)(int is_forward, void* state_op, PASSLIB_IO_BLOCK,
+                                     PASSLIB_RESOURCE_BLOCK);
+
+typedef int (*partRegSize_t)();
+typedef int (*partRegGetCount_t)(int idx, const char** name);
+typedef void (*partRegGet_t)(int part_idx, int stg_idx, const char** strategy,
+                             supportedOps_t* supported_ops, createSelector_t* create_selector,
+                             reviewSubgraph_t* review_subgraph, const char** op_name);
+typedef int (*partCallSupportedOps_t)(supportedOps_t fp, const char* json, int num_ids, int* ids,
+                                      PASSLIB_OPTION_BLOCK);
+typedef int (*partCallCreateSelector_t)(createSelector_t fp, const char* json, void** selector,
+                                        PASSLIB_OPTION_BLOCK);
+typedef void (*partCallSelect_t)(void* selector, int node, int* selected);
+typedef void (*partCallSelectInput_t)(void* selector, int node, int input_node, int* selected);
+typedef void (*partCallSelectOutput_t)(void* selector, int node, int output_node, int* selected);
+typedef void (*partCallFilter_t)(void* selector, int* candidates, int num_candidates, int** keep,
+                                 int* num_keep);
+typedef void (*partCallReset_t)(void* selector);
+typedef int (*partCallReviewSubgraph_t)(reviewSubgraph_t fp, const char* json, int subgraph_id,
+                                        int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys,
+                                        char*** attr_vals, int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
+                                        PASSLIB_PARAM_BLOCK(aux));
+
+typedef int (*passRegSize_t)();
+typedef void (*passRegGet_t)(int idx, graphPass_t* fp, const char** name);
+typedef int (*passCallGraphPass_t)(graphPass_t fp, const char* in_graph, char** out_graph,
+                                   PASSLIB_OPTION_BLOCK, const char* pass_name,
+                                   PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                                   nd_malloc_t nd_malloc, const void* nd_alloc);
+typedef int (*passlibCallGraphPass_t)(graphPass_t fp, Graph* graph, PASSLIB_OPTION_BLOCK,
+                                      const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
+                                      PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
+                                      const void* nd_alloc);
+typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void** operator_delete);
+
+}  // namespace passlib1
+}  // namespace ext
+}  // namespace mxnet
+
+extern "C" {
+
+/// Written by the author of the library. Called once when the library is loaded, with
+/// 10000 * major + 100 * minor + patch of the host's MXNet version. Returning MX_FAIL refuses.
+PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);
+
+#ifndef PASSLIB_NO_ENTRY_POINTS
+#define PASSLIB_ENTRY inline __attribute__((used)) PASSLIB_EXPORT
+
+/// Version of the extension ABI.
+PASSLIB_ENTRY int _opVersion();
+/// Number of messages so far.
+PASSLIB_ENTRY int _msgSize();
+/// Message number idx, owned by the library; null out of range.
+PASSLIB_ENTRY void _msgGet(int idx, const char** msg);
+/// Releases what a call of this library gave out. Null is harmless.
+PASSLIB_ENTRY void _opCallFree(void* ptr);
+
+/// Number of passes; pass number idx.
+PASSLIB_ENTRY int _passRegSize();
+PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name);
+/// Runs a pass on a graph in JSON. *out_graph: malloc'd JSON of the result, null on failure.
+PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph,
+                                     char** out_graph, PASSLIB_OPTION_BLOCK, const char* pass_name,
+                                     PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                                     mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
+
+/// Says how this library was built. A host whose own tag, operator new and operator delete are the
+/// same may call _passlibCallGraphPass. Not part of MXNet's ABI.
+PASSLIB_ENTRY const char* _passlibBuildTag(const void** operator_new, const void** operator_delete);
+/// Runs a pass on the host's graph itself, which it changes in place. Where it fails the graph is in
+/// an undefined, though destructible state.
+PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* graph,
+                                        PASSLIB_OPTION_BLOCK, const char* pass_name,
+                                        PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                                        mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
+
+/// Operators: this version of the header has none to offer; the calls fail.
+PASSLIB_ENTRY int _opRegSize();
+PASSLIB_ENTRY void _opRegGet(int idx, const char** name, int* isSGop, const char*** forward_ctx,
+                             mxnet::ext::fcomp_t** forward_fp, int* forward_count,
+                             const char*** backward_ctx, mxnet::ext::fcomp_t** backward_fp,
+                             int* backward_count, const char*** create_op_ctx,
+                             mxnet::ext::createOpState_t** create_op_fp, int* create_op_count,
+                             mxnet::ext::parseAttrs_t* parse, mxnet::ext::inferType_t* type,
+                             mxnet::ext::inferSType_t* stype, mxnet::ext::inferShape_t* shape,
+                             mxnet::ext::mutateInputs_t* mutate);
+PASSLIB_ENTRY int _opCallParseAttrs(mxnet::ext::parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in,
+                                    int* num_out);
+PASSLIB_ENTRY int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
+                                    unsigned int** inshapes, int* indims, int num_in,
+                                    unsigned int*** mod_inshapes, int** mod_indims,
+                                    unsigned int*** outshapes, int** outdims, int num_out);
+PASSLIB_ENTRY int _opCallInferType(mxnet::ext::inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes,
+                                   int num_in, int* outtypes, int num_out);
+PASSLIB_ENTRY int _opCallInferSType(mxnet::ext::inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes,
+                                    int num_in, int* outstypes, int num_out);
+PASSLIB_ENTRY int _opCallFCompute(mxnet::ext::fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
+                                  PASSLIB_RESOURCE_BLOCK);
+PASSLIB_ENTRY int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK,
+                                      int** mutate_indices, int* indices_size);
+PASSLIB_ENTRY int _opCallCreateOpState(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
+                                       const char* dev_type, int dev_id, unsigned int** inshapes,
+                                       int* indims, int num_in, const int* intypes,
+                                       void** state_op);
+PASSLIB_ENTRY void _opCallDestroyOpState(void* state_op);
+PASSLIB_ENTRY int _opCallFStatefulCompute(int is_forward, void* state_op, PASSLIB_IO_BLOCK,
+                                          PASSLIB_RESOURCE_BLOCK);
+
+/// Partitioners: this version of the header has none to offer; the calls fail.
+PASSLIB_ENTRY int _partRegSize();
+PASSLIB_ENTRY int _partRegGetCount(int idx, const char** name);
+PASSLIB_ENTRY void _partRegGet(int part_idx, int stg_idx, const char** strategy,
+                               mxnet::ext::supportedOps_t* supported_ops,
+                               mxnet::ext::createSelector_t* create_selector,
+                               mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name);
+PASSLIB_ENTRY int _partCallSupportedOps(mxnet::ext::supportedOps_t fp, const char* json,
+                                        int num_ids, int* ids, PASSLIB_OPTION_BLOCK);
+PASSLIB_ENTRY int _partCallCreateSelector(mxnet::ext::createSelector_t fp, const char* json,
+                                          void** selector, PASSLIB_OPTION_BLOCK);
+PASSLIB_ENTRY void _partCallSelect(void* selector, int node, int* selected);
+PASSLIB_ENTRY void _partCallSelectInput(void* selector, int node, int input_node, int* selected);
+PASSLIB_ENTRY void _partCallSelectOutput(void* selector, int node, int output_node, int* selected);
+PASSLIB_ENTRY void _partCallFilter(void* selector, int* candidates, int num_candidates, int** keep,
+                                   int* num_keep);
+PASSLIB_ENTRY void _partCallReset(void* selector);
+PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* json,
+                                          int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
+                                          char*** attr_keys, char*** attr_vals, int* num_attrs,
+                                          PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
+#endif  // PASSLIB_NO_ENTRY_POINTS
+
+}  // extern "C"
+
+// ================================================================================================
+// Bodies
+// ================================================================================================
+
+namespace mxnet {
+namespace ext {
+inline namespace passlib1 {
+
+// ---- errors ------------------------------------------------------------------------------------
+
+inline MXerrorMsgs* MXerrorMsgs::get() {
+  static MXerrorMsgs instance;
+  return &instance;
+}
+
+inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  messages_.emplace_back();
+  messages_.back().stream << file << "[" << line << "]: ";
+  return messages_.back().stream;
+}
+
+inline void MXerrorMsgs::add(const std::string& text) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  messages_.emplace_back();
+  messages_.back().stream << text;
+}
+
+inline int MXerrorMsgs::size() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int>(messages_.size());
+}
+
+inline const std::string* MXerrorMsgs::get(int idx) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
+  Message& message = messages_[static_cast<std::size_t>(idx)];
+  message.text = message.stream.str();
+  return &message.text;
+}
+
+// ---- tensors -----------------------------------------------------------------------------------
+
+inline void MXSparse::set(void* data_ptr, const int64_t* dims, int ndims, void* idx,
+                          int64_t num_idx, void* idx_ptr, int64_t num_idx_ptr) {
+  data = data_ptr;
+  // A row-sparse tensor stores whole rows, a CSR matrix single values.
+  data_len = num_idx;
+  if (idx_ptr == nullptr) {
+    for (int i = 1; i < ndims; ++i) data_len *= dims[i];
+  }
+  indices = reinterpret_cast<int64_t*>(idx);
+  indices_len = num_idx;
+  indptr = reinterpret_cast<int64_t*>(idx_ptr);
+  indptr_len = num_idx_ptr;
+}
+
+inline MXTensor::MXTensor()
+    : data_ptr(nullptr), dtype(kUNSET), verID(0), dltensor(), stype(kDefaultStorage) {}
+
+inline MXTensor::MXTensor(const MXTensor& other)
+    : data_ptr(other.data_ptr),
+      shape(other.shape),
+      dtype(other.dtype),
+      verID(other.verID),
+      ctx(other.ctx),
+      dltensor(other.dltensor),
+      stype(other.stype) {
+  dltensor.shape = shape.data();  // the copy's own shape, not the original's
+}
+
+inline MXTensor& MXTensor::operator=(const MXTensor& other) {
+  data_ptr = other.data_ptr;
+  shape = other.shape;
+  dtype = other.dtype;
+  verID = other.verID;
+  ctx = other.ctx;
+  dltensor = other.dltensor;
+  dltensor.shape = shape.data();
+  stype = other.stype;
+  return *this;
+}
+
+inline MXTensor::MXTensor(void* data, std::vector<int64_t> tensor_shape, MXDType type, size_t vID,
+                          MXContext context, MXStorageType storage_type)
+    : data_ptr(data),
+      shape(std::move(tensor_shape)),
+      dtype(type),
+      verID(vID),
+      ctx(std::move(context)),
+      dltensor(),
+      stype(storage_type) {
+  setDLTensor();
+}
+
+inline void MXTensor::setTensor(void* data, MXDType type, const int64_t* dims, int ndims,
+                                size_t vID, MXContext context, MXStorageType storage_type) {
+  data_ptr = data;
+  dtype = type;
+  shape.assign(dims, dims + ndims);
+  verID = vID;
+  ctx = std::move(context);
+  stype = storage_type;
+  setDLTensor();
+}
+
+inline void MXTensor::setDLTensor() {
+  struct DType {
+    MXDType type;
+    uint8_t code;
+    uint8_t bits;
+  };
+  static const DType table[] = {
+      {kFloat32, dlpack::kDLFloat, 32}, {kFloat64, dlpack::kDLFloat, 64},
+      {kFloat16, dlpack::kDLFloat, 16}, {kBfloat16, dlpack::kDLBfloat, 16},
+      {kUint8, dlpack::kDLUInt, 8},     {kUint16, dlpack::kDLUInt, 16},
+      {kUint32, dlpack::kDLUInt, 32},   {kUint64, dlpack::kDLUInt, 64},
+      {kInt8, dlpack::kDLInt, 8},       {kInt16, dlpack::kDLInt, 16},
+      {kInt32, dlpack::kDLInt, 32},     {kInt64, dlpack::kDLInt, 64},
+      {kBool, dlpack::kDLBool, 8},
+  };
+  const DType* found = nullptr;
+  for (const DType& known : table) {
+    if (known.type == dtype) found = &known;
+  }
+  if (found == nullptr) {
+    throw std::runtime_error("MXTensor: unknown dtype code " +
+                             std::to_string(static_cast<int>(dtype)));
+  }
+  dltensor.data = data_ptr;
+  dltensor.ndim = static_cast<int>(shape.size());
+  dltensor.shape = shape.data();
+  dltensor.strides = nullptr;
+  dltensor.byte_offset = 0;
+  dltensor.dtype.code = found->code;
+  dltensor.dtype.bits = found->bits;
+  dltensor.dtype.lanes = 1;
+  dltensor.ctx.device_id = ctx.dev_id;
+  dltensor.ctx.device_type = ctx.dev_type == "cpu"   ? dlpack::kDLCPU
+                             : ctx.dev_type == "gpu" ? dlpack::kDLGPU
+                                                     : dlpack::kDLExtDev;
+}
+
+inline int64_t MXTensor::size() const {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+inline bool MXTensor::isSame(const MXTensor& other) const {
+  return data_ptr == other.data_ptr && dtype == other.dtype && verID == other.verID &&
+         ctx.dev_type == other.ctx.dev_type && ctx.dev_id == other.ctx.dev_id &&
+         shape == other.shape && stype == other.stype;
+}
+
+// ---- JSON: the reader --------------------------------------------------------------------------
+
+namespace detail {
+
+/// Length of the UTF-8 sequence at p, or 0 if there is none. Rejects overlong forms, surrogates and
+/// what lies beyond U+10FFFF.
+inline std::size_t utf8Length(const char* p, const char* end) {
+  const unsigned char* u = reinterpret_cast<const unsigned char*>(p);
+  const std::size_t left = static_cast<std::size_t>(end - p);
+  const auto follows = [&](std::size_t i, unsigned low, unsigned high) {
+    return i < left && u[i] >= low && u[i] <= high;
+  };
+  if (u[0] < 0x80) return 1;
+  if (u[0] >= 0xC2 && u[0] <= 0xDF) return follows(1, 0x80, 0xBF) ? 2 : 0;
+  if (u[0] >= 0xE0 && u[0] <= 0xEF) {
+    const unsigned low = u[0] == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = u[0] == 0xED ? 0x9F : 0xBF;
+    return follows(1, low, high) && follows(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (u[0] >= 0xF0 && u[0] <= 0xF4) {
+    const unsigned low = u[0] == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = u[0] == 0xF4 ? 0x8F : 0xBF;
+    return follows(1, low, high) && follows(2, 0x80, 0xBF) && follows(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
+/// Whether one of the eight bytes is a quote, a backslash, a control character or not ASCII.
+inline bool needsLook(uint64_t bytes) {
+  const uint64_t ones = 0x0101010101010101ULL;
+  const uint64_t highs = 0x8080808080808080ULL;
+  const uint64_t quote = bytes ^ (ones * '"');
+  const uint64_t backslash = bytes ^ (ones * '\\');
+  const uint64_t zeros = ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash);
+  const uint64_t control = (bytes - ones * 0x20) & ~bytes;
+  return ((zeros | control | bytes) & highs) != 0;
+}
+
+/// First byte from p on that an eight-byte look at the text says may be special.
+inline const char* skipPlain(const char* p, const char* end) {
+  while (end - p >= 8) {
+    uint64_t bytes;
+    memcpy(&bytes, p, 8);
+    if (needsLook(bytes)) break;
+    p += 8;
+  }
+  return p;
+}
+
+inline bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+inline std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+/// The range of int, for numbers that a graph uses as such.
+const int64_t kIntMax = std::numeric_limits<int>::max();
+
+}  // namespace detail
+
+inline JsonReader::JsonReader(const char* text, std::size_t size, const JsonOptions& options)
+    : begin_(text), end_(text + size), cursor_(text), depth_(0), options_(options) {}
+
+inline void JsonReader::fail(JsonErrorCode code, const std::string& message, std::size_t at) const {
+  std::size_t line = 1;
+  std::size_t line_begin = 0;
+  for (std::size_t i = 0; i < at && begin_ + i < end_; ++i) {
+    if (begin_[i] == '\n') {
+      ++line;
+      line_begin = i + 1;
+    }
+  }
+  const std::size_t column = at - line_begin + 1;
+  throw JsonError(code,
+                  message + " (line " + std::to_string(line) + ", column " +
+                      std::to_string(column) + ", offset " + std::to_string(at) + ")",
+                  at, line, column);
+}
+
+inline void JsonReader::unexpected(const char* wanted) const {
+  if (cursor_ == end_) {
+    fail(kJsonTruncated, std::string("the text ends where ") + wanted + " should stand");
+  }
+  std::string found;
+  const unsigned char c = static_cast<unsigned char>(*cursor_);
+  if (c >= 0x20 && c < 0x7F) {
+    found = std::string("'") + *cursor_ + "'";
+  } else {
+    const char digits[] = "0123456789abcdef";
+    found = std::string("byte 0x") + digits[c >> 4] + digits[c & 15];
+  }
+  fail(kJsonSyntax, found + " where " + wanted + " should stand");
+}
+
+inline void JsonReader::skipSpace() {
+  while (cursor_ < end_ &&
+         (*cursor_ == ' ' || *cursor_ == '\n' || *cursor_ == '\r' || *cursor_ == '\t')) {
+    ++cursor_;
+  }
+}
+
+inline char JsonReader::peek() {
+  skipSpace();
+  return cursor_ < end_ ? *cursor_ : '\0';
+}
+
+inline void JsonReader::enter() {
+  if (++depth_ > options_.max_depth) {
+    fail(kJsonDepth, "nested deeper than " + std::to_string(options_.max_depth) + " levels");
+  }
+  ++cursor_;
+}
+
+inline void JsonReader::beginObject() {
+  if (peek() != '{') unexpected("an object");
+  enter();
+}
+
+inline void JsonReader::beginList() {
+  if (peek() != '[') unexpected("a list");
+  enter();
+}
+
+inline bool JsonReader::nextElement(bool* first, char close, const char* where) {
+  const char c = peek();
+  if (c == close && cursor_ < end_) {
+    ++cursor_;
+    --depth_;
+    return false;
+  }
+  if (*first) {
+    *first = false;
+    return true;
+  }
+  if (c != ',') unexpected(where);
+  ++cursor_;
+  return true;
+}
+
+inline bool JsonReader::nextKey(bool* first, Slice* key) {
+  if (!nextElement(first, '}', "',' or '}'")) return false;
+  if (peek() != '"') unexpected("a key in quotes");
+  *key = readString();
+  if (peek() != ':') unexpected("':'");
+  ++cursor_;
+  return true;
+}
+
+inline bool JsonReader::nextItem(bool* first) {
+  if (!nextElement(first, ']', "',' or ']'")) return false;
+  if (peek() == ']') unexpected("a value");
+  return true;
+}
+
+inline const char* JsonReader::checkUtf8(const char* p) const {
+  const std::size_t length = detail::utf8Length(p, end_);
+  if (length == 0) {
+    fail(kJsonUtf8, "not UTF-8", static_cast<std::size_t>(p - begin_));
+  }
+  return p + length;
+}
+
+inline const char* JsonReader::scanString(const char* p) const {
+  for (;;) {
+    p = detail::skipPlain(p, end_);
+    if (p == end_) {
+      fail(kJsonTruncated, "the text ends inside a string", static_cast<std::size_t>(p - begin_));
+    }
+    const unsigned char c = static_cast<unsigned char>(*p);
+    if (c == '"' || c == '\\') return p;
+    if (c < 0x20 && !options_.allow_control_characters) {
+      fail(kJsonSyntax, "a control character inside a string must be escaped",
+           static_cast<std::size_t>(p - begin_));
+    }
+    p = c < 0x80 ? p + 1 : checkUtf8(p);
+  }
+}
+
+inline unsigned JsonReader::readHex4(const char* p) const {
+  if (end_ - p < 4) {
+    fail(kJsonTruncated, "the text ends inside an escape", static_cast<std::size_t>(p - begin_));
+  }
+  unsigned value = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = p[i];
+    unsigned digit = 0;
+    if (detail::isDigit(c)) {
+      digit = static_cast<unsigned>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<unsigned>(c - 'a') + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      digit = static_cast<unsigned>(c - 'A') + 10;
+    } else {
+      fail(kJsonSyntax, "\\u wants four hexadecimal digits", static_cast<std::size_t>(p - begin_));
+    }
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+inline const char* JsonReader::decodeEscape(const char* p) {
+  const std::size_t at = static_cast<std::size_t>(p - begin_);
+  ++p;
+  if (p == end_) fail(kJsonTruncated, "the text ends inside an escape", at);
+  static const char from[] = "\"\\/bfnrt";
+  static const char to[] = "\"\\/\b\f\n\r\t";
+  if (const char* simple = *p != '\0' ? strchr(from, *p) : nullptr) {
+    scratch_ += to[simple - from];
+    return p + 1;
+  }
+  if (*p != 'u') fail(kJsonSyntax, "unknown escape", at);
+  unsigned code = readHex4(p + 1);
+  p += 5;
+  if (code >= 0xDC00 && code <= 0xDFFF) fail(kJsonUtf8, "second half of a surrogate pair", at);
+  if (code >= 0xD800 && code <= 0xDBFF) {
+    if (end_ - p < 2 || p[0] != '\\' || p[1] != 'u') {
+      fail(kJsonUtf8, "half of a surrogate pair", at);
+    }
+    const unsigned low = readHex4(p + 2);
+    if (low < 0xDC00 || low > 0xDFFF) fail(kJsonUtf8, "half of a surrogate pair", at);
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    p += 6;
+  }
+  const auto append = [this](unsigned byte) { scratch_ += static_cast<char>(byte); };
+  if (code < 0x80) {
+    append(code);
+  } else if (code < 0x800) {
+    append(0xC0 | (code >> 6));
+    append(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    append(0xE0 | (code >> 12));
+    append(0x80 | ((code >> 6) & 0x3F));
+    append(0x80 | (code & 0x3F));
+  } else {
+    append(0xF0 | (code >> 18));
+    append(0x80 | ((code >> 12) & 0x3F));
+    append(0x80 | ((code >> 6) & 0x3F));
+    append(0x80 | (code & 0x3F));
+  }
+  return p;
+}
+
+inline JsonReader::Slice JsonReader::readString() {
+  if (peek() != '"') unexpected("a string");
+  const char* start = cursor_ + 1;
+  const char* p = scanString(start);
+  if (*p == '"') {
+    cursor_ = p + 1;
+    return Slice{start, static_cast<std::size_t>(p - start)};
+  }
+  scratch_.assign(start, static_cast<std::size_t>(p - start));
+  while (*p != '"') {
+    p = decodeEscape(p);
+    const char* stop = scanString(p);
+    scratch_.append(p, static_cast<std::size_t>(stop - p));
+    p = stop;
+  }
+  cursor_ = p + 1;
+  return Slice{scratch_.data(), scratch_.size()};
+}
+
+inline JsonReader::Slice JsonReader::readNumber() {
+  const char c = peek();
+  if (c != '-' && !detail::isDigit(c)) unexpected("a number");
+  const char* start = cursor_;
+  const auto digits = [this]() {
+    if (cursor_ == end_ || !detail::isDigit(*cursor_)) unexpected("a digit");
+    while (cursor_ < end_ && detail::isDigit(*cursor_)) ++cursor_;
+  };
+  if (c == '-') ++cursor_;
+  if (cursor_ < end_ && *cursor_ == '0') {
+    ++cursor_;
+    if (cursor_ < end_ && detail::isDigit(*cursor_)) {
+      fail(kJsonSyntax, "a number must not begin with 0", static_cast<std::size_t>(start - begin_));
+    }
+  } else {
+    digits();
+  }
+  if (cursor_ < end_ && *cursor_ == '.') {
+    ++cursor_;
+    digits();
+  }
+  if (cursor_ < end_ && (*cursor_ == 'e' || *cursor_ == 'E')) {
+    ++cursor_;
+    if (cursor_ < end_ && (*cursor_ == '+' || *cursor_ == '-')) ++cursor_;
+    digits();
+  }
+  return Slice{start, static_cast<std::size_t>(cursor_ - start)};
+}
+
+namespace detail {
+
+/// Reads a decimal integer; false for anything else and for what does not fit in 64 bits.
+inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
+  const char* p = text;
+  const char* end = text + size;
+  const bool negative = p < end && *p == '-';
+  if (negative) ++p;
+  if (p == end || end - p > 19) return false;
+  uint64_t magnitude = 0;
+  for (; p < end; ++p) {
+    if (!isDigit(*p)) return false;
+    magnitude = magnitude * 10 + static_cast<uint64_t>(*p - '0');
+  }
+  const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (magnitude > limit + (negative ? 1 : 0)) return false;
+  *value = negative ? static_cast<int64_t>(0 - magnitude) : static_cast<int64_t>(magnitude);
+  return true;
+}
+
+/// Reads a number in JSON's grammar as double, whatever the locale says of decimal points.
+inline double parseDouble(const std::string& text) {
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  double value = 0;
+  if (stream >> value) return value;
+  // Out of range: streams give the nearest limit and fail.
+  if (value == std::numeric_limits<double>::max()) return std::numeric_limits<double>::infinity();
+  if (value == std::numeric_limits<double>::lowest()) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  return value;
+}
+
+/// `num` of a number: cut off towards zero and at the limits of int.
+inline int toInt(double value) {
+  if (value >= static_cast<double>(std::numeric_limits<int>::max())) {
+    return std::numeric_limits<int>::max();
+  }
+  if (value <= static_cast<double>(std::numeric_limits<int>::min())) {
+    return std::numeric_limits<int>::min();
+  }
+  return static_cast<int>(value);
+}
+
+inline JsonVal makeNumber(std::string text) {
+  int64_t integer = 0;
+  if (parseInteger(text.data(), text.size(), &integer)) {
+    const int num = toInt(static_cast<double>(integer));
+    const bool same = num == integer && text != "-0";
+    return JsonVal(NUM, num, same ? std::string() : std::move(text));
+  }
+  const int num = toInt(parseDouble(text));
+  return JsonVal(NUM, num, std::move(text));
+}
+
+/// The text of a number: as it was written, unless `num` was set to something else since.
+inline std::string numberText(const JsonVal& value) {
+  if (!value.str.empty() && makeNumber(value.str).num == value.num) return value.str;
+  return std::to_string(value.num);
+}
+
+}  // namespace detail
+
+inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t high) {
+  const char c = peek();
+  const std::size_t at = offset();
+  if (c != '-' && !detail::isDigit(c)) {
+    fail(kJsonType, std::string(what) + " must be an integer", at);
+  }
+  const Slice text = readNumber();
+  int64_t value = 0;
+  const bool integer = detail::parseInteger(text.data, text.size, &value);
+  if (!integer && memchr(text.data, '.', text.size) == nullptr &&
+      memchr(text.data, 'e', text.size) == nullptr &&
+      memchr(text.data, 'E', text.size) == nullptr) {
+    fail(kJsonRange, std::string(what) + " " + text.str() + " is out of range", at);
+  }
+  if (!integer) fail(kJsonType, std::string(what) + " must be an integer", at);
+  if (value < low || value > high) {
+    fail(kJsonRange,
+         std::string(what) + " " + std::to_string(value) + " is not within " +
+             std::to_string(low) + " to " + std::to_string(high),
+         at);
+  }
+  return value;
+}
+
+inline void JsonReader::expectWord(const char* word) {
+  for (const char* w = word; *w != '\0'; ++w, ++cursor_) {
+    if (cursor_ == end_ || *cursor_ != *w) unexpected(word);
+  }
+}
+
+inline bool JsonReader::readBool() {
+  const char c = peek();
+  if (c != 't' && c != 'f') unexpected("true or false");
+  expectWord(c == 't' ? "true" : "false");
+  return c == 't';
+}
+
+inline void JsonReader::readNull() {
+  if (peek() != 'n') unexpected("null");
+  expectWord("null");
+}
+
+inline JsonVal JsonReader::readValue() {
+  // One frame for each container that is open. A container never moves while it has a frame: only
+  // the innermost one grows.
+  struct Frame {
+    JsonVal* container;
+    bool first;
+  };
+  JsonVal root;
+  std::vector<Frame> open;
+  JsonVal* target = &root;
+  for (;;) {
+    const char c = peek();
+    switch (c) {
+      case '{':
+        beginObject();
+        target->type = MAP;
+        open.push_back(Frame{target, true});
+        break;
+      case '[':
+        beginList();
+        target->type = LIST;
+        open.push_back(Frame{target, true});
+        break;
+      case '"': {
+        const Slice text = readString();
+        target->type = STR;
+        target->str.assign(text.data, text.size);
+        break;
+      }
+      case 't':
+      case 'f':
+        *target = JsonVal::boolean(readBool());
+        break;
+      case 'n':
+        readNull();
+        *target = JsonVal::null();
+        break;
+      default:
+        if (c != '-' && !detail::isDigit(c)) unexpected("a value");
+        *target = detail::makeNumber(readNumber().str());
+    }
+    for (;;) {
+      if (open.empty()) return root;
+      Frame& top = open.back();
+      if (top.container->type == LIST) {
+        if (nextItem(&top.first)) {
+          top.container->list.emplace_back();
+          target = &top.container->list.back();
+          break;
+        }
+      } else {
+        Slice key;
+        if (nextKey(&top.first, &key)) {
+          const std::size_t at = offset();
+          const auto added = top.container->map.emplace(JsonVal(key.str()), JsonVal());
+          if (!added.second) {
+            fail(kJsonDuplicateKey, "the key " + detail::quoted(added.first->first.str) +
+                                        " stands twice in one object", at);
+          }
+          target = &added.first->second;
+          break;
+        }
+      }
+      open.pop_back();
+    }
+  }
+}
+
+inline void JsonReader::finish() {
+  if (peek() != '\0' || cursor_ < end_) {
+    fail(kJsonTrailing, "something follows the end of the JSON text");
+  }
+}
+
+inline void appendJsonString(const char* text, std::size_t size, std::string* out) {
+  const char* p = text;
+  const char* end = text + size;
+  const char* written = text;
+  out->push_back('"');
+  while (p < end) {
+    p = detail::skipPlain(p, end);
+    if (p == end) break;
+    const unsigned char c = static_cast<unsigned char>(*p);
+    if (c >= 0x80) {
+      const std::size_t length = detail::utf8Length(p, end);
+      if (length == 0) {
+        const std::size_t at = static_cast<std::size_t>(p - text);
+        throw JsonError(kJsonUtf8, "a string holds bytes that are not UTF-8, which JSON cannot "
+                                   "express (byte " + std::to_string(at) + " of the string)",
+                        at, 1, at + 1);
+      }
+      p += length;
+      continue;
+    }
+    if (c >= 0x20 && c != '"' && c != '\\') {
+      ++p;
+      continue;
+    }
+    out->append(written, static_cast<std::size_t>(p - written));
+    static const char from[] = "\"\\\b\f\n\r\t";
+    static const char to[] = "\"\\bfnrt";
+    if (const char* simple = c != 0 ? strchr(from, static_cast<char>(c)) : nullptr) {
+      out->push_back('\\');
+      out->push_back(to[simple - from]);
+    } else {
+      const char digits[] = "0123456789abcdef";
+      out->append("\\u00");
+      out->push_back(digits[c >> 4]);
+      out->push_back(digits[c & 15]);
+    }
+    written = ++p;
+  }
+  out->append(written, static_cast<std::size_t>(end - written));
+  out->push_back('"');
+}
+
+// ---- JSON: values ------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Moves out of `value` every child that has children of its own.
+inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
+  const auto take = [taken](JsonVal* child) {
+    if (!child->list.empty() || !child->map.empty()) taken->push_back(std::move(*child));
+  };
+  for (JsonVal& child : value->list) take(&child);
+  for (auto& member : value->map) take(&member.second);
+}
+
+/// Copies type, number and text, and makes room for children, which are queued.
+inline void copyShallow(const JsonVal& from, JsonVal* to,
+                        std::vector<std::pair<const JsonVal*, JsonVal*>>* queue) {
+  to->type = from.type;
+  to->num = from.num;
+  to->str = from.str;
+  to->list.resize(from.list.size());
+  for (std::size_t i = 0; i < from.list.size(); ++i) {
+    queue->emplace_back(&from.list[i], &to->list[i]);
+  }
+  for (const auto& member : from.map) {
+    JsonVal& child = to->map.emplace_hint(to->map.end(), member.first, JsonVal())->second;
+    queue->emplace_back(&member.second, &child);
+  }
+}
+
+inline int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
+
+/// Order of two values by themselves: type, number, text. Children are for the caller.
+inline int compareScalars(const JsonVal& a, const JsonVal& b) {
+  if (a.type != b.type) return sign(a.type < b.type, a.type > b.type);
+  if (a.type == STR) return sign(a.str < b.str, b.str < a.str);
+  if (a.type == BOOL) return sign(a.num < b.num, a.num > b.num);
+  if (a.type == NUM) {
+    if (a.str.empty() && b.str.empty()) return sign(a.num < b.num, a.num > b.num);
+    const double x = a.toDouble();
+    const double y = b.toDouble();
+    if (x < y || y < x) return sign(x < y, y < x);
+    const std::string text_a = numberText(a);
+    const std::string text_b = numberText(b);
+    return sign(text_a < text_b, text_b < text_a);
+  }
+  return 0;
+}
+
+/// Lexicographic order of two values with all their children; iterative.
+inline int compareJson(const JsonVal& left, const JsonVal& right) {
+  // A step without values is the verdict on two lengths, due after the elements were equal.
+  struct Step {
+    const JsonVal* a;
+    const JsonVal* b;
+    int verdict;
+  };
+  std::vector<Step> steps(1, Step{&left, &right, 0});
+  while (!steps.empty()) {
+    const Step step = steps.back();
+    steps.pop_back();
+    const int order = step.a == nullptr ? step.verdict : compareScalars(*step.a, *step.b);
+    if (order != 0) return order;
+    if (step.a == nullptr || (step.a->type != LIST && step.a->type != MAP)) continue;
+    const bool lists = step.a->type == LIST;
+    const std::size_t size_a = lists ? step.a->list.size() : step.a->map.size();
+    const std::size_t size_b = lists ? step.b->list.size() : step.b->map.size();
+    steps.push_back(Step{nullptr, nullptr, sign(size_a < size_b, size_a > size_b)});
+    const std::size_t first_child = steps.size();
+    if (lists) {
+      for (std::size_t i = 0; i < std::min(size_a, size_b); ++i) {
+        steps.push_back(Step{&step.a->list[i], &step.b->list[i], 0});
+      }
+    } else {
+      auto i = step.a->map.begin();
+      auto j = step.b->map.begin();
+      for (; i != step.a->map.end() && j != step.b->map.end(); ++i, ++j) {
+        steps.push_back(Step{&i->first, &j->first, 0});
+        steps.push_back(Step{&i->second, &j->second, 0});
+      }
+    }
+    std::reverse(steps.begin() + static_cast<std::ptrdiff_t>(first_child), steps.end());
+  }
+  return 0;
+}
+
+/// Walks a value in the order in which it is written. `open` is called before a container or for a
+/// scalar, `between` before each child with its number and key (null in lists), `close` after the
+/// last child. Iterative.
+template <typename Open, typename Between, typename Close>
+void walkJson(const JsonVal& root, Open open, Between between, Close close) {
+  struct Frame {
+    const JsonVal* value;
+    std::size_t index;
+    std::map<JsonVal, JsonVal>::const_iterator member;
+  };
+  std::vector<Frame> stack;
+  const auto visit = [&](const JsonVal& value) {
+    open(value, stack.size());
+    if (value.type == LIST || value.type == MAP) {
+      stack.push_back(Frame{&value, 0, value.map.begin()});
+    }
+  };
+  visit(root);
+  while (!stack.empty()) {
+    Frame& top = stack.back();
+    const std::size_t depth = stack.size();
+    if (top.value->type == LIST && top.index < top.value->list.size()) {
+      const JsonVal& child = top.value->list[top.index];
+      between(*top.value, depth, top.index++, static_cast<const JsonVal*>(nullptr));
+      visit(child);
+    } else if (top.value->type == MAP && top.member != top.value->map.end()) {
+      const auto member = top.member++;
+      between(*top.value, depth, top.index++, &member->first);
+      visit(member->second);
+    } else {
+      close(*top.value, depth - 1);
+      stack.pop_back();
+    }
+  }
+}
+
+inline void appendScalar(const JsonVal& value, std::string* out) {
+  switch (value.type) {
+    case STR:
+      appendJsonString(value.str.data(), value.str.size(), out);
+      break;
+    case NUM:
+      out->append(numberText(value));
+      break;
+    case BOOL:
+      out->append(value.num != 0 ? "true" : "false");
+      break;
+    case NIL:
+      out->append("null");
+      break;
+    default:
+      throw std::invalid_argument("a JsonVal of type ERR cannot be written as JSON");
+  }
+}
+
+/// A key as JSON: keys are strings; numbers and the like, which JSON does not allow there, are
+/// written as the string that spells them.
+inline void appendKey(const JsonVal& key, std::string* out) {
+  if (key.type == STR) {
+    appendJsonString(key.str.data(), key.str.size(), out);
+  } else {
+    const std::string text = key.dump();
+    appendJsonString(text.data(), text.size(), out);
+  }
+}
+
+}  // namespace detail
+
+inline void JsonVal::clear() {
+  std::vector<JsonVal> deep;
+  detail::takeDeepChildren(this, &deep);
+  list.clear();
+  map.clear();
+  while (!deep.empty()) {
+    JsonVal last = std::move(deep.back());
+    deep.pop_back();
+    detail::takeDeepChildren(&last, &deep);
+    last.list.clear();
+    last.map.clear();
+  }
+}
+
+inline JsonVal::JsonVal(const JsonVal& other) : type(other.type), num(other.num) {
+  std::vector<std::pair<const JsonVal*, JsonVal*>> queue(1, std::make_pair(&other, this));
+  while (!queue.empty()) {
+    const std::pair<const JsonVal*, JsonVal*> next = queue.back();
+    queue.pop_back();
+    detail::copyShallow(*next.first, next.second, &queue);
+  }
+}
+
+inline JsonVal& JsonVal::operator=(const JsonVal& other) {
+  if (this != &other) {
+    JsonVal copy(other);
+    *this = std::move(copy);
+  }
+  return *this;
+}
+
+inline JsonVal JsonVal::integer(int64_t value) { return detail::makeNumber(std::to_string(value)); }
+
+inline JsonVal JsonVal::real(double value) {
+  if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
+  std::string text;
+  for (int digits = 15; digits <= 17; ++digits) {
+    std::ostringstream stream;
+    stream.imbue(std::locale::classic());
+    stream.precision(digits);
+    stream << value;
+    text = stream.str();
+    if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
+  }
+  return detail::makeNumber(text);
+}
+
+inline double JsonVal::toDouble() const {
+  if (type == BOOL) return num;
+  if (type != NUM) return 0;
+  return str.empty() ? num : detail::parseDouble(detail::numberText(*this));
+}
+
+inline bool JsonVal::toInteger(int64_t* value) const {
+  if (type != NUM) return false;
+  const std::string text = detail::numberText(*this);
+  return detail::parseInteger(text.data(), text.size(), value);
+}
+
+inline bool JsonVal::operator<(const JsonVal& other) const {
+  if (type == STR && other.type == STR) return str < other.str;  // keys: the usual case
+  return detail::compareJson(*this, other) < 0;
+}
+
+inline bool JsonVal::operator==(const JsonVal& other) const {
+  return detail::compareJson(*this, other) == 0;
+}
+
+inline std::string JsonVal::dump() const {
+  std::string out;
+  detail::walkJson(
+      *this,
+      [&](const JsonVal& value, std::size_t) {
+        if (value.type == LIST) {
+          out += '[';
+        } else if (value.type == MAP) {
+          out += '{';
+        } else {
+          detail::appendScalar(value, &out);
+        }
+      },
+      [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
+        if (index > 0) out += ',';
+        if (key != nullptr) {
+          detail::appendKey(*key, &out);
+          out += " : ";
+        }
+      },
+      [&](const JsonVal& value, std::size_t) { out += value.type == LIST ? ']' : '}'; });
+  return out;
+}
+
+inline std::string JsonVal::toString() const {
+  std::string out;
+  const auto scalar = [](const JsonVal& value) -> std::string {
+    switch (value.type) {
+      case STR:
+        return "json(STR:" + value.str + ")";
+      case NUM:
+        return "json(INT:" + detail::numberText(value) + ")";
+      case BOOL:
+        return value.num != 0 ? "json(BOOL:true)" : "json(BOOL:false)";
+      case NIL:
+        return "json(NULL)";
+      default:
+        return "json(Error)";
+    }
+  };
+  detail::walkJson(
+      *this,
+      [&](const JsonVal& value, std::size_t) {
+        if (value.type == LIST) {
+          out += "json(LIST:[";
+        } else if (value.type == MAP) {
+          out += "json(MAP:{";
+        } else {
+          out += scalar(value);
+        }
+      },
+      [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
+        if (index > 0) out += ',';
+        if (key != nullptr) out += key->toString() + " : ";
+      },
+      [&](const JsonVal& value, std::size_t) {
+        if (!value.list.empty() || !value.map.empty()) out += ',';
+        out += value.type == LIST ? "])" : "})";
+      });
+  return out;
+}
+
+inline JsonVal JsonVal::parse(const std::string& json) {
+  JsonReader reader(json.data(), json.size());
+  JsonVal value = reader.readValue();
+  reader.finish();
+  return value;
+}
+
+inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
+  const std::size_t start = std::min<std::size_t>(*idx, json.size());
+  JsonReader reader(json.data() + start, json.size() - start);
+  JsonVal value = reader.readValue();
+  *idx = static_cast<unsigned int>(start + reader.offset());
+  return value;
+}
+
+// ---- the graph: reading ------------------------------------------------------------------------
+
+namespace detail {
+
+/// Names in use, compared by text. A flat table of positions, for the names of a million variables.
+class NameTable {
+ public:
+  explicit NameTable(std::size_t count) : mask_(15) {
+    while (mask_ < count * 2) mask_ = mask_ * 2 + 1;
+    slots_.resize(mask_ + 1, nullptr);
+  }
+  /// The node that already has this name, or null after taking the name for `node`.
+  const Node* add(const Node* node) {
+    std::size_t slot = std::hash<std::string>()(node->name) & mask_;
+    for (; slots_[slot] != nullptr; slot = (slot + 1) & mask_) {
+      if (slots_[slot]->name == node->name) return slots_[slot];
+    }
+    slots_[slot] = node;
+    return nullptr;
+  }
+
+ private:
+  std::size_t mask_;
+  std::vector<const Node*> slots_;
+};
+
+/// One graph while it is read. Edges come as numbers of nodes that may not be there yet.
+struct GraphDraft {
+  struct Edge {
+    int64_t node;
+    int entry;
+    int version;
+  };
+  explicit GraphDraft(Graph* target) : graph(target) {}
+
+  Graph* graph;
+  std::vector<Edge> edges;             // of all nodes, one after the other
+  std::vector<std::size_t> edge_end;   // per node: one past its last edge
+  std::vector<std::pair<std::size_t, int64_t>> control_deps;  // (node, node it waits for)
+  std::vector<std::size_t> offsets;    // per node: where it begins in the text
+  std::vector<Edge> heads;
+  std::vector<int64_t> arg_nodes;
+  std::vector<int64_t> row_ptr;
+  std::size_t start = 0;               // where the graph begins in the text
+  bool has_nodes = false;
+  bool has_heads = false;
+  bool has_arg_nodes = false;
+  bool has_row_ptr = false;
+};
+
+/// Reads NNVM's JSON into a Graph. Nested graphs are kept on a stack of their own.
+class GraphReader {
+ public:
+  GraphReader(const char* text, std::size_t size, const JsonOptions& options)
+      : reader_(text, size, options) {}
+
+  void read(Graph* graph) {
+    push(graph);
+    while (!frames_.empty()) step();
+    reader_.finish();
+  }
+
+ private:
+  enum State { kGraphKeys, kNodeList, kNodeKeys, kSubgraphList };
+  struct Frame {
+    explicit Frame(Graph* graph) : draft(graph) {}
+    GraphDraft draft;
+    State state = kGraphKeys;
+    bool first_key = true;
+    bool first_node = true;
+    bool first_field = true;
+    bool first_subgraph = true;
+    Node* node = nullptr;
+    bool has_op = false;
+    bool has_name = false;
+    bool has_inputs = false;
+    int attribute_objects = 0;
+  };
+
+  void push(Graph* graph) {
+    reader_.peek();
+    frames_.emplace_back(graph);
+    frames_.back().draft.start = reader_.offset();
+    reader_.beginObject();
+  }
+
+  void step() {
+    Frame& frame = frames_.back();
+    JsonReader::Slice key;
+    switch (frame.state) {
+      case kGraphKeys:
+        if (reader_.nextKey(&frame.first_key, &key)) {
+          readGraphMember(&frame, key);
+        } else {
+          finishGraph(&frame.draft);
+          frames_.pop_back();
+        }
+        break;
+      case kNodeList:
+        if (reader_.nextItem(&frame.first_node)) {
+          beginNode(&frame);
+        } else {
+          frame.state = kGraphKeys;
+        }
+        break;
+      case kNodeKeys:
+        if (reader_.nextKey(&frame.first_field, &key)) {
+          readNodeMember(&frame, key);
+        } else {
+          finishNode(&frame);
+          frame.state = kNodeList;
+        }
+        break;
+      case kSubgraphList:
+        if (reader_.nextItem(&frame.first_subgraph)) {
+          frame.node->subgraphs.push_back(nullptr);
+          frame.node->subgraphs.back() = new Graph();
+          push(frame.node->subgraphs.back());
+        } else {
+          frame.state = kNodeKeys;
+        }
+        break;
+    }
+  }
+
+  void once(bool* seen, const char* key) const {
+    if (*seen) {
+      reader_.fail(kJsonDuplicateKey,
+                   "the key " + quoted(key) + " stands twice in one object");
+    }
+    *seen = true;
+  }
+
+  void readGraphMember(Frame* frame, const JsonReader::Slice& key) {
+    GraphDraft& draft = frame->draft;
+    if (key == "nodes") {
+      once(&draft.has_nodes, "nodes");
+      reader_.beginList();
+      frame->state = kNodeList;
+    } else if (key == "heads") {
+      once(&draft.has_heads, "heads");
+      readEntries("head", &draft.heads);
+    } else if (key == "arg_nodes") {
+      once(&draft.has_arg_nodes, "arg_nodes");
+      readIntegers("node number", &draft.arg_nodes);
+    } else if (key == "node_row_ptr") {
+      once(&draft.has_row_ptr, "node_row_ptr");
+      readIntegers("row pointer", &draft.row_ptr);
+    } else {
+      const std::string name = key.str();
+      const std::size_t at = reader_.offset();
+      if (draft.graph->attrs.count(name) != 0) {
+        reader_.fail(kJsonDuplicateKey,
+                     "the key " + quoted(name) + " stands twice in one object", at);
+      }
+      draft.graph->attrs.emplace(name, reader_.readValue());
+    }
+  }
+
+  void beginNode(Frame* frame) {
+    reader_.peek();
+    frame->draft.offsets.push_back(reader_.offset());
+    reader_.beginObject();
+    Graph* graph = frame->draft.graph;
+    graph->nodes.push_back(nullptr);
+    graph->nodes.back() = frame->node = new Node();
+    frame->state = kNodeKeys;
+    frame->first_field = true;
+    frame->first_subgraph = true;
+    frame->has_op = frame->has_name = frame->has_inputs = false;
+    frame->attribute_objects = 0;
+  }
+
+  void readNodeMember(Frame* frame, const JsonReader::Slice& key) {
+    Node* node = frame->node;
+    if (key == "op") {
+      once(&frame->has_op, "op");
+      assign(&node->op);
+    } else if (key == "name") {
+      once(&frame->has_name, "name");
+      assign(&node->name);
+    } else if (key == "inputs") {
+      once(&frame->has_inputs, "inputs");
+      readEntries("input", &frame->draft.edges);
+    } else if (key == "attrs" || key == "attr" || key == "param") {
+      // Three spellings of three ages; files of MXNet 0.8 have "param" and "attr" side by side, of
+      // which "param" gives way.
+      readAttributes(frame, key == "param");
+    } else if (key == "control_deps") {
+      bool first = true;
+      reader_.beginList();
+      while (reader_.nextItem(&first)) {
+        frame->draft.control_deps.emplace_back(frame->draft.graph->nodes.size() - 1,
+                                               reader_.readInteger("node number", 0, kIntMax));
+      }
+    } else if (key == "subgraphs") {
+      reader_.beginList();
+      frame->state = kSubgraphList;
+    } else if (key == "backward_source_id") {
+      reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; without use since
+    } else {
+      const std::string name = key.str();
+      node->extra.emplace_back(name, reader_.readValue());
+    }
+  }
+
+  void assign(std::string* target) {
+    const JsonReader::Slice text = reader_.readString();
+    target->assign(text.data, text.size);
+  }
+
+  void readAttributes(Frame* frame, bool give_way) {
+    Node* node = frame->node;
+    const bool only_one = frame->attribute_objects++ == 0;
+    bool first = true;
+    JsonReader::Slice key;
+    reader_.beginObject();
+    while (reader_.nextKey(&first, &key)) {
+      const auto added = node->attrs.emplace(key.str(), std::string());
+      const std::string& name = added.first->first;
+      if (!added.second && only_one) {
+        reader_.fail(kJsonDuplicateKey, "attribute " + quoted(name) + " stands twice in node " +
+                                            quoted(node->name));
+      }
+      if (reader_.peek() != '"') {
+        reader_.fail(kJsonType, "attribute " + quoted(name) + " of node " + quoted(node->name) +
+                                    " must be a string");
+      }
+      const JsonReader::Slice value = reader_.readString();
+      if (added.second || !give_way) added.first->second.assign(value.data, value.size);
+    }
+  }
+
+  void readIntegers(const char* what, std::vector<int64_t>* values) {
+    bool first = true;
+    reader_.beginList();
+    while (reader_.nextItem(&first)) values->push_back(reader_.readInteger(what, 0, kIntMax));
+  }
+
+  /// Entries of two or three numbers: node, output and, since 0.9, version.
+  void readEntries(const char* what, std::vector<GraphDraft::Edge>* edges) {
+    bool first = true;
+    reader_.beginList();
+    while (reader_.nextItem(&first)) {
+      const char* shape = " entries are [node, output] or [node, output, version]";
+      int64_t numbers[3] = {0, 0, 0};
+      int count = 0;
+      bool first_number = true;
+      reader_.peek();
+      const std::size_t at = reader_.offset();
+      reader_.beginList();
+      while (reader_.nextItem(&first_number)) {
+        if (count == 3) reader_.fail(kJsonType, what + std::string(shape), at);
+        numbers[count++] = reader_.readInteger("number of an entry", 0, kIntMax);
+      }
+      if (count < 2) reader_.fail(kJsonType, what + std::string(shape), at);
+      edges->push_back(GraphDraft::Edge{numbers[0], static_cast<int>(numbers[1]),
+                                        static_cast<int>(numbers[2])});
+    }
+  }
+
+  [[noreturn]] void missing(const char* key, const std::string& where, std::size_t at) const {
+    reader_.fail(kJsonMissingKey, where + " has no " + quoted(key), at);
+  }
+
+  void finishNode(Frame* frame) const {
+    const std::size_t at = frame->draft.offsets.back();
+    const std::string& name = frame->node->name;
+    const std::string where =
+        frame->has_name && frame->has_op && frame->has_inputs ? std::string()
+        : frame->has_name ? "node " + quoted(name)
+                          : "node number " + std::to_string(frame->draft.offsets.size() - 1);
+    if (!frame->has_op) missing("op", where, at);
+    if (!frame->has_name) missing("name", where, at);
+    if (!frame->has_inputs) missing("inputs", where, at);
+    frame->draft.edge_end.push_back(frame->draft.edges.size());
+  }
+
+  void finishGraph(GraphDraft* draft) const {
+    if (!draft->has_nodes) missing("nodes", "the graph", draft->start);
+    if (!draft->has_arg_nodes) missing("arg_nodes", "the graph", draft->start);
+    if (!draft->has_heads) missing("heads", "the graph", draft->start);
+    setOutputCounts(*draft);
+    const bool ordered = linkNodes(draft);
+    listVariables(*draft);
+    for (const GraphDraft::Edge& head : draft->heads) {
+      const std::string what = "head " + std::to_string(draft->graph->outputs.size());
+      draft->graph->outputs.push_back(resolve(*draft, head, what, draft->start));
+    }
+    if (ordered) return;
+    try {
+      sortNodes(draft->graph->nodes, NodeTable(draft->graph->nodes));
+    } catch (const GraphStructureError& error) {
+      reader_.fail(kJsonCycle, error.what(), draft->start);
+    }
+  }
+
+  void setOutputCounts(const GraphDraft& draft) const {
+    const std::vector<Node*>& nodes = draft.graph->nodes;
+    const std::vector<int64_t>& ptr = draft.row_ptr;
+    // MXNet's lib_api writes 0..n-1, one number too few and counting one output for each node.
+    if (!draft.has_row_ptr || ptr.size() == nodes.size()) return;
+    if (ptr.size() != nodes.size() + 1 || ptr[0] != 0) {
+      reader_.fail(kJsonRange,
+                   "node_row_ptr must begin with 0 and have one number more than there are nodes",
+                   draft.start);
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (ptr[i + 1] < ptr[i]) {
+        reader_.fail(kJsonRange, "node_row_ptr decreases at node " + quoted(nodes[i]->name),
+                     draft.start);
+      }
+      nodes[i]->num_outputs = static_cast<int>(ptr[i + 1] - ptr[i]);
+    }
+  }
+
+  NodeEntry resolve(const GraphDraft& draft, const GraphDraft::Edge& edge, const std::string& what,
+                    std::size_t at) const {
+    const std::vector<Node*>& nodes = draft.graph->nodes;
+    if (edge.node >= static_cast<int64_t>(nodes.size())) {
+      reader_.fail(kJsonRange,
+                   what + " refers to node " + std::to_string(edge.node) + ", but there are " +
+                       std::to_string(nodes.size()) + " nodes",
+                   at);
+    }
+    Node* node = nodes[static_cast<std::size_t>(edge.node)];
+    if (node->num_outputs > 0 && edge.entry >= node->num_outputs) {
+      reader_.fail(kJsonRange,
+                   what + " refers to output " + std::to_string(edge.entry) + " of node " +
+                       quoted(node->name) + ", which has " + std::to_string(node->num_outputs),
+                   at);
+    }
+    return NodeEntry(node, edge.entry, edge.version);
+  }
+
+  /// Sets both sides of every edge. Returns whether all edges lead from earlier to later nodes.
+  bool linkNodes(GraphDraft* draft) const {
+    const std::vector<Node*>& nodes = draft->graph->nodes;
+    std::vector<unsigned> consumers(nodes.size(), 0);
+    for (const GraphDraft::Edge& edge : draft->edges) {
+      if (edge.node < static_cast<int64_t>(nodes.size())) {
+        ++consumers[static_cast<std::size_t>(edge.node)];
+      }
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i]->outputs.reserve(consumers[i]);
+    bool ordered = true;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      Node* node = nodes[i];
+      node->inputs.reserve(draft->edge_end[i] - next);
+      for (; next < draft->edge_end[i]; ++next) {
+        const GraphDraft::Edge& edge = draft->edges[next];
+        const int slot = static_cast<int>(node->inputs.size());
+        if (!inRange(*draft, edge)) {
+          resolve(*draft, edge, "input " + std::to_string(slot) + " of node " + quoted(node->name),
+                  draft->offsets[i]);
+        }
+        Node* producer = nodes[static_cast<std::size_t>(edge.node)];
+        node->inputs.emplace_back(producer, edge.entry, edge.version);
+        producer->outputs.emplace_back(node, slot);
+        ordered = ordered && edge.node < static_cast<int64_t>(i);
+      }
+    }
+    for (const auto& dep : draft->control_deps) {
+      Node* node = nodes[dep.first];
+      const GraphDraft::Edge edge = {dep.second, 0, 0};
+      node->control_deps.push_back(resolve(*draft, edge,
+                                           "a control dependency of node " + quoted(node->name),
+                                           draft->offsets[dep.first])
+                                       .node);
+      ordered = ordered && dep.second < static_cast<int64_t>(dep.first);
+    }
+    return ordered;
+  }
+
+  static bool inRange(const GraphDraft& draft, const GraphDraft::Edge& edge) {
+    if (edge.node >= static_cast<int64_t>(draft.graph->nodes.size())) return false;
+    const int outputs = draft.graph->nodes[static_cast<std::size_t>(edge.node)]->num_outputs;
+    return outputs <= 0 || edge.entry < outputs;
+  }
+
+  void listVariables(const GraphDraft& draft) const {
+    Graph* graph = draft.graph;
+    for (Node* node : graph->nodes) {
+      if (node->op == "null") graph->inputs.push_back(node);
+    }
+    NameTable names(graph->inputs.size());
+    for (Node* node : graph->inputs) {
+      if (names.add(node) == nullptr) continue;
+      const auto at = std::find(graph->nodes.begin(), graph->nodes.end(), node);
+      reader_.fail(kJsonDuplicateName, "two variables are named " + quoted(node->name),
+                   draft.offsets[static_cast<std::size_t>(at - graph->nodes.begin())]);
+    }
+    for (int64_t id : draft.arg_nodes) {
+      resolve(draft, GraphDraft::Edge{id, 0, 0}, "arg_nodes", draft.start);
+      const Node* node = graph->nodes[static_cast<std::size_t>(id)];
+      if (node->op != "null") {
+        reader_.fail(kJsonType, "arg_nodes lists node " + quoted(node->name) +
+                                    ", which is not a variable but " + quoted(node->op),
+                     draft.start);
+      }
+    }
+  }
+
+  JsonReader reader_;
+  std::deque<Frame> frames_;  // a deque, for a frame is in use while the next one is pushed
+};
+
+// ---- the graph: writing ------------------------------------------------------------------------
+
+inline void appendInteger(int64_t value, std::string* out) {
+  char digits[20];
+  char* p = digits + sizeof(digits);
+  uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  do {
+    *--p = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  if (value < 0) *--p = '-';
+  out->append(p, static_cast<std::size_t>(digits + sizeof(digits) - p));
+}
+
+/// Writes NNVM's JSON, on one line or in the layout of MXNet's writer: two spaces for each level,
+/// a space behind every comma, a list on several lines when it has more than ten items or composite
+/// ones, an object when it has more than one member.
+class GraphWriter {
+ public:
+  GraphWriter(bool pretty, std::string* out) : pretty_(pretty), out_(out) {}
+
+  void write(const Graph& root) {
+    begin(root, 0);
+    while (!frames_.empty()) {
+      Frame& frame = frames_.back();
+      if (frame.node == frame.order.size()) {
+        finish(frame);
+        frames_.pop_back();
+        if (!frames_.empty()) ++frames_.back().subgraph;
+        continue;
+      }
+      const Node& node = *frame.order[frame.node];
+      if (frame.subgraph == 0) writeNode(frame, node);
+      if (frame.subgraph < node.subgraphs.size()) {
+        separate(frame.subgraph > 0, frame.depth + 4);
+        begin(*node.subgraphs[frame.subgraph], frame.depth + 4);
+        continue;
+      }
+      if (!node.subgraphs.empty()) {
+        newline(frame.depth + 3);
+        *out_ += ']';
+      }
+      newline(frame.depth + 2);
+      *out_ += '}';
+      frame.subgraph = 0;
+      ++frame.node;
+    }
+  }
+
+ private:
+  struct Frame {
+    Frame(const Graph& target, std::size_t level)
+        : graph(target), depth(level), table(target.nodes), order(sortNodes(target.nodes, table)) {
+      if (order != target.nodes) table = NodeTable(order);
+    }
+    const Graph& graph;
+    std::size_t depth;
+    NodeTable table;
+    std::vector<Node*> order;
+    std::size_t node = 0;
+    std::size_t subgraph = 0;
+  };
+
+  void newline(std::size_t depth) {
+    if (!pretty_) return;
+    *out_ += '\n';
+    out_->append(2 * depth, ' ');
+  }
+
+  void separate(bool comma, std::size_t depth) {
+    if (comma) out_->append(", ", 2);
+    newline(depth);
+  }
+
+  void key(const char* name, std::size_t size, bool comma, std::size_t depth) {
+    separate(comma, depth);
+    out_->push_back('"');
+    out_->append(name, size);
+    out_->append("\": ", 3);
+  }
+
+  void string(const std::string& text) { appendJsonString(text.data(), text.size(), out_); }
+
+  void begin(const Graph& graph, std::size_t depth) {
+    frames_.emplace_back(graph, depth);
+    *out_ += '{';
+    key("nodes", 5, false, depth + 1);
+    *out_ += '[';
+  }
+
+  void writeNode(const Frame& frame, const Node& node) {
+    const std::size_t depth = frame.depth + 3;
+    separate(frame.node > 0, depth - 1);
+    *out_ += '{';
+    key("op", 2, false, depth);
+    string(node.op);
+    key("name", 4, true, depth);
+    string(node.name);
+    if (!node.attrs.empty()) {
+      key("attrs", 5, true, depth);
+      writeAttributes(node, depth);
+    }
+    key("inputs", 6, true, depth);
+    writeEntries(frame, node.inputs, depth, &node);
+    if (!node.control_deps.empty()) {
+      key("control_deps", 12, true, depth);
+      writeIntegers(node.control_deps.size(), depth, [&](std::size_t i) {
+        return frame.table.find(node.control_deps[i]);
+      });
+    }
+    for (const auto& member : node.extra) {
+      separate(true, depth);
+      string(member.first);
+      *out_ += ": ";
+      writeValue(member.second, depth);
+    }
+    if (!node.subgraphs.empty()) {
+      key("subgraphs", 9, true, depth);
+      *out_ += '[';
+    }
+  }
+
+  void writeAttributes(const Node& node, std::size_t depth) {
+    typedef std::pair<const std::string, std::string> Attribute;
+    sorted_.clear();
+    for (const Attribute& attribute : node.attrs) sorted_.push_back(&attribute);
+    std::sort(sorted_.begin(), sorted_.end(),
+              [](const Attribute* a, const Attribute* b) { return a->first < b->first; });
+    const bool lines = sorted_.size() > 1;
+    *out_ += '{';
+    for (std::size_t i = 0; i < sorted_.size(); ++i) {
+      if (i > 0) out_->append(", ", 2);
+      if (lines) newline(depth + 1);
+      string(sorted_[i]->first);
+      out_->append(": ", 2);
+      string(sorted_[i]->second);
+    }
+    if (lines) newline(depth);
+    *out_ += '}';
+  }
+
+  void writeEntries(const Frame& frame, const std::vector<NodeEntry>& entries, std::size_t depth,
+                    const Node* owner) {
+    const bool lines = entries.size() > 10;
+    *out_ += '[';
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (i > 0) out_->append(", ", 2);
+      if (lines) newline(depth + 1);
+      const int64_t position = frame.table.find(entries[i].node);
+      if (position < 0) {
+        throw GraphStructureError(
+            (owner == nullptr ? "output " : "input ") + std::to_string(i) + " of " +
+            (owner == nullptr ? "the graph" : "node " + quoted(owner->name)) +
+            " comes from a node that is not in the graph");
+      }
+      *out_ += '[';
+      appendInteger(position, out_);
+      out_->append(", ", 2);
+      appendInteger(entries[i].entry, out_);
+      out_->append(", ", 2);
+      appendInteger(entries[i].version, out_);
+      *out_ += ']';
+    }
+    if (lines) newline(depth);
+    *out_ += ']';
+  }
+
+  template <typename Number>
+  void writeIntegers(std::size_t count, std::size_t depth, Number number) {
+    const bool lines = count > 10;
+    *out_ += '[';
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) out_->append(", ", 2);
+      if (lines) newline(depth + 1);
+      appendInteger(number(i), out_);
+    }
+    if (lines) newline(depth);
+    *out_ += ']';
+  }
+
+  void finish(const Frame& frame) {
+    const std::size_t depth = frame.depth + 1;
+    if (!frame.order.empty()) newline(depth);
+    *out_ += ']';
+    std::vector<int64_t> variables;
+    std::vector<int64_t> row_ptr(1, 0);
+    std::vector<int> outputs = usedOutputs(frame);
+    for (std::size_t i = 0; i < frame.order.size(); ++i) {
+      const Node& node = *frame.order[i];
+      if (node.op == "null") variables.push_back(static_cast<int64_t>(i));
+      row_ptr.push_back(row_ptr.back() + std::max(node.num_outputs, outputs[i]));
+    }
+    key("arg_nodes", 9, true, depth);
+    writeIntegers(variables.size(), depth, [&](std::size_t i) { return variables[i]; });
+    key("node_row_ptr", 12, true, depth);
+    writeIntegers(row_ptr.size(), depth, [&](std::size_t i) { return row_ptr[i]; });
+    key("heads", 5, true, depth);
+    writeEntries(frame, frame.graph.outputs, depth, nullptr);
+    for (const auto& attribute : frame.graph.attrs) {
+      separate(true, depth);
+      string(attribute.first);
+      *out_ += ": ";
+      writeValue(attribute.second, depth);
+    }
+    newline(frame.depth);
+    *out_ += '}';
+  }
+
+  /// What the uses of each node say about its number of outputs: at least this many.
+  static std::vector<int> usedOutputs(const Frame& frame) {
+    std::vector<int> outputs(frame.order.size(), 1);
+    const auto use = [&](const NodeEntry& entry) {
+      const int64_t position = frame.table.find(entry.node);
+      if (position < 0) return;
+      int& count = outputs[static_cast<std::size_t>(position)];
+      count = std::max(count, entry.entry + 1);
+    };
+    for (const Node* node : frame.order) {
+      for (const NodeEntry& entry : node->inputs) use(entry);
+    }
+    for (const NodeEntry& entry : frame.graph.outputs) use(entry);
+    return outputs;
+  }
+
+  void writeValue(const JsonVal& root, std::size_t base) {
+    const auto lines = [](const JsonVal& value) {
+      if (value.type == MAP) return value.map.size() > 1;
+      bool composite = value.list.size() > 10;
+      for (const JsonVal& item : value.list) {
+        composite = composite || item.type == LIST || item.type == MAP;
+      }
+      return composite;
+    };
+    std::vector<bool> multi_line;
+    walkJson(
+        root,
+        [&](const JsonVal& value, std::size_t) {
+          if (value.type != LIST && value.type != MAP) return appendScalar(value, out_);
+          *out_ += value.type == LIST ? '[' : '{';
+          multi_line.push_back(lines(value));
+        },
+        [&](const JsonVal&, std::size_t depth, std::size_t index, const JsonVal* name) {
+          if (index > 0) *out_ += ", ";
+          if (multi_line.back()) newline(base + depth);
+          if (name != nullptr) {
+            appendKey(*name, out_);
+            *out_ += ": ";
+          }
+        },
+        [&](const JsonVal& value, std::size_t depth) {
+          if (multi_line.back()) newline(base + depth);
+          multi_line.pop_back();
+          *out_ += value.type == LIST ? ']' : '}';
+        });
+  }
+
+  bool pretty_;
+  std::string* out_;
+  std::deque<Frame> frames_;
+  std::vector<const std::pair<const std::string, std::string>*> sorted_;
+};
+
+}  // namespace detail
+
+// ---- the graph: structure ----------------------------------------------------------------------
+
+inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : mask_(15) {
+  while (mask_ < nodes.size() * 2) mask_ = mask_ * 2 + 1;
+  slots_.resize(mask_ + 1, Slot{nullptr, -1});
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] == nullptr) {
+      throw GraphStructureError("node number " + std::to_string(i) + " is null");
+    }
+    std::size_t slot = hash(nodes[i]);
+    for (; slots_[slot].node != nullptr; slot = (slot + 1) & mask_) {
+      if (slots_[slot].node == nodes[i]) {
+        throw GraphStructureError("node " + detail::quoted(nodes[i]->name) + " is listed twice");
+      }
+    }
+    slots_[slot] = Slot{nodes[i], static_cast<int64_t>(i)};
+  }
+}
+
+namespace detail {
+
+/// What a node waits for, in order: its inputs, then its control dependencies.
+inline std::size_t countDependencies(const Node& node) {
+  return node.inputs.size() + node.control_deps.size();
+}
+
+/// Position of dependency `i`. Throws if it is not in the table.
+inline std::size_t dependency(const Node& node, std::size_t i, const NodeTable& table) {
+  const bool data = i < node.inputs.size();
+  const Node* other = data ? node.inputs[i].node : node.control_deps[i - node.inputs.size()];
+  const int64_t position = table.find(other);
+  if (position < 0) {
+    throw GraphStructureError((data ? "input " + std::to_string(i) : "a control dependency") +
+                              " of node " + quoted(node.name) +
+                              " comes from a node that is not in the graph");
+  }
+  return static_cast<std::size_t>(position);
+}
+
+/// The names along a cycle, for an error. `path`: nodes waiting for each other, the last one for
+/// the node at position `start`.
+inline std::string describeCycle(const std::vector<Node*>& path, std::size_t start) {
+  const std::size_t shown = 8;
+  std::string text = "nodes wait for each other in a cycle: ";
+  for (std::size_t i = start; i < path.size(); ++i) {
+    if (i - start == shown && path.size() - i > 1) {
+      text += "... (" + std::to_string(path.size() - start) + " nodes) -> ";
+      i = path.size() - 1;
+    }
+    text += quoted(path[i]->name) + " -> ";
+  }
+  return text + quoted(path[start]->name);
+}
+
+}  // namespace detail
+
+inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table) {
+  bool ordered = true;
+  for (std::size_t i = 0; i < nodes.size() && ordered; ++i) {
+    for (std::size_t k = 0; k < detail::countDependencies(*nodes[i]); ++k) {
+      ordered = ordered && detail::dependency(*nodes[i], k, table) < i;
+    }
+  }
+  if (ordered) return nodes;
+
+  enum Mark : unsigned char { kNew, kWaiting, kDone };
+  std::vector<unsigned char> marks(nodes.size(), kNew);
+  std::vector<Node*> order;
+  order.reserve(nodes.size());
+  std::vector<Node*> path;             // the node in work and those that wait for it
+  std::vector<std::size_t> positions;  // their positions
+  std::vector<std::size_t> next;       // and their next dependency
+  for (std::size_t root = 0; root < nodes.size(); ++root) {
+    if (marks[root] != kNew) continue;
+    std::size_t enter = root;
+    for (;;) {
+      if (marks[enter] == kNew) {
+        marks[enter] = kWaiting;
+        path.push_back(nodes[enter]);
+        positions.push_back(enter);
+        next.push_back(0);
+      } else if (marks[enter] == kWaiting) {
+        const auto start = std::find(positions.begin(), positions.end(), enter);
+        throw GraphStructureError(detail::describeCycle(
+            path, static_cast<std::size_t>(start - positions.begin())));
+      }
+      while (!path.empty() && next.back() == detail::countDependencies(*path.back())) {
+        marks[positions.back()] = kDone;
+        order.push_back(path.back());
+        path.pop_back();
+        positions.pop_back();
+        next.pop_back();
+      }
+      if (path.empty()) break;
+      enter = detail::dependency(*path.back(), next.back()++, table);
+    }
+  }
+  return order;
+}
+
+inline Graph::~Graph() {
+  // Nested graphs are emptied one by one, and two nodes may point to the same one.
+  std::vector<Graph*> nested;
+  std::unordered_set<Graph*> known;
+  const auto destroy = [&](Graph* graph) {
+    for (std::vector<Node*>* list : {&graph->nodes, &graph->removed_}) {
+      for (Node*& node : *list) {
+        if (node != nullptr && node->doomed_) node = nullptr;
+        if (node != nullptr) node->doomed_ = true;
+      }
+    }
+    for (std::vector<Node*>* list : {&graph->nodes, &graph->removed_}) {
+      for (Node* node : *list) {
+        if (node == nullptr) continue;
+        for (Graph* subgraph : node->subgraphs) {
+          if (subgraph != nullptr && subgraph != this && known.insert(subgraph).second) {
+            nested.push_back(subgraph);
+          }
+        }
+        delete node;
+      }
+      list->clear();
+    }
+  };
+  destroy(this);
+  for (std::size_t i = 0; i < nested.size(); ++i) destroy(nested[i]);
+  for (Graph* graph : nested) delete graph;
+}
+
+inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
+  std::unique_ptr<Graph> graph(new Graph());
+  detail::GraphReader(text, size, options).read(graph.get());
+  return graph.release();
+}
+
+inline Graph* Graph::fromString(const std::string& json) {
+  return fromString(json.data(), json.size(), JsonOptions());
+}
+
+inline Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()); }
+
+inline std::string Graph::toString() const {
+  std::string out;
+  detail::GraphWriter(false, &out).write(*this);
+  return out;
+}
+
+inline JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
+
+inline void Graph::writePretty(std::string* out) const {
+  detail::GraphWriter(true, out).write(*this);
+}
+
+inline Node* Graph::addNode(const std::string& name, const std::string& op) {
+  std::unique_ptr<Node> node(new Node());
+  node->name = name;
+  node->op = op;
+  node->_setPassResource(res_);
+  nodes.push_back(node.get());
+  return node.release();
+}
+
+namespace detail {
+
+/// Takes the edge (consumer, slot) out of the producer's list.
+inline void dropConsumer(Node* producer, const Node* consumer, int slot) {
+  std::vector<NodeEntry>& outputs = producer->outputs;
+  const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const NodeEntry& use) {
+    return use.node == consumer && use.entry == slot;
+  });
+  if (found != outputs.end()) outputs.erase(found);
+}
+
+}  // namespace detail
+
+inline void Graph::connect(Node* producer, int producer_output, Node* consumer,
+                           int consumer_input) {
+  const int count = static_cast<int>(consumer->inputs.size());
+  if (consumer_input < 0 || consumer_input > count || producer_output < 0) {
+    throw std::out_of_range("connect: node " + detail::quoted(consumer->name) + " has " +
+                            std::to_string(count) + " inputs, there is no input " +
+                            std::to_string(consumer_input));
+  }
+  const NodeEntry entry(producer, producer_output);
+  if (consumer_input == count) {
+    consumer->inputs.push_back(entry);
+  } else {
+    NodeEntry& slot = consumer->inputs[static_cast<std::size_t>(consumer_input)];
+    if (slot.node != nullptr) detail::dropConsumer(slot.node, consumer, consumer_input);
+    slot = entry;
+  }
+  producer->outputs.emplace_back(consumer, consumer_input);
+}
+
+inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& to) {
+  std::size_t uses = 0;
+  std::vector<NodeEntry> kept;
+  std::vector<NodeEntry> moved;
+  for (const NodeEntry& use : from.node->outputs) {
+    NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
+    if (use.node == to.node || input.node != from.node || input.entry != from.entry) {
+      kept.push_back(use);
+      continue;
+    }
+    input = to;
+    moved.push_back(use);
+    ++uses;
+  }
+  from.node->outputs.swap(kept);
+  to.node->outputs.insert(to.node->outputs.end(), moved.begin(), moved.end());
+  for (NodeEntry& head : outputs) {
+    if (head.node != from.node || head.entry != from.entry) continue;
+    head = to;
+    ++uses;
+  }
+  return uses;
+}
+
+inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
+  const std::unordered_set<const Node*> gone(unwanted.begin(), unwanted.end());
+  const auto is_gone = [&](const Node* node) { return gone.count(node) != 0; };
+  const auto edge_gone = [&](const NodeEntry& edge) { return is_gone(edge.node); };
+  const auto kept =
+      std::stable_partition(nodes.begin(), nodes.end(), [&](Node* node) { return !is_gone(node); });
+  if (static_cast<std::size_t>(nodes.end() - kept) != gone.size()) {
+    throw std::invalid_argument("removeNode: the node is not in this graph");
+  }
+  removed_.insert(removed_.end(), kept, nodes.end());
+  nodes.erase(kept, nodes.end());
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(), is_gone), inputs.end());
+  outputs.erase(std::remove_if(outputs.begin(), outputs.end(), edge_gone), outputs.end());
+
+  std::unordered_set<Node*> producers;  // nodes that stay, but lose consumers
+  std::unordered_set<Node*> consumers;  // nodes that stay, but lose inputs
+  for (Node* node : unwanted) {
+    for (const NodeEntry& input : node->inputs) {
+      if (input.node != nullptr && !is_gone(input.node)) producers.insert(input.node);
+    }
+    for (const NodeEntry& use : node->outputs) {
+      if (use.node != nullptr && !is_gone(use.node)) consumers.insert(use.node);
+    }
+  }
+  for (Node* node : producers) {
+    node->outputs.erase(std::remove_if(node->outputs.begin(), node->outputs.end(), edge_gone),
+                        node->outputs.end());
+  }
+  for (Node* node : consumers) {
+    // The inputs behind a lost one move up, which their producers must know.
+    std::size_t slot = 0;
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+      const NodeEntry input = node->inputs[i];
+      if (is_gone(input.node)) continue;
+      if (slot != i && input.node != nullptr) {
+        for (NodeEntry& use : input.node->outputs) {
+          if (use.node != node || use.entry != static_cast<int>(i)) continue;
+          use.entry = static_cast<int>(slot);
+          break;
+        }
+      }
+      node->inputs[slot++] = input;
+    }
+    node->inputs.resize(slot);
+  }
+  for (Node* node : nodes) {
+    if (node->control_deps.empty()) continue;
+    node->control_deps.erase(
+        std::remove_if(node->control_deps.begin(), node->control_deps.end(), is_gone),
+        node->control_deps.end());
+  }
+  for (Node* node : unwanted) {
+    node->inputs.clear();
+    node->outputs.clear();
+    node->control_deps.clear();
+  }
+}
+
+inline void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
+                             std::function<void(Node*)> handler) const {
+  std::vector<std::pair<Node*, std::size_t>> path(1, std::make_pair(start, std::size_t(0)));
+  to_visit->erase(start);
+  while (!path.empty()) {
+    Node* node = path.back().first;
+    if (path.back().second < node->outputs.size()) {
+      Node* consumer = node->outputs[path.back().second++].node;
+      if (to_visit->erase(consumer) != 0) path.emplace_back(consumer, std::size_t(0));
+    } else {
+      path.pop_back();
+      handler(node);
+    }
+  }
+}
+
+inline void Graph::DFS(std::function<void(Node*)> handler) const {
+  std::unordered_set<Node*> to_visit(nodes.begin(), nodes.end());
+  for (const std::vector<Node*>* roots : {&inputs, &nodes}) {
+    for (Node* root : *roots) {
+      if (to_visit.count(root) != 0) _dfs_util(root, &to_visit, handler);
+    }
+  }
+}
+
+inline std::vector<Node*> Graph::topological_sort() const {
+  std::vector<Node*> order;
+  order.reserve(nodes.size());
+  DFS([&order](Node* node) { order.push_back(node); });
+  return order;
+}
+
+inline std::vector<Node*> Graph::sorted() const {
+  std::vector<Node*> order = topological_sort();
+  std::reverse(order.begin(), order.end());
+  return sortNodes(order, NodeTable(order));
+}
+
+inline void Graph::print(int indent) const {
+  struct Frame {
+    Frame(const Graph* target, int width)
+        : graph(target),
+          space(static_cast<std::size_t>(std::max(width, 0)), ' '),
+          order(target->topological_sort()) {
+      std::reverse(order.begin(), order.end());
+    }
+    const Graph* graph;
+    std::string space;
+    std::vector<Node*> order;
+    std::size_t node = 0;
+    std::size_t subgraph = 0;
+  };
+  std::deque<Frame> frames;
+  const auto begin = [&frames](const Graph* graph, int width) {
+    frames.emplace_back(graph, width);
+    const std::string& space = frames.back().space;
+    std::cout << space << "########### Graph #############\n" << space << "attributes: \n";
+    for (const auto& attribute : graph->attrs) {
+      std::cout << space << "\t" << attribute.first << " : " << attribute.second.str << "\n";
+    }
+    std::cout << space << "inputs: " << graph->inputs.size() << "\n"
+              << space << "outputs: " << graph->outputs.size() << "\n"
+              << space << "nodes: " << graph->nodes.size() << "\n";
+  };
+  begin(this, indent);
+  while (!frames.empty()) {
+    Frame& frame = frames.back();
+    const std::string& space = frame.space;
+    if (frame.node == frame.order.size()) {
+      std::cout << space << "###############################\n";
+      frames.pop_back();
+      continue;
+    }
+    const Node& node = *frame.order[frame.node];
+    if (frame.subgraph == 0) {
+      std::cout << space << "Node: " << node.name << "\n";
+      for (const NodeEntry& input : node.inputs) {
+        std::cout << space << "\tInput: " << input.node->name << " " << input.entry << "\n";
+      }
+      for (const NodeEntry& use : node.outputs) {
+        std::cout << space << "\tOutput: " << use.node->name << " " << use.entry << "\n";
+      }
+    }
+    if (frame.subgraph < node.subgraphs.size()) {
+      std::cout << space << "\tSubgraph:\n";
+      begin(node.subgraphs[frame.subgraph++], static_cast<int>(space.size()) + 2);
+    } else {
+      frame.subgraph = 0;
+      ++frame.node;
+    }
+  }
+  std::cout.flush();
+}
+
+inline const JsonVal& Graph::getAttr(const std::string& key) const {
+  const auto found = attrs.find(key);
+  if (found == attrs.end()) {
+    throw std::out_of_range("the graph has no attribute " + detail::quoted(key));
+  }
+  return found->second;
+}
+
+namespace detail {
+
+/// Calls visit for a graph and all graphs nested in it.
+template <typename Visit>
+void forEachGraph(Graph* root, Visit visit) {
+  std::vector<Graph*> pending(1, root);
+  while (!pending.empty()) {
+    Graph* graph = pending.back();
+    pending.pop_back();
+    visit(graph);
+    for (Node* node : graph->nodes) {
+      if (node == nullptr) continue;
+      pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
+    }
+  }
+}
+
+}  // namespace detail
+
+inline void Graph::_setPassResource(PassResource* resource) {
+  detail::forEachGraph(this, [resource](Graph* graph) {
+    graph->res_ = resource;
+    for (Node* node : graph->nodes) {
+      if (node != nullptr) node->_setPassResource(resource);
+    }
+  });
+}
+
+inline void Graph::_setParams(std::unordered_map<std::string, MXTensor>* args,
+                              std::unordered_map<std::string, MXTensor>* aux) {
+  for (Node* node : inputs) {
+    std::string name = node->name;
+    // In the subgraphs that partitioners see, variables have names of their own and say whose
+    // parameter they stand for.
+    const auto is_arg = node->attrs.find("isArg");
+    const auto arg_name = node->attrs.find("argName");
+    if (is_arg != node->attrs.end() && is_arg->second == "True" && arg_name != node->attrs.end()) {
+      name = arg_name->second;
+    }
+    for (auto* params : {args, aux}) {
+      const auto found = params->find(name);
+      if (found == params->end()) continue;
+      node->tensor = &found->second;
+      break;
+    }
+  }
+}
+
+inline void Graph::_endPass() {
+  _setPassResource(nullptr);
+  detail::forEachGraph(this, [](Graph* graph) {
+    for (Node* node : graph->nodes) {
+      if (node != nullptr) node->tensor = nullptr;
+    }
+  });
+}
+
+// ---- resources ---------------------------------------------------------------------------------
+
+inline MXTensor* Node::alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx,
+                                 MXDType dtype) {
+  if (res_ == nullptr) {
+    throw std::runtime_error("alloc_arg on node " + detail::quoted(name) +
+                             ": tensors can be allocated only while a pass runs, on nodes of the "
+                             "graph that the pass was given");
+  }
+  tensor = res_->alloc_arg(name, shape, ctx, dtype);
+  return tensor;
+}
+
+inline MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx,
+                                 MXDType dtype) {
+  if (res_ == nullptr) {
+    throw std::runtime_error("alloc_aux on node " + detail::quoted(name) +
+                             ": tensors can be allocated only while a pass runs, on nodes of the "
+                             "graph that the pass was given");
+  }
+  tensor = res_->alloc_aux(name, shape, ctx, dtype);
+  return tensor;
+}
+
+inline MXTensor* PassResource::allocate(std::unordered_map<std::string, MXTensor>* tensors,
+                                        int is_arg, const std::string& name,
+                                        const std::vector<int64_t>& shape, const MXContext& ctx,
+                                        MXDType dtype) const {
+  void* data = nullptr;
+  nd_malloc_(nd_alloc_, shape.data(), static_cast<int>(shape.size()), ctx.dev_type.c_str(),
+             ctx.dev_id, static_cast<int>(dtype), name.c_str(), is_arg, &data);
+  if (data == nullptr) {
+    throw std::runtime_error(std::string("the host did not allocate ") +
+                             (is_arg != 0 ? "arg " : "aux ") + detail::quoted(name));
+  }
+  MXTensor& tensor = (*tensors)[name];
+  tensor = MXTensor(data, shape, dtype, 0, ctx);
+  return &tensor;
+}
+
+namespace detail {
+
+/// Entry `index` of a list written as text, nested lists counting as one entry each.
+inline std::string listEntry(const std::string& text, unsigned index, const char* what) {
+  const std::size_t size = text.size();
+  if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
+    std::size_t start = 1;
+    int depth = 0;
+    for (std::size_t i = 1; i < size; ++i) {
+      if (depth == 0 && (text[i] == ',' || i == size - 1)) {
+        if (index == 0 && i > start) return text.substr(start, i - start);
+        if (index == 0) break;
+        --index;
+        start = i + 1;
+      }
+      if (text[i] == '[') ++depth;
+      if (text[i] == ']') --depth;
+    }
+  }
+  throw std::out_of_range(std::string(what) + ": no such entry in " + text);
+}
+
+}  // namespace detail
+
+inline std::string getShapeAt(const std::string& shape, unsigned index) {
+  return detail::listEntry(shape, index, "getShapeAt");
+}
+
+inline std::string getDtypeAt(const std::string& dtype, unsigned index) {
+  return detail::listEntry(dtype, index, "getDtypeAt");
+}
+
+// ---- entry points ------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Runs the body of an entry point. Nothing thrown gets past here: it becomes a message.
+template <typename Body>
+int guarded(const std::string& what, Body body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    MXerrorMsgs::get()->add(what + ": " + error.what());
+  } catch (...) {
+    MXerrorMsgs::get()->add(what + ": something was thrown that is not a std::exception");
+  }
+  return MX_FAIL;
+}
+
+inline char* copyText(const std::string& text) {
+  char* copy = static_cast<char*>(malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+inline options_map_t makeOptions(const char* const* keys, const char* const* vals, int num) {
+  options_map_t options;
+  for (int i = 0; i < num; ++i) options[keys[i]] = vals[i];
+  return options;
+}
+
+inline void addParams(PASSLIB_PARAM_BLOCK(param), std::unordered_map<std::string, MXTensor>* to) {
+  for (int i = 0; i < num_param; ++i) {
+    const std::vector<int64_t> shape(param_shapes[i], param_shapes[i] + param_dims[i]);
+    (*to)[param_names[i]] =
+        MXTensor(param_data[i], shape, static_cast<MXDType>(param_types[i]), param_IDs[i],
+                 MXContext(param_dev_type[i], param_dev_id[i]));
+  }
+}
+
+/// The common part of both ways to call a pass. `args`, `aux`: the parameters by name.
+inline int runPass(graphPass_t fp, Graph* graph, const options_map_t& options, const char* name,
+                   std::unordered_map<std::string, MXTensor>* args,
+                   std::unordered_map<std::string, MXTensor>* aux, nd_malloc_t nd_malloc,
+                   const void* nd_alloc) {
+  if (fp == nullptr) {
+    MXerrorMsgs::get()->add(std::string("pass '") + name + "' has no body: call setBody");
+    return MX_FAIL;
+  }
+  std::unordered_map<std::string, MXTensor> new_args;
+  std::unordered_map<std::string, MXTensor> new_aux;
+  PassResource resource(&new_args, &new_aux, nd_malloc, nd_alloc);
+  graph->_setPassResource(&resource);
+  graph->_setParams(args, aux);
+  struct EndOfPass {
+    Graph* graph;
+    ~EndOfPass() { graph->_endPass(); }
+  } end = {graph};
+  return fp(graph, options) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
+}
+
+inline int noSuchThing(const char* what) {
+  MXerrorMsgs::get()->add(std::string("this library has no ") + what);
+  return MX_FAIL;
+}
+
+#define PASSLIB_TEXT_(x) #x
+#define PASSLIB_TEXT(x) PASSLIB_TEXT_(x)
+
+/// How this translation unit sees the types that Graph is made of: equal text, equal layout.
+inline const char* buildTag() {
+  static const std::string tag =
+      std::string("header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION))
+#if defined(__GXX_ABI_VERSION)
+      + ", c++ abi " PASSLIB_TEXT(__GXX_ABI_VERSION)
+#endif
+#if defined(_LIBCPP_VERSION)
+      + ", libc++ " PASSLIB_TEXT(_LIBCPP_VERSION) "." PASSLIB_TEXT(_LIBCPP_ABI_VERSION)
+#elif defined(__GLIBCXX__)
+      + ", libstdc++, cxx11 abi " PASSLIB_TEXT(_GLIBCXX_USE_CXX11_ABI)
+#endif
+#if defined(_GLIBCXX_DEBUG)
+      + ", debug mode"
+#endif
+#if defined(_GLIBCXX_SANITIZE_VECTOR)
+      + ", sanitized vectors"
+#endif
+      + ", sizes " + std::to_string(sizeof(Node)) + " " + std::to_string(sizeof(Graph)) + " " +
+      std::to_string(sizeof(JsonVal)) + " " + std::to_string(sizeof(MXTensor)) + " " +
+      std::to_string(sizeof(std::string)) + " " + std::to_string(sizeof(std::vector<bool>)) + " " +
+      std::to_string(sizeof(std::unordered_map<std::string, std::string>)) + " " +
+      std::to_string(sizeof(std::map<JsonVal, JsonVal>)) + " " +
+      std::to_string(alignof(std::max_align_t));
+  return tag.c_str();
+}
+
+}  // namespace detail
+}  // namespace passlib1
+}  // namespace ext
+}  // namespace mxnet
+
+#ifndef PASSLIB_NO_ENTRY_POINTS
+extern "C" {
+
+inline int _opVersion() { return MX_LIBRARY_VERSION; }
+
+inline int _msgSize() { return mxnet::ext::MXerrorMsgs::get()->size(); }
+
+inline void _msgGet(int idx, const char** msg) {
+  const std::string* text = mxnet::ext::MXerrorMsgs::get()->get(idx);
+  *msg = text == nullptr ? nullptr : text->c_str();
+}
+
+inline void _opCallFree(void* ptr) { free(ptr); }
+
+inline int _passRegSize() {
+  return mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->size();
+}
+
+inline void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name) {
+  const mxnet::ext::CustomPass& pass =
+      mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->get(idx);
+  *fp = pass.pass;
+  *name = pass.name;
+}
+
+inline int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph, char** out_graph,
+                              PASSLIB_OPTION_BLOCK, const char* pass_name,
+                              PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                              mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  *out_graph = nullptr;
+  return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
+    std::unordered_map<std::string, MXTensor> args;
+    std::unordered_map<std::string, MXTensor> aux;
+    detail::addParams(arg_names, num_arg, arg_data, arg_shapes, arg_dims, arg_types, arg_IDs,
+                      arg_dev_type, arg_dev_id, &args);
+    detail::addParams(aux_names, num_aux, aux_data, aux_shapes, aux_dims, aux_types, aux_IDs,
+                      aux_dev_type, aux_dev_id, &aux);
+    JsonOptions reading;
+    reading.allow_control_characters = true;  // MXNet writes them raw
+    const std::unique_ptr<Graph> graph(
+        Graph::fromString(in_graph, strlen(in_graph), reading));
+    const int result =
+        detail::runPass(fp, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
+                        pass_name, &args, &aux, nd_malloc, nd_alloc);
+    if (result == MX_SUCCESS) *out_graph = detail::copyText(graph->toString());
+    return result;
+  });
+}
+
+inline const char* _passlibBuildTag(const void** operator_new, const void** operator_delete) {
+  void* (*allocate)(std::size_t) = &::operator new;
+  void (*release)(void*) = &::operator delete;
+  *operator_new = reinterpret_cast<const void*>(allocate);
+  *operator_delete = reinterpret_cast<const void*>(release);
+  return mxnet::ext::detail::buildTag();
+}
+
+inline int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* graph,
+                                 PASSLIB_OPTION_BLOCK, const char* pass_name,
+                                 PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                                 mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
+    std::unordered_map<std::string, MXTensor> args;
+    std::unordered_map<std::string, MXTensor> aux;
+    detail::addParams(arg_names, num_arg, arg_data, arg_shapes, arg_dims, arg_types, arg_IDs,
+                      arg_dev_type, arg_dev_id, &args);
+    detail::addParams(aux_names, num_aux, aux_data, aux_shapes, aux_dims, aux_types, aux_IDs,
+                      aux_dev_type, aux_dev_id, &aux);
+    return detail::runPass(fp, graph, detail::makeOptions(opt_keys, opt_vals, num_opts), pass_name,
+                           &args, &aux, nd_malloc, nd_alloc);
+  });
+}
+
+inline int _opRegSize() { return 0; }
+
+inline void _opRegGet(int, const char**, int*, const char***, mxnet::ext::fcomp_t**, int*,
+                      const char***, mxnet::ext::fcomp_t**, int*, const char***,
+                      mxnet::ext::createOpState_t**, int*, mxnet::ext::parseAttrs_t*,
+                      mxnet::ext::inferType_t*, mxnet::ext::inferSType_t*,
+                      mxnet::ext::inferShape_t*, mxnet::ext::mutateInputs_t*) {}
+
+inline int _opCallParseAttrs(mxnet::ext::parseAttrs_t, const char* const*, const char* const*, int,
+                             int*, int*) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _opCallInferShape(mxnet::ext::inferShape_t, const char* const*, const char* const*, int,
+                             unsigned int**, int*, int, unsigned int***, int**, unsigned int***,
+                             int**, int) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _opCallInferType(mxnet::ext::inferType_t, const char* const*, const char* const*, int,
+                            int*, int, int*, int) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _opCallInferSType(mxnet::ext::inferSType_t, const char* const*, const char* const*, int,
+                             int*, int, int*, int) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _opCallFCompute(mxnet::ext::fcomp_t, const char* const*, const char* const*, int,
+                           const int64_t**, int*, void**, int*, size_t*, const char**, int*, int,
+                           const int64_t**, int*, void**, int*, size_t*, const char**, int*, int,
+                           mxnet::ext::xpu_malloc_t, void*, mxnet::ext::xpu_malloc_t, void*, void*,
+                           mxnet::ext::sparse_malloc_t, void*, int*, int*, void**, void**, void**,
+                           void**, int64_t*, int64_t*, int64_t*, int64_t*, void*, void*) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t, const char* const*, const char* const*,
+                               int, int**, int*) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _opCallCreateOpState(mxnet::ext::createOpState_t, const char* const*,
+                                const char* const*, int, const char*, int, unsigned int**, int*,
+                                int, const int*, void**) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline void _opCallDestroyOpState(void*) {}
+
+inline int _opCallFStatefulCompute(int, void*, const int64_t**, int*, void**, int*, size_t*,
+                                   const char**, int*, int, const int64_t**, int*, void**, int*,
+                                   size_t*, const char**, int*, int, mxnet::ext::xpu_malloc_t,
+                                   void*, mxnet::ext::xpu_malloc_t, void*, void*,
+                                   mxnet::ext::sparse_malloc_t, void*, int*, int*, void**, void**,
+                                   void**, void**, int64_t*, int64_t*, int64_t*, int64_t*, void*,
+                                   void*) {
+  return mxnet::ext::detail::noSuchThing("operators");
+}
+
+inline int _partRegSize() { return 0; }
+
+inline int _partRegGetCount(int, const char**) { return 0; }
+
+inline void _partRegGet(int, int, const char**, mxnet::ext::supportedOps_t*,
+                        mxnet::ext::createSelector_t*, mxnet::ext::reviewSubgraph_t*,
+                        const char**) {}
+
+inline int _partCallSupportedOps(mxnet::ext::supportedOps_t, const char*, int, int*,
+                                 const char* const*, const char* const*, int) {
+  return mxnet::ext::detail::noSuchThing("partitioners");
+}
+
+inline int _partCallCreateSelector(mxnet::ext::createSelector_t, const char*, void**,
+                                   const char* const*, const char* const*, int) {
+  return mxnet::ext::detail::noSuchThing("partitioners");
+}
+
+inline void _partCallSelect(void*, int, int*) {}
+
+inline void _partCallSelectInput(void*, int, int, int*) {}
+
+inline void _partCallSelectOutput(void*, int, int, int*) {}
+
+inline void _partCallFilter(void*, int*, int, int**, int*) {}
+
+inline void _partCallReset(void*) {}
+
+inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t, const char*, int, int*,
+                                   const char* const*, const char* const*, int, char***, char***,
+                                   int*, const char* const*, int, void* const*,
+                                   const int64_t* const*, const int*, const int*, const size_t*,
+                                   const char* const*, const int*, const char* const*, int,
+                                   void* const*, const int64_t* const*, const int*, const int*,
+                                   const size_t*, const char* const*, const int*) {
+  return mxnet::ext::detail::noSuchThing("partitioners");
+}
+
+}  // extern "C"
+#endif  // PASSLIB_NO_ENTRY_POINTS
+
+#endif  // MXNET_LIB_API_H_

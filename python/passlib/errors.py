@@ -1,0 +1,76 @@
+"""The exceptions of passlib: one tree, so that one ``except`` catches them all."""
+
+from __future__ import annotations
+
+__all__ = [
+    "FormatError",
+    "GraphError",
+    "LoadError",
+    "PassError",
+    "PassResultError",
+    "PasslibError",
+    "UnsoundFileError",
+    "UnsupportedError",
+]
+
+
+class PasslibError(Exception):
+    """Base of every error that passlib raises on purpose."""
+
+
+class LoadError(PasslibError):
+    """A library could not be loaded, or refused to be."""
+
+
+class FormatError(PasslibError):
+    """A file or text is not what it should be; the message says where.
+
+    Attributes
+    ----------
+    offset, line, column : int or None
+        Place of the fault: byte offset from 0, line and column from 1; None where the format
+        has no such notion.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        offset: int | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.line = line
+        self.column = column
+
+
+class GraphError(PasslibError):
+    """A graph is not sound: the message names the nodes concerned."""
+
+
+class PassError(PasslibError):
+    """A pass failed; the message holds the pass, its library and what it said.
+
+    Attributes
+    ----------
+    messages : tuple of str
+        What the library reported through ``MX_ERROR_MSG`` during this one call.
+    """
+
+    def __init__(self, message: str, *, messages: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.messages = messages
+
+
+class UnsupportedError(PasslibError):
+    """Something has no faithful translation; the message names node, operator and attribute."""
+
+
+class UnsoundFileError(FormatError, GraphError):
+    """A file is well formed, but the graph in it contradicts itself."""
+
+
+class PassResultError(PassError, GraphError):
+    """A pass reported success, but gave back something that is no sound graph."""
