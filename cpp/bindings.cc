@@ -26,6 +26,9 @@ using mxnet::ext::JsonError;
 using mxnet::ext::JsonVal;
 
 using HeadTuple = std::tuple<int64_t, int, int>;
+/// Top-level attributes of a graph: JSON text by key.
+using AttributeTexts = std::map<std::string, std::string>;
+using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
 /// Sets a Python exception of passlib.errors, made with keyword arguments.
 void setError(const char* name, const std::string& message, const py::dict& details = {}) {
@@ -92,15 +95,17 @@ std::shared_ptr<Graph> parseGraph(const py::object& source, bool lenient) {
   return std::shared_ptr<Graph>(Graph::fromString(text, static_cast<std::size_t>(size), reading));
 }
 
-py::str printGraph(const Graph& graph, bool pretty) {
+std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
+  std::map<std::string, JsonVal> attributes;
+  for (const auto& [key, json] : texts) attributes.emplace(key, JsonVal::parse(json));
+  return attributes;
+}
+
+py::str printGraph(const Graph& graph, bool pretty, const AttributeTexts& texts) {
   std::string text;
   {
     const py::gil_scoped_release released;
-    if (pretty) {
-      graph.writePretty(&text);
-    } else {
-      text = graph.toString();
-    }
+    mxnet::ext::detail::GraphWriter(pretty, &text).write(graph, parseAttributes(texts));
   }
   PyObject* string =
       PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
@@ -182,14 +187,31 @@ void setOutputs(Graph* graph, const std::vector<std::pair<std::size_t, int>>& co
   for (const auto& [position, count] : counts) graph->nodes.at(position)->num_outputs = count;
 }
 
-std::map<std::string, std::string> graphAttributes(const Graph& graph) {
-  std::map<std::string, std::string> attributes;
-  for (const auto& [key, value] : graph.attrs) attributes.emplace(key, value.dump());
-  return attributes;
+/// How often each operator occurs.
+std::map<std::string, int> countOperators(const Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const Node* node : graph.nodes) ++counts[node->op];
+  return counts;
 }
 
-void setGraphAttribute(Graph* graph, const std::string& key, const std::string& json) {
-  graph->attrs[key] = JsonVal::parse(json);
+void setNodeAttributes(Graph* graph, const std::vector<NodeAttribute>& values) {
+  for (const auto& [position, key, value] : values) graph->nodes.at(position)->attrs[key] = value;
+}
+
+void dropNodeAttributes(Graph* root, const std::vector<std::string>& keys) {
+  mxnet::ext::detail::forEachGraph(root, [&](Graph* graph) {
+    for (Node* node : graph->nodes) {
+      for (const std::string& key : keys) node->attrs.erase(key);
+    }
+  });
+}
+
+/// Takes the top-level attributes out of a graph.
+AttributeTexts takeAttributes(Graph* graph) {
+  AttributeTexts texts;
+  for (const auto& [key, value] : graph->attrs) texts.emplace(key, value.dump());
+  graph->attrs.clear();
+  return texts;
 }
 
 /// Arrays come as (name, array, dtype code); they must be C-contiguous.
@@ -217,11 +239,12 @@ py::tuple takeParam(NewParam param) {
 
 /// Runs a pass. What it prints goes to `write`, a function of a str.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
-                   const std::shared_ptr<Graph>& graph, const OptionList& options,
-                   const py::list& args, const py::list& aux, bool accept_args, bool accept_aux,
+                   const std::shared_ptr<Graph>& graph, const AttributeTexts& attributes,
+                   const OptionList& options, const py::list& args, const py::list& aux, bool accept_args, bool accept_aux,
                    bool force_json, const py::function& write) {
-  PassCall call{library.get(), index,      options,    makeBlock(args),
-                makeBlock(aux), accept_args, accept_aux, force_json};
+  PassCall call{library.get(),   index,          parseAttributes(attributes),
+                options,         makeBlock(args), makeBlock(aux),
+                accept_args,     accept_aux,     force_json};
   PassResult result;
   std::unique_ptr<py::error_already_set> write_error;
   {
@@ -254,7 +277,7 @@ PYBIND11_MODULE(_core, m) {
   py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph")
       .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"))
       .def_static("build", &buildGraph, py::arg("nodes"), py::arg("heads"))
-      .def("print", &printGraph, py::arg("pretty"))
+      .def("print", &printGraph, py::arg("pretty"), py::arg("attributes"))
       .def("check", [](Graph& graph) { checkGraph(&graph, nullptr); })
       .def("order", &orderGraph, py::call_guard<py::gil_scoped_release>())
       .def("nodes", &listNodes)
@@ -265,11 +288,12 @@ PYBIND11_MODULE(_core, m) {
              Variables variables = listVariables(graph, auxiliary);
              return py::make_tuple(variables.args, variables.aux);
            })
+      .def("operators", &countOperators)
       .def("unknown_outputs", &unknownOutputs)
+      .def("set_node_attributes", &setNodeAttributes)
+      .def("drop_node_attributes", &dropNodeAttributes)
       .def("set_outputs", &setOutputs)
-      .def("attributes", &graphAttributes)
-      .def("set_attribute", &setGraphAttribute)
-      .def("drop_attribute", [](Graph& graph, const std::string& key) { graph.attrs.erase(key); })
+      .def("take_attributes", &takeAttributes)
       .def("copy",
            [](const Graph& graph) { return std::shared_ptr<Graph>(copyGraph(graph)); },
            py::call_guard<py::gil_scoped_release>())
@@ -297,7 +321,7 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("is_ours", &Library::isOurs);
 
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
-        py::arg("options"), py::arg("args"), py::arg("aux"), py::arg("accept_args"),
+        py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"), py::arg("accept_args"),
         py::arg("accept_aux"), py::arg("force_json"), py::arg("write"));
 }
 

@@ -34,8 +34,8 @@ class Caller {
     }
   }
 
-  std::unique_ptr<Graph> callDirect(const Graph& graph) {
-    auto result = copyGraph(graph);
+  /// Hands the library the graph itself, which it changes.
+  std::unique_ptr<Graph> callDirect(std::unique_ptr<Graph> result) {
     run([&]() {
       return call_.library->callPassDirect()(
           pass_.body, result.get(), keys_.data(), values_.data(), static_cast<int>(keys_.size()),
@@ -49,8 +49,9 @@ class Caller {
     return result;
   }
 
-  std::unique_ptr<Graph> callWithJson(const Graph& graph) {
-    std::string text = graph.toString();
+  std::unique_ptr<Graph> callWithJson(std::unique_ptr<Graph> graph) {
+    std::string text = graph->toString();
+    if (call_.library->isOurs()) graph.reset();
     char* result = nullptr;
     run([&]() {
       return call_.library->callPass()(
@@ -73,7 +74,7 @@ class Caller {
       reading.allow_control_characters = true;  // MXNet's lib_api writes them raw
       std::unique_ptr<Graph> graph_back(
           Graph::fromString(result, std::strlen(result), reading));
-      if (!call_.library->isOurs()) restoreLost(graph, graph_back.get());
+      if (graph != nullptr) restoreLost(*graph, graph_back.get());
       return graph_back;
     } catch (const mxnet::ext::JsonError& error) {
       throw PassResultError(described(std::string("gave back what is not a graph: ") +
@@ -118,8 +119,10 @@ PassResult runPass(const PassCall& call, const Graph& graph) {
   Allocator allocator(call.accept_args, call.accept_aux);
   Caller caller(call, &allocator);
   const bool direct = call.library->sharesTypes() && !call.force_json;
-  std::unique_ptr<Graph> result =
-      direct ? caller.callDirect(graph) : caller.callWithJson(graph);
+  std::unique_ptr<Graph> shown = copyGraph(graph);
+  shown->attrs = call.attributes;
+  std::unique_ptr<Graph> result = direct ? caller.callDirect(std::move(shown))
+                                         : caller.callWithJson(std::move(shown));
   try {
     checkGraph(result.get(), &graph);
   } catch (const GraphError& error) {

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_PASS_H_
 #define PASSLIB_PASS_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ using OptionList = std::vector<std::pair<std::string, std::string>>;
 struct PassCall {
   Library* library;
   std::size_t index;  ///< of the pass in library->passes()
+  std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graph, as the pass sees it
   OptionList options;
   ParamBlock args;
   ParamBlock aux;

@@ -2341,8 +2341,9 @@ class GraphWriter {
  public:
   GraphWriter(bool pretty, std::string* out) : pretty_(pretty), out_(out) {}
 
-  void write(const Graph& root) {
-    begin(root, 0);
+  /// `attributes`: the top-level keys besides NNVM's own; those of the graph, as a rule.
+  void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
+    begin(root, attributes, 0);
     while (!frames_.empty()) {
       Frame& frame = frames_.back();
       if (frame.node == frame.order.size()) {
@@ -2355,7 +2356,8 @@ class GraphWriter {
       if (frame.subgraph == 0) writeNode(frame, node);
       if (frame.subgraph < node.subgraphs.size()) {
         separate(frame.subgraph > 0, frame.depth + 4);
-        begin(*node.subgraphs[frame.subgraph], frame.depth + 4);
+        const Graph& nested = *node.subgraphs[frame.subgraph];
+        begin(nested, nested.attrs, frame.depth + 4);
         continue;
       }
       if (!node.subgraphs.empty()) {
@@ -2371,11 +2373,16 @@ class GraphWriter {
 
  private:
   struct Frame {
-    Frame(const Graph& target, std::size_t level)
-        : graph(target), depth(level), table(target.nodes), order(sortNodes(target.nodes, table)) {
+    Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
+        : graph(target),
+          attributes(extra),
+          depth(level),
+          table(target.nodes),
+          order(sortNodes(target.nodes, table)) {
       if (order != target.nodes) table = NodeTable(order);
     }
     const Graph& graph;
+    const std::map<std::string, JsonVal>& attributes;
     std::size_t depth;
     NodeTable table;
     std::vector<Node*> order;
@@ -2403,8 +2410,9 @@ class GraphWriter {
 
   void string(const std::string& text) { appendJsonString(text.data(), text.size(), out_); }
 
-  void begin(const Graph& graph, std::size_t depth) {
-    frames_.emplace_back(graph, depth);
+  void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
+             std::size_t depth) {
+    frames_.emplace_back(graph, attributes, depth);
     *out_ += '{';
     key("nodes", 5, false, depth + 1);
     *out_ += '[';
@@ -2518,7 +2526,7 @@ class GraphWriter {
     writeIntegers(row_ptr.size(), depth, [&](std::size_t i) { return row_ptr[i]; });
     key("heads", 5, true, depth);
     writeEntries(frame, frame.graph.outputs, depth, nullptr);
-    for (const auto& attribute : frame.graph.attrs) {
+    for (const auto& attribute : frame.attributes) {
       separate(true, depth);
       string(attribute.first);
       *out_ += ": ";
@@ -2727,14 +2735,14 @@ inline Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()
 
 inline std::string Graph::toString() const {
   std::string out;
-  detail::GraphWriter(false, &out).write(*this);
+  detail::GraphWriter(false, &out).write(*this, attrs);
   return out;
 }
 
 inline JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
 
 inline void Graph::writePretty(std::string* out) const {
-  detail::GraphWriter(true, out).write(*this);
+  detail::GraphWriter(true, out).write(*this, attrs);
 }
 
 inline Node* Graph::addNode(const std::string& name, const std::string& op) {

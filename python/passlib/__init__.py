@@ -1,1 +1,52 @@
-"""passlib."""
+"""Compiled graph passes for serialized models.
+
+    import passlib as pl
+    pl.library.load("libpass.so")
+    sym = pl.sym.load("model-symbol.json")
+    sym.optimize_for("myPass").save("optimized-symbol.json")
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as _version
+
+from passlib import attribute, context, library, nd, symbol
+from passlib import naming as name
+from passlib import symbol as sym
+from passlib.attribute import AttrScope
+from passlib.context import Context, cpu, current_context, gpu
+from passlib.errors import (
+    FormatError,
+    GraphError,
+    LoadError,
+    PassError,
+    PassResultError,
+    PasslibError,
+    UnsoundFileError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "AttrScope",
+    "Context",
+    "FormatError",
+    "GraphError",
+    "LoadError",
+    "PassError",
+    "PassResultError",
+    "PasslibError",
+    "UnsoundFileError",
+    "UnsupportedError",
+    "attribute",
+    "context",
+    "cpu",
+    "current_context",
+    "gpu",
+    "library",
+    "name",
+    "nd",
+    "sym",
+    "symbol",
+]
+
+__version__ = _version("graph-passlib")

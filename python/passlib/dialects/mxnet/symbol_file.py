@@ -1,0 +1,143 @@
+"""MXNet's symbol files: NNVM's graph JSON with ``mxnet_version``.
+
+Source of the format: MXNet 1.9.1's writer and its rules for files of older versions.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from passlib import _core
+from passlib.dialects.mxnet import schema
+from passlib.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "ATTRIBUTES",
+    "auxiliary_inputs",
+    "complete",
+    "count_outputs",
+    "default_attributes",
+    "read",
+    "saved_version",
+    "variables",
+]
+
+VERSION = 10901
+"""The MXNet version whose files passlib writes."""
+
+OLDEST = 800
+"""Files without a version are from MXNet 0.8 or earlier."""
+
+ATTRIBUTES = "attrs"
+"""The key of the file under which the graph's own attributes stand, the version among them."""
+
+
+def read(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
+    """Parse a symbol file.
+
+    Parameters
+    ----------
+    text : str or bytes
+        Control characters in strings may stand unescaped, as MXNet writes them.
+
+    Returns
+    -------
+    graph : _core.Graph
+        Checked, in post-order from the heads, without what no head needs.
+    attributes : dict of str to str
+        Top-level attributes as JSON by key; the graph itself has none.
+    version : int
+        The MXNet version that wrote it.
+
+    Raises
+    ------
+    FormatError
+        The text is not JSON or not a graph, with line and column.
+    """
+    graph = _core.Graph.parse(text, lenient=True)
+    attributes = graph.take_attributes()
+    version = saved_version(attributes)
+    graph.order()
+    return graph, attributes, version
+
+
+def saved_version(attributes: Mapping[str, str]) -> int:
+    """Tell which version of MXNet wrote a file with these top-level attributes (JSON by key)."""
+    saved = json.loads(attributes.get(ATTRIBUTES, "{}"))
+    if not isinstance(saved, dict):
+        message = "the top-level 'attrs' must be an object"
+        raise FormatError(message)
+    if "mxnet_version" not in saved:
+        return OLDEST
+    match saved["mxnet_version"]:
+        case ["int", int(version)]:
+            return version
+        case other:
+            message = f'"mxnet_version" must be ["int", number], not {json.dumps(other)}'
+            raise FormatError(message)
+
+
+def default_attributes() -> dict[str, str]:
+    """Give the top-level attributes of a new symbol, as JSON by key."""
+    return {ATTRIBUTES: json.dumps({"mxnet_version": ["int", VERSION]})}
+
+
+def complete(graph: _core.Graph) -> None:
+    """Set the numbers of outputs that nobody said, from the schema."""
+    counts = []
+    for position, op, attrs in graph.unknown_outputs():
+        count = count_outputs(op, attrs)
+        if count > 0:
+            counts.append((position, count))
+    if counts:
+        graph.set_outputs(counts)
+
+
+def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
+    """Count all outputs of an operator; 0 if only its uses can tell."""
+    if op == "null":
+        return 1
+    operator = schema.find(op)
+    return operator.num_outputs(attrs) if operator is not None else 0
+
+
+@lru_cache(maxsize=1)
+def auxiliary_inputs() -> dict[str, list[int]]:
+    """Give the inputs that are auxiliary states, for the operators that have a fixed number."""
+    table = {}
+    for name in schema.names():
+        operator = schema.find(name)
+        if operator is not None and not operator.takes_any_number and operator.auxiliary():
+            table[name] = sorted(operator.auxiliary())
+    return table
+
+
+def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
+    """Name the variables of a graph: arguments, and auxiliary states."""
+    table = dict(auxiliary_inputs())
+    for _, op, attrs in _variadic_writers(graph):
+        operator = schema.find(op)
+        if operator is not None:
+            table[op] = sorted({*table.get(op, ()), *operator.auxiliary(attrs)})
+    return graph.variables(table)
+
+
+def _variadic_writers(graph: _core.Graph) -> list[tuple[int, str, dict[str, str]]]:
+    """List the nodes that write to a number of inputs that depends on their attributes."""
+    present = set()
+    for op in graph.operators():
+        operator = schema.find(op)
+        if operator is None or operator.variadic is None:
+            continue
+        if operator.auxiliary({operator.variadic: "1"}):
+            present.add(op)
+    if not present:
+        return []
+    return [
+        (i, op, attrs) for i, (op, _, attrs, *_) in enumerate(graph.nodes()) if op in present
+    ]

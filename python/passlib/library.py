@@ -1,0 +1,221 @@
+"""Loading compiled libraries, and finding what they hold."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import logging
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from passlib import _core
+from passlib.errors import LoadError, PasslibError
+
+__all__ = ["Library", "find_pass", "load", "loaded"]
+
+logger = logging.getLogger(__name__)
+
+MXNET_VERSION = 10901
+"""What ``initialize`` is told by default: the version of MXNet whose behaviour passlib has."""
+
+_lock = threading.RLock()
+_libraries: list[Library] = []
+_passes: dict[str, tuple[Library, int]] = {}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A loaded library. It stays loaded until the process ends.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path of the file.
+    sha256 : str
+        Of the file as it was loaded, in hexadecimal.
+    abi_version : int
+        Version of the extension ABI that it speaks: 7 (MXNet 1.7) to 11 (1.9, 2.0).
+    passes, partitioners, ops : tuple of str
+        Names of what it registered, in its order.
+    """
+
+    path: str
+    sha256: str
+    abi_version: int
+    passes: tuple[str, ...]
+    partitioners: tuple[str, ...]
+    ops: tuple[str, ...]
+    core: _core.Library = field(repr=False, compare=False)
+    inode: tuple[int, int] = field(repr=False, compare=False)
+
+
+def load(
+    path: str | os.PathLike[str],
+    verbose: bool = True,
+    *,
+    replace: bool = False,
+    version: int = MXNET_VERSION,
+) -> Library:
+    """Load a library and register what it holds.
+
+    Loading runs the library's code in this process: load only what you would run. Loading the
+    same file again gives the same `Library` and changes nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        A shared library built against ``lib_api.h``, passlib's or MXNet's. A relative path is
+        taken from the current folder.
+    verbose : bool
+        Log what was found, at level INFO.
+    replace : bool
+        Let its passes take over names that other libraries hold. Also needed after a library was
+        built again, for its names are still held by the old build.
+    version : int
+        The version that the library's ``initialize`` is told, ``10000 * major + 100 * minor +
+        patch`` of MXNet.
+
+    Returns
+    -------
+    Library
+
+    Raises
+    ------
+    LoadError
+        The file is not there, is no library for this machine, lacks a function or symbol, speaks
+        another version of the ABI, its ``initialize`` failed, or a name that it registers is
+        taken. Nothing of it is registered then.
+    """
+    absolute = os.path.abspath(path)
+    with _lock:
+        known, opening = _recall(absolute)
+        if known is None:
+            known = _open(absolute, opening, version)
+            if verbose:
+                _log(known)
+        _register(known, replace=replace)
+    return known
+
+
+def loaded() -> tuple[Library, ...]:
+    """Give the libraries loaded so far, in the order of loading."""
+    with _lock:
+        return tuple(_libraries)
+
+
+def find_pass(name: str) -> tuple[Library, int]:
+    """Find a pass by name.
+
+    Returns
+    -------
+    library : Library
+    index : int
+        Position in ``library.passes``.
+
+    Raises
+    ------
+    PasslibError
+        No loaded library has it; the message lists what there is.
+    """
+    with _lock:
+        found = _passes.get(name)
+        known = sorted(_passes)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    have = (
+        f"the loaded libraries have: {', '.join(known)}"
+        if known
+        else "no library with passes is loaded; call passlib.library.load(path) first"
+    )
+    message = f"there is no pass {name!r}{hint} ({have})"
+    raise PasslibError(message)
+
+
+def _hash(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        message = f"cannot load library {path!r}: the file does not exist"
+        raise LoadError(message) from None
+    except OSError as error:
+        message = f"cannot load library {path!r}: {error.strerror}"
+        raise LoadError(message) from error
+
+
+def _recall(path: str) -> tuple[Library | None, str]:
+    """Give the library if this file is loaded already, and the path to open it by otherwise."""
+    digest = _hash(path)
+    real = os.path.realpath(path)
+    earlier = [library for library in _libraries if os.path.realpath(library.path) == real]
+    for library in earlier:
+        if library.sha256 == digest:
+            return library, path
+    stat = os.stat(path)
+    if any(library.inode == (stat.st_dev, stat.st_ino) for library in earlier):
+        message = (
+            f"cannot load library {path!r}: the file was overwritten while it was loaded, which "
+            f"also changed the code in memory; build to a new file and move it into place, then "
+            f"restart this process"
+        )
+        raise LoadError(message)
+    # The dynamic linker takes equal paths for the same library, however new the file is.
+    folder, name = os.path.split(path)
+    return None, os.path.join(folder, *["."] * len(earlier), name)
+
+
+def _open(path: str, opening: str, version: int) -> Library:
+    digest = _hash(path)
+    stat = os.stat(path)
+    core = _core.Library(opening, version)
+    library = Library(
+        path=path,
+        sha256=digest,
+        abi_version=core.abi_version,
+        passes=tuple(core.passes),
+        partitioners=tuple(name for name, _ in core.partitioners),
+        ops=tuple(core.operators),
+        core=core,
+        inode=(stat.st_dev, stat.st_ino),
+    )
+    for name in library.passes:
+        if library.passes.count(name) > 1:
+            message = f"cannot load library {path!r}: it registers the pass {name!r} twice"
+            raise LoadError(message)
+    return library
+
+
+def _register(library: Library, *, replace: bool) -> None:
+    for name in library.passes:
+        holder = _passes.get(name)
+        if holder is None or holder[0] is library or replace:
+            continue
+        other = holder[0]
+        rebuilt = other.path == library.path
+        message = (
+            f"cannot load library {library.path!r}: the pass {name!r} is already registered by "
+            + (f"an earlier build of it ({other.sha256[:12]})" if rebuilt else repr(other.path))
+            + "; load with replace=True to let the new one take over"
+        )
+        raise LoadError(message)
+    for index, name in enumerate(library.passes):
+        _passes[name] = (library, index)
+    if not any(library is known for known in _libraries):
+        _libraries.append(library)
+
+
+def _log(library: Library) -> None:
+    logger.info("Found %d operators in library", len(library.ops))
+    for i, name in enumerate(library.ops):
+        logger.info("\tOp[%d] %s", i, name)
+    logger.info("Found %d partitioners in library", len(library.partitioners))
+    for i, (name, strategies) in enumerate(library.core.partitioners):
+        logger.info("\tPartitioner[%d] %s", i, name)
+        for k, strategy in enumerate(strategies):
+            logger.info("\t\tStrategy[%d] %s", k, strategy)
+    logger.info("Found %d graph passes in library", len(library.passes))
+    for i, name in enumerate(library.passes):
+        logger.info("\tGraph Pass [%d] %s", i, name)

@@ -1,0 +1,515 @@
+"""Symbols: graphs as Python holds them, and the functions that make them.
+
+``passlib.sym`` is this module. Besides what is defined here it has every operator of MXNet 1.9.1 as
+a function: ``sym.Convolution(data, kernel=(3, 3), num_filter=8)``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast, overload
+
+from passlib import _core, arithmetic, functions, optimize
+from passlib._atomic import replacing
+from passlib.attribute import HIDDEN
+from passlib.compose import group as Group  # noqa: N812 (MXNet's name)
+from passlib.compose import var
+from passlib.creation import arange, eye, full, histogram, linspace, ones, split_v2, zeros
+from passlib.creation import hypot, maximum, minimum, pow
+from passlib.dialects.mxnet import legacy, schema, symbol_file
+from passlib.errors import FormatError, PasslibError
+from passlib.functions import contrib, image, internal, linalg, op, sparse
+from passlib.node import Entry, Node, postorder
+from passlib.sampling import random
+
+if TYPE_CHECKING:
+    from passlib.context import Context
+
+__all__ = [
+    "Group",
+    "Symbol",
+    "Variable",
+    "arange",
+    "contrib",
+    "eye",
+    "full",
+    "histogram",
+    "hypot",
+    "image",
+    "linalg",
+    "linspace",
+    "load",
+    "load_json",
+    "maximum",
+    "minimum",
+    "ones",
+    "op",
+    "pow",
+    "random",
+    "sparse",
+    "split_v2",
+    "var",
+    "zeros",
+]
+
+logger = logging.getLogger(__name__)
+
+Variable = var
+_internal = internal
+
+_MIXED_PRECISION = ("amp_cast", "amp_multicast")
+
+
+class Symbol:
+    """A graph, seen from its outputs. Never changes; `optimize_for` gives a new one.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The outputs.
+    """
+
+    __slots__ = ("__weakref__", "_attributes", "_entries", "_graph")
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries: tuple[Entry, ...] | None = tuple(entries)
+        self._graph: _core.Graph | None = None
+        self._attributes = symbol_file.default_attributes()
+
+    @classmethod
+    def _of(cls, graph: _core.Graph, attributes: Mapping[str, str] | None = None) -> Symbol:
+        """Wrap a core graph, in post-order, which nobody may change from here on."""
+        symbol = cls.__new__(cls)
+        symbol._entries = None
+        symbol._graph = graph
+        symbol._attributes = dict(attributes or symbol_file.default_attributes())
+        return symbol
+
+    # The graph is kept in either form and made into the other one when that is asked for.
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The outputs: which output of which node."""
+        if self._entries is None:
+            self._entries = _thaw(cast("_core.Graph", self._graph))
+        return self._entries
+
+    @property
+    def graph(self) -> _core.Graph:
+        """The graph in native form. It belongs to this symbol: copy it before you change it."""
+        if self._graph is None:
+            self._graph = _freeze(cast("tuple[Entry, ...]", self._entries))
+        return self._graph
+
+    def nodes(self) -> list[Node]:
+        """List all nodes, each after those that it takes input from.
+
+        A node's edges are in ``node.inputs``; see also `edges`.
+        """
+        return postorder(entry.node for entry in self.entries)
+
+    def edges(self) -> Iterator[tuple[Node, int, Node, int]]:
+        """Iterate over the edges: producer, its output, consumer, its input."""
+        for node in self.nodes():
+            for slot, entry in enumerate(node.inputs):
+                yield entry.node, entry.index, node, slot
+
+    # What MXNet's Symbol tells about itself.
+
+    @property
+    def name(self) -> str | None:
+        """The name of the node whose outputs these are; None for a group of several nodes."""
+        nodes = {id(entry.node): entry.node for entry in self.entries}
+        return next(iter(nodes.values())).name if len(nodes) == 1 else None
+
+    def list_arguments(self) -> list[str]:
+        """Name the variables that are not auxiliary states: inputs and weights."""
+        return symbol_file.variables(self.graph)[0]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Name the variables that an operator writes to, such as the moving mean of a BatchNorm."""
+        return symbol_file.variables(self.graph)[1]
+
+    def list_inputs(self) -> list[str]:
+        """Name all variables, in the order of the graph."""
+        return self.graph.variables({})[0]
+
+    def list_outputs(self) -> list[str]:
+        """Name the outputs: ``fc1_output``, ``split0_output1``, ``bn_mean``; variables as such."""
+        return [_output_name(entry) for entry in self.entries]
+
+    def attr(self, key: str) -> str | None:
+        """Look up an attribute of the output's node; None if it has none of this name.
+
+        Keys that MXNet hides between underscores, such as ``__lr_mult__``, are found without them.
+        """
+        return self.list_attr().get(key)
+
+    def list_attr(self) -> dict[str, str]:
+        """Give the attributes of the output's node; for a group of several nodes there are none."""
+        nodes = {id(entry.node): entry.node for entry in self.entries}
+        return _with_plain_keys(next(iter(nodes.values())).attrs) if len(nodes) == 1 else {}
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """Give the attributes of all nodes that have any, by node name."""
+        return {node.name: _with_plain_keys(node.attrs) for node in self.nodes() if node.attrs}
+
+    def get_internals(self) -> Symbol:
+        """Give a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
+        return Symbol(
+            [Entry(node, i) for node in self.nodes() for i in range(_visible_outputs(node))]
+        )
+
+    def get_children(self) -> Symbol | None:
+        """Give a group of what the output's node takes as input; None for a variable."""
+        nodes = {id(entry.node): entry.node for entry in self.entries}
+        inputs = [entry for node in nodes.values() for entry in node.inputs]
+        return Symbol(inputs) if inputs else None
+
+    def debug_str(self) -> str:
+        """Describe every node in a few lines: operator, name, inputs, attributes."""
+        lines = ["Symbol Outputs:"]
+        lines += [f"\toutput[{i}]={e.node.name}({e.index})" for i, e in enumerate(self.entries)]
+        for node in self.nodes():
+            if node.is_variable:
+                lines.append(f"Variable:{node.name}")
+                continue
+            lines += ["--------------------", f"Op:{node.op}, Name={node.name}", "Inputs:"]
+            lines += [
+                f"\targ[{i}]={e.node.name}({e.index}) version={e.version}"
+                for i, e in enumerate(node.inputs)
+            ]
+            lines += ["Attrs:"] if node.attrs else []
+            lines += [f"\t{key}={value}" for key, value in sorted(node.attrs.items())]
+        return "\n".join(lines) + "\n"
+
+    # Writing.
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """Write the graph as MXNet 1.9.1 writes it, byte for byte.
+
+        Nodes stand in post-order from the outputs; what no output needs is not written.
+
+        Parameters
+        ----------
+        remove_amp_cast : bool
+            Leave out the casts that automatic mixed precision put in, as MXNet does.
+        """
+        graph = self.graph
+        if remove_amp_cast and not graph.operators().keys().isdisjoint(_MIXED_PRECISION):
+            graph = _freeze(_without_casts(self.entries))
+        return graph.print(pretty=True, attributes=self._attributes)
+
+    def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
+        """Write `tojson` to a file, which is replaced as a whole or not at all."""
+        text = self.tojson(remove_amp_cast)
+        with replacing(fname) as path:
+            path.write_text(text, "utf-8", newline="")
+
+    # Passes.
+
+    def optimize_for(
+        self,
+        backend: str,
+        args: Mapping[str, Any] | None = None,
+        aux: Mapping[str, Any] | None = None,
+        ctx: Context | None = None,
+        shape_dict: Mapping[str, Sequence[int]] | None = None,
+        type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Mapping[str, Any] | None = None,
+        skip_infer: bool = False,
+        **options: Any,
+    ) -> Symbol:
+        """Run a pass and give the symbol that it made; this one stays as it is.
+
+        Parameters
+        ----------
+        backend : str
+            Name of a pass of a loaded library, see `passlib.library.load`.
+        args, aux : mapping, optional
+            Weights and auxiliary states by name.
+        ctx : Context, optional
+            Accepted for MXNet's sake; everything lives on the CPU.
+        shape_dict, type_dict, stype_dict : mapping, optional
+            Shapes, dtypes and storage types of inputs, by name.
+        skip_infer : bool
+            Do not infer shapes and dtypes for the pass.
+        **options
+            Given to the pass as ``str(value)``.
+
+        Returns
+        -------
+        Symbol
+
+        Raises
+        ------
+        PasslibError
+            There is no such pass.
+        PassError
+            The pass failed, with what its library said.
+        """
+        if not isinstance(backend, str):
+            message = f"backend must be the name of a pass, not {backend!r}"
+            raise TypeError(message)
+        shown = {k: v for k, v in self._attributes.items() if k != symbol_file.ATTRIBUTES}
+        graph, _ = optimize.call_pass(backend, self.graph, options, attributes=shown)
+        attributes = {**graph.take_attributes(), **self._own_attributes()}
+        graph.order()
+        symbol_file.complete(graph)
+        return Symbol._of(graph, attributes)
+
+    def _own_attributes(self) -> dict[str, str]:
+        """Give the attributes that are the file's business, not the graph's: the version."""
+        key = symbol_file.ATTRIBUTES
+        return {key: self._attributes[key]} if key in self._attributes else {}
+
+    # Python's protocols.
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (Symbol((entry,)) for entry in self.entries)
+
+    def __bool__(self) -> NoReturn:
+        message = (
+            "a symbol has no truth value: comparisons of symbols are new symbols; "
+            "compare with 'is', or tojson() for equal graphs"
+        )
+        raise TypeError(message)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Symbol: ...
+    @overload
+    def __getitem__(self, index: slice) -> Symbol: ...
+    def __getitem__(self, index: int | str | slice) -> Symbol:
+        """Choose an output, by number or by its name in `list_outputs`, or a range of them."""
+        if isinstance(index, slice):
+            return Symbol(self.entries[index])
+        if isinstance(index, str):
+            matches = [i for i, name in enumerate(self.list_outputs()) if name == index]
+            if len(matches) != 1:
+                what = "several outputs are" if matches else "no output is"
+                message = f"{what} named {index!r}; there are: {_shorten(self.list_outputs())}"
+                raise ValueError(message)
+            index = matches[0]
+        try:
+            return Symbol((self.entries[index],))
+        except IndexError:
+            message = f"there is no output {index}, the symbol has {len(self)}"
+            raise IndexError(message) from None
+
+    def __getattr__(self, name: str) -> Any:
+        return functions.method(self, name)
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Symbol:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_json, (self.tojson(remove_amp_cast=False),)
+
+    def __repr__(self) -> str:
+        names = self.name or "group [" + _shorten([e.node.name for e in self.entries]) + "]"
+        nodes = len(self.graph)
+        outputs = len(self)
+        return (
+            f"<Symbol {names}: {nodes} node{'s' * (nodes != 1)}, "
+            f"{outputs} output{'s' * (outputs != 1)}>"
+        )
+
+    def __add__(self, other: Any) -> Symbol:
+        return arithmetic.add(self, other)
+
+    def __radd__(self, other: Any) -> Symbol:
+        return arithmetic.add(other, self)
+
+    def __sub__(self, other: Any) -> Symbol:
+        return arithmetic.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Symbol:
+        return arithmetic.subtract(other, self)
+
+    def __mul__(self, other: Any) -> Symbol:
+        return arithmetic.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Symbol:
+        return arithmetic.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Symbol:
+        return arithmetic.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return arithmetic.divide(other, self)
+
+    def __mod__(self, other: Any) -> Symbol:
+        return arithmetic.modulo(self, other)
+
+    def __rmod__(self, other: Any) -> Symbol:
+        return arithmetic.modulo(other, self)
+
+    def __pow__(self, other: Any) -> Symbol:
+        return arithmetic.power(self, other)
+
+    def __rpow__(self, other: Any) -> Symbol:
+        return arithmetic.power(other, self)
+
+    def __neg__(self) -> Symbol:
+        return arithmetic.negative(self)
+
+    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]
+        return arithmetic.equal(self, other)
+
+    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
+        return arithmetic.not_equal(self, other)
+
+    def __gt__(self, other: Any) -> Symbol:
+        return arithmetic.greater(self, other)
+
+    def __ge__(self, other: Any) -> Symbol:
+        return arithmetic.greater_equal(self, other)
+
+    def __lt__(self, other: Any) -> Symbol:
+        return arithmetic.lesser(self, other)
+
+    def __le__(self, other: Any) -> Symbol:
+        return arithmetic.lesser_equal(self, other)
+
+    __hash__ = object.__hash__
+
+
+def load(fname: str | os.PathLike[str]) -> Symbol:
+    """Read a symbol file.
+
+    Raises
+    ------
+    FormatError
+        The file is no symbol; the message has file, line and column.
+    """
+    path = Path(fname)
+    try:
+        return load_json(path.read_bytes())
+    except FormatError as error:
+        message = f"{path}: {error}"
+        raise type(error)(
+            message, offset=error.offset, line=error.line, column=error.column
+        ) from error
+
+
+def load_json(json_str: str | bytes) -> Symbol:
+    """Read a symbol from the text of a symbol file.
+
+    Files of older MXNet versions are upgraded by MXNet's own rules; that is logged.
+
+    Raises
+    ------
+    FormatError
+        The text is no symbol; the message has line and column.
+    """
+    graph, attributes, version = symbol_file.read(json_str)
+    if version >= symbol_file.VERSION:
+        symbol_file.complete(graph)
+        return Symbol._of(graph, attributes)
+    logger.info("upgrading a symbol saved by MXNet version %d", version)
+    return Symbol(legacy.upgrade(_thaw(graph), version))
+
+
+def _thaw(graph: _core.Graph) -> tuple[Entry, ...]:
+    nodes: list[Node] = []
+    for op_name, name, attrs, inputs, num_outputs, deps, subgraphs in graph.nodes():
+        nodes.append(
+            Node(
+                op_name,
+                name,
+                attrs,
+                [Entry(nodes[i], index, version) for i, index, version in inputs],
+                num_outputs,
+                [nodes[i] for i in deps],
+                [Symbol._of(subgraph) for subgraph in subgraphs],
+            )
+        )
+    return tuple(Entry(nodes[i], index, version) for i, index, version in graph.heads())
+
+
+def _freeze(entries: Sequence[Entry]) -> _core.Graph:
+    nodes = postorder(entry.node for entry in entries)
+    number = {id(node): i for i, node in enumerate(nodes)}
+    described = [
+        (
+            node.op,
+            node.name,
+            dict(node.attrs),
+            [(number[id(e.node)], e.index, e.version) for e in node.inputs],
+            node.num_outputs,
+            [number[id(dep)] for dep in node.control_deps],
+            [cast("Symbol", subgraph).graph for subgraph in node.subgraphs],
+        )
+        for node in nodes
+    ]
+    graph = _core.Graph.build(described, [(number[id(e.node)], e.index, e.version) for e in entries])
+    graph.check()
+    symbol_file.complete(graph)
+    return graph
+
+
+def _without_casts(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Rebuild the nodes without the casts of mixed precision, each replaced by its input."""
+    made: dict[int, Node] = {}
+
+    def follow(entry: Entry) -> Entry:
+        while entry.node.op in _MIXED_PRECISION:
+            entry = entry.node.inputs[entry.index]
+        return entry._replace(node=made.get(id(entry.node), entry.node))
+
+    for node in postorder(entry.node for entry in entries):
+        inputs = [follow(entry) for entry in node.inputs]
+        if all(new.node is old.node for new, old in zip(inputs, node.inputs)):
+            continue
+        deps = [made.get(id(dep), dep) for dep in node.control_deps]
+        made[id(node)] = Node(
+            node.op, node.name, node.attrs, inputs, node.num_outputs, deps, node.subgraphs
+        )
+    return tuple(follow(entry) for entry in entries)
+
+
+def _visible_outputs(node: Node) -> int:
+    if node.is_variable:
+        return 1
+    operator = schema.find(node.op)
+    visible = operator.num_visible_outputs(node.attrs) if operator is not None else 0
+    return visible or max(node.num_outputs, 1)
+
+
+def _output_name(entry: Entry) -> str:
+    node, index, _ = entry
+    if node.is_variable:
+        return node.name
+    operator = schema.find(node.op)
+    names = operator.output_names(node.attrs) if operator is not None else ()
+    if index < len(names):
+        return f"{node.name}_{names[index]}"
+    return f"{node.name}_output" + (str(index) if node.num_outputs > 1 else "")
+
+
+def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:
+    """Add the attributes that stand between underscores under their plain names, as MXNet does."""
+    plain = {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
+    return {**plain, **attrs}
+
+
+def _shorten(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def __getattr__(name: str) -> Any:
+    return functions.operator(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *functions.operator_names()})
