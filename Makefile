@@ -1,5 +1,58 @@
-# Each target is a line or two that calls the real tool; all of them set themselves up in .venv.
+# Every target sets up what it needs: virtual environments of its own, then the build.
+# Needs Python 3.10+, a C++17 compiler, make and git.
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
 JOBS ?= 2
+BIN := .venv/bin
+SOURCES := $(wildcard cpp/*.cc cpp/*.h cpp/passes/*.cc include/*.h include/mxnet/*.h)
+CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'example/*.cc' 'tests/*.cc')
+
+.PHONY: demo test lint format bench interop sanitize clean
+
+demo: .venv/installed
+	$(MAKE) -C example/lib_pass
+	$(BIN)/python example/lib_pass/test_pass.py
+
+test: .venv/installed
+	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop
+
+lint: .venv/installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES) include/lib_api.h
+
+format: .venv/installed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CXX_FILES) include/lib_api.h
+
+# Against the real MXNet 1.9.1, in an environment of its own.
+interop: .venv/installed
+	$(MAKE) .venv-mxnet/installed || echo "MXNet 1.9.1 cannot be installed here"
+	PASSLIB_MXNET_ENV=.venv-mxnet $(BIN)/pytest tests/interop
+
+bench: .venv/installed .venv-mxnet/installed
+	$(BIN)/pip install -q --group bench
+	$(BIN)/python bench/run.py --mxnet .venv-mxnet/bin/python
+
+# The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it.
+sanitize: .venv/installed
+	bash tests/sanitize.sh address,undefined
+
+.venv/installed: pyproject.toml CMakeLists.txt $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	$(BIN)/pip install -q "scikit-build-core>=0.10" "pybind11>=2.13" "cmake>=3.18" ninja
+	$(BIN)/pip install -q --group test --group lint
+	$(BIN)/pip install -q --no-build-isolation -Cbuild-dir=build/dev \
+	  -Ccmake.define.PASSLIB_WERROR=ON -e ".[all]"
+	touch $@
+
+.venv-mxnet/installed:
+	test -x .venv-mxnet/bin/python || $(PYTHON) -m venv .venv-mxnet
+	.venv-mxnet/bin/pip install -q "mxnet==1.9.1" "numpy<1.24"
+	.venv-mxnet/bin/python -c "import mxnet"
+	touch $@
+
+clean:
+	rm -rf build .venv .venv-mxnet

@@ -4,8 +4,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -53,8 +56,8 @@ void setPassError(const char* name, const PassError& error) {
   using namespace py::literals;  // NOLINT: this function only
   py::list messages;
   for (const std::string& text : error.messages) {
-    messages.append(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-        text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
+    messages.append(py::reinterpret_steal<py::str>(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
   }
   setError(name, error.what(), py::dict("messages"_a = py::tuple(messages)));
 }
@@ -194,6 +197,20 @@ std::map<std::string, int> countOperators(const Graph& graph) {
   return counts;
 }
 
+/// Where variables are used: name of the variable, its attributes, and operator, attributes and
+/// input number of a consumer.
+py::list listUses(const Graph& graph, const std::unordered_set<std::string>& names) {
+  py::list uses;
+  for (const Node* node : graph.nodes) {
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+      const Node& variable = *node->inputs[i].node;
+      if (variable.op != "null" || names.count(variable.name) == 0) continue;
+      uses.append(py::make_tuple(variable.name, variable.attrs, node->op, node->attrs, i));
+    }
+  }
+  return uses;
+}
+
 void setNodeAttributes(Graph* graph, const std::vector<NodeAttribute>& values) {
   for (const auto& [position, key, value] : values) graph->nodes.at(position)->attrs[key] = value;
 }
@@ -240,11 +257,11 @@ py::tuple takeParam(NewParam param) {
 /// Runs a pass. What it prints goes to `write`, a function of a str.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                    const std::shared_ptr<Graph>& graph, const AttributeTexts& attributes,
-                   const OptionList& options, const py::list& args, const py::list& aux, bool accept_args, bool accept_aux,
-                   bool force_json, const py::function& write) {
-  PassCall call{library.get(),   index,          parseAttributes(attributes),
-                options,         makeBlock(args), makeBlock(aux),
-                accept_args,     accept_aux,     force_json};
+                   const OptionList& options, const py::list& args, const py::list& aux,
+                   bool accept_args, bool accept_aux, bool force_json, const py::function& write) {
+  PassCall call{library.get(), index,           parseAttributes(attributes),
+                options,       makeBlock(args), makeBlock(aux),
+                accept_args,   accept_aux,      force_json};
   PassResult result;
   std::unique_ptr<py::error_already_set> write_error;
   {
@@ -253,8 +270,8 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
       const py::gil_scoped_acquire acquired;
       try {
         if (write_error == nullptr) {
-          write(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-              text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
+          write(py::reinterpret_steal<py::str>(
+              PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
         }
       } catch (py::error_already_set& error) {
         write_error = std::make_unique<py::error_already_set>(error);
@@ -289,14 +306,15 @@ PYBIND11_MODULE(_core, m) {
              return py::make_tuple(variables.args, variables.aux);
            })
       .def("operators", &countOperators)
+      .def("uses", &listUses, py::arg("names"))
       .def("unknown_outputs", &unknownOutputs)
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes)
       .def("set_outputs", &setOutputs)
       .def("take_attributes", &takeAttributes)
-      .def("copy",
-           [](const Graph& graph) { return std::shared_ptr<Graph>(copyGraph(graph)); },
-           py::call_guard<py::gil_scoped_release>())
+      .def(
+          "copy", [](const Graph& graph) { return std::shared_ptr<Graph>(copyGraph(graph)); },
+          py::call_guard<py::gil_scoped_release>())
       .def("__len__", &Graph::size);
 
   py::class_<Library, std::shared_ptr<Library>>(m, "Library")
@@ -309,20 +327,20 @@ PYBIND11_MODULE(_core, m) {
                                for (const auto& pass : library.passes()) names.push_back(pass.name);
                                return names;
                              })
-      .def_property_readonly(
-          "partitioners",
-          [](const Library& library) {
-            std::vector<std::pair<std::string, std::vector<std::string>>> list;
-            for (const auto& p : library.partitioners()) list.emplace_back(p.name, p.strategies);
-            return list;
-          })
+      .def_property_readonly("partitioners",
+                             [](const Library& library) {
+                               std::vector<std::pair<std::string, std::vector<std::string>>> list;
+                               for (const auto& p : library.partitioners())
+                                 list.emplace_back(p.name, p.strategies);
+                               return list;
+                             })
       .def_property_readonly("operators", &Library::operators)
       .def_property_readonly("shares_types", &Library::sharesTypes)
       .def_property_readonly("is_ours", &Library::isOurs);
 
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
-        py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"), py::arg("accept_args"),
-        py::arg("accept_aux"), py::arg("force_json"), py::arg("write"));
+        py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
+        py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"), py::arg("write"));
 }
 
 }  // namespace passlib

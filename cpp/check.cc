@@ -45,9 +45,8 @@ void checkText(const Node& node, std::size_t position) {
 /// Whether the graph before had a node of this name and operator.
 bool wasThere(const Node& node, const Graph* before) {
   if (before == nullptr) return true;
-  return std::any_of(before->nodes.begin(), before->nodes.end(), [&](const Node* old) {
-    return old->name == node.name && old->op == node.op;
-  });
+  return std::any_of(before->nodes.begin(), before->nodes.end(),
+                     [&](const Node* old) { return old->name == node.name && old->op == node.op; });
 }
 
 void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table,

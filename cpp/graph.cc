@@ -11,8 +11,7 @@ namespace passlib {
 namespace {
 
 /// Copies one graph without its nested ones, which are queued as (original, copy).
-void copyLevel(const Graph& from, Graph* to,
-               std::vector<std::pair<const Graph*, Graph*>>* nested) {
+void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*, Graph*>>* nested) {
   const NodeTable table(from.nodes);
   const auto copy_of = [&](const Node* node) {
     return to->nodes[static_cast<std::size_t>(table.find(node))];

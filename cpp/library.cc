@@ -84,8 +84,9 @@ Library::Library(const std::string& path) : path_(path) {
   const char* reason = dlerror();
   std::string text = reason == nullptr ? "unknown reason" : reason;
   if (text.find("undefined symbol") != std::string::npos) {
-    text += "; if the library was written for MXNet, compile MXNet's src/lib_api.cc into it or use "
-            "passlib's lib_api.h, which needs no other file";
+    text +=
+        "; if the library was written for MXNet, compile MXNet's src/lib_api.cc into it or use "
+        "passlib's lib_api.h, which needs no other file";
   }
   refuse(path, text);
 }

@@ -27,8 +27,8 @@ class Library {
     std::vector<std::string> strategies;
   };
 
-  /// Opens a library and shakes hands with it: version, initialize, what it registered. `version` is
-  /// what initialize is told, 10000 * major + 100 * minor + patch of MXNet. Throws LoadError.
+  /// Opens a library and shakes hands with it: version, initialize, what it registered. `version`
+  /// is what initialize is told, 10000 * major + 100 * minor + patch of MXNet. Throws LoadError.
   static std::shared_ptr<Library> open(const std::string& path, int version);
   ~Library();
   Library(const Library&) = delete;

@@ -72,13 +72,12 @@ class Caller {
     try {
       mxnet::ext::JsonOptions reading;
       reading.allow_control_characters = true;  // MXNet's lib_api writes them raw
-      std::unique_ptr<Graph> graph_back(
-          Graph::fromString(result, std::strlen(result), reading));
+      std::unique_ptr<Graph> graph_back(Graph::fromString(result, std::strlen(result), reading));
       if (graph != nullptr) restoreLost(*graph, graph_back.get());
       return graph_back;
     } catch (const mxnet::ext::JsonError& error) {
-      throw PassResultError(described(std::string("gave back what is not a graph: ") +
-                                      error.what()));
+      throw PassResultError(
+          described(std::string("gave back what is not a graph: ") + error.what()));
     }
   }
 
@@ -121,8 +120,8 @@ PassResult runPass(const PassCall& call, const Graph& graph) {
   const bool direct = call.library->sharesTypes() && !call.force_json;
   std::unique_ptr<Graph> shown = copyGraph(graph);
   shown->attrs = call.attributes;
-  std::unique_ptr<Graph> result = direct ? caller.callDirect(std::move(shown))
-                                         : caller.callWithJson(std::move(shown));
+  std::unique_ptr<Graph> result =
+      direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
   try {
     checkGraph(result.get(), &graph);
   } catch (const GraphError& error) {

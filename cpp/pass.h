@@ -18,7 +18,7 @@ using OptionList = std::vector<std::pair<std::string, std::string>>;
 
 struct PassCall {
   Library* library;
-  std::size_t index;  ///< of the pass in library->passes()
+  std::size_t index;                                      ///< of the pass in library->passes()
   std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graph, as the pass sees it
   OptionList options;
   ParamBlock args;

@@ -54,9 +54,8 @@ void ParamBlock::add(std::string name, void* data, std::vector<int64_t> shape, i
   device_ids_.push_back(0);
 }
 
-void Allocator::allocate(const void* self, const int64_t* shape, int num_dims,
-                         const char* dev_type, int /*dev_id*/, int dtype, const char* name,
-                         int is_arg, void** data) {
+void Allocator::allocate(const void* self, const int64_t* shape, int num_dims, const char* dev_type,
+                         int /*dev_id*/, int dtype, const char* name, int is_arg, void** data) {
   *data = nullptr;
   auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
   try {
@@ -89,8 +88,8 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
     bytes *= extent;
   }
   if (empty) bytes = 0;
-  const std::size_t rounded = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment,
-                                       kAlignment);
+  const std::size_t rounded =
+      std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
   std::unique_ptr<void, FreeMemory> memory(std::aligned_alloc(kAlignment, rounded));
   if (memory == nullptr) {
     return refuse(" of " + std::to_string(bytes) + " bytes, which the system does not have");
@@ -102,9 +101,8 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
     refuse(" on device " + quoted(dev_type) + "; there is only the cpu");
   }
   if (is_arg ? !accept_args_ : !accept_aux_) {
-    refuse(std::string(", but optimize_for was given no ") + kind +
-           (is_arg ? "s" : "") + " to put it into; pass " + (is_arg ? "args" : "aux") +
-           "={} or your parameters");
+    refuse(std::string(", but optimize_for was given no ") + kind + (is_arg ? "s" : "") +
+           " to put it into; pass " + (is_arg ? "args" : "aux") + "={} or your parameters");
   }
   *data = memory.get();
   params_.push_back(NewParam{name, std::vector<int64_t>(shape, shape + num_dims), dtype, is_arg,
@@ -114,11 +112,11 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
 std::vector<NewParam> Allocator::take() {
   std::vector<NewParam> last;
   for (std::size_t i = 0; i < params_.size(); ++i) {
-    const bool again = std::any_of(
-        params_.begin() + static_cast<std::ptrdiff_t>(i) + 1, params_.end(),
-        [&](const NewParam& later) {
-          return later.name == params_[i].name && later.is_arg == params_[i].is_arg;
-        });
+    const bool again =
+        std::any_of(params_.begin() + static_cast<std::ptrdiff_t>(i) + 1, params_.end(),
+                    [&](const NewParam& later) {
+                      return later.name == params_[i].name && later.is_arg == params_[i].is_arg;
+                    });
     if (!again) last.push_back(std::move(params_[i]));
   }
   params_.clear();

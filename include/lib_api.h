@@ -53,7 +53,8 @@
 //
 //   PASSLIB_JSON_MAX_DEPTH   how deep lists and objects of a JSON text may nest (default 1,000,000;
 //                            depth costs heap, never stack)
-//   PASSLIB_NO_GLOBAL_DLPACK keep DLTensor and its kin out of the global namespace, for sources that
+//   PASSLIB_NO_GLOBAL_DLPACK keep DLTensor and its kin out of the global namespace, for sources
+//   that
 //                            include a dlpack.h of their own after this header
 //   PASSLIB_NO_ENTRY_POINTS  types only: no exported C functions (for a host, or for a source file
 //                            that is linked into something else than a library)
@@ -69,8 +70,8 @@
 /// host hands its graph over as an object only where both sides have the same one.
 #define PASSLIB_HEADER_VERSION 1
 
-/// What reaches beyond the library: the entry points. Everything that holds state is hidden, so that
-/// two libraries in one process never share a registry.
+/// What reaches beyond the library: the entry points. Everything that holds state is hidden, so
+/// that two libraries in one process never share a registry.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
 #define PASSLIB_HIDDEN __attribute__((visibility("hidden")))
 #define PRIVATE_SYMBOL PASSLIB_HIDDEN
@@ -114,8 +115,8 @@ struct DLTensor {
   DLContext ctx;
   int ndim;
   DLDataType dtype;
-  int64_t* shape;       ///< borrowed from the MXTensor that holds this
-  int64_t* strides;     ///< always null: compact, row-major
+  int64_t* shape;    ///< borrowed from the MXTensor that holds this
+  int64_t* strides;  ///< always null: compact, row-major
   uint64_t byte_offset;
 };
 
@@ -307,9 +308,9 @@ enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
 
 /// One JSON value, with all that hangs under it.
 ///
-/// Numbers: `num` is the number as an int, cut off towards zero and at the limits of int; where that
-/// loses anything, `str` has the number as it was written, and dump() writes that. Setting `num` to
-/// another value wins over `str`.
+/// Numbers: `num` is the number as an int, cut off towards zero and at the limits of int; where
+/// that loses anything, `str` has the number as it was written, and dump() writes that. Setting
+/// `num` to another value wins over `str`.
 struct JsonVal {
   JsonVal() : type(ERR), num(-1) {}
   explicit JsonVal(JsonType t) : type(t), num(-1) {}
@@ -392,7 +393,8 @@ class JsonReader {
   /// The text is borrowed and must outlive the reader.
   JsonReader(const char* text, std::size_t size, const JsonOptions& options = JsonOptions());
 
-  /// First character of the next token, white space skipped: { [ " t f n - or a digit. 0 at the end.
+  /// First character of the next token, white space skipped: { [ " t f n - or a digit. 0 at the
+  /// end.
   char peek();
   void beginObject();
   /// Moves to the next member of an object and reads its key. False at the closing brace. `first`
@@ -436,7 +438,8 @@ class JsonReader {
   std::string scratch_;
 };
 
-/// Appends `text` in quotes, escaped as JSON demands. Throws JsonError for bytes that are not UTF-8.
+/// Appends `text` in quotes, escaped as JSON demands. Throws JsonError for bytes that are not
+/// UTF-8.
 void appendJsonString(const char* text, std::size_t size, std::string* out);
 
 // ================================================================================================
@@ -470,8 +473,8 @@ class Node {
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). It stands in the caller's args or aux after the
   /// pass, under this node's name. The memory is the host's and is not initialised; the MXTensor
-  /// lives until the pass returns. Throws std::runtime_error where no pass is running, or the caller
-  /// gave no dictionary to put it into.
+  /// lives until the pass returns. Throws std::runtime_error where no pass is running, or the
+  /// caller gave no dictionary to put it into.
   MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   void _setPassResource(PassResource* resource) { res_ = resource; }
@@ -533,8 +536,8 @@ class Graph {
   /// it first. Returns how many uses there were.
   std::size_t replace(const NodeEntry& from, const NodeEntry& to);
   /// Takes a node out, and with it every edge to and from it: consumers lose that input, the graph
-  /// loses those outputs. Use replace first where something should stand in. The node's memory stays
-  /// until the graph goes. Throws std::invalid_argument for a node that is not in the graph.
+  /// loses those outputs. Use replace first where something should stand in. The node's memory
+  /// stays until the graph goes. Throws std::invalid_argument for a node that is not in the graph.
   /// Linear in the size of the graph: for many nodes, removeNodes takes them in one go.
   void removeNode(Node* node) { removeNodes(std::vector<Node*>(1, node)); }
   void removeNodes(const std::vector<Node*>& unwanted);
@@ -678,7 +681,8 @@ typedef MXReturnValue (*parseAttrs_t)(const options_map_t& attributes, int* num_
                                       int* num_outputs);
 typedef MXReturnValue (*inferType_t)(const options_map_t& attributes, std::vector<int>* in_types,
                                      std::vector<int>* out_types);
-typedef MXReturnValue (*inferSType_t)(const options_map_t& attributes, std::vector<int>* in_storage_types,
+typedef MXReturnValue (*inferSType_t)(const options_map_t& attributes,
+                                      std::vector<int>* in_storage_types,
                                       std::vector<int>* out_storage_types);
 typedef MXReturnValue (*inferShape_t)(const options_map_t& attributes,
                                       std::vector<std::vector<unsigned int>>* in_shapes,
@@ -746,8 +750,9 @@ class Registry {
 #define MX_REGISTER_PASS_DEF_(Name) static mxnet::ext::CustomPass& MX_REGISTER_PASS_NAME_(Name)
 
 /// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
-#define REGISTER_PASS(Name)                                                    \
-  MX_STR_CONCAT(MX_REGISTER_PASS_DEF_(Name), __COUNTER__) __attribute__((unused)) = \
+#define REGISTER_PASS(Name)                               \
+  MX_STR_CONCAT(MX_REGISTER_PASS_DEF_(Name), __COUNTER__) \
+  __attribute__((unused)) =                               \
       mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->add(MX_TOSTRING(Name))
 
 // ================================================================================================
@@ -755,15 +760,16 @@ class Registry {
 //
 // All of them are cdecl and take plain C types. Where an int is returned, 1 is success and 0 is
 // failure, and the reasons are in the message store. Everything that the host passes in is borrowed
-// for the call. What a library gives out is either static (names) or malloc'd, to be released by the
-// host through _opCallFree of the same library. `fp` arguments are function pointers that the host
-// got from the library's RegGet functions and does not look into. No C++ exception leaves them.
+// for the call. What a library gives out is either static (names) or malloc'd, to be released by
+// the host through _opCallFree of the same library. `fp` arguments are function pointers that the
+// host got from the library's RegGet functions and does not look into. No C++ exception leaves
+// them.
 // ================================================================================================
 
 // A block of parameters: n names, and for each one the data, the shape (dims numbers), the dtype
 // code, the version of the data, and the device. Arrays may be null where n is 0.
-#define PASSLIB_PARAM_BLOCK(kind)                                                     \
-  const char *const *kind##_names, int num_##kind, void *const *kind##_data,          \
+#define PASSLIB_PARAM_BLOCK(kind)                                                           \
+  const char *const *kind##_names, int num_##kind, void *const *kind##_data,                \
       const int64_t *const *kind##_shapes, const int *kind##_dims, const int *kind##_types, \
       const size_t *kind##_IDs, const char *const *kind##_dev_type, const int *kind##_dev_id
 
@@ -773,17 +779,17 @@ class Registry {
 
 // Inputs and outputs of an operator, and what it may ask the host for. Type arguments: dtype codes
 // (intypes), storage types (instypes).
-#define PASSLIB_IO_BLOCK                                                                          \
-  const int64_t **inshapes, int *indims, void **indata, int *intypes, size_t *inIDs,              \
+#define PASSLIB_IO_BLOCK                                                                           \
+  const int64_t **inshapes, int *indims, void **indata, int *intypes, size_t *inIDs,               \
       const char **indev_type, int *indev_id, int num_in, const int64_t **outshapes, int *outdims, \
-      void **outdata, int *outtypes, size_t *outIDs, const char **outdev_type, int *outdev_id,    \
+      void **outdata, int *outtypes, size_t *outIDs, const char **outdev_type, int *outdev_id,     \
       int num_out
-#define PASSLIB_RESOURCE_BLOCK                                                                    \
-  mxnet::ext::xpu_malloc_t cpu_malloc, void *cpu_alloc, mxnet::ext::xpu_malloc_t gpu_malloc,      \
-      void *gpu_alloc, void *stream, mxnet::ext::sparse_malloc_t sparse_malloc,                   \
-      void *sparse_alloc, int *instypes, int *outstypes, void **in_indices, void **out_indices,   \
-      void **in_indptr, void **out_indptr, int64_t *in_indices_shapes,                            \
-      int64_t *out_indices_shapes, int64_t *in_indptr_shapes, int64_t *out_indptr_shapes,         \
+#define PASSLIB_RESOURCE_BLOCK                                                                  \
+  mxnet::ext::xpu_malloc_t cpu_malloc, void *cpu_alloc, mxnet::ext::xpu_malloc_t gpu_malloc,    \
+      void *gpu_alloc, void *stream, mxnet::ext::sparse_malloc_t sparse_malloc,                 \
+      void *sparse_alloc, int *instypes, int *outstypes, void **in_indices, void **out_indices, \
+      void **in_indptr, void **out_indptr, int64_t *in_indices_shapes,                          \
+      int64_t *out_indices_shapes, int64_t *in_indptr_shapes, int64_t *out_indptr_shapes,       \
       void *rng_cpu_states, void *rng_gpu_states
 
 typedef int (*opVersion_t)();
@@ -885,8 +891,8 @@ PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_
 /// Says how this library was built. A host whose own tag, operator new and operator delete are the
 /// same may call _passlibCallGraphPass. Not part of MXNet's ABI.
 PASSLIB_ENTRY const char* _passlibBuildTag(const void** operator_new, const void** operator_delete);
-/// Runs a pass on the host's graph itself, which it changes in place. Where it fails the graph is in
-/// an undefined, though destructible state.
+/// Runs a pass on the host's graph itself, which it changes in place. Where it fails the graph is
+/// in an undefined, though destructible state.
 PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* graph,
                                         PASSLIB_OPTION_BLOCK, const char* pass_name,
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
@@ -1473,8 +1479,8 @@ inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t hi
   if (!integer) fail(kJsonType, std::string(what) + " must be an integer", at);
   if (value < low || value > high) {
     fail(kJsonRange,
-         std::string(what) + " " + std::to_string(value) + " is not within " +
-             std::to_string(low) + " to " + std::to_string(high),
+         std::string(what) + " " + std::to_string(value) + " is not within " + std::to_string(low) +
+             " to " + std::to_string(high),
          at);
   }
   return value;
@@ -1554,8 +1560,10 @@ inline JsonVal JsonReader::readValue() {
           const std::size_t at = offset();
           const auto added = top.container->map.emplace(JsonVal(key.str()), JsonVal());
           if (!added.second) {
-            fail(kJsonDuplicateKey, "the key " + detail::quoted(added.first->first.str) +
-                                        " stands twice in one object", at);
+            fail(
+                kJsonDuplicateKey,
+                "the key " + detail::quoted(added.first->first.str) + " stands twice in one object",
+                at);
           }
           target = &added.first->second;
           break;
@@ -1585,8 +1593,10 @@ inline void appendJsonString(const char* text, std::size_t size, std::string* ou
       const std::size_t length = detail::utf8Length(p, end);
       if (length == 0) {
         const std::size_t at = static_cast<std::size_t>(p - text);
-        throw JsonError(kJsonUtf8, "a string holds bytes that are not UTF-8, which JSON cannot "
-                                   "express (byte " + std::to_string(at) + " of the string)",
+        throw JsonError(kJsonUtf8,
+                        "a string holds bytes that are not UTF-8, which JSON cannot "
+                        "express (byte " +
+                            std::to_string(at) + " of the string)",
                         at, 1, at + 1);
       }
       p += length;
@@ -1647,11 +1657,11 @@ inline int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
 
 /// Order of two values by themselves: type, number, text. Children are for the caller.
 inline int compareScalars(const JsonVal& a, const JsonVal& b) {
-  if (a.type != b.type) return sign(a.type < b.type, a.type > b.type);
+  if (a.type != b.type) return sign(a.type<b.type, a.type> b.type);
   if (a.type == STR) return sign(a.str < b.str, b.str < a.str);
-  if (a.type == BOOL) return sign(a.num < b.num, a.num > b.num);
+  if (a.type == BOOL) return sign(a.num<b.num, a.num> b.num);
   if (a.type == NUM) {
-    if (a.str.empty() && b.str.empty()) return sign(a.num < b.num, a.num > b.num);
+    if (a.str.empty() && b.str.empty()) return sign(a.num<b.num, a.num> b.num);
     const double x = a.toDouble();
     const double y = b.toDouble();
     if (x < y || y < x) return sign(x < y, y < x);
@@ -1680,7 +1690,7 @@ inline int compareJson(const JsonVal& left, const JsonVal& right) {
     const bool lists = step.a->type == LIST;
     const std::size_t size_a = lists ? step.a->list.size() : step.a->map.size();
     const std::size_t size_b = lists ? step.b->list.size() : step.b->map.size();
-    steps.push_back(Step{nullptr, nullptr, sign(size_a < size_b, size_a > size_b)});
+    steps.push_back(Step{nullptr, nullptr, sign(size_a<size_b, size_a> size_b)});
     const std::size_t first_child = steps.size();
     if (lists) {
       for (std::size_t i = 0; i < std::min(size_a, size_b); ++i) {
@@ -1948,14 +1958,14 @@ struct GraphDraft {
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  std::vector<Edge> edges;             // of all nodes, one after the other
-  std::vector<std::size_t> edge_end;   // per node: one past its last edge
+  std::vector<Edge> edges;                                    // of all nodes, one after the other
+  std::vector<std::size_t> edge_end;                          // per node: one past its last edge
   std::vector<std::pair<std::size_t, int64_t>> control_deps;  // (node, node it waits for)
-  std::vector<std::size_t> offsets;    // per node: where it begins in the text
+  std::vector<std::size_t> offsets;  // per node: where it begins in the text
   std::vector<Edge> heads;
   std::vector<int64_t> arg_nodes;
   std::vector<int64_t> row_ptr;
-  std::size_t start = 0;               // where the graph begins in the text
+  std::size_t start = 0;  // where the graph begins in the text
   bool has_nodes = false;
   bool has_heads = false;
   bool has_arg_nodes = false;
@@ -2039,8 +2049,7 @@ class GraphReader {
 
   void once(bool* seen, const char* key) const {
     if (*seen) {
-      reader_.fail(kJsonDuplicateKey,
-                   "the key " + quoted(key) + " stands twice in one object");
+      reader_.fail(kJsonDuplicateKey, "the key " + quoted(key) + " stands twice in one object");
     }
     *seen = true;
   }
@@ -2064,8 +2073,8 @@ class GraphReader {
       const std::string name = key.str();
       const std::size_t at = reader_.offset();
       if (draft.graph->attrs.count(name) != 0) {
-        reader_.fail(kJsonDuplicateKey,
-                     "the key " + quoted(name) + " stands twice in one object", at);
+        reader_.fail(kJsonDuplicateKey, "the key " + quoted(name) + " stands twice in one object",
+                     at);
       }
       draft.graph->attrs.emplace(name, reader_.readValue());
     }
@@ -2133,8 +2142,8 @@ class GraphReader {
       const auto added = node->attrs.emplace(key.str(), std::string());
       const std::string& name = added.first->first;
       if (!added.second && only_one) {
-        reader_.fail(kJsonDuplicateKey, "attribute " + quoted(name) + " stands twice in node " +
-                                            quoted(node->name));
+        reader_.fail(kJsonDuplicateKey,
+                     "attribute " + quoted(name) + " stands twice in node " + quoted(node->name));
       }
       if (reader_.peek() != '"') {
         reader_.fail(kJsonType, "attribute " + quoted(name) + " of node " + quoted(node->name) +
@@ -2168,8 +2177,8 @@ class GraphReader {
         numbers[count++] = reader_.readInteger("number of an entry", 0, kIntMax);
       }
       if (count < 2) reader_.fail(kJsonType, what + std::string(shape), at);
-      edges->push_back(GraphDraft::Edge{numbers[0], static_cast<int>(numbers[1]),
-                                        static_cast<int>(numbers[2])});
+      edges->push_back(
+          GraphDraft::Edge{numbers[0], static_cast<int>(numbers[1]), static_cast<int>(numbers[2])});
     }
   }
 
@@ -2309,8 +2318,9 @@ class GraphReader {
       resolve(draft, GraphDraft::Edge{id, 0, 0}, "arg_nodes", draft.start);
       const Node* node = graph->nodes[static_cast<std::size_t>(id)];
       if (node->op != "null") {
-        reader_.fail(kJsonType, "arg_nodes lists node " + quoted(node->name) +
-                                    ", which is not a variable but " + quoted(node->op),
+        reader_.fail(kJsonType,
+                     "arg_nodes lists node " + quoted(node->name) +
+                         ", which is not a variable but " + quoted(node->op),
                      draft.start);
       }
     }
@@ -2434,9 +2444,8 @@ class GraphWriter {
     writeEntries(frame, node.inputs, depth, &node);
     if (!node.control_deps.empty()) {
       key("control_deps", 12, true, depth);
-      writeIntegers(node.control_deps.size(), depth, [&](std::size_t i) {
-        return frame.table.find(node.control_deps[i]);
-      });
+      writeIntegers(node.control_deps.size(), depth,
+                    [&](std::size_t i) { return frame.table.find(node.control_deps[i]); });
     }
     for (const auto& member : node.extra) {
       separate(true, depth);
@@ -2478,10 +2487,10 @@ class GraphWriter {
       if (lines) newline(depth + 1);
       const int64_t position = frame.table.find(entries[i].node);
       if (position < 0) {
-        throw GraphStructureError(
-            (owner == nullptr ? "output " : "input ") + std::to_string(i) + " of " +
-            (owner == nullptr ? "the graph" : "node " + quoted(owner->name)) +
-            " comes from a node that is not in the graph");
+        throw GraphStructureError((owner == nullptr ? "output " : "input ") + std::to_string(i) +
+                                  " of " +
+                                  (owner == nullptr ? "the graph" : "node " + quoted(owner->name)) +
+                                  " comes from a node that is not in the graph");
       }
       *out_ += '[';
       appendInteger(position, out_);
@@ -2675,8 +2684,8 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
         next.push_back(0);
       } else if (marks[enter] == kWaiting) {
         const auto start = std::find(positions.begin(), positions.end(), enter);
-        throw GraphStructureError(detail::describeCycle(
-            path, static_cast<std::size_t>(start - positions.begin())));
+        throw GraphStructureError(
+            detail::describeCycle(path, static_cast<std::size_t>(start - positions.begin())));
       }
       while (!path.empty() && next.back() == detail::countDependencies(*path.back())) {
         marks[positions.back()] = kDone;
@@ -3133,9 +3142,8 @@ inline options_map_t makeOptions(const char* const* keys, const char* const* val
 inline void addParams(PASSLIB_PARAM_BLOCK(param), std::unordered_map<std::string, MXTensor>* to) {
   for (int i = 0; i < num_param; ++i) {
     const std::vector<int64_t> shape(param_shapes[i], param_shapes[i] + param_dims[i]);
-    (*to)[param_names[i]] =
-        MXTensor(param_data[i], shape, static_cast<MXDType>(param_types[i]), param_IDs[i],
-                 MXContext(param_dev_type[i], param_dev_id[i]));
+    (*to)[param_names[i]] = MXTensor(param_data[i], shape, static_cast<MXDType>(param_types[i]),
+                                     param_IDs[i], MXContext(param_dev_type[i], param_dev_id[i]));
   }
 }
 
@@ -3214,9 +3222,7 @@ inline void _msgGet(int idx, const char** msg) {
 
 inline void _opCallFree(void* ptr) { free(ptr); }
 
-inline int _passRegSize() {
-  return mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->size();
-}
+inline int _passRegSize() { return mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->size(); }
 
 inline void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name) {
   const mxnet::ext::CustomPass& pass =
@@ -3226,9 +3232,9 @@ inline void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name)
 }
 
 inline int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph, char** out_graph,
-                              PASSLIB_OPTION_BLOCK, const char* pass_name,
-                              PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
-                              mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
+                              PASSLIB_OPTION_BLOCK, const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
+                              PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
+                              const void* nd_alloc) {
   using namespace mxnet::ext;  // NOLINT: this function only
   *out_graph = nullptr;
   return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
@@ -3240,8 +3246,7 @@ inline int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph, 
                       aux_dev_type, aux_dev_id, &aux);
     JsonOptions reading;
     reading.allow_control_characters = true;  // MXNet writes them raw
-    const std::unique_ptr<Graph> graph(
-        Graph::fromString(in_graph, strlen(in_graph), reading));
+    const std::unique_ptr<Graph> graph(Graph::fromString(in_graph, strlen(in_graph), reading));
     const int result =
         detail::runPass(fp, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
                         pass_name, &args, &aux, nd_malloc, nd_alloc);
@@ -3318,9 +3323,9 @@ inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t, const char* const*, c
   return mxnet::ext::detail::noSuchThing("operators");
 }
 
-inline int _opCallCreateOpState(mxnet::ext::createOpState_t, const char* const*,
-                                const char* const*, int, const char*, int, unsigned int**, int*,
-                                int, const int*, void**) {
+inline int _opCallCreateOpState(mxnet::ext::createOpState_t, const char* const*, const char* const*,
+                                int, const char*, int, unsigned int**, int*, int, const int*,
+                                void**) {
   return mxnet::ext::detail::noSuchThing("operators");
 }
 

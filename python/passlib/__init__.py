@@ -1,9 +1,9 @@
 """Compiled graph passes for serialized models.
 
-    import passlib as pl
-    pl.library.load("libpass.so")
-    sym = pl.sym.load("model-symbol.json")
-    sym.optimize_for("myPass").save("optimized-symbol.json")
+import passlib as pl
+pl.library.load("libpass.so")
+sym = pl.sym.load("model-symbol.json")
+sym.optimize_for("myPass").save("optimized-symbol.json")
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from passlib.errors import (
     GraphError,
     LoadError,
     PassError,
-    PassResultError,
     PasslibError,
+    PassResultError,
     UnsoundFileError,
     UnsupportedError,
 )

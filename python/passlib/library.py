@@ -88,7 +88,8 @@ def load(
         another version of the ABI, its ``initialize`` failed, or a name that it registers is
         taken. Nothing of it is registered then.
     """
-    absolute = os.path.abspath(path)
+    # Not resolve(): a symbolic link is opened, and reported, under its own name.
+    absolute = os.path.abspath(path)  # noqa: PTH100
     with _lock:
         known, opening = _recall(absolute)
         if known is None:
@@ -154,7 +155,7 @@ def _recall(path: str) -> tuple[Library | None, str]:
     for library in earlier:
         if library.sha256 == digest:
             return library, path
-    stat = os.stat(path)
+    stat = Path(path).stat()
     if any(library.inode == (stat.st_dev, stat.st_ino) for library in earlier):
         message = (
             f"cannot load library {path!r}: the file was overwritten while it was loaded, which "
@@ -164,12 +165,12 @@ def _recall(path: str) -> tuple[Library | None, str]:
         raise LoadError(message)
     # The dynamic linker takes equal paths for the same library, however new the file is.
     folder, name = os.path.split(path)
-    return None, os.path.join(folder, *["."] * len(earlier), name)
+    return None, os.path.join(folder, *["."] * len(earlier), name)  # noqa: PTH118 (Path drops the dots)
 
 
 def _open(path: str, opening: str, version: int) -> Library:
     digest = _hash(path)
-    stat = os.stat(path)
+    stat = Path(path).stat()
     core = _core.Library(opening, version)
     library = Library(
         path=path,

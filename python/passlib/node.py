@@ -16,7 +16,7 @@ class Entry(NamedTuple):
     """One output of a node, as it is used by another node or as an output of the graph."""
 
     node: Node
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]
     version: int = 0
     """How often the variable was mutated in place before this use (NNVM's third number)."""
 

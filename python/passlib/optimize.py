@@ -1,90 +1,117 @@
-"""One call of a pass on a graph: options, parameters, output, and what comes back."""
+"""What ``optimize_for`` does: lend the parameters, infer shapes, call the pass, take stock."""
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+import importlib.util
+import logging
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from passlib import _core, library
+from passlib import _core
+from passlib.context import require_host
+from passlib.dialects.mxnet import symbol_file
+from passlib.parameters import Lent
+from passlib.pass_call import Param, call_pass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from passlib.context import Context
+    from passlib.symbol import Symbol
 
-    import numpy as np
+__all__ = ["optimize_graph"]
 
-__all__ = ["NewParam", "Param", "call_pass"]
+logger = logging.getLogger(__name__)
 
-Param = tuple[str, "np.ndarray[Any, Any]", int]
-"""A parameter as the host hands it over: name, C-contiguous array, MXNet's dtype code."""
-
-
-class NewParam(NamedTuple):
-    """A parameter that a pass allocated."""
-
-    name: str
-    is_arg: bool
-    dtype: int
-    shape: tuple[int, ...]
-    data: np.ndarray[Any, Any]
-    """The bytes, which own the memory."""
+_INFERRED = ("__ext_shape__", "__ext_dtype__")
 
 
-def call_pass(
-    name: str,
-    graph: _core.Graph,
-    options: Mapping[str, object],
+def optimize_graph(
+    symbol: Symbol,
+    backend: str,
+    args: MutableMapping[str, Any] | None,
+    aux: MutableMapping[str, Any] | None,
+    ctx: Context | None,
+    shape_dict: Mapping[str, Sequence[int]] | None,
+    type_dict: Mapping[str, Any] | None,
     *,
-    attributes: Mapping[str, str] | None = None,
-    args: Sequence[Param] = (),
-    aux: Sequence[Param] = (),
-    accept_args: bool = False,
-    accept_aux: bool = False,
-) -> tuple[_core.Graph, list[NewParam]]:
-    """Run the pass that is registered under ``name`` on a copy of ``graph``.
-
-    What the library prints to ``std::cout`` goes to `sys.stdout`. Where the environment has
-    ``PASSLIB_FORCE_JSON=1``, graphs cross as JSON text even to libraries that could take them as
-    objects.
-
-    Parameters
-    ----------
-    name : str
-    graph : _core.Graph
-        Stays as it is.
-    options : mapping
-        Reach the pass as ``str(value)``.
-    attributes : mapping of str to str, optional
-        Attributes of the graph that the pass sees, as JSON by key.
-    args, aux : sequence of Param
-    accept_args, accept_aux : bool
-        Whether the pass may allocate new ones.
+    skip_infer: bool,
+    keep_inferred: bool,
+    options: Mapping[str, object],
+) -> tuple[_core.Graph, dict[str, str]]:
+    """Run a pass on a symbol. Parameters and errors are those of `Symbol.optimize_for`.
 
     Returns
     -------
     graph : _core.Graph
-        Checked.
-    params : list of NewParam
-
-    Raises
-    ------
-    PasslibError
-        There is no such pass.
-    PassError
-        The pass failed, or gave back no sound graph (`PassResultError`).
+        In post-order, with all numbers of outputs.
+    attributes : dict of str to str
+        Its own attributes, as JSON by key.
     """
-    holder, index = library.find_pass(name)
-    result, params = _core.run_pass(
-        holder.core,
-        index,
-        graph,
-        dict(attributes or {}),
-        [(key, str(value)) for key, value in options.items()],
-        list(args),
-        list(aux),
-        accept_args,
-        accept_aux,
-        os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
-        sys.stdout.write,
+    if not isinstance(backend, str):
+        message = f"backend must be the name of a pass, not {backend!r}"
+        raise TypeError(message)
+    require_host(ctx, "optimize_for")
+    before = symbol.graph
+    arguments, states = symbol_file.variables(before)
+    lent_args = Lent("args", args, arguments)
+    lent_aux = Lent("aux", aux, states)
+    infer = bool(args or aux or shape_dict or type_dict) and not skip_infer
+    shown = before
+    if infer:
+        params = [*lent_args.params, *lent_aux.params]
+        shown = _with_inferred(symbol, params, shape_dict or {}, type_dict or {})
+    own, visible = _split_attributes(symbol.attributes)
+    graph, new = call_pass(
+        backend,
+        shown,
+        options,
+        attributes=visible,
+        args=lent_args.params,
+        aux=lent_aux.params,
+        accept_args=lent_args.accepts_new,
+        accept_aux=lent_aux.accepts_new,
     )
-    return result, [NewParam(*param) for param in params]
+    attributes = {**graph.take_attributes(), **own}
+    graph.order()
+    if infer and not keep_inferred:
+        graph.drop_node_attributes(list(_INFERRED))
+    symbol_file.complete(graph)
+    gone = {*arguments, *states}.difference(graph.variables({})[0])
+    parameters = symbol_file.parameters_among(before, gone) if gone else set()
+    for lent, names, is_arg in ((lent_args, arguments, True), (lent_aux, states, False)):
+        lent.commit(
+            [name for name in names if name in gone],
+            [param for param in new if param.is_arg == is_arg],
+            parameters.__contains__,
+        )
+    return graph, attributes
+
+
+def _split_attributes(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Tell the file's own business, which passes do not see in MXNet either, from the rest."""
+    own = {k: v for k, v in attributes.items() if k == symbol_file.ATTRIBUTES}
+    return own, {k: v for k, v in attributes.items() if k not in own}
+
+
+def _with_inferred(
+    symbol: Symbol,
+    params: Sequence[Param],
+    shape_dict: Mapping[str, Sequence[int]],
+    type_dict: Mapping[str, Any],
+) -> _core.Graph:
+    """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
+    if importlib.util.find_spec("onnx") is None:
+        logger.warning(
+            "shapes are not inferred for the pass, for the package onnx is not installed: "
+            "pip install 'graph-passlib[onnx]', or give skip_infer=True"
+        )
+        return symbol.graph
+    from passlib import infer
+
+    shapes = {name: array.shape for name, array, _ in params}
+    shapes.update({name: tuple(shape) for name, shape in shape_dict.items()})
+    types = {name: array.dtype for name, array, _ in params}
+    types.update(type_dict)
+    values = infer.node_attributes(symbol, shapes, types)
+    graph = symbol.graph.copy()
+    graph.set_node_attributes(values)
+    return graph

@@ -8,22 +8,46 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, cast, overload
 
-from passlib import _core, arithmetic, functions, optimize
+from passlib import _core, arithmetic, functions
 from passlib._atomic import replacing
 from passlib.attribute import HIDDEN
 from passlib.compose import group as Group  # noqa: N812 (MXNet's name)
 from passlib.compose import var
-from passlib.creation import arange, eye, full, histogram, linspace, ones, split_v2, zeros
-from passlib.creation import hypot, maximum, minimum, pow
-from passlib.dialects.mxnet import legacy, schema, symbol_file
-from passlib.errors import FormatError, PasslibError
+from passlib.convert import (
+    MIXED_PRECISION,
+    freeze,
+    output_name,
+    thaw,
+    visible_outputs,
+    without_casts,
+)
+from passlib.creation import (
+    arange,
+    eye,
+    full,
+    histogram,
+    hypot,
+    linspace,
+    maximum,
+    minimum,
+    ones,
+    pow,
+    power,
+    split_v2,
+    zeros,
+)
+from passlib.dialects.mxnet import legacy, symbol_file
+from passlib.errors import FormatError
 from passlib.functions import contrib, image, internal, linalg, op, sparse
 from passlib.node import Entry, Node, postorder
+from passlib.optimize import optimize_graph
 from passlib.sampling import random
+from passlib.substitute import substitute
 
 if TYPE_CHECKING:
     from passlib.context import Context
@@ -48,6 +72,7 @@ __all__ = [
     "ones",
     "op",
     "pow",
+    "power",
     "random",
     "sparse",
     "split_v2",
@@ -59,8 +84,6 @@ logger = logging.getLogger(__name__)
 
 Variable = var
 _internal = internal
-
-_MIXED_PRECISION = ("amp_cast", "amp_multicast")
 
 
 class Symbol:
@@ -80,7 +103,7 @@ class Symbol:
         self._attributes = symbol_file.default_attributes()
 
     @classmethod
-    def _of(cls, graph: _core.Graph, attributes: Mapping[str, str] | None = None) -> Symbol:
+    def of_graph(cls, graph: _core.Graph, attributes: Mapping[str, str] | None = None) -> Symbol:
         """Wrap a core graph, in post-order, which nobody may change from here on."""
         symbol = cls.__new__(cls)
         symbol._entries = None
@@ -94,14 +117,14 @@ class Symbol:
     def entries(self) -> tuple[Entry, ...]:
         """The outputs: which output of which node."""
         if self._entries is None:
-            self._entries = _thaw(cast("_core.Graph", self._graph))
+            self._entries = thaw(cast("_core.Graph", self._graph))
         return self._entries
 
     @property
     def graph(self) -> _core.Graph:
         """The graph in native form. It belongs to this symbol: copy it before you change it."""
         if self._graph is None:
-            self._graph = _freeze(cast("tuple[Entry, ...]", self._entries))
+            self._graph = freeze(cast("tuple[Entry, ...]", self._entries))
         return self._graph
 
     def nodes(self) -> list[Node]:
@@ -139,7 +162,7 @@ class Symbol:
 
     def list_outputs(self) -> list[str]:
         """Name the outputs: ``fc1_output``, ``split0_output1``, ``bn_mean``; variables as such."""
-        return [_output_name(entry) for entry in self.entries]
+        return [output_name(entry) for entry in self.entries]
 
     def attr(self, key: str) -> str | None:
         """Look up an attribute of the output's node; None if it has none of this name.
@@ -160,7 +183,7 @@ class Symbol:
     def get_internals(self) -> Symbol:
         """Give a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
         return Symbol(
-            [Entry(node, i) for node in self.nodes() for i in range(_visible_outputs(node))]
+            [Entry(node, i) for node in self.nodes() for i in range(visible_outputs(node))]
         )
 
     def get_children(self) -> Symbol | None:
@@ -199,8 +222,8 @@ class Symbol:
             Leave out the casts that automatic mixed precision put in, as MXNet does.
         """
         graph = self.graph
-        if remove_amp_cast and not graph.operators().keys().isdisjoint(_MIXED_PRECISION):
-            graph = _freeze(_without_casts(self.entries))
+        if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
+            graph = freeze(without_casts(self.entries))
         return graph.print(pretty=True, attributes=self._attributes)
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
@@ -214,13 +237,14 @@ class Symbol:
     def optimize_for(
         self,
         backend: str,
-        args: Mapping[str, Any] | None = None,
-        aux: Mapping[str, Any] | None = None,
+        args: MutableMapping[str, Any] | None = None,
+        aux: MutableMapping[str, Any] | None = None,
         ctx: Context | None = None,
         shape_dict: Mapping[str, Sequence[int]] | None = None,
         type_dict: Mapping[str, Any] | None = None,
         stype_dict: Mapping[str, Any] | None = None,
         skip_infer: bool = False,
+        keep_inferred: bool = False,
         **options: Any,
     ) -> Symbol:
         """Run a pass and give the symbol that it made; this one stays as it is.
@@ -229,14 +253,20 @@ class Symbol:
         ----------
         backend : str
             Name of a pass of a loaded library, see `passlib.library.load`.
-        args, aux : mapping, optional
-            Weights and auxiliary states by name.
+        args, aux : dict of str to array, optional
+            Weights (and data) and auxiliary states by name. The pass reads and writes their
+            memory. When it has succeeded, what it allocated is in these dictionaries, and
+            parameters whose node is gone are not.
         ctx : Context, optional
-            Accepted for MXNet's sake; everything lives on the CPU.
+            Only the CPU.
         shape_dict, type_dict, stype_dict : mapping, optional
-            Shapes, dtypes and storage types of inputs, by name.
+            Shapes, dtypes and storage types of variables that are not in args and aux, by name.
         skip_infer : bool
-            Do not infer shapes and dtypes for the pass.
+            Do not infer shapes and dtypes for the pass. Otherwise, if any array, shape or dtype is
+            given, every node has ``__ext_shape__`` and ``__ext_dtype__`` while the pass runs. That
+            needs the package onnx, and is left out where it is not installed.
+        keep_inferred : bool
+            Keep these two attributes in the result.
         **options
             Given to the pass as ``str(value)``.
 
@@ -249,22 +279,29 @@ class Symbol:
         PasslibError
             There is no such pass.
         PassError
-            The pass failed, with what its library said.
+            The pass failed, with what its library said. Symbol and dictionaries are as they were;
+            what the pass had already written into the memory of an array stays written.
+        GraphError
+            Shapes contradict each other.
         """
-        if not isinstance(backend, str):
-            message = f"backend must be the name of a pass, not {backend!r}"
-            raise TypeError(message)
-        shown = {k: v for k, v in self._attributes.items() if k != symbol_file.ATTRIBUTES}
-        graph, _ = optimize.call_pass(backend, self.graph, options, attributes=shown)
-        attributes = {**graph.take_attributes(), **self._own_attributes()}
-        graph.order()
-        symbol_file.complete(graph)
-        return Symbol._of(graph, attributes)
+        graph, attributes = optimize_graph(
+            self,
+            backend,
+            args,
+            aux,
+            ctx,
+            shape_dict,
+            type_dict,
+            skip_infer=skip_infer,
+            keep_inferred=keep_inferred,
+            options=options,
+        )
+        return Symbol.of_graph(graph, attributes)
 
-    def _own_attributes(self) -> dict[str, str]:
-        """Give the attributes that are the file's business, not the graph's: the version."""
-        key = symbol_file.ATTRIBUTES
-        return {key: self._attributes[key]} if key in self._attributes else {}
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The graph's own attributes, as JSON by top-level key of the file."""
+        return MappingProxyType(self._attributes)
 
     # Python's protocols.
 
@@ -304,6 +341,10 @@ class Symbol:
 
     def __getattr__(self, name: str) -> Any:
         return functions.method(self, name)
+
+    def __call__(self, *, name: str | None = None, **inputs: Symbol) -> Symbol:
+        """Put other symbols in the place of variables, by the variables' names."""
+        return substitute(self, inputs, name)
 
     def __copy__(self) -> Symbol:
         return self
@@ -414,86 +455,9 @@ def load_json(json_str: str | bytes) -> Symbol:
     graph, attributes, version = symbol_file.read(json_str)
     if version >= symbol_file.VERSION:
         symbol_file.complete(graph)
-        return Symbol._of(graph, attributes)
+        return Symbol.of_graph(graph, attributes)
     logger.info("upgrading a symbol saved by MXNet version %d", version)
-    return Symbol(legacy.upgrade(_thaw(graph), version))
-
-
-def _thaw(graph: _core.Graph) -> tuple[Entry, ...]:
-    nodes: list[Node] = []
-    for op_name, name, attrs, inputs, num_outputs, deps, subgraphs in graph.nodes():
-        nodes.append(
-            Node(
-                op_name,
-                name,
-                attrs,
-                [Entry(nodes[i], index, version) for i, index, version in inputs],
-                num_outputs,
-                [nodes[i] for i in deps],
-                [Symbol._of(subgraph) for subgraph in subgraphs],
-            )
-        )
-    return tuple(Entry(nodes[i], index, version) for i, index, version in graph.heads())
-
-
-def _freeze(entries: Sequence[Entry]) -> _core.Graph:
-    nodes = postorder(entry.node for entry in entries)
-    number = {id(node): i for i, node in enumerate(nodes)}
-    described = [
-        (
-            node.op,
-            node.name,
-            dict(node.attrs),
-            [(number[id(e.node)], e.index, e.version) for e in node.inputs],
-            node.num_outputs,
-            [number[id(dep)] for dep in node.control_deps],
-            [cast("Symbol", subgraph).graph for subgraph in node.subgraphs],
-        )
-        for node in nodes
-    ]
-    graph = _core.Graph.build(described, [(number[id(e.node)], e.index, e.version) for e in entries])
-    graph.check()
-    symbol_file.complete(graph)
-    return graph
-
-
-def _without_casts(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Rebuild the nodes without the casts of mixed precision, each replaced by its input."""
-    made: dict[int, Node] = {}
-
-    def follow(entry: Entry) -> Entry:
-        while entry.node.op in _MIXED_PRECISION:
-            entry = entry.node.inputs[entry.index]
-        return entry._replace(node=made.get(id(entry.node), entry.node))
-
-    for node in postorder(entry.node for entry in entries):
-        inputs = [follow(entry) for entry in node.inputs]
-        if all(new.node is old.node for new, old in zip(inputs, node.inputs)):
-            continue
-        deps = [made.get(id(dep), dep) for dep in node.control_deps]
-        made[id(node)] = Node(
-            node.op, node.name, node.attrs, inputs, node.num_outputs, deps, node.subgraphs
-        )
-    return tuple(follow(entry) for entry in entries)
-
-
-def _visible_outputs(node: Node) -> int:
-    if node.is_variable:
-        return 1
-    operator = schema.find(node.op)
-    visible = operator.num_visible_outputs(node.attrs) if operator is not None else 0
-    return visible or max(node.num_outputs, 1)
-
-
-def _output_name(entry: Entry) -> str:
-    node, index, _ = entry
-    if node.is_variable:
-        return node.name
-    operator = schema.find(node.op)
-    names = operator.output_names(node.attrs) if operator is not None else ()
-    if index < len(names):
-        return f"{node.name}_{names[index]}"
-    return f"{node.name}_output" + (str(index) if node.num_outputs > 1 else "")
+    return Symbol(legacy.upgrade(thaw(graph), version))
 
 
 def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,180 @@
+"""Bytes of a file that arrays can be views of, with every access checked."""
+
+from __future__ import annotations
+
+import io
+import math
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal
+
+import numpy as np
+
+from passlib.errors import FormatError
+
+__all__ = ["MAP_FROM", "Source"]
+
+MAP_FROM: Final = 1 << 20
+"""Files of at least so many bytes are mapped; smaller ones are read, which frees the file."""
+
+_MAX_DIMENSIONS: Final = 32  # NumPy 1.x allows no more
+_MAX_BYTES: Final = 2**63 - 1
+
+
+class Source:
+    """The content of one file or buffer.
+
+    Parameters
+    ----------
+    data : mmap.mmap or bytearray
+        Writable bytes; arrays made of them keep them alive.
+    name : str
+        The file, for messages.
+    path : Path, optional
+        Where the bytes came from; given exactly when they are mapped.
+    """
+
+    def __init__(self, data: mmap.mmap | bytearray, name: str, path: Path | None = None) -> None:
+        self.data = data
+        self.name = name
+        self.size = len(data)
+        self._path = path
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Source:
+        """Read a small file, map a large one.
+
+        The mapping is private: writing to an array changes neither the file nor other
+        mappings, and costs memory only for the pages written to.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        Source
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        """
+        location = Path(path)
+        with location.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < MAP_FROM:
+                return cls(bytearray(file.read()), str(location))
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        return cls(mapping, str(location), location)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the bytes are read from disk only when touched."""
+        return self._path is not None
+
+    def file(self) -> BinaryIO:
+        """Open the same bytes as a seekable binary file.
+
+        Returns
+        -------
+        file object
+            The caller closes it.
+        """
+        return io.BytesIO(self.data) if self._path is None else self._path.open("rb")
+
+    def fail(self, offset: int, what: str) -> FormatError:
+        """Make the error that says where in the file something is wrong.
+
+        Parameters
+        ----------
+        offset : int
+            Byte offset from 0.
+        what : str
+
+        Returns
+        -------
+        FormatError
+        """
+        return FormatError(f"{self.name}: at byte {offset}: {what}", offset=offset)
+
+    def slice(self, offset: int, count: int, what: str) -> bytes:
+        """Copy bytes out.
+
+        Parameters
+        ----------
+        offset, count : int
+            In bytes.
+        what : str
+            What they are, for the message.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        FormatError
+            The file ends before.
+        """
+        self._require(offset, count, what)
+        return bytes(self.data[offset : offset + count])
+
+    def array(
+        self,
+        offset: int,
+        dtype: np.dtype[Any],
+        shape: Sequence[int],
+        what: str,
+        order: Literal["C", "F"] = "C",
+    ) -> np.ndarray[Any, np.dtype[Any]]:
+        """Give the elements at an offset as a writable, aligned array.
+
+        A view where the offset suits the type, else a copy: passes are handed the pointer,
+        and C++ may not read through an unaligned one.
+
+        Parameters
+        ----------
+        offset : int
+            In bytes.
+        dtype : numpy.dtype
+        shape : sequence of int
+        what : str
+            What they are, for the message.
+        order : {"C", "F"}
+            Order of the elements in the file.
+
+        Returns
+        -------
+        numpy.ndarray
+
+        Raises
+        ------
+        FormatError
+            The shape is impossible, or the file ends before the last element.
+        """
+        if len(shape) > _MAX_DIMENSIONS:
+            raise self.fail(offset, f"{what} has {len(shape)} dimensions, over {_MAX_DIMENSIONS}")
+        if any(size < 0 for size in shape):
+            raise self.fail(offset, f"{what} has a negative dimension in its shape {tuple(shape)}")
+        # NumPy refuses such shapes even where another dimension is 0.
+        if math.prod(size for size in shape if size) * dtype.itemsize > _MAX_BYTES:
+            raise self.fail(offset, f"{what} has the shape {tuple(shape)}, beyond 64 bits")
+        count = math.prod(shape)
+        self._require(offset, count * dtype.itemsize, f"{what} of shape {tuple(shape)}")
+        if not count:
+            return np.empty(shape, dtype, order)
+        flat = np.frombuffer(self.data, dtype, count, offset)
+        if not flat.flags.aligned:
+            flat = flat.copy()
+        return flat.reshape(shape, order=order)
+
+    def _require(self, offset: int, count: int, what: str) -> None:
+        left = self.size - offset
+        if offset < 0 or count > left:
+            raise self.fail(
+                offset,
+                f"{what} needs {count} bytes, but the file has {max(left, 0)} more; it is "
+                "truncated or damaged",
+            )

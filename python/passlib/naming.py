@@ -1,0 +1,79 @@
+"""Automatic names for operators, as MXNet gives them: ``convolution0``, ``convolution1``, ...
+
+Exported as ``passlib.name``.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+__all__ = ["NameManager", "Prefix", "current"]
+
+_local = threading.local()
+
+
+class NameManager:
+    """Gives each operator without a name the next free number of its kind.
+
+    A context manager: inside the ``with`` block this manager names what the thread builds, with
+    counters of its own. Derive from it and override `get` for another scheme.
+    """
+
+    def __init__(self) -> None:
+        self._counters: dict[str, int] = {}
+        self._outer: list[NameManager] = []
+
+    def get(self, name: str | None, hint: str) -> str:
+        """Give the name that an operator gets.
+
+        Parameters
+        ----------
+        name : str or None
+            What the user asked for; it wins unless empty.
+        hint : str
+            The kind of operator, the stem of an automatic name.
+        """
+        if name:
+            return name
+        number = self._counters.get(hint, 0)
+        self._counters[hint] = number + 1
+        return f"{hint}{number}"
+
+    def __enter__(self) -> NameManager:
+        self._outer.append(current())
+        _local.manager = self
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _local.manager = self._outer.pop()
+
+
+class Prefix(NameManager):
+    """Puts a prefix before every name, the given ones too.
+
+    Parameters
+    ----------
+    prefix : str
+    """
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self._prefix = prefix
+
+    def get(self, name: str | None, hint: str) -> str:
+        """Give the name with the prefix; parameters are as in `NameManager.get`."""
+        return self._prefix + super().get(name, hint)
+
+
+def current() -> NameManager:
+    """Give the manager that names what this thread builds."""
+    manager = getattr(_local, "manager", None)
+    if not isinstance(manager, NameManager):
+        manager = _local.manager = NameManager()
+    return manager

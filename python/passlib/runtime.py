@@ -1,0 +1,275 @@
+"""Run lowered models on ONNX Runtime, and write them as ONNX files."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlib._optional import require
+from passlib.dialects.lowering import Graph, Lowered, TypeSpec, blame, describe
+from passlib.dialects.lowering_types import Value
+from passlib.dialects.mxnet.lowering import lower
+from passlib.errors import GraphError, PasslibError
+
+__all__ = ["Session", "run", "save_onnx"]
+
+_INLINE_LIMIT = 3 << 29
+"""Weights of more bytes than this go to a file of their own: a protobuf message ends at 2 GiB."""
+
+_LEVELS = {
+    "none": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+
+
+class Session:
+    """A model compiled for ONNX Runtime's CPU provider, ready to run many times.
+
+    Parameters
+    ----------
+    lowered : Lowered
+        Its weights are used where they lie, without a copy, and kept alive by the session.
+        ONNX Runtime may keep its own rearranged copies, so a change of a weight needs a new
+        session.
+    optimization : {"all", "extended", "basic", "none"}
+        How far ONNX Runtime rewrites the graph before it runs.
+    threads : int, optional
+        Threads that one operator may use; by default ONNX Runtime decides.
+
+    Raises
+    ------
+    PasslibError
+        ONNX Runtime is absent or refuses the model.
+    """
+
+    def __init__(
+        self, lowered: Lowered, *, optimization: str = "all", threads: int | None = None
+    ) -> None:
+        if optimization not in _LEVELS:
+            raise PasslibError(f"optimization is one of {', '.join(_LEVELS)}, not {optimization!r}")
+        self._runtime: Any = require("onnxruntime", extra="run")
+        self._lowered = lowered
+        self._inputs = _inputs(lowered)
+        options = self._runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = getattr(
+            self._runtime.GraphOptimizationLevel, _LEVELS[optimization]
+        )
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        self._weights = {name: self._wrap(array) for name, array in lowered.weights.items()}
+        if self._weights:
+            options.add_external_initializers(
+                list(self._weights.keys()), list(self._weights.values())
+            )
+        try:
+            self._session = self._runtime.InferenceSession(
+                lowered.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise self._translated(error, "refuses the model") from error
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names that `run` must be fed."""
+        return self._lowered.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs, in order."""
+        return self._lowered.output_names
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        feeds : mapping of str to numpy.ndarray
+            One array for each input, of its element type and shape.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            In the order of `output_names`.
+
+        Raises
+        ------
+        GraphError
+            An input is missing, unknown, or of another element type or shape than the model's.
+        PasslibError
+            ONNX Runtime failed; the message names the source node.
+        """
+        unknown = sorted(set(feeds) - set(self._inputs))
+        if unknown:
+            raise GraphError(
+                f"the model has no input {', '.join(map(repr, unknown))}; "
+                f"its inputs are {', '.join(self._inputs) or 'none'}"
+            )
+        values = {name: self._feed(value, feeds) for name, value in self._inputs.items()}
+        try:
+            outputs = self._session.run_with_ort_values(list(self.output_names), values)
+        except Exception as error:
+            raise self._translated(error, "failed") from error
+        return [_unwrap(output) for output in outputs]
+
+    def _feed(self, value: Value, feeds: Mapping[str, np.ndarray]) -> Any:
+        if value.name not in feeds:
+            raise GraphError(f"input {value.name!r} ({describe(value)}) is missing")
+        array = np.asarray(feeds[value.name])
+        if array.dtype != value.dtype:
+            raise GraphError(
+                f"input {value.name!r} has element type {array.dtype}, the model wants "
+                f"{value.dtype}; convert it with .astype({str(value.dtype)!r})"
+            )
+        shape = value.shape
+        if shape is not None and (
+            len(shape) != array.ndim
+            or any(
+                want is not None and want != have
+                for want, have in zip(shape, array.shape, strict=True)
+            )
+        ):
+            raise GraphError(
+                f"input {value.name!r} has shape {array.shape}, the model wants {describe(value)}"
+            )
+        return self._wrap(np.ascontiguousarray(array).reshape(array.shape))
+
+    def _wrap(self, array: np.ndarray) -> Any:
+        """Show an array to ONNX Runtime, without a copy; the OrtValue keeps it alive."""
+        plain = array.view(np.ndarray)
+        if plain.dtype.name == "bfloat16":
+            helper: Any = require("onnx.helper", extra="onnx")
+            code = helper.np_dtype_to_tensor_dtype(plain.dtype)
+            return self._runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(
+                plain.view(np.uint16), code
+            )
+        return self._runtime.OrtValue.ortvalue_from_numpy(plain)
+
+    def _translated(self, error: Exception, verb: str) -> PasslibError:
+        text = str(error)
+        named = re.search(r"Name: ?'([^']*)'", text) or re.search(r"\(node:?\s*([^\s)]+)\)", text)
+        node = self._lowered.source_of.get(named.group(1)) if named else None
+        where = f"{blame(node)}: " if node is not None else ""
+        return PasslibError(f"{where}ONNX Runtime {verb}: {text}")
+
+
+def run(
+    symbol: Graph,
+    inputs: Mapping[str, np.ndarray],
+    params: Mapping[str, np.ndarray],
+    *,
+    train: bool = False,
+    optimization: str = "all",
+) -> list[np.ndarray]:
+    """Compute the outputs of a symbol once.
+
+    Parameters
+    ----------
+    symbol : Graph
+    inputs : mapping of str to numpy.ndarray
+        Data; its element types and shapes are those the model is lowered for.
+    params : mapping of str to numpy.ndarray
+        Weights and auxiliary states.
+    train : bool
+        Run as in training.
+    optimization : str
+        See `Session`.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        One for each output of the symbol.
+
+    Raises
+    ------
+    GraphError
+        Inputs of a node do not fit together.
+    UnsupportedError
+        An operator, an attribute or an element type has no faithful translation.
+    PasslibError
+        ONNX Runtime failed.
+    """
+    arrays = {name: np.asarray(array) for name, array in inputs.items()}
+    specs = {name: TypeSpec(array.dtype, array.shape) for name, array in arrays.items()}
+    lowered = lower(symbol, specs, params, train=train)
+    return Session(lowered, optimization=optimization).run(arrays)
+
+
+def save_onnx(lowered: Lowered, path: str | Path) -> None:
+    """Write a lowered model as an ONNX file, and check it.
+
+    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` beside it.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    path : str or Path
+
+    Raises
+    ------
+    PasslibError
+        The ONNX checker objects to the model.
+    """
+    onnx: Any = require("onnx", extra="onnx")
+    target = Path(path)
+    model = type(lowered.model)()
+    model.CopyFrom(lowered.model)
+    beside = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
+    if beside:
+        _write_beside(lowered, model, target.with_name(target.name + ".data"))
+    else:
+        for tensor in model.graph.initializer:
+            if tensor.name in lowered.weights:
+                array = np.ascontiguousarray(lowered.weights[tensor.name])
+                tensor.ClearField("external_data")
+                tensor.ClearField("data_location")
+                tensor.raw_data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    target.write_bytes(model.SerializeToString())
+    checker: Any = require("onnx.checker", extra="onnx")
+    try:
+        checker.check_model(str(target), full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
+
+
+def _write_beside(lowered: Lowered, model: Any, data: Path) -> None:
+    """Write weights one after the other, each at a multiple of 4096 so that it can be mapped."""
+    with data.open("wb") as file:
+        for tensor in model.graph.initializer:
+            if tensor.name not in lowered.weights:
+                continue
+            array = lowered.weights[tensor.name]
+            file.write(bytes(-file.tell() % 4096))
+            offset = file.tell()
+            np.ascontiguousarray(array).tofile(file)
+            tensor.ClearField("external_data")
+            for key, text in (
+                ("location", data.name),
+                ("offset", str(offset)),
+                ("length", str(array.nbytes)),
+            ):
+                tensor.external_data.add(key=key, value=text)
+
+
+def _inputs(lowered: Lowered) -> dict[str, Value]:
+    by_name = {value.name: value for value in lowered.value_of.values()}
+    return {name: by_name[name] for name in lowered.input_names}
+
+
+def _unwrap(output: Any) -> np.ndarray:
+    if output.data_type() != "tensor(bfloat16)":
+        array: np.ndarray = output.numpy()
+        return array
+    bfloat16: type[Any] = require("ml_dtypes", extra="run").bfloat16
+    shape = tuple(output.shape())
+    bits = np.empty(shape, np.uint16)
+    if bits.size:
+        ctypes.memmove(bits.ctypes.data, output.data_ptr(), bits.nbytes)
+    return bits.view(bfloat16)
