@@ -19,6 +19,7 @@
 #include "library.h"
 #include "output.h"
 #include "pass.h"
+#include "source.h"
 
 namespace py = pybind11;
 
@@ -80,22 +81,32 @@ void translate(std::exception_ptr pointer) {
   }
 }
 
-std::shared_ptr<Graph> parseGraph(const py::object& source, bool lenient) {
+/// Keeps a Python object alive for as long as C++ needs its memory.
+std::shared_ptr<void> keepAlive(const py::object& object) {
+  return std::shared_ptr<void>(object.inc_ref().ptr(), [](void* pointer) {
+    const py::gil_scoped_acquire acquired;
+    py::handle(static_cast<PyObject*>(pointer)).dec_ref();
+  });
+}
+
+/// Reads a graph from str or bytes, whose memory it goes on using.
+std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, bool ordered) {
   const char* text = nullptr;
   py::ssize_t size = 0;
-  py::buffer_info buffer;
   if (PyUnicode_Check(source.ptr())) {
     text = PyUnicode_AsUTF8AndSize(source.ptr(), &size);
     if (text == nullptr) throw py::error_already_set();
   } else {
-    buffer = source.cast<py::buffer>().request();
-    text = static_cast<const char*>(buffer.ptr);
-    size = buffer.size * buffer.itemsize;
+    char* bytes = nullptr;
+    if (PyBytes_AsStringAndSize(source.ptr(), &bytes, &size) != 0) throw py::error_already_set();
+    text = bytes;
   }
+  const std::shared_ptr<void> owner = keepAlive(source);
   const py::gil_scoped_release released;
   mxnet::ext::JsonOptions reading;
   reading.allow_control_characters = lenient;
-  return std::shared_ptr<Graph>(Graph::fromString(text, static_cast<std::size_t>(size), reading));
+  return std::make_shared<GraphSource>(std::string_view(text, static_cast<std::size_t>(size)),
+                                       owner, reading, ordered);
 }
 
 std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
@@ -104,11 +115,11 @@ std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
   return attributes;
 }
 
-py::str printGraph(const Graph& graph, bool pretty, const AttributeTexts& texts) {
+py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
   std::string text;
   {
     const py::gil_scoped_release released;
-    mxnet::ext::detail::GraphWriter(pretty, &text).write(graph, parseAttributes(texts));
+    mxnet::ext::detail::GraphWriter(pretty, &text).write(*source.get(), parseAttributes(texts));
   }
   PyObject* string =
       PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
@@ -125,7 +136,9 @@ py::list entryList(const std::vector<NodeEntry>& entries, const NodeTable& table
 }
 
 /// One tuple a node: op, name, attrs, inputs, num_outputs, control_deps, subgraphs.
-py::list listNodes(const Graph& graph) {
+py::list listNodes(GraphSource& source) {
+  const std::shared_ptr<const Graph> shared = source.get();
+  const Graph& graph = *shared;
   const NodeTable table(graph.nodes);
   py::list list;
   for (const Node* node : graph.nodes) {
@@ -135,7 +148,7 @@ py::list listNodes(const Graph& graph) {
     for (const Node* dep : node->control_deps) deps.append(table.find(dep));
     py::list subgraphs;
     for (const Graph* subgraph : node->subgraphs) {
-      subgraphs.append(std::shared_ptr<Graph>(copyGraph(*subgraph)));
+      subgraphs.append(std::make_shared<GraphSource>(copyGraph(*subgraph)));
     }
     list.append(py::make_tuple(node->op, node->name, attrs, entryList(node->inputs, table),
                                node->num_outputs, deps, subgraphs));
@@ -149,8 +162,8 @@ NodeEntry entryAt(const Graph& graph, const py::handle& tuple) {
 }
 
 /// The reverse of listNodes. Inputs must refer to earlier nodes.
-std::shared_ptr<Graph> buildGraph(const py::list& nodes, const py::list& heads) {
-  auto graph = std::make_shared<Graph>();
+std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& heads) {
+  auto graph = std::make_unique<Graph>();
   for (const py::handle& item : nodes) {
     const auto fields = item.cast<py::tuple>();
     Node* node = graph->addNode(fields[1].cast<std::string>(), fields[0].cast<std::string>());
@@ -169,39 +182,43 @@ std::shared_ptr<Graph> buildGraph(const py::list& nodes, const py::list& heads) 
     }
     for (const py::handle& subgraph : fields[6].cast<py::sequence>()) {
       node->subgraphs.push_back(nullptr);
-      node->subgraphs.back() = copyGraph(*subgraph.cast<std::shared_ptr<Graph>>()).release();
+      node->subgraphs.back() = copyGraph(*subgraph.cast<std::shared_ptr<GraphSource>>()->get()).release();
     }
   }
   for (const py::handle& head : heads) graph->outputs.push_back(entryAt(*graph, head));
-  return graph;
+  return std::make_shared<GraphSource>(std::move(graph));
 }
 
 /// Nodes whose number of outputs nobody has said: position, op, attrs.
-py::list unknownOutputs(const Graph& graph) {
+py::list unknownOutputs(GraphSource& source) {
+  const std::shared_ptr<const Graph> graph = source.get();
   py::list list;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = *graph.nodes[i];
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node& node = *graph->nodes[i];
     if (node.num_outputs == 0) list.append(py::make_tuple(i, node.op, node.attrs));
   }
   return list;
 }
 
-void setOutputs(Graph* graph, const std::vector<std::pair<std::size_t, int>>& counts) {
+void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, int>>& counts) {
+  Graph* graph = source.edit();
   for (const auto& [position, count] : counts) graph->nodes.at(position)->num_outputs = count;
 }
 
 /// How often each operator occurs.
-std::map<std::string, int> countOperators(const Graph& graph) {
+std::map<std::string, int> countOperators(GraphSource& source) {
+  const std::shared_ptr<const Graph> graph = source.get();
   std::map<std::string, int> counts;
-  for (const Node* node : graph.nodes) ++counts[node->op];
+  for (const Node* node : graph->nodes) ++counts[node->op];
   return counts;
 }
 
 /// Where variables are used: name of the variable, its attributes, and operator, attributes and
 /// input number of a consumer.
-py::list listUses(const Graph& graph, const std::unordered_set<std::string>& names) {
+py::list listUses(GraphSource& source, const std::unordered_set<std::string>& names) {
+  const std::shared_ptr<const Graph> graph = source.get();
   py::list uses;
-  for (const Node* node : graph.nodes) {
+  for (const Node* node : graph->nodes) {
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const Node& variable = *node->inputs[i].node;
       if (variable.op != "null" || names.count(variable.name) == 0) continue;
@@ -211,23 +228,22 @@ py::list listUses(const Graph& graph, const std::unordered_set<std::string>& nam
   return uses;
 }
 
-void setNodeAttributes(Graph* graph, const std::vector<NodeAttribute>& values) {
+void setNodeAttributes(GraphSource& source, const std::vector<NodeAttribute>& values) {
+  Graph* graph = source.edit();
   for (const auto& [position, key, value] : values) graph->nodes.at(position)->attrs[key] = value;
 }
 
-void dropNodeAttributes(Graph* root, const std::vector<std::string>& keys) {
-  mxnet::ext::detail::forEachGraph(root, [&](Graph* graph) {
+void dropNodeAttributes(GraphSource& source, const std::vector<std::string>& keys) {
+  mxnet::ext::detail::forEachGraph(source.edit(), [&](Graph* graph) {
     for (Node* node : graph->nodes) {
       for (const std::string& key : keys) node->attrs.erase(key);
     }
   });
 }
 
-/// Takes the top-level attributes out of a graph.
-AttributeTexts takeAttributes(Graph* graph) {
+AttributeTexts printAttributes(const std::map<std::string, JsonVal>& attributes) {
   AttributeTexts texts;
-  for (const auto& [key, value] : graph->attrs) texts.emplace(key, value.dump());
-  graph->attrs.clear();
+  for (const auto& [key, value] : attributes) texts.emplace(key, value.dump());
   return texts;
 }
 
@@ -254,14 +270,25 @@ py::tuple takeParam(NewParam param) {
                         bytes);
 }
 
-/// Runs a pass. What it prints goes to `write`, a function of a str.
+/// What a Python caller says about a call, besides the parameters.
+struct CallSettings {
+  bool accept_args;
+  bool accept_aux;
+  bool force_json;
+  bool consume;
+  bool ordered;
+};
+
+/// Runs a pass. What it prints goes to `write`, a function of a str. Gives the graph, its top-level
+/// attributes, new parameters, and the names of variables that are gone.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
-                   const std::shared_ptr<Graph>& graph, const AttributeTexts& attributes,
+                   const std::shared_ptr<GraphSource>& graph,
+                   const std::shared_ptr<GraphSource>& origin, const AttributeTexts& attributes,
                    const OptionList& options, const py::list& args, const py::list& aux,
-                   bool accept_args, bool accept_aux, bool force_json, const py::function& write) {
-  PassCall call{library.get(), index,           parseAttributes(attributes),
-                options,       makeBlock(args), makeBlock(aux),
-                accept_args,   accept_aux,      force_json};
+                   const CallSettings& settings, const py::function& write) {
+  PassCall call{library.get(),    index,           parseAttributes(attributes), options,
+                makeBlock(args),  makeBlock(aux),  settings.accept_args,        settings.accept_aux,
+                settings.force_json, settings.consume, settings.ordered};
   PassResult result;
   std::unique_ptr<py::error_already_set> write_error;
   {
@@ -270,19 +297,22 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
       const py::gil_scoped_acquire acquired;
       try {
         if (write_error == nullptr) {
-          write(py::reinterpret_steal<py::str>(
-              PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
+          write(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+              text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
         }
       } catch (py::error_already_set& error) {
         write_error = std::make_unique<py::error_already_set>(error);
       }
     });
-    result = runPass(call, *graph);
+    result = runPass(call, graph.get(), origin.get());
   }
   if (write_error != nullptr) throw py::error_already_set(*write_error);
   py::list params;
   for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
-  return py::make_tuple(std::shared_ptr<Graph>(std::move(result.graph)), params);
+  const AttributeTexts texts = printAttributes(result.graph->attrs);
+  result.graph->attrs.clear();
+  return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
+                        result.gone);
 }
 
 }  // namespace
@@ -291,31 +321,36 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
   py::register_exception_translator(&translate);
 
-  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph")
-      .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"))
+  py::class_<GraphSource, std::shared_ptr<GraphSource>>(m, "Graph")
+      .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"), py::arg("ordered"))
       .def_static("build", &buildGraph, py::arg("nodes"), py::arg("heads"))
       .def("print", &printGraph, py::arg("pretty"), py::arg("attributes"))
-      .def("check", [](Graph& graph) { checkGraph(&graph, nullptr); })
-      .def("order", &orderGraph, py::call_guard<py::gil_scoped_release>())
+      .def("check",
+           [](GraphSource& source) { checkGraph(source.edit(), [] { return nullptr; }); })
       .def("nodes", &listNodes)
       .def("heads",
-           [](const Graph& graph) { return entryList(graph.outputs, NodeTable(graph.nodes)); })
+           [](GraphSource& source) {
+             const std::shared_ptr<const Graph> graph = source.get();
+             return entryList(graph->outputs, NodeTable(graph->nodes));
+           })
       .def("variables",
-           [](const Graph& graph, const AuxiliaryInputs& auxiliary) {
-             Variables variables = listVariables(graph, auxiliary);
+           [](GraphSource& source, const AuxiliaryInputs& auxiliary) {
+             Variables variables = listVariables(*source.get(), auxiliary);
              return py::make_tuple(variables.args, variables.aux);
            })
       .def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
       .def("unknown_outputs", &unknownOutputs)
+      .def("set_outputs", &setOutputs)
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes)
-      .def("set_outputs", &setOutputs)
-      .def("take_attributes", &takeAttributes)
-      .def(
-          "copy", [](const Graph& graph) { return std::shared_ptr<Graph>(copyGraph(graph)); },
-          py::call_guard<py::gil_scoped_release>())
-      .def("__len__", &Graph::size);
+      .def("attributes", [](GraphSource& s) { return printAttributes(s.attributes()); })
+      .def("copy",
+           [](GraphSource& source) {
+             return std::make_shared<GraphSource>(copyGraph(*source.get()));
+           },
+           py::call_guard<py::gil_scoped_release>())
+      .def("__len__", [](GraphSource& source) { return source.get()->size(); });
 
   py::class_<Library, std::shared_ptr<Library>>(m, "Library")
       .def(py::init(&Library::open), py::arg("path"), py::arg("version"))
@@ -338,9 +373,17 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("shares_types", &Library::sharesTypes)
       .def_property_readonly("is_ours", &Library::isOurs);
 
+  py::class_<CallSettings>(m, "CallSettings")
+      .def(py::init([](bool accept_args, bool accept_aux, bool force_json, bool consume,
+                       bool ordered) {
+             return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
+           }),
+           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
+           py::arg("consume"), py::arg("ordered"));
+
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
-        py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
-        py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"), py::arg("write"));
+        py::arg("origin"), py::arg("attributes"), py::arg("options"), py::arg("args"),
+        py::arg("aux"), py::arg("settings"), py::arg("write"));
 }
 
 }  // namespace passlib

@@ -43,14 +43,16 @@ void checkText(const Node& node, std::size_t position) {
 }
 
 /// Whether the graph before had a node of this name and operator.
-bool wasThere(const Node& node, const Graph* before) {
-  if (before == nullptr) return true;
-  return std::any_of(before->nodes.begin(), before->nodes.end(),
-                     [&](const Node* old) { return old->name == node.name && old->op == node.op; });
+bool wasThere(const Node& node, const Before& before) {
+  const std::shared_ptr<const Graph> graph = before();
+  if (graph == nullptr) return true;
+  return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const Node* old) {
+    return old->name == node.name && old->op == node.op;
+  });
 }
 
 void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table,
-                const Graph* before) {
+                const Before& before) {
   if (table.find(entry.node) < 0) {
     throw GraphError(what + " comes from a node that is not in the graph");
   }
@@ -72,7 +74,7 @@ bool entryFine(const NodeEntry& entry, const NodeTable& table) {
   return entry.entry >= 0 && entry.entry < (outputs > 0 ? outputs : kMostOutputs);
 }
 
-void checkLevel(Graph* graph, const Graph* before) {
+void checkLevel(Graph* graph, const Before& before) {
   const NodeTable table(graph->nodes);
   std::size_t variables = 0;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
@@ -102,14 +104,14 @@ void checkLevel(Graph* graph, const Graph* before) {
 
 }  // namespace
 
-void checkGraph(Graph* graph, const Graph* before) {
+void checkGraph(Graph* graph, const Before& before) {
   try {
     std::vector<Graph*> pending{graph};
     std::unordered_set<const Graph*> known{graph};
     while (!pending.empty()) {
       Graph* level = pending.back();
       pending.pop_back();
-      checkLevel(level, level == graph ? before : nullptr);
+      checkLevel(level, level == graph ? before : [] { return std::shared_ptr<const Graph>(); });
       for (const Node* node : level->nodes) {
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph == nullptr) {

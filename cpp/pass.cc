@@ -1,7 +1,9 @@
 #include "pass.h"
 
+#include <algorithm>
 #include <cstring>
-#include <new>
+#include <string_view>
+#include <unordered_set>
 
 #include "check.h"
 #include "errors.h"
@@ -111,24 +113,52 @@ class Caller {
   std::vector<const char*> values_;
 };
 
+std::vector<std::string> variableNames(const Graph& graph) {
+  std::vector<std::string> names;
+  names.reserve(graph.inputs.size());
+  for (const Node* node : graph.inputs) names.push_back(node->name);
+  return names;
+}
+
+/// Those of `names` that no variable of the graph has.
+std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
+  // Most passes leave most variables where they were: only what follows the first difference is
+  // looked up.
+  std::size_t same = 0;
+  while (same < names.size() && same < graph.inputs.size() &&
+         graph.inputs[same]->name == names[same]) {
+    ++same;
+  }
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
+  std::unordered_set<std::string_view> present;
+  for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
+  const auto found = [&](const std::string& name) { return present.count(name) != 0; };
+  names.erase(std::remove_if(names.begin(), names.end(), found), names.end());
+  return names;
+}
+
 }  // namespace
 
-PassResult runPass(const PassCall& call, const Graph& graph) {
+PassResult runPass(const PassCall& call, GraphSource* source, GraphSource* origin) {
   const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
   Allocator allocator(call.accept_args, call.accept_aux);
   Caller caller(call, &allocator);
   const bool direct = call.library->sharesTypes() && !call.force_json;
-  std::unique_ptr<Graph> shown = copyGraph(graph);
+  std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
+  std::vector<std::string> names = variableNames(*shown);
   shown->attrs = call.attributes;
-  std::unique_ptr<Graph> result =
-      direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
+  PassResult result;
+  result.graph = direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
   try {
-    checkGraph(result.get(), &graph);
+    checkGraph(result.graph.get(), [origin]() { return origin->get(); });
   } catch (const GraphError& error) {
     throw PassResultError(
         caller.described(std::string("gave back a graph that is not sound: ") + error.what()));
   }
-  return PassResult{std::move(result), allocator.take()};
+  if (call.ordered) orderGraph(result.graph.get());
+  result.gone = missingNames(std::move(names), *result.graph);
+  result.params = allocator.take();
+  return result;
 }
 
 }  // namespace passlib

@@ -10,6 +10,7 @@
 
 #include "graph.h"
 #include "library.h"
+#include "source.h"
 #include "tensors.h"
 
 namespace passlib {
@@ -26,16 +27,21 @@ struct PassCall {
   bool accept_args = false;
   bool accept_aux = false;
   bool force_json = false;  ///< never hand over the Graph itself
+  bool consume = false;     ///< nobody needs the source after this
+  bool ordered = false;     ///< see orderGraph
 };
 
 struct PassResult {
   std::unique_ptr<Graph> graph;
   std::vector<NewParam> params;
+  std::vector<std::string> gone;  ///< variables that the graph had and has no more
 };
 
-/// Runs a pass on a copy of `graph`, which stays as it is. The result is checked. Throws PassError
-/// if the pass fails and PassResultError if it gives back no sound graph. Needs no GIL.
-PassResult runPass(const PassCall& call, const Graph& graph);
+/// Runs a pass on a graph like that of `source`; `origin` is what the caller had before anything was
+/// added for the pass, and may be the same. The result is checked and, where `call.ordered`,
+/// put in order. Throws PassError if the pass fails and PassResultError if it gives back no sound
+/// graph. Needs no GIL.
+PassResult runPass(const PassCall& call, GraphSource* source, GraphSource* origin);
 
 }  // namespace passlib
 

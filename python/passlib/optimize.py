@@ -51,39 +51,39 @@ def optimize_graph(
         raise TypeError(message)
     require_host(ctx, "optimize_for")
     before = symbol.graph
-    arguments, states = symbol_file.variables(before)
+    given = args is not None or aux is not None
+    arguments, states = symbol_file.variables(before) if given else ([], [])
     lent_args = Lent("args", args, arguments)
     lent_aux = Lent("aux", aux, states)
     infer = bool(args or aux or shape_dict or type_dict) and not skip_infer
-    shown = before
+    shown = None
     if infer:
         params = [*lent_args.params, *lent_aux.params]
         shown = _with_inferred(symbol, params, shape_dict or {}, type_dict or {})
     own, visible = _split_attributes(symbol.attributes)
-    graph, new = call_pass(
+    outcome = call_pass(
         backend,
-        shown,
+        shown if shown is not None else before,
         options,
+        origin=before if shown is not None else None,
         attributes=visible,
         args=lent_args.params,
         aux=lent_aux.params,
         accept_args=lent_args.accepts_new,
         accept_aux=lent_aux.accepts_new,
     )
-    attributes = {**graph.take_attributes(), **own}
-    graph.order()
-    if infer and not keep_inferred:
-        graph.drop_node_attributes(list(_INFERRED))
-    symbol_file.complete(graph)
-    gone = {*arguments, *states}.difference(graph.variables({})[0])
-    parameters = symbol_file.parameters_among(before, gone) if gone else set()
-    for lent, names, is_arg in ((lent_args, arguments, True), (lent_aux, states, False)):
+    if shown is not None and not keep_inferred:
+        outcome.graph.drop_node_attributes(list(_INFERRED))
+    symbol_file.complete(outcome.graph)
+    parameters = symbol_file.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
+    was_aux = set(states)
+    for lent, is_arg in ((lent_args, True), (lent_aux, False)):
         lent.commit(
-            [name for name in names if name in gone],
-            [param for param in new if param.is_arg == is_arg],
+            [name for name in outcome.gone if (name not in was_aux) == is_arg],
+            [param for param in outcome.params if param.is_arg == is_arg],
             parameters.__contains__,
         )
-    return graph, attributes
+    return outcome.graph, {**outcome.attributes, **own}
 
 
 def _split_attributes(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -97,14 +97,14 @@ def _with_inferred(
     params: Sequence[Param],
     shape_dict: Mapping[str, Sequence[int]],
     type_dict: Mapping[str, Any],
-) -> _core.Graph:
+) -> _core.Graph | None:
     """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
     if importlib.util.find_spec("onnx") is None:
         logger.warning(
             "shapes are not inferred for the pass, for the package onnx is not installed: "
             "pip install 'graph-passlib[onnx]', or give skip_infer=True"
         )
-        return symbol.graph
+        return None
     from passlib import infer
 
     shapes = {name: array.shape for name, array, _ in params}

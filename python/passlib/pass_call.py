@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-__all__ = ["NewParam", "Param", "call_pass"]
+__all__ = ["NewParam", "Outcome", "Param", "call_pass"]
 
 Param = tuple[str, "np.ndarray[Any, Any]", int]
 """A parameter as the host hands it over: name, C-contiguous array, MXNet's dtype code."""
@@ -30,17 +30,31 @@ class NewParam(NamedTuple):
     """The bytes, which own the memory."""
 
 
+class Outcome(NamedTuple):
+    """What a pass gave back."""
+
+    graph: _core.Graph
+    """Checked."""
+    attributes: dict[str, str]
+    """The graph's own attributes, as JSON by key."""
+    params: list[NewParam]
+    gone: list[str]
+    """Variables that the graph had before and has no more."""
+
+
 def call_pass(
     name: str,
     graph: _core.Graph,
     options: Mapping[str, object],
     *,
+    origin: _core.Graph | None = None,
     attributes: Mapping[str, str] | None = None,
     args: Sequence[Param] = (),
     aux: Sequence[Param] = (),
     accept_args: bool = False,
     accept_aux: bool = False,
-) -> tuple[_core.Graph, list[NewParam]]:
+    ordered: bool = True,
+) -> Outcome:
     """Run the pass that is registered under ``name`` on a copy of ``graph``.
 
     What the library prints to ``std::cout`` goes to `sys.stdout`. Where the environment has
@@ -51,20 +65,22 @@ def call_pass(
     ----------
     name : str
     graph : _core.Graph
-        Stays as it is.
+        Stays as it is, unless there is an ``origin``.
     options : mapping
         Reach the pass as ``str(value)``.
+    origin : _core.Graph, optional
+        The graph before something was added for the pass; ``graph`` is used up then.
     attributes : mapping of str to str, optional
         Attributes of the graph that the pass sees, as JSON by key.
     args, aux : sequence of Param
     accept_args, accept_aux : bool
         Whether the pass may allocate new ones.
+    ordered : bool
+        Put the result into post-order and leave out what no output needs.
 
     Returns
     -------
-    graph : _core.Graph
-        Checked.
-    params : list of NewParam
+    Outcome
 
     Raises
     ------
@@ -74,17 +90,23 @@ def call_pass(
         The pass failed, or gave back no sound graph (`PassResultError`).
     """
     holder, index = library.find_pass(name)
-    result, params = _core.run_pass(
+    settings = _core.CallSettings(
+        accept_args=accept_args,
+        accept_aux=accept_aux,
+        force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
+        consume=origin is not None,
+        ordered=ordered,
+    )
+    result, own, params, gone = _core.run_pass(
         holder.core,
         index,
         graph,
+        origin if origin is not None else graph,
         dict(attributes or {}),
         [(key, str(value)) for key, value in options.items()],
         list(args),
         list(aux),
-        accept_args,
-        accept_aux,
-        os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
+        settings,
         sys.stdout.write,
     )
-    return result, [NewParam(*param) for param in params]
+    return Outcome(result, own, [NewParam(*param) for param in params], gone)

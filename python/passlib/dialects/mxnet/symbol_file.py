@@ -22,6 +22,7 @@ __all__ = [
     "complete",
     "count_outputs",
     "default_attributes",
+    "parameters_among",
     "read",
     "saved_version",
     "variables",
@@ -43,7 +44,7 @@ def read(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     Parameters
     ----------
     text : str or bytes
-        Control characters in strings may stand unescaped, as MXNet writes them.
+        The graph goes on using its memory. Control characters in strings may stand unescaped, as MXNet writes them.
 
     Returns
     -------
@@ -59,11 +60,9 @@ def read(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     FormatError
         The text is not JSON or not a graph, with line and column.
     """
-    graph = _core.Graph.parse(text, lenient=True)
-    attributes = graph.take_attributes()
-    version = saved_version(attributes)
-    graph.order()
-    return graph, attributes, version
+    graph = _core.Graph.parse(text, lenient=True, ordered=True)
+    attributes = graph.attributes()
+    return graph, attributes, saved_version(attributes)
 
 
 def saved_version(attributes: Mapping[str, str]) -> int:
@@ -127,6 +126,34 @@ def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
     return graph.variables(table)
 
 
+_DATA_INPUTS = frozenset(
+    ("data", "label", "lhs", "rhs", "a", "b", "x", "y", "A", "B", "C", "condition", "indices")
+)
+"""Names of inputs at which both data and parameters stand."""
+
+
+def parameters_among(graph: _core.Graph, names: set[str]) -> set[str]:
+    """Choose from variables those that are parameters, not data inputs of the model.
+
+    The format does not say. A variable is taken for a parameter if it says how to initialise or
+    train it, as Gluon's do, or if an operator takes it at an input that only parameters are for,
+    such as ``weight`` or ``gamma``.
+    """
+    found = set()
+    for name, own_attrs, op, attrs, slot in graph.uses(names):
+        operator = schema.find(op)
+        inputs = operator.input_names(attrs) if operator is not None else ()
+        weight_input = (
+            operator is not None
+            and not operator.takes_any_number
+            and slot < len(inputs)
+            and inputs[slot] not in _DATA_INPUTS
+        )
+        if weight_input or "__init__" in own_attrs or "__lr_mult__" in own_attrs:
+            found.add(name)
+    return found
+
+
 def _variadic_writers(graph: _core.Graph) -> list[tuple[int, str, dict[str, str]]]:
     """List the nodes that write to a number of inputs that depends on their attributes."""
     present = set()
@@ -138,6 +165,4 @@ def _variadic_writers(graph: _core.Graph) -> list[tuple[int, str, dict[str, str]
             present.add(op)
     if not present:
         return []
-    return [
-        (i, op, attrs) for i, (op, _, attrs, *_) in enumerate(graph.nodes()) if op in present
-    ]
+    return [(i, op, attrs) for i, (op, _, attrs, *_) in enumerate(graph.nodes()) if op in present]
