@@ -170,7 +170,7 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
     for (const auto& [key, value] : fields[2].cast<py::dict>()) {
       node->attrs.emplace(key.cast<std::string>(), value.cast<std::string>());
     }
-    node->num_outputs = fields[4].cast<int>();
+    if (const int outputs = fields[4].cast<int>()) node->_declareOutputs(outputs);
     if (node->op == "null") graph->inputs.push_back(node);
     for (const py::handle& input : fields[3].cast<py::sequence>()) {
       const NodeEntry entry = entryAt(*graph, input);
@@ -189,26 +189,37 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
   return std::make_shared<GraphSource>(std::move(graph));
 }
 
-/// Nodes whose number of outputs nobody has said: position, op, attrs.
-py::list unknownOutputs(GraphSource& source) {
+/// What a schema knows of numbers of outputs, by operator: fixed ones, and operators whose number
+/// depends on their attributes.
+struct OutputTable {
+  std::unordered_map<std::string, int> fixed;
+  std::unordered_set<std::string> varying;
+};
+
+/// Nodes whose number of outputs the schema should be asked for: position, op, attrs, number now.
+py::list doubtfulOutputs(GraphSource& source, const OutputTable& table) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = *graph->nodes[i];
-    if (node.num_outputs == 0) list.append(py::make_tuple(i, node.op, node.attrs));
+    const auto fixed = table.fixed.find(node.op);
+    const bool settled = fixed != table.fixed.end()
+                             ? node.num_outputs == fixed->second
+                             : node.num_outputs > 0 && table.varying.count(node.op) == 0;
+    if (!settled) list.append(py::make_tuple(i, node.op, node.attrs, node.num_outputs));
   }
   return list;
 }
 
 void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, int>>& counts) {
   Graph* graph = source.edit();
-  for (const auto& [position, count] : counts) graph->nodes.at(position)->num_outputs = count;
+  for (const auto& [position, count] : counts) graph->nodes.at(position)->_declareOutputs(count);
 }
 
 /// How often each operator occurs.
-std::map<std::string, int> countOperators(GraphSource& source) {
+std::unordered_map<std::string, int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
-  std::map<std::string, int> counts;
+  std::unordered_map<std::string, int> counts;
   for (const Node* node : graph->nodes) ++counts[node->op];
   return counts;
 }
@@ -283,7 +294,7 @@ struct CallSettings {
 /// attributes, new parameters, and the names of variables that are gone.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                    const std::shared_ptr<GraphSource>& graph,
-                   const std::shared_ptr<GraphSource>& origin, const AttributeTexts& attributes,
+                   const AttributeTexts& attributes,
                    const OptionList& options, const py::list& args, const py::list& aux,
                    const CallSettings& settings, const py::function& write) {
   PassCall call{library.get(),    index,           parseAttributes(attributes), options,
@@ -304,7 +315,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
         write_error = std::make_unique<py::error_already_set>(error);
       }
     });
-    result = runPass(call, graph.get(), origin.get());
+    result = runPass(call, graph.get());
   }
   if (write_error != nullptr) throw py::error_already_set(*write_error);
   py::list params;
@@ -321,12 +332,19 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
   py::register_exception_translator(&translate);
 
+  py::class_<OutputTable>(m, "OutputTable")
+      .def(py::init([](std::unordered_map<std::string, int> fixed,
+                       std::unordered_set<std::string> varying) {
+             return OutputTable{std::move(fixed), std::move(varying)};
+           }),
+           py::arg("fixed"), py::arg("varying"));
+
   py::class_<GraphSource, std::shared_ptr<GraphSource>>(m, "Graph")
       .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"), py::arg("ordered"))
       .def_static("build", &buildGraph, py::arg("nodes"), py::arg("heads"))
       .def("print", &printGraph, py::arg("pretty"), py::arg("attributes"))
       .def("check",
-           [](GraphSource& source) { checkGraph(source.edit(), [] { return nullptr; }); })
+[](GraphSource& source) { checkGraph(source.edit()); })
       .def("nodes", &listNodes)
       .def("heads",
            [](GraphSource& source) {
@@ -340,7 +358,7 @@ PYBIND11_MODULE(_core, m) {
            })
       .def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
-      .def("unknown_outputs", &unknownOutputs)
+      .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes)
@@ -381,8 +399,7 @@ PYBIND11_MODULE(_core, m) {
            py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
            py::arg("consume"), py::arg("ordered"));
 
-  m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
-        py::arg("origin"), py::arg("attributes"), py::arg("options"), py::arg("args"),
+  m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"), py::arg("attributes"), py::arg("options"), py::arg("args"),
         py::arg("aux"), py::arg("settings"), py::arg("write"));
 }
 

@@ -42,39 +42,28 @@ void checkText(const Node& node, std::size_t position) {
   }
 }
 
-/// Whether the graph before had a node of this name and operator.
-bool wasThere(const Node& node, const Before& before) {
-  const std::shared_ptr<const Graph> graph = before();
-  if (graph == nullptr) return true;
-  return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const Node* old) {
-    return old->name == node.name && old->op == node.op;
-  });
-}
-
-void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table,
-                const Before& before) {
+void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table) {
   if (table.find(entry.node) < 0) {
     throw GraphError(what + " comes from a node that is not in the graph");
   }
   Node& producer = *entry.node;
-  if (entry.entry >= 0 && (producer.num_outputs <= 0 || entry.entry < producer.num_outputs)) {
-    if (entry.entry < kMostOutputs) return;
-  } else if (entry.entry > 0 && entry.entry < kMostOutputs && !wasThere(producer, before)) {
-    producer.num_outputs = entry.entry + 1;
-    return;
+  if (!producer._hasOutput(entry.entry) || entry.entry >= kMostOutputs) {
+    throw GraphError(what + " comes from output " + std::to_string(entry.entry) + " of node " +
+                     quoted(producer.name) + " (" + producer.op + "), which has " +
+                     std::to_string(std::max(producer.num_outputs, 1)));
   }
-  throw GraphError(what + " comes from output " + std::to_string(entry.entry) + " of node " +
-                   quoted(producer.name) + " (" + producer.op + "), which has " +
-                   std::to_string(std::max(producer.num_outputs, 1)));
+  // A pass that made the node another operator may have left the old number behind.
+  if (producer.num_outputs > 0) {
+    producer.num_outputs = std::max(producer.num_outputs, entry.entry + 1);
+  }
 }
 
 bool entryFine(const NodeEntry& entry, const NodeTable& table) {
   if (table.find(entry.node) < 0) return false;
-  const int outputs = entry.node->num_outputs;
-  return entry.entry >= 0 && entry.entry < (outputs > 0 ? outputs : kMostOutputs);
+  return entry.entry >= 0 && entry.entry < std::max(entry.node->num_outputs, 1);
 }
 
-void checkLevel(Graph* graph, const Before& before) {
+void checkLevel(Graph* graph) {
   const NodeTable table(graph->nodes);
   std::size_t variables = 0;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
@@ -84,7 +73,7 @@ void checkLevel(Graph* graph, const Before& before) {
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (entryFine(node.inputs[k], table)) continue;
       checkEntry(node.inputs[k], "input " + std::to_string(k) + " of node " + quoted(node.name),
-                 table, before);
+                 table);
     }
     if (node.num_outputs < 0) {
       throw GraphError("node " + quoted(node.name) + " has a negative number of outputs");
@@ -92,7 +81,7 @@ void checkLevel(Graph* graph, const Before& before) {
   }
   if (graph->outputs.empty()) throw GraphError("the graph has no outputs");
   for (std::size_t k = 0; k < graph->outputs.size(); ++k) {
-    checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table, before);
+    checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
   }
   detail::NameTable names(variables);
   for (const Node* node : graph->nodes) {
@@ -104,14 +93,14 @@ void checkLevel(Graph* graph, const Before& before) {
 
 }  // namespace
 
-void checkGraph(Graph* graph, const Before& before) {
+void checkGraph(Graph* graph) {
   try {
     std::vector<Graph*> pending{graph};
     std::unordered_set<const Graph*> known{graph};
     while (!pending.empty()) {
       Graph* level = pending.back();
       pending.pop_back();
-      checkLevel(level, level == graph ? before : [] { return std::shared_ptr<const Graph>(); });
+      checkLevel(level);
       for (const Node* node : level->nodes) {
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph == nullptr) {

@@ -21,7 +21,7 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
   for (const Node* original : from.nodes) {
     Node* node = to->addNode(original->name, original->op);
     node->attrs = original->attrs;
-    node->num_outputs = original->num_outputs;
+    if (original->num_outputs > 0) node->_declareOutputs(original->num_outputs);
     node->extra = original->extra;
     node->outputs.reserve(original->outputs.size());
     for (const Graph* subgraph : original->subgraphs) {
@@ -149,7 +149,7 @@ void restoreLost(const Graph& before, Graph* after) {
   }
   for (const auto& [original, node] : pairs) {
     if (node->num_outputs == 0 && node->attrs == original->attrs) {
-      node->num_outputs = original->num_outputs;
+      node->_declareOutputs(original->num_outputs);
     }
     if (node->control_deps.empty()) {
       for (const Node* dep : original->control_deps) {

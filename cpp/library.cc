@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <elf.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include "errors.h"
 
@@ -52,6 +55,30 @@ std::string machineName(unsigned machine) {
   throw LoadError("cannot load library " + quoted(path) + ": " + reason);
 }
 
+/// Refuses a file that was cut off, which the dynamic linker would map and then die on.
+void checkLength(const std::string& path, std::ifstream* file, const Elf64_Ehdr& header) {
+  file->clear();
+  file->seekg(0, std::ios::end);
+  const auto size = static_cast<uint64_t>(file->tellg());
+  uint64_t needed = sizeof(header);
+  const auto need = [&needed](uint64_t begin, uint64_t bytes) {
+    const uint64_t most = std::numeric_limits<uint64_t>::max();
+    needed = std::max(needed, begin > most - bytes ? most : begin + bytes);
+  };
+  need(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  if (header.e_shoff != 0) need(header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize);
+  for (unsigned i = 0; needed <= size && i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memset(&segment, 0, sizeof(segment));
+    file->seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof(segment)));
+    file->read(reinterpret_cast<char*>(&segment), sizeof(segment));
+    if (segment.p_type == PT_LOAD) need(segment.p_offset, segment.p_filesz);
+  }
+  if (needed <= size) return;
+  refuse(path, "the file is cut off: it has " + std::to_string(size) +
+                   " bytes and should have at least " + std::to_string(needed));
+}
+
 /// Says what is wrong with the file itself, better than the dynamic linker does.
 void checkFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -71,6 +98,7 @@ void checkFile(const std::string& path) {
   if (header.e_type != ET_DYN) {
     refuse(path, "it is an ELF file, but not a shared library; compile it with g++ -shared -fPIC");
   }
+  if (header.e_ident[EI_CLASS] == ELFCLASS64) checkLength(path, &file, header);
 }
 
 }  // namespace
@@ -239,7 +267,13 @@ std::vector<std::string> Library::messagesFrom(int first) const {
   for (int i = first; i < count; ++i) {
     const char* text = nullptr;
     message_get_(i, &text);
-    if (text != nullptr) messages.emplace_back(text);
+    if (text == nullptr) continue;
+    messages.emplace_back(text);
+    std::string& message = messages.back();
+    // Messages often end with std::endl, by MXNet's habit.
+    while (!message.empty() && std::isspace(static_cast<unsigned char>(message.back()))) {
+      message.pop_back();
+    }
   }
   return messages;
 }

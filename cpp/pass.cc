@@ -139,7 +139,7 @@ std::vector<std::string> missingNames(std::vector<std::string> names, const Grap
 
 }  // namespace
 
-PassResult runPass(const PassCall& call, GraphSource* source, GraphSource* origin) {
+PassResult runPass(const PassCall& call, GraphSource* source) {
   const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
   Allocator allocator(call.accept_args, call.accept_aux);
   Caller caller(call, &allocator);
@@ -150,7 +150,7 @@ PassResult runPass(const PassCall& call, GraphSource* source, GraphSource* origi
   PassResult result;
   result.graph = direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
   try {
-    checkGraph(result.graph.get(), [origin]() { return origin->get(); });
+    checkGraph(result.graph.get());
   } catch (const GraphError& error) {
     throw PassResultError(
         caller.described(std::string("gave back a graph that is not sound: ") + error.what()));

@@ -37,11 +37,10 @@ struct PassResult {
   std::vector<std::string> gone;  ///< variables that the graph had and has no more
 };
 
-/// Runs a pass on a graph like that of `source`; `origin` is what the caller had before anything was
-/// added for the pass, and may be the same. The result is checked and, where `call.ordered`,
+/// Runs a pass on a graph like that of `source`. The result is checked and, where `call.ordered`,
 /// put in order. Throws PassError if the pass fails and PassResultError if it gives back no sound
 /// graph. Needs no GIL.
-PassResult runPass(const PassCall& call, GraphSource* source, GraphSource* origin);
+PassResult runPass(const PassCall& call, GraphSource* source);
 
 }  // namespace passlib
 

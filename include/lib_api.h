@@ -438,10 +438,6 @@ class JsonReader {
   std::string scratch_;
 };
 
-/// Appends `text` in quotes, escaped as JSON demands. Throws JsonError for bytes that are not
-/// UTF-8.
-void appendJsonString(const char* text, std::size_t size, std::string* out);
-
 // ================================================================================================
 // The graph
 // ================================================================================================
@@ -468,7 +464,7 @@ struct NodeEntry {
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
-  Node() : tensor(nullptr), num_outputs(0), doomed_(false), res_(nullptr) {}
+  Node() : tensor(nullptr), num_outputs(0), doomed_(false), declared_op_(0), res_(nullptr) {}
 
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). It stands in the caller's args or aux after the
@@ -487,12 +483,25 @@ class Node {
   std::vector<Graph*> subgraphs;  ///< owned by the node's graph
   std::unordered_map<std::string, std::string> attrs;
   std::vector<Node*> control_deps;  ///< run before this one, without giving it data
-  /// Outputs in all, the hidden ones included; 0 if unknown. Set it to 0 when you change `op`.
+  /// Outputs in all, the hidden ones included; 0 if unknown. Once `op` is another one, this is only
+  /// the least that there are.
   int num_outputs;
+
+  /// Sets num_outputs as a fact about the present operator.
+  void _declareOutputs(int count) {
+    num_outputs = count;
+    declared_op_ = std::hash<std::string>()(op);
+  }
+  /// Whether the operator has an output of this number, as far as anyone knows.
+  bool _hasOutput(int index) const {
+    return index >= 0 && (index < num_outputs || num_outputs <= 0 ||
+                          declared_op_ != std::hash<std::string>()(op));
+  }
 
  private:
   friend class Graph;
   bool doomed_;  // about to be deleted; a bad pass may list a node twice
+  std::size_t declared_op_;
   PassResource* res_;
 
  public:
@@ -1580,49 +1589,91 @@ inline void JsonReader::finish() {
   }
 }
 
-inline void appendJsonString(const char* text, std::size_t size, std::string* out) {
+namespace detail {
+
+/// A string that is only appended to, mostly in pieces of a few bytes.
+class TextBuffer {
+ public:
+  /// `out` is given back, longer, on destruction.
+  explicit TextBuffer(std::string* out) : out_(out), size_(out->size()) {}
+  ~TextBuffer() { out_->resize(size_); }
+  TextBuffer(const TextBuffer&) = delete;
+  TextBuffer& operator=(const TextBuffer&) = delete;
+
+  /// Room for `count` more bytes, to be claimed with advance.
+  char* room(std::size_t count) {
+    if (out_->size() - size_ < count) out_->resize(std::max(out_->size() * 2, size_ + count + 256));
+    return &(*out_)[size_];
+  }
+  void advance(std::size_t count) { size_ += count; }
+  void append(const char* text, std::size_t count) {
+    memcpy(room(count), text, count);
+    size_ += count;
+  }
+  void append(const std::string& text) { append(text.data(), text.size()); }
+  template <std::size_t N>
+  void append(const char (&text)[N]) {
+    append(text, N - 1);
+  }
+  void push(char c) {
+    *room(1) = c;
+    ++size_;
+  }
+
+ private:
+  std::string* out_;
+  std::size_t size_;
+};
+
+/// Appends a string in quotes. `raw_controls`: control characters other than \n \r \t as they are,
+/// which is not JSON, but what MXNet writes and reads.
+inline void appendString(const char* text, std::size_t size, bool raw_controls, TextBuffer* out) {
   const char* p = text;
   const char* end = text + size;
   const char* written = text;
-  out->push_back('"');
+  out->push('"');
   while (p < end) {
-    p = detail::skipPlain(p, end);
+    p = skipPlain(p, end);
     if (p == end) break;
     const unsigned char c = static_cast<unsigned char>(*p);
     if (c >= 0x80) {
-      const std::size_t length = detail::utf8Length(p, end);
+      const std::size_t length = utf8Length(p, end);
       if (length == 0) {
         const std::size_t at = static_cast<std::size_t>(p - text);
         throw JsonError(kJsonUtf8,
-                        "a string holds bytes that are not UTF-8, which JSON cannot "
-                        "express (byte " +
+                        "a string holds bytes that are not UTF-8, which JSON cannot express (byte " +
                             std::to_string(at) + " of the string)",
                         at, 1, at + 1);
       }
       p += length;
       continue;
     }
-    if (c >= 0x20 && c != '"' && c != '\\') {
+    static const char from[] = "\"\\\n\r\t\b\f";
+    static const char to[] = "\"\\nrtbf";
+    const char* simple = c != 0 ? strchr(from, static_cast<char>(c)) : nullptr;
+    const bool plain = simple == nullptr ? c >= 0x20 || raw_controls
+                                         : raw_controls && simple - from >= 5;
+    if (plain) {
       ++p;
       continue;
     }
     out->append(written, static_cast<std::size_t>(p - written));
-    static const char from[] = "\"\\\b\f\n\r\t";
-    static const char to[] = "\"\\bfnrt";
-    if (const char* simple = c != 0 ? strchr(from, static_cast<char>(c)) : nullptr) {
-      out->push_back('\\');
-      out->push_back(to[simple - from]);
+    if (simple != nullptr) {
+      out->push('\\');
+      out->push(to[simple - from]);
     } else {
       const char digits[] = "0123456789abcdef";
       out->append("\\u00");
-      out->push_back(digits[c >> 4]);
-      out->push_back(digits[c & 15]);
+      out->push(digits[c >> 4]);
+      out->push(digits[c & 15]);
     }
     written = ++p;
   }
   out->append(written, static_cast<std::size_t>(end - written));
-  out->push_back('"');
+  out->push('"');
 }
+
+}  // namespace detail
 
 // ---- JSON: values ------------------------------------------------------------------------------
 
@@ -1745,16 +1796,16 @@ void walkJson(const JsonVal& root, Open open, Between between, Close close) {
   }
 }
 
-inline void appendScalar(const JsonVal& value, std::string* out) {
+inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* out) {
   switch (value.type) {
     case STR:
-      appendJsonString(value.str.data(), value.str.size(), out);
+      appendString(value.str.data(), value.str.size(), raw_controls, out);
       break;
     case NUM:
       out->append(numberText(value));
       break;
     case BOOL:
-      out->append(value.num != 0 ? "true" : "false");
+      out->append(value.num != 0 ? std::string("true") : std::string("false"));
       break;
     case NIL:
       out->append("null");
@@ -1766,13 +1817,10 @@ inline void appendScalar(const JsonVal& value, std::string* out) {
 
 /// A key as JSON: keys are strings; numbers and the like, which JSON does not allow there, are
 /// written as the string that spells them.
-inline void appendKey(const JsonVal& key, std::string* out) {
-  if (key.type == STR) {
-    appendJsonString(key.str.data(), key.str.size(), out);
-  } else {
-    const std::string text = key.dump();
-    appendJsonString(text.data(), text.size(), out);
-  }
+inline void appendKey(const JsonVal& key, bool raw_controls, TextBuffer* out) {
+  const std::string text = key.type == STR ? std::string() : key.dump();
+  const std::string& name = key.type == STR ? key.str : text;
+  appendString(name.data(), name.size(), raw_controls, out);
 }
 
 }  // namespace detail
@@ -1846,27 +1894,28 @@ inline bool JsonVal::operator==(const JsonVal& other) const {
 }
 
 inline std::string JsonVal::dump() const {
-  std::string out;
-  detail::walkJson(
-      *this,
-      [&](const JsonVal& value, std::size_t) {
-        if (value.type == LIST) {
-          out += '[';
-        } else if (value.type == MAP) {
-          out += '{';
-        } else {
-          detail::appendScalar(value, &out);
-        }
-      },
-      [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
-        if (index > 0) out += ',';
-        if (key != nullptr) {
-          detail::appendKey(*key, &out);
-          out += " : ";
-        }
-      },
-      [&](const JsonVal& value, std::size_t) { out += value.type == LIST ? ']' : '}'; });
-  return out;
+  std::string text;
+  {
+    detail::TextBuffer out(&text);
+    detail::walkJson(
+        *this,
+        [&](const JsonVal& value, std::size_t) {
+          if (value.type == LIST || value.type == MAP) {
+            out.push(value.type == LIST ? '[' : '{');
+          } else {
+            detail::appendScalar(value, false, &out);
+          }
+        },
+        [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
+          if (index > 0) out.push(',');
+          if (key != nullptr) {
+            detail::appendKey(*key, false, &out);
+            out.append(" : ");
+          }
+        },
+        [&](const JsonVal& value, std::size_t) { out.push(value.type == LIST ? ']' : '}'); });
+  }
+  return text;
 }
 
 inline std::string JsonVal::toString() const {
@@ -2137,20 +2186,29 @@ class GraphReader {
     const bool only_one = frame->attribute_objects++ == 0;
     bool first = true;
     JsonReader::Slice key;
+    std::size_t count = 0;
     reader_.beginObject();
     while (reader_.nextKey(&first, &key)) {
-      const auto added = node->attrs.emplace(key.str(), std::string());
-      const std::string& name = added.first->first;
-      if (!added.second && only_one) {
-        reader_.fail(kJsonDuplicateKey,
-                     "attribute " + quoted(name) + " stands twice in node " + quoted(node->name));
-      }
+      if (count == pairs_.size()) pairs_.emplace_back();
+      std::pair<std::string, std::string>& pair = pairs_[count++];
+      pair.first.assign(key.data, key.size);
       if (reader_.peek() != '"') {
-        reader_.fail(kJsonType, "attribute " + quoted(name) + " of node " + quoted(node->name) +
-                                    " must be a string");
+        reader_.fail(kJsonType, "attribute " + quoted(pair.first) + " of node " +
+                                    quoted(node->name) + " must be a string");
       }
       const JsonReader::Slice value = reader_.readString();
-      if (added.second || !give_way) added.first->second.assign(value.data, value.size);
+      pair.second.assign(value.data, value.size);
+    }
+    // Sized in advance, the table has as many buckets as it needs and is never rebuilt.
+    node->attrs.reserve(node->attrs.size() + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto added = node->attrs.emplace(pairs_[i].first, pairs_[i].second);
+      if (added.second) continue;
+      if (only_one) {
+        reader_.fail(kJsonDuplicateKey, "attribute " + quoted(pairs_[i].first) +
+                                            " stands twice in node " + quoted(node->name));
+      }
+      if (!give_way) added.first->second = pairs_[i].second;
     }
   }
 
@@ -2233,7 +2291,7 @@ class GraphReader {
         reader_.fail(kJsonRange, "node_row_ptr decreases at node " + quoted(nodes[i]->name),
                      draft.start);
       }
-      nodes[i]->num_outputs = static_cast<int>(ptr[i + 1] - ptr[i]);
+      nodes[i]->_declareOutputs(static_cast<int>(ptr[i + 1] - ptr[i]));
     }
   }
 
@@ -2328,11 +2386,12 @@ class GraphReader {
 
   JsonReader reader_;
   std::deque<Frame> frames_;  // a deque, for a frame is in use while the next one is pushed
+  std::vector<std::pair<std::string, std::string>> pairs_;  // room for one node's attributes
 };
 
 // ---- the graph: writing ------------------------------------------------------------------------
 
-inline void appendInteger(int64_t value, std::string* out) {
+inline void appendInteger(int64_t value, TextBuffer* out) {
   char digits[20];
   char* p = digits + sizeof(digits);
   uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
@@ -2363,19 +2422,19 @@ class GraphWriter {
         continue;
       }
       const Node& node = *frame.order[frame.node];
-      if (frame.subgraph == 0) writeNode(frame, node);
+      if (frame.subgraph == 0) writeNode(&frame, node);
       if (frame.subgraph < node.subgraphs.size()) {
         separate(frame.subgraph > 0, frame.depth + 4);
-        const Graph& nested = *node.subgraphs[frame.subgraph];
+        const Graph& nested = nestedGraph(node, frame.subgraph);
         begin(nested, nested.attrs, frame.depth + 4);
         continue;
       }
       if (!node.subgraphs.empty()) {
         newline(frame.depth + 3);
-        *out_ += ']';
+        out_.push(']');
       }
       newline(frame.depth + 2);
-      *out_ += '}';
+      out_.push('}');
       frame.subgraph = 0;
       ++frame.node;
     }
@@ -2387,75 +2446,120 @@ class GraphWriter {
         : graph(target),
           attributes(extra),
           depth(level),
-          table(target.nodes),
-          order(sortNodes(target.nodes, table)) {
-      if (order != target.nodes) table = NodeTable(order);
+          order(sortNodes(target.nodes, NodeTable(target.nodes))) {
+      const NodeTable table(order);
+      outputs.assign(order.size(), 1);
+      for (const Node* current : order) {
+        for (const NodeEntry& input : current->inputs) addPosition(table, input);
+        for (const Node* dep : current->control_deps) {
+          positions.push_back(static_cast<std::size_t>(table.find(dep)));
+        }
+      }
+      for (const NodeEntry& head : graph.outputs) {
+        if (table.find(head.node) < 0) {
+          throw GraphStructureError("an output of the graph comes from a node that is not in it");
+        }
+        addPosition(table, head);
+      }
     }
+    void addPosition(const NodeTable& table, const NodeEntry& entry) {
+      const std::size_t position = static_cast<std::size_t>(table.find(entry.node));
+      positions.push_back(position);
+      outputs[position] = std::max(outputs[position], entry.entry + 1);
+    }
+
     const Graph& graph;
     const std::map<std::string, JsonVal>& attributes;
     std::size_t depth;
-    NodeTable table;
     std::vector<Node*> order;
+    std::vector<std::size_t> positions;  // of what every edge comes from, in the order of writing
+    std::vector<int> outputs;            // per node: what its uses say of the number of outputs
+    std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
   };
 
+  const Graph& nestedGraph(const Node& node, std::size_t index) const {
+    const Graph* nested = node.subgraphs[index];
+    if (nested == nullptr) {
+      throw GraphStructureError("a subgraph of node " + quoted(node.name) + " is null");
+    }
+    for (const Frame& frame : frames_) {
+      if (&frame.graph == nested) {
+        throw GraphStructureError("a subgraph of node " + quoted(node.name) +
+                                  " contains this node");
+      }
+    }
+    return *nested;
+  }
+
   void newline(std::size_t depth) {
     if (!pretty_) return;
-    *out_ += '\n';
-    out_->append(2 * depth, ' ');
+    char* line = out_.room(2 * depth + 1);
+    line[0] = '\n';
+    memset(line + 1, ' ', 2 * depth);
+    out_.advance(2 * depth + 1);
   }
 
   void separate(bool comma, std::size_t depth) {
-    if (comma) out_->append(", ", 2);
+    if (comma) out_.append(", ");
     newline(depth);
   }
 
-  void key(const char* name, std::size_t size, bool comma, std::size_t depth) {
+  template <std::size_t N>
+  void key(const char (&name)[N], bool comma, std::size_t depth) {
     separate(comma, depth);
-    out_->push_back('"');
-    out_->append(name, size);
-    out_->append("\": ", 3);
+    out_.push('"');
+    out_.append(name);
+    out_.append("\": ");
   }
 
-  void string(const std::string& text) { appendJsonString(text.data(), text.size(), out_); }
+  void string(const std::string& text) {
+    appendString(text.data(), text.size(), pretty_, &out_);
+  }
 
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
     frames_.emplace_back(graph, attributes, depth);
-    *out_ += '{';
-    key("nodes", 5, false, depth + 1);
-    *out_ += '[';
+    out_.push('{');
+    key("nodes", false, depth + 1);
+    out_.push('[');
   }
 
-  void writeNode(const Frame& frame, const Node& node) {
-    const std::size_t depth = frame.depth + 3;
-    separate(frame.node > 0, depth - 1);
-    *out_ += '{';
-    key("op", 2, false, depth);
-    string(node.op);
-    key("name", 4, true, depth);
-    string(node.name);
-    if (!node.attrs.empty()) {
-      key("attrs", 5, true, depth);
-      writeAttributes(node, depth);
+  void writeNode(Frame* frame, const Node& node) {
+    const std::size_t depth = frame->depth + 3;
+    separate(frame->node > 0, depth - 1);
+    out_.push('{');
+    key("op", false, depth);
+    try {
+      string(node.op);
+      key("name", true, depth);
+      string(node.name);
+      if (!node.attrs.empty()) {
+        key("attrs", true, depth);
+        writeAttributes(node, depth);
+      }
+    } catch (const JsonError& error) {
+      throw GraphStructureError("node number " + std::to_string(frame->node) + ": " +
+                                error.what());
     }
-    key("inputs", 6, true, depth);
-    writeEntries(frame, node.inputs, depth, &node);
+    key("inputs", true, depth);
+    writeEntries(frame, node.inputs, depth);
     if (!node.control_deps.empty()) {
-      key("control_deps", 12, true, depth);
-      writeIntegers(node.control_deps.size(), depth,
-                    [&](std::size_t i) { return frame.table.find(node.control_deps[i]); });
+      key("control_deps", true, depth);
+      writeIntegers(node.control_deps.size(), depth, [&](std::size_t) {
+        return static_cast<int64_t>(frame->positions[frame->next_position++]);
+      });
     }
     for (const auto& member : node.extra) {
       separate(true, depth);
       string(member.first);
-      *out_ += ": ";
+      out_.append(": ");
       writeValue(member.second, depth);
     }
     if (!node.subgraphs.empty()) {
-      key("subgraphs", 9, true, depth);
-      *out_ += '[';
+      key("subgraphs", true, depth);
+      out_.push('[');
     }
   }
 
@@ -2466,99 +2570,78 @@ class GraphWriter {
     std::sort(sorted_.begin(), sorted_.end(),
               [](const Attribute* a, const Attribute* b) { return a->first < b->first; });
     const bool lines = sorted_.size() > 1;
-    *out_ += '{';
+    out_.push('{');
     for (std::size_t i = 0; i < sorted_.size(); ++i) {
-      if (i > 0) out_->append(", ", 2);
+      if (i > 0) out_.append(", ");
       if (lines) newline(depth + 1);
       string(sorted_[i]->first);
-      out_->append(": ", 2);
+      out_.append(": ");
       string(sorted_[i]->second);
     }
     if (lines) newline(depth);
-    *out_ += '}';
+    out_.push('}');
   }
 
-  void writeEntries(const Frame& frame, const std::vector<NodeEntry>& entries, std::size_t depth,
-                    const Node* owner) {
+  void writeEntries(Frame* frame, const std::vector<NodeEntry>& entries, std::size_t depth) {
     const bool lines = entries.size() > 10;
-    *out_ += '[';
+    out_.push('[');
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (i > 0) out_->append(", ", 2);
+      if (i > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      const int64_t position = frame.table.find(entries[i].node);
-      if (position < 0) {
-        throw GraphStructureError((owner == nullptr ? "output " : "input ") + std::to_string(i) +
-                                  " of " +
-                                  (owner == nullptr ? "the graph" : "node " + quoted(owner->name)) +
-                                  " comes from a node that is not in the graph");
-      }
-      *out_ += '[';
-      appendInteger(position, out_);
-      out_->append(", ", 2);
-      appendInteger(entries[i].entry, out_);
-      out_->append(", ", 2);
-      appendInteger(entries[i].version, out_);
-      *out_ += ']';
+      out_.push('[');
+      appendInteger(static_cast<int64_t>(frame->positions[frame->next_position++]), &out_);
+      out_.append(", ");
+      appendInteger(entries[i].entry, &out_);
+      out_.append(", ");
+      appendInteger(entries[i].version, &out_);
+      out_.push(']');
     }
     if (lines) newline(depth);
-    *out_ += ']';
+    out_.push(']');
   }
 
   template <typename Number>
   void writeIntegers(std::size_t count, std::size_t depth, Number number) {
     const bool lines = count > 10;
-    *out_ += '[';
+    out_.push('[');
     for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) out_->append(", ", 2);
+      if (i > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      appendInteger(number(i), out_);
+      appendInteger(number(i), &out_);
     }
     if (lines) newline(depth);
-    *out_ += ']';
+    out_.push(']');
   }
 
-  void finish(const Frame& frame) {
+  void finish(Frame& frame) {
     const std::size_t depth = frame.depth + 1;
     if (!frame.order.empty()) newline(depth);
-    *out_ += ']';
+    out_.push(']');
     std::vector<int64_t> variables;
     std::vector<int64_t> row_ptr(1, 0);
-    std::vector<int> outputs = usedOutputs(frame);
     for (std::size_t i = 0; i < frame.order.size(); ++i) {
       const Node& node = *frame.order[i];
+      const int used = frame.outputs[i];
       if (node.op == "null") variables.push_back(static_cast<int64_t>(i));
-      row_ptr.push_back(row_ptr.back() + std::max(node.num_outputs, outputs[i]));
+      // A reader that knows the operator's number should see when more is used than there is.
+      const bool fact = node.num_outputs > 0 && !node._hasOutput(used - 1);
+      row_ptr.push_back(row_ptr.back() +
+                        (fact ? node.num_outputs : std::max(node.num_outputs, used)));
     }
-    key("arg_nodes", 9, true, depth);
+    key("arg_nodes", true, depth);
     writeIntegers(variables.size(), depth, [&](std::size_t i) { return variables[i]; });
-    key("node_row_ptr", 12, true, depth);
+    key("node_row_ptr", true, depth);
     writeIntegers(row_ptr.size(), depth, [&](std::size_t i) { return row_ptr[i]; });
-    key("heads", 5, true, depth);
-    writeEntries(frame, frame.graph.outputs, depth, nullptr);
+    key("heads", true, depth);
+    writeEntries(&frame, frame.graph.outputs, depth);
     for (const auto& attribute : frame.attributes) {
       separate(true, depth);
       string(attribute.first);
-      *out_ += ": ";
+      out_.append(": ");
       writeValue(attribute.second, depth);
     }
     newline(frame.depth);
-    *out_ += '}';
-  }
-
-  /// What the uses of each node say about its number of outputs: at least this many.
-  static std::vector<int> usedOutputs(const Frame& frame) {
-    std::vector<int> outputs(frame.order.size(), 1);
-    const auto use = [&](const NodeEntry& entry) {
-      const int64_t position = frame.table.find(entry.node);
-      if (position < 0) return;
-      int& count = outputs[static_cast<std::size_t>(position)];
-      count = std::max(count, entry.entry + 1);
-    };
-    for (const Node* node : frame.order) {
-      for (const NodeEntry& entry : node->inputs) use(entry);
-    }
-    for (const NodeEntry& entry : frame.graph.outputs) use(entry);
-    return outputs;
+    out_.push('}');
   }
 
   void writeValue(const JsonVal& root, std::size_t base) {
@@ -2574,27 +2657,29 @@ class GraphWriter {
     walkJson(
         root,
         [&](const JsonVal& value, std::size_t) {
-          if (value.type != LIST && value.type != MAP) return appendScalar(value, out_);
-          *out_ += value.type == LIST ? '[' : '{';
+          if (value.type != LIST && value.type != MAP) {
+            return appendScalar(value, pretty_, &out_);
+          }
+          out_.push(value.type == LIST ? '[' : '{');
           multi_line.push_back(lines(value));
         },
         [&](const JsonVal&, std::size_t depth, std::size_t index, const JsonVal* name) {
-          if (index > 0) *out_ += ", ";
+          if (index > 0) out_.append(", ");
           if (multi_line.back()) newline(base + depth);
           if (name != nullptr) {
-            appendKey(*name, out_);
-            *out_ += ": ";
+            appendKey(*name, pretty_, &out_);
+            out_.append(": ");
           }
         },
         [&](const JsonVal& value, std::size_t depth) {
           if (multi_line.back()) newline(base + depth);
           multi_line.pop_back();
-          *out_ += value.type == LIST ? ']' : '}';
+          out_.push(value.type == LIST ? ']' : '}');
         });
   }
 
   bool pretty_;
-  std::string* out_;
+  TextBuffer out_;
   std::deque<Frame> frames_;
   std::vector<const std::pair<const std::string, std::string>*> sorted_;
 };
@@ -2981,17 +3066,20 @@ inline const JsonVal& Graph::getAttr(const std::string& key) const {
 
 namespace detail {
 
-/// Calls visit for a graph and all graphs nested in it.
+/// Calls visit once for a graph and for each graph nested in it.
 template <typename Visit>
 void forEachGraph(Graph* root, Visit visit) {
   std::vector<Graph*> pending(1, root);
+  std::unordered_set<Graph*> known(pending.begin(), pending.end());
   while (!pending.empty()) {
     Graph* graph = pending.back();
     pending.pop_back();
     visit(graph);
     for (Node* node : graph->nodes) {
       if (node == nullptr) continue;
-      pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
+      for (Graph* subgraph : node->subgraphs) {
+        if (subgraph != nullptr && known.insert(subgraph).second) pending.push_back(subgraph);
+      }
     }
   }
 }
@@ -3028,10 +3116,12 @@ inline void Graph::_setParams(std::unordered_map<std::string, MXTensor>* args,
 }
 
 inline void Graph::_endPass() {
-  _setPassResource(nullptr);
   detail::forEachGraph(this, [](Graph* graph) {
+    graph->res_ = nullptr;
     for (Node* node : graph->nodes) {
-      if (node != nullptr) node->tensor = nullptr;
+      if (node == nullptr) continue;
+      node->_setPassResource(nullptr);
+      node->tensor = nullptr;
     }
   });
 }

@@ -76,7 +76,10 @@ def freeze(entries: Sequence[Entry]) -> _core.Graph:
 
 
 def without_casts(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Rebuild the nodes without the casts of mixed precision, each replaced by its input."""
+    """Rebuild the nodes without the casts of mixed precision, each replaced by its input.
+
+    A cast that is an output itself stays, as in MXNet.
+    """
     made: dict[int, Node] = {}
 
     def follow(entry: Entry) -> Entry:
@@ -92,7 +95,7 @@ def without_casts(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         made[id(node)] = Node(
             node.op, node.name, node.attrs, inputs, node.num_outputs, deps, node.subgraphs
         )
-    return tuple(follow(entry) for entry in entries)
+    return tuple(e._replace(node=made.get(id(e.node), e.node)) for e in entries)
 
 
 def visible_outputs(node: Node) -> int:

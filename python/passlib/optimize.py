@@ -65,7 +65,7 @@ def optimize_graph(
         backend,
         shown if shown is not None else before,
         options,
-        origin=before if shown is not None else None,
+        consume=shown is not None,
         attributes=visible,
         args=lent_args.params,
         aux=lent_aux.params,

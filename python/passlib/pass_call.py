@@ -47,7 +47,7 @@ def call_pass(
     graph: _core.Graph,
     options: Mapping[str, object],
     *,
-    origin: _core.Graph | None = None,
+    consume: bool = False,
     attributes: Mapping[str, str] | None = None,
     args: Sequence[Param] = (),
     aux: Sequence[Param] = (),
@@ -65,11 +65,11 @@ def call_pass(
     ----------
     name : str
     graph : _core.Graph
-        Stays as it is, unless there is an ``origin``.
+        Stays as it is, unless ``consume``.
     options : mapping
         Reach the pass as ``str(value)``.
-    origin : _core.Graph, optional
-        The graph before something was added for the pass; ``graph`` is used up then.
+    consume : bool
+        Whether ``graph`` may be used up, for nobody needs it any more.
     attributes : mapping of str to str, optional
         Attributes of the graph that the pass sees, as JSON by key.
     args, aux : sequence of Param
@@ -94,14 +94,13 @@ def call_pass(
         accept_args=accept_args,
         accept_aux=accept_aux,
         force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
-        consume=origin is not None,
+        consume=consume,
         ordered=ordered,
     )
     result, own, params, gone = _core.run_pass(
         holder.core,
         index,
         graph,
-        origin if origin is not None else graph,
         dict(attributes or {}),
         [(key, str(value)) for key, value in options.items()],
         list(args),

@@ -168,13 +168,13 @@ class Symbol:
         """Look up an attribute of the output's node; None if it has none of this name.
 
         Keys that MXNet hides between underscores, such as ``__lr_mult__``, are found without them.
+        A group of several nodes has no attributes.
         """
-        return self.list_attr().get(key)
+        return self.list_attr().get(key) if self.name is not None else None
 
     def list_attr(self) -> dict[str, str]:
-        """Give the attributes of the output's node; for a group of several nodes there are none."""
-        nodes = {id(entry.node): entry.node for entry in self.entries}
-        return _with_plain_keys(next(iter(nodes.values())).attrs) if len(nodes) == 1 else {}
+        """Give the attributes of the output's node; of a group, those of its first."""
+        return _with_plain_keys(self.entries[0].node.attrs) if self.entries else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """Give the attributes of all nodes that have any, by node name."""
@@ -454,7 +454,6 @@ def load_json(json_str: str | bytes) -> Symbol:
     """
     graph, attributes, version = symbol_file.read(json_str)
     if version >= symbol_file.VERSION:
-        symbol_file.complete(graph)
         return Symbol.of_graph(graph, attributes)
     logger.info("upgrading a symbol saved by MXNet version %d", version)
     return Symbol(legacy.upgrade(thaw(graph), version))

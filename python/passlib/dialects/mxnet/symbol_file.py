@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from passlib import _core
 from passlib.dialects.mxnet import schema
-from passlib.errors import FormatError
+from passlib.errors import FormatError, GraphError, UnsoundFileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,8 @@ def read(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     Returns
     -------
     graph : _core.Graph
-        Checked, in post-order from the heads, without what no head needs.
+        Checked, in post-order from the heads, without what no head needs; for files of the
+        present version with all numbers of outputs.
     attributes : dict of str to str
         Top-level attributes as JSON by key; the graph itself has none.
     version : int
@@ -62,7 +63,13 @@ def read(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     """
     graph = _core.Graph.parse(text, lenient=True, ordered=True)
     attributes = graph.attributes()
-    return graph, attributes, saved_version(attributes)
+    version = saved_version(attributes)
+    if version >= VERSION:  # older files first need the upgrade
+        try:
+            complete(graph)
+        except GraphError as error:
+            raise UnsoundFileError(str(error)) from error
+    return graph, attributes, version
 
 
 def saved_version(attributes: Mapping[str, str]) -> int:
@@ -87,14 +94,37 @@ def default_attributes() -> dict[str, str]:
 
 
 def complete(graph: _core.Graph) -> None:
-    """Set the numbers of outputs that nobody said, from the schema."""
+    """Give every node of a known operator the number of outputs that the schema says.
+
+    MXNet counts anew as well, and pays no heed to the ``node_row_ptr`` of a file.
+
+    Raises
+    ------
+    GraphError
+        An output is used that its node does not have.
+    """
     counts = []
-    for position, op, attrs in graph.unknown_outputs():
+    for position, op, attrs, present in graph.doubtful_outputs(_output_table()):
         count = count_outputs(op, attrs)
-        if count > 0:
+        if count > 0 and count != present:
             counts.append((position, count))
     if counts:
         graph.set_outputs(counts)
+        graph.check()
+
+
+@lru_cache(maxsize=1)
+def _output_table() -> _core.OutputTable:
+    fixed, varying = {"null": 1}, set()
+    for name in schema.names():
+        operator = schema.find(name)
+        if operator is None:
+            continue
+        if operator.fixed_outputs is None:
+            varying.add(name)
+        else:
+            fixed[name] = operator.fixed_outputs
+    return _core.OutputTable(fixed, varying)
 
 
 def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
