@@ -1,0 +1,33 @@
+"""Types of hidden outputs that no lowering gives, because nothing can use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.lowering_types import TypeSpec
+from passlib.node import Node
+
+__all__ = ["with_hidden"]
+
+_INT32 = np.dtype(np.int32)
+
+
+def with_hidden(
+    node: Node, inputs: Sequence[TypeSpec], specs: Sequence[TypeSpec]
+) -> tuple[TypeSpec, ...]:
+    """Fill in hidden outputs of a node whose visible ones are known.
+
+    The second output of ``sort``, ``topk`` and maximum pooling holds places, as int32, in the
+    shape of the result; those of the determinants hold the factorised matrix and its pivots.
+    """
+    filled = list(specs)
+    if node.op in ("sort", "topk", "Pooling") and len(filled) == 2:
+        if filled[1].shape is None:
+            filled[1] = TypeSpec(_INT32, filled[0].shape)
+    elif node.op in ("_linalg_det", "_linalg_slogdet") and filled[-2].shape is None:
+        matrix = filled[-2] = inputs[0]
+        if matrix.shape is not None:
+            filled[-1] = TypeSpec(_INT32, matrix.shape[:-1])
+    return tuple(filled)

@@ -1,0 +1,77 @@
+"""The matrix products of multi-head attention over interleaved projections.
+
+Source: MXNet 1.9 ``contrib/transformer``. Projections lie interleaved by head on the last axis:
+for every head its queries, keys and values (self-attention) or keys and values (encoder-decoder).
+"""
+
+from __future__ import annotations
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_valatt"]
+
+
+@table.register("_contrib_interleaved_matmul_selfatt_qk")
+def selfatt_qk(op: Operation) -> Value:
+    """Scores of self-attention: (L, B, H * 3 * D) to (B * H, L, L), scaled by 1 / sqrt(D)."""
+    (projections,) = op.inputs
+    queries, keys = (_heads(op, projections, 3, part) for part in (0, 1))
+    return _scores(op, queries, keys)
+
+
+@table.register("_contrib_interleaved_matmul_selfatt_valatt")
+def selfatt_valatt(op: Operation) -> Value:
+    """Values by attention: (L, B, H * 3 * D) and (B * H, L, L) to (L, B, H * D)."""
+    projections, attention = op.inputs
+    return _weighted(op, attention, _heads(op, projections, 3, 2))
+
+
+@table.register("_contrib_interleaved_matmul_encdec_qk")
+def encdec_qk(op: Operation) -> Value:
+    """Scores: queries (Q, B, H * D), keys and values (K, B, H * 2 * D) to (B * H, Q, K)."""
+    queries, projections = op.inputs
+    return _scores(op, _heads(op, queries, 1, 0), _heads(op, projections, 2, 0))
+
+
+@table.register("_contrib_interleaved_matmul_encdec_valatt")
+def encdec_valatt(op: Operation) -> Value:
+    """Values by attention: (K, B, H * 2 * D) and (B * H, Q, K) to (Q, B, H * D)."""
+    projections, attention = op.inputs
+    return _weighted(op, attention, _heads(op, projections, 2, 1))
+
+
+@table.register("_contrib_div_sqrt_dim")
+def div_sqrt_dim(op: Operation) -> Value:
+    """Divide by the square root of the size of the last axis, shape unchanged."""
+    (data,) = op.inputs
+    size = op.shape_of(data)[-1]
+    return op.emit("Div", data, op.constant_like(size**0.5, data))
+
+
+def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
+    """Take one part of the projections, as (B * H, L, D)."""
+    heads = op.int("heads")
+    length, batch, width = op.shape_of(projections)
+    if width % (heads * parts):
+        op.unsupported(f"does not divide the last axis, {width}, of its input", "heads")
+    depth = width // (heads * parts)
+    split = op.emit(
+        "Reshape", projections, op.constant([length, batch * heads, parts, depth], "int64")
+    )
+    chosen = op.emit("Gather", split, op.constant(part, "int64"), axis=2)
+    return op.emit("Transpose", chosen, perm=[1, 0, 2])
+
+
+def _scores(op: Operation, queries: Value, keys: Value) -> Value:
+    depth = op.shape_of(queries)[-1]
+    scaled = op.emit("Mul", queries, op.constant_like(depth**-0.5, queries))
+    return op.emit("MatMul", scaled, op.emit("Transpose", keys, perm=[0, 2, 1]))
+
+
+def _weighted(op: Operation, attention: Value, values: Value) -> Value:
+    heads = op.int("heads")
+    weighted = op.emit("MatMul", attention, values)
+    rows, length, depth = op.shape_of(weighted)
+    by_time = op.emit("Transpose", weighted, perm=[1, 0, 2])
+    return op.emit("Reshape", by_time, op.constant([length, rows // heads, heads * depth], "int64"))

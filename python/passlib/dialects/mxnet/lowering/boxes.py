@@ -1,0 +1,172 @@
+"""Bounding boxes: overlap, suppression of the lesser, offsets from and to anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.suppression import (
+    area,
+    ordered_by,
+    overlap,
+    picked,
+    survivors,
+)
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["box_decode", "box_encode", "box_iou", "box_nms", "columns"]
+
+
+@table.register("_contrib_box_iou")
+def box_iou(op: Operation) -> Value:
+    """Intersection over union of every pair: (..., 4) and (..., 4) to (..., ...)."""
+    left, right = op.inputs
+    left_shape, right_shape = op.shape_of(left), op.shape_of(right)
+    if op.string("format", "corner", choices=("corner", "center")) == "center":
+        left, right = _corners(op, left), _corners(op, right)
+    a = op.emit("Reshape", left, op.constant([-1, 1, 4], "int64"))
+    b = op.emit("Reshape", right, op.constant([1, -1, 4], "int64"))
+    a_sides, b_sides = columns(op, a), columns(op, b)
+    ratio = overlap(op, a_sides, b_sides, area(op, a_sides), area(op, b_sides))
+    shape = [*left_shape[:-1], *right_shape[:-1]]
+    return op.emit("Reshape", ratio, op.constant(shape, "int64"))
+
+
+@table.register("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
+def box_nms(op: Operation) -> Sequence[Value]:
+    """Keep the best of overlapping boxes: (..., N, K), shape unchanged.
+
+    A row holds a score, four coordinates, perhaps a class, and anything else. Rows with a score
+    above ``valid_thresh`` and not of the background class are taken best first, at most ``topk``;
+    each drops the later ones of its class (of any class with ``force_suppress``, or without
+    ``id_index``) that overlap it by more than ``overlap_thresh``. What is left comes first, the
+    other rows are -1.
+    """
+    (data,) = op.inputs
+    shape = op.shape_of(data)
+    count, width = shape[-2:]
+    start, classes = op.int("coord_start", 2), op.int("id_index", -1)
+    rows = op.emit("Reshape", data, op.constant([-1, count, width], "int64"))
+    score = _column(op, rows, op.int("score_index", 1))
+    valid = op.emit("Greater", score, op.constant_like(op.float("valid_thresh", 0.0), score))
+    background = op.int("background_id", -1)
+    if classes >= 0 and background >= 0:
+        other = op.emit("Equal", _column(op, rows, classes), op.constant_like(background, score))
+        valid = op.emit("And", valid, op.emit("Not", other))
+
+    limit = op.int("topk", -1)
+    limit = min(limit, count) if limit > 0 else count
+    order = ordered_by(op, op.emit("Where", valid, score, op.constant_like(-np.inf, score)), limit)
+    rows, valid = picked(op, rows, order), picked(op, valid, order)
+    formats = [
+        op.string(name, "corner", choices=("corner", "center"))
+        for name in ("in_format", "out_format")
+    ]
+    box = _range(op, rows, start, start + 4)
+    corner = _corners(op, box) if formats[0] == "center" else box
+    compared = classes >= 0 and not op.bool("force_suppress", False)
+    kept = survivors(
+        op,
+        columns(op, corner),
+        valid,
+        threshold=op.float("overlap_thresh", 0.5),
+        classes=_column(op, rows, classes) if compared else None,
+    )
+    if formats[0] != formats[1]:
+        written = corner if formats[1] == "corner" else _centers(op, box)
+        parts = [(0, start, None), (start, start + 4, written), (start + 4, width, None)]
+        rows = op.emit(
+            "Concat",
+            *(
+                value or _range(op, rows, first, last)
+                for first, last, value in parts
+                if first < last
+            ),
+            axis=2,
+        )
+    place = op.constant_like(np.arange(limit, 0, -1), data)
+    order = ordered_by(op, op.emit("Where", kept, place, op.emit("Neg", place)), limit)
+    rows, kept = picked(op, rows, order), picked(op, kept, order)
+    mask = op.emit("Unsqueeze", kept, op.constant([2], "int64"))
+    rows = op.emit("Where", mask, rows, op.constant_like(-1, rows))
+    pads = op.constant([0, 0, 0, 0, count - limit, 0], "int64")
+    if limit < count:
+        rows = op.emit("Pad", rows, pads, op.constant_like(-1, rows))
+    result = op.emit("Reshape", rows, op.constant(shape, "int64"))
+    scratch = op.declare(data.dtype, (*shape[:-1], 1), "scratch is not given out")
+    return result, scratch
+
+
+@table.register("_contrib_box_decode")
+def box_decode(op: Operation) -> Value:
+    """Apply offsets (B, N, 4) to anchors (1, N, 4), giving corners (B, N, 4).
+
+    Centres move by offset * std * size of the anchor; sizes are multiplied by
+    exp(offset * std), the exponent at most ``clip`` where that is positive.
+    """
+    data, anchors = op.inputs
+    if op.string("format", "center", choices=("center", "corner")) == "corner":
+        anchors = _centers(op, anchors)
+    scale = [op.float(f"std{index}", 1.0) for index in range(4)]
+    offsets = op.emit("Mul", data, op.constant_like(scale, data))
+    moves, growth = _range(op, offsets, 0, 2), _range(op, offsets, 2, 4)
+    center, size = _range(op, anchors, 0, 2), _range(op, anchors, 2, 4)
+    limit = op.float("clip", -1.0)
+    if limit > 0:
+        growth = op.emit("Min", growth, op.constant_like(limit, data))
+    center = op.emit("Add", op.emit("Mul", moves, size), center)
+    grown = op.emit("Mul", op.emit("Exp", growth), size)
+    half = op.emit("Mul", grown, op.constant_like(0.5, data))
+    return op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=2)
+
+
+@table.register("_contrib_box_encode")
+def box_encode(op: Operation) -> Sequence[Value]:
+    """Give offsets from anchors to their matched boxes, the inverse of `box_decode`.
+
+    ``samples`` (B, N), ``matches`` (B, N), ``anchors`` (B, N, 4), ``refs`` (B, M, 4), corners
+    all, ``means`` and ``stds`` (4,). Outputs (B, N, 4): the offsets and a mask, both zero where
+    the sample is not above 0.5.
+    """
+    samples, matches, anchors, boxes, means, deviations = op.inputs
+    index = op.emit("Unsqueeze", op.cast(matches, "int64"), op.constant([2], "int64"))
+    matched = _centers(op, op.emit("GatherND", boxes, index, batch_dims=1))
+    anchors = _centers(op, anchors)
+    size = _range(op, anchors, 2, 4)
+    moves = op.emit("Sub", _range(op, matched, 0, 2), _range(op, anchors, 0, 2))
+    growth = op.emit("Log", op.emit("Div", _range(op, matched, 2, 4), size))
+    raw = op.emit("Concat", op.emit("Div", moves, size), growth, axis=2)
+    offsets = op.emit("Div", op.emit("Sub", raw, means), deviations)
+    chosen = op.emit("Greater", samples, op.constant_like(0.5, samples))
+    mask = op.emit("Unsqueeze", chosen, op.constant([2], "int64"))
+    wide = op.emit("Expand", mask, op.emit("Shape", offsets))
+    zero = op.constant_like(0, offsets)
+    return op.emit("Where", wide, offsets, zero), op.cast(wide, op.dtype_of(offsets))
+
+
+def columns(op: Operation, box: Value) -> list[Value]:
+    """Take the four numbers of boxes (..., 4) apart, the last axis gone."""
+    return [op.emit("Gather", box, op.constant(index, "int64"), axis=-1) for index in range(4)]
+
+
+def _column(op: Operation, rows: Value, index: int) -> Value:
+    return op.emit("Gather", rows, op.constant(index, "int64"), axis=-1)
+
+
+def _range(op: Operation, rows: Value, start: int, stop: int) -> Value:
+    bounds = (op.constant([bound], "int64") for bound in (start, stop, -1))
+    return op.emit("Slice", rows, *bounds)
+
+
+def _corners(op: Operation, box: Value) -> Value:
+    center, size = _range(op, box, 0, 2), _range(op, box, 2, 4)
+    half = op.emit("Mul", size, op.constant_like(0.5, box))
+    return op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=-1)
+
+
+def _centers(op: Operation, box: Value) -> Value:
+    first, last = _range(op, box, 0, 2), _range(op, box, 2, 4)
+    half = op.emit("Mul", op.emit("Add", first, last), op.constant_like(0.5, box))
+    return op.emit("Concat", half, op.emit("Sub", last, first), axis=-1)

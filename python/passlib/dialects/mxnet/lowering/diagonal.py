@@ -1,0 +1,153 @@
+"""Diagonals and triangles of matrices: taken out, and made from vectors.
+
+Which element goes where is known from the shapes, so most of these are one gathering by a
+constant table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import vector
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = [
+    "diag",
+    "diagonal_mask",
+    "extractdiag",
+    "extracttrian",
+    "makediag",
+    "maketrian",
+    "sumlogdiag",
+]
+
+
+def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
+    """Truth values (rows, columns), true on diagonal ``k``; counted up when the model runs."""
+    zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
+    row = op.emit("Range", zero, op.constant(rows, np.int64), one)
+    column = op.emit("Range", zero, op.constant(columns, np.int64), one)
+    shifted = op.emit("Add", op.emit("Unsqueeze", row, vector(op, 1)), op.constant(k, np.int64))
+    return op.emit("Equal", shifted, column)
+
+
+def _gathered(op: Operation, data: Value, places: np.ndarray) -> Value:
+    """Of matrices (..., r, c) the elements at the flat ``places``."""
+    shape = op.shape_of(data)
+    flat = op.emit("Reshape", data, vector(op, *shape[:-2], shape[-2] * shape[-1]))
+    return op.emit("Gather", flat, op.constant(places, np.int64), axis=-1)
+
+
+def _spread(op: Operation, data: Value, places: np.ndarray) -> Value:
+    """Matrices with element ``places[i, j]`` of the last axis at (i, j), 0 where that is -1."""
+    shape = op.shape_of(data)
+    zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *shape[:-1], 1))
+    extended = op.emit("Concat", data, zeros, axis=-1)
+    table_of_places = np.where(places < 0, shape[-1], places)
+    return op.emit("Gather", extended, op.constant(table_of_places, np.int64), axis=-1)
+
+
+def _diagonal_places(op: Operation, rows: int, columns: int, k: int) -> np.ndarray:
+    """Flat places of diagonal ``k``; one that just misses the matrix is empty."""
+    if not -rows <= k <= columns:
+        op.unsupported(f"a matrix ({rows}, {columns}) has no diagonal {k}")
+    return np.arange(rows * columns).reshape(rows, columns).diagonal(k)
+
+
+def _on_diagonal(op: Operation, data: Value, k: int) -> Value:
+    """Square matrices with the last axis of ``data`` along diagonal ``k``, 0 elsewhere."""
+    size = op.shape_of(data)[-1] + abs(k)
+    zero = op.constant_like(0, data)
+    widths = vector(op, 0, abs(k))
+    longer = op.emit("Pad", data, widths, zero, vector(op, -1)) if k else data
+    # Above the main diagonal the row is the place in the vector, below it the column.
+    spread = op.emit("Unsqueeze", longer, vector(op, -1 if k >= 0 else -2))
+    return op.emit("Where", diagonal_mask(op, size, size, k), spread, zero)
+
+
+@table.register("diag")
+def diag(op: Operation) -> Value:
+    """Take the diagonal ``k`` of ``axis1`` and ``axis2`` as the last axis, or make a matrix of it.
+
+    An input with one axis becomes the diagonal of a square matrix.
+    """
+    data, k = op.inputs[0], op.int("k", 0)
+    rank = op.rank_of(data)
+    if rank == 1:
+        return _on_diagonal(op, data, k)
+    first, second = op.axis(data, op.int("axis1", 0)), op.axis(data, op.int("axis2", 1))
+    if first == second:
+        op.unsupported("names the same axis as axis1", "axis2")
+    others = [axis for axis in range(rank) if axis not in (first, second)]
+    turned = op.emit("Transpose", data, perm=[*others, first, second])
+    rows, columns = op.shape_of(turned)[-2:]
+    return _gathered(op, turned, _diagonal_places(op, rows, columns, k))
+
+
+@table.register("_linalg_extractdiag", "linalg_extractdiag")
+def extractdiag(op: Operation) -> Value:
+    """Take diagonal ``offset`` of each square matrix: (..., n, n) to (..., n - |offset|)."""
+    data = op.inputs[0]
+    rows, columns = op.shape_of(data)[-2:]
+    return _gathered(op, data, _diagonal_places(op, rows, columns, op.int("offset", 0)))
+
+
+@table.register("_linalg_makediag", "linalg_makediag")
+def makediag(op: Operation) -> Value:
+    """Make square matrices with (..., n) as diagonal ``offset``, 0 elsewhere."""
+    data = op.inputs[0]
+    return _on_diagonal(op, data, op.int("offset", 0))
+
+
+def _triangle(op: Operation, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the triangle that ``offset`` and ``lower`` name.
+
+    MXNet goes through a lower triangle row by row, through an upper one column by column.
+    """
+    offset = op.int("offset", 0)
+    lower = offset < 0 or (offset == 0 and op.bool("lower", True))
+    if lower:
+        return np.tril_indices(size, offset)
+    columns, rows = np.tril_indices(size, -offset)
+    return rows, columns
+
+
+@table.register("_linalg_extracttrian", "linalg_extracttrian")
+def extracttrian(op: Operation) -> Value:
+    """Take a triangle of each square matrix (..., n, n) as a vector.
+
+    A lower triangle goes row by row, an upper one column by column. It ends at diagonal
+    ``offset``: upper if that is positive, lower if negative; for 0 ``lower`` decides.
+    """
+    data = op.inputs[0]
+    size = op.shape_of(data)[-1]
+    rows, columns = _triangle(op, size)
+    if not rows.size:
+        op.unsupported("leaves no element", "offset")
+    return _gathered(op, data, rows * size + columns)
+
+
+@table.register("_linalg_maketrian", "linalg_maketrian")
+def maketrian(op: Operation) -> Value:
+    """Make square matrices of triangles (..., n (n + 1) / 2), undoing `extracttrian`."""
+    data = op.inputs[0]
+    count = op.shape_of(data)[-1]
+    side = int((np.sqrt(8 * count + 1) - 1) / 2)
+    if side * (side + 1) // 2 != count:
+        op.unsupported(f"{count} elements fill no triangle")
+    size = side + abs(op.int("offset", 0))
+    places = np.full((size, size), -1)
+    places[_triangle(op, size)] = np.arange(count)
+    return _spread(op, data, places)
+
+
+@table.register("_linalg_sumlogdiag", "linalg_sumlogdiag")
+def sumlogdiag(op: Operation) -> Value:
+    """Sum the logarithms of the main diagonal of each matrix (..., n, n), shape (...)."""
+    data = op.inputs[0]
+    rows, columns = op.shape_of(data)[-2:]
+    diagonal = _gathered(op, data, _diagonal_places(op, rows, columns, 0))
+    keepdims = int(op.rank_of(data) == 2)
+    logarithms = op.emit("Log", diagonal)
+    return op.emit("ReduceSum", logarithms, vector(op, -1), keepdims=keepdims)

@@ -1,0 +1,226 @@
+"""Triangular systems, Cholesky factors, inverses and determinants of small matrices.
+
+ONNX has no operators for these but Det. They are written out here step by step, one step for
+each row, so the matrices must have a known and moderate size. All of them take batches:
+matrices are the last two axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import reshaped, vector
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["det", "inverse", "potrf", "potri", "slogdet", "trsm"]
+
+_MOST_ROWS = 64
+"""Larger matrices would make thousands of nodes."""
+
+
+def _side(op: Operation, matrix: Value) -> int:
+    rows, columns = op.shape_of(matrix)[-2:]
+    if rows != columns:
+        op.unsupported(f"needs square matrices, not ({rows}, {columns})")
+    return rows
+
+
+def _size(op: Operation, matrix: Value) -> int:
+    """Count the rows, if these and the element type allow the algorithms below."""
+    rows = _side(op, matrix)
+    if rows > _MOST_ROWS:
+        op.unsupported(f"is written out step by step, for at most {_MOST_ROWS} rows, not {rows}")
+    if op.dtype_of(matrix) not in (np.float32, np.float64):
+        op.unsupported(f"is defined for float32 and float64, not for {op.dtype_of(matrix)}")
+    return rows
+
+
+def _part(op: Operation, matrix: Value, axis: int, start: int, stop: int) -> Value:
+    return op.emit("Slice", matrix, *(vector(op, number) for number in (start, stop, axis)))
+
+
+def _block(op: Operation, matrix: Value, rows: range, columns: range) -> Value:
+    band = _part(op, matrix, -2, rows.start, rows.stop)
+    return _part(op, band, -1, columns.start, columns.stop)
+
+
+def _turned(op: Operation, matrix: Value) -> Value:
+    order = list(range(op.rank_of(matrix)))
+    order[-2:] = reversed(order[-2:])
+    return op.emit("Transpose", matrix, perm=order)
+
+
+def _solved(op: Operation, triangle: Value, right: Value, *, lower: bool) -> Value:
+    """Solve triangle X = right by substitution, row by row."""
+    size = _size(op, triangle)
+    order: Iterable[int] = range(size) if lower else reversed(range(size))
+    solved: Value | None = None
+    for row in order:
+        one = range(row, row + 1)
+        line = _part(op, right, -2, row, row + 1)
+        if solved is not None:
+            before = range(row) if lower else range(row + 1, size)
+            known = op.emit("MatMul", _block(op, triangle, one, before), solved)
+            line = op.emit("Sub", line, known)
+        line = op.emit("Div", line, _block(op, triangle, one, one))
+        if solved is None:
+            solved = line
+        else:
+            pair = (solved, line) if lower else (line, solved)
+            solved = op.emit("Concat", *pair, axis=-2)
+    if solved is None:
+        op.unsupported("the matrices have no rows")
+    return solved
+
+
+@table.register("_linalg_trsm", "linalg_trsm")
+def trsm(op: Operation) -> Value:
+    """Solve A X = ``alpha`` B for a triangular A, or with ``rightside`` X A = ``alpha`` B.
+
+    ``transpose`` takes A' for A; ``lower`` says which triangle of A counts.
+    """
+    triangle, right = op.inputs
+    alpha = op.float("alpha", 1.0)
+    if alpha != 1:
+        right = op.emit("Mul", right, op.constant_like(alpha, right))
+    lower = op.bool("lower", True)
+    rightside = op.bool("rightside", False)
+    # X A = B is A' X' = B', so that one of the two transpositions undoes the other.
+    if op.bool("transpose", False) != rightside:
+        triangle, lower = _turned(op, triangle), not lower
+    if not rightside:
+        return _solved(op, triangle, right, lower=lower)
+    return _turned(op, _solved(op, triangle, _turned(op, right), lower=lower))
+
+
+@table.register("_linalg_potrf", "linalg_potrf")
+def potrf(op: Operation) -> Value:
+    """Cholesky factor: the lower triangular L with L L' = A, for symmetric positive definite A."""
+    matrix = op.inputs[0]
+    size = _size(op, matrix)
+    factor: Value | None = None
+    for step in range(size):
+        below, before = range(step, size), range(step)
+        column = _block(op, matrix, below, range(step, step + 1))
+        if factor is not None:
+            left = _block(op, factor, below, before)
+            right = _turned(op, _block(op, factor, range(step, step + 1), before))
+            column = op.emit("Sub", column, op.emit("MatMul", left, right))
+        pivot = op.emit("Sqrt", _part(op, column, -2, 0, 1))
+        column = op.emit("Div", column, pivot)
+        if step:
+            zero = op.constant_like(0, column)
+            column = op.emit("Pad", column, vector(op, step, 0), zero, vector(op, -2))
+        factor = column if factor is None else op.emit("Concat", factor, column, axis=-1)
+    if factor is None:
+        op.unsupported("the matrices have no rows")
+    return factor
+
+
+@table.register("_linalg_potri", "linalg_potri")
+def potri(op: Operation) -> Value:
+    """Inverse of L L' for a lower triangular L."""
+    triangle = op.inputs[0]
+    unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
+    shape = vector(op, *op.shape_of(triangle))
+    inverted = _solved(op, triangle, op.emit("Expand", unit, shape), lower=True)
+    return op.emit("MatMul", _turned(op, inverted), inverted)
+
+
+class _Elimination(NamedTuple):
+    """Matrices (b, n, m) with the unit matrix in front; pivots and row exchanges (b, 1, 1)."""
+
+    matrix: Value
+    pivots: list[Value]
+    exchanges: list[Value]
+
+
+def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _Elimination:
+    """Gauss and Jordan's elimination with partial pivoting.
+
+    ``guarded`` divides by 1 in place of a pivot 0, so that the pivots stay numbers.
+    """
+    pivots, exchanges = [], []
+    shape = op.shape_of(matrix)
+    rows = op.constant(np.arange(size).reshape(1, size, 1), np.int64)
+    for step in range(size):
+        here = op.constant(step, np.int64)
+        candidates = op.emit("Abs", _block(op, matrix, range(step, size), range(step, step + 1)))
+        place = op.emit("ArgMax", candidates, axis=1, keepdims=1)
+        place = op.emit("Add", place, here)
+        exchanges.append(op.emit("Not", op.emit("Equal", place, here)))
+        order = op.emit("Where", op.emit("Equal", rows, place), here, rows)
+        is_here = op.emit("Equal", rows, here)
+        order = op.emit("Where", is_here, place, order)
+        order = op.emit("Expand", order, vector(op, *shape))
+        matrix = op.emit("GatherElements", matrix, order, axis=1)
+        line = _part(op, matrix, 1, step, step + 1)
+        pivot = _part(op, line, 2, step, step + 1)
+        pivots.append(pivot)
+        if guarded:
+            is_zero = op.emit("Equal", pivot, op.constant_like(0, pivot))
+            pivot = op.emit("Where", is_zero, op.constant_like(1, pivot), pivot)
+        line = op.emit("Div", line, pivot)
+        column = _part(op, matrix, 2, step, step + 1)
+        rest = op.emit("Sub", matrix, op.emit("Mul", column, line))
+        matrix = op.emit("Where", is_here, line, rest)
+    return _Elimination(matrix, pivots, exchanges)
+
+
+@table.register("_linalg_inverse", "linalg_inverse", "_npi_inv")
+def inverse(op: Operation) -> Value:
+    """Inverse of each matrix; a singular one gives infinities and NaN."""
+    original = op.inputs[0]
+    size = _size(op, original)
+    matrix = reshaped(op, original, [-1, size, size])
+    batch = op.shape_of(matrix)[0]
+    unit = op.emit("Expand", op.constant_like(np.eye(size), matrix), vector(op, batch, size, size))
+    pair = op.emit("Concat", matrix, unit, axis=2)
+    result = _part(op, _eliminated(op, pair, size, guarded=False).matrix, 2, size, 2 * size)
+    return op.emit("Reshape", result, vector(op, *op.shape_of(original)))
+
+
+def _pivots(op: Operation) -> tuple[Value, Value]:
+    """Pivots, and the sign of the row exchanges, of each matrix: (b, n) and (b, 1)."""
+    original = op.inputs[0]
+    size = _size(op, original)
+    matrix = reshaped(op, original, [-1, size, size])
+    result = _eliminated(op, matrix, size, guarded=True)
+    pivots = op.emit("Concat", *result.pivots, axis=1)
+    exchanged = op.emit("Concat", *result.exchanges, axis=1)
+    minus, plus = op.constant_like(-1, pivots), op.constant_like(1, pivots)
+    signs = op.emit("Where", exchanged, minus, plus)
+    sign = op.emit("ReduceProd", signs, vector(op, 1), keepdims=0)
+    return op.emit("Squeeze", pivots, vector(op, 2)), sign
+
+
+def _one_each(op: Operation, value: Value) -> Value:
+    """One number for each matrix, in the shape of the batch; (1,) for a single matrix."""
+    return op.emit("Reshape", value, vector(op, *(op.shape_of(op.inputs[0])[:-2] or (1,))))
+
+
+def _product_of_pivots(op: Operation, pivots: Value, sign: Value) -> Value:
+    product = op.emit("ReduceProd", pivots, vector(op, 1), keepdims=1)
+    return op.emit("Mul", product, sign)
+
+
+@table.register("_linalg_det", "linalg_det", "_npi_det")
+def det(op: Operation) -> Value:
+    """Compute the determinant of each matrix (..., n, n), shape (...), (1,) for a single one."""
+    if _side(op, op.inputs[0]) and op.dtype_of(op.inputs[0]) == np.float32:
+        return _one_each(op, op.emit("Det", op.inputs[0]))
+    return _one_each(op, _product_of_pivots(op, *_pivots(op)))
+
+
+@table.register("_linalg_slogdet", "linalg_slogdet", "_npi_slogdet")
+def slogdet(op: Operation) -> tuple[Value, Value]:
+    """Sign of the determinant, and logarithm of its size: 0 and -inf for singular matrices."""
+    pivots, sign = _pivots(op)
+    total = _product_of_pivots(op, op.emit("Sign", pivots), sign)
+    logarithms = op.emit("Log", op.emit("Abs", pivots))
+    size = op.emit("ReduceSum", logarithms, vector(op, 1), keepdims=1)
+    return _one_each(op, total), _one_each(op, size)

@@ -1,0 +1,127 @@
+"""Gathering along an axis, and choices by index or by truth.
+
+Indices may be real numbers; MXNet cuts their fraction off. What lies outside is moved to the
+nearest end (``clip``) or counted on around (``wrap``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import LAST, extent, gathered_shape, vector
+from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_true, number_of
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["batch_take", "boolean_mask", "index_array", "one_hot", "pick", "take", "where"]
+
+
+def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) -> Value:
+    """Convert indices to int64 and move them into the range of an axis of ``data``."""
+    indices = op.cast(indices, np.int64)
+    zero = op.constant(0, np.int64)
+    if mode == "raise":
+        # ONNX counts negative indices from the end, MXNet refuses them.
+        outside = op.emit("Less", indices, zero)
+        return op.emit("Where", outside, op.constant(LAST, np.int64), indices)
+    size = extent(op, data, axis)
+    if mode == "wrap":
+        return op.emit("Mod", indices, size)
+    last = op.emit("Sub", size, op.constant(1, np.int64))
+    return op.emit("Max", op.emit("Min", indices, last), zero)
+
+
+@table.register("take", "_npi_take")
+def take(op: Operation) -> Value:
+    """Gather from data (..., n, ...) along ``axis``, whose place the axes of the indices take."""
+    data, indices = op.inputs
+    axis = op.axis(data, op.int("axis", 0))
+    mode = op.string("mode", "clip", choices=("clip", "wrap", "raise"))
+    return op.emit("Gather", data, _inside(op, indices, data, axis, mode), axis=axis)
+
+
+@table.register("batch_take")
+def batch_take(op: Operation) -> Value:
+    """Pick of each row i of (n, m) the element ``indices[i]``, in the shape of the indices."""
+    data, indices = op.inputs
+    places = _inside(op, indices, data, 1, "clip")
+    column = op.emit("Reshape", places, vector(op, -1, 1))
+    picked = op.emit("GatherElements", data, column, axis=1)
+    shape = gathered_shape(op, indices, range(op.rank_of(indices)))
+    return op.emit("Reshape", picked, shape)
+
+
+@table.register("pick", "choose_element_0index", "_npx_pick")
+def pick(op: Operation) -> Value:
+    """Pick one element along ``axis`` for each index; the indices lack the axis or have 1 there."""
+    data, indices = op.inputs
+    axis = op.optional_int("axis", -1)
+    if axis is None:
+        op.unsupported("MXNet has no pick without an axis", "axis")
+    axis = op.axis(data, axis)
+    mode = op.string("mode", "clip", choices=("clip", "wrap"))
+    places = _inside(op, indices, data, axis, mode)
+    if op.rank_of(indices) < op.rank_of(data):
+        places = op.emit("Unsqueeze", places, vector(op, axis))
+    picked = op.emit("GatherElements", data, places, axis=axis)
+    if op.bool("keepdims", False):
+        return picked
+    if op.rank_of(data) == 1:
+        return picked
+    return op.emit("Squeeze", picked, vector(op, axis))
+
+
+@table.register("one_hot", "_npx_one_hot")
+def one_hot(op: Operation) -> Value:
+    """Write indices (...) as (..., depth): ``on_value`` at the index, ``off_value`` elsewhere.
+
+    An index outside 0 .. depth - 1 has ``off_value`` everywhere.
+    """
+    dtype = element_type(op, np.float32)
+    places = op.emit("Unsqueeze", op.cast(op.inputs[0], np.int64), vector(op, -1))
+    depth = (op.constant(number, np.int64) for number in (0, op.int("depth"), 1))
+    hit = op.emit("Equal", places, op.emit("Range", *depth))
+    on, off = number_of(op, "on_value", 1.0, dtype), number_of(op, "off_value", 0.0, dtype)
+    return op.emit("Where", hit, on, off)
+
+
+@table.register("where")
+def where(op: Operation) -> Value:
+    """Choose the second input where the condition is not 0, else the third.
+
+    A condition with one axis chooses whole rows.
+    """
+    condition, chosen, other = op.inputs
+    truth = is_true(op, condition)
+    rank = op.rank_of(chosen)
+    if op.rank_of(condition) == 1 and rank > 1:
+        truth = op.emit("Reshape", truth, vector(op, -1, *[1] * (rank - 1)))
+    return op.emit("Where", truth, chosen, other)
+
+
+@table.register("_contrib_boolean_mask", "_npi_boolean_mask")
+def boolean_mask(op: Operation) -> Value:
+    """Keep the slices of ``axis`` whose mask is not 0; how many is known only at run time."""
+    data, mask = op.inputs
+    axis = op.axis(data, op.int("axis", 0))
+    kept = op.emit("Squeeze", op.emit("NonZero", is_true(op, mask)), vector(op, 0))
+    return op.emit("Gather", data, kept, axis=axis)
+
+
+@table.register("_contrib_index_array")
+def index_array(op: Operation) -> Value:
+    """Say of each element its place along ``axes`` (all): (d...) to (d..., k), int64."""
+    data = op.inputs[0]
+    shape = op.shape_of(data)
+    given = op.optional_ints("axes")
+    axes = (
+        range(len(shape)) if given is None else [op.axis(data, a) for a in given if a is not None]
+    )
+    parts = []
+    for axis in axes:
+        count = op.emit("Range", *(op.constant(n, np.int64) for n in (0, shape[axis], 1)))
+        turned = [1] * (len(shape) + 1)
+        turned[axis] = shape[axis]
+        column = op.emit("Reshape", count, vector(op, *turned))
+        parts.append(op.emit("Expand", column, vector(op, *shape, 1)))
+    return op.emit("Concat", *parts, axis=-1)

@@ -1,0 +1,109 @@
+"""Arrays joined, cut apart and repeated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value, describe
+from passlib.dialects.mxnet.lowering.extents import (
+    LAST,
+    flattened,
+    numbers_or_none,
+    reshaped,
+    vector,
+)
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["concat", "repeat", "reverse", "slice_channel", "split_v2", "stack", "tile"]
+
+
+@table.register("Concat", "concat")
+def concat(op: Operation) -> Value:
+    """Join along the axis ``dim``."""
+    axis = op.axis(op.inputs[0], op.int("dim", 1))
+    return op.emit("Concat", *op.inputs, axis=axis)
+
+
+@table.register("stack")
+def stack(op: Operation) -> Value:
+    """Join along a new axis, which is ``axis`` of the result."""
+    axis = op.axis(op.inputs[0], op.int("axis", 0), extra=1)
+    raised = [op.emit("Unsqueeze", value, vector(op, axis)) for value in op.inputs]
+    return op.emit("Concat", *raised, axis=axis)
+
+
+@table.register("SliceChannel", "split")
+def slice_channel(op: Operation) -> list[Value]:
+    """``num_outputs`` equal pieces along ``axis``, which ``squeeze_axis`` drops."""
+    data, count = op.inputs[0], op.int("num_outputs")
+    axis = op.axis(data, op.int("axis", 1))
+    size = data.shape[axis] if data.shape is not None else None
+    if count < 1 or (size is not None and size % count):
+        op.unsupported(f"does not divide axis {axis} of {describe(data)}", "num_outputs")
+    pieces = op.emit("Split", data, axis=axis, num_outputs=count, outputs=count)
+    return _squeezed(op, pieces, axis)
+
+
+@table.register("_split_v2", "_npi_split")
+def split_v2(op: Operation) -> list[Value]:
+    """``sections`` pieces along ``axis``, or pieces that begin at each of ``indices``.
+
+    Of sections that do not divide the axis the first are longer by one. ``squeeze_axis`` drops
+    the axis.
+    """
+    data, sections = op.inputs[0], op.int("sections", 0)
+    axis = op.axis(data, op.int("axis", 1))
+    if sections > 0:
+        size, longer = divmod(op.shape_of(data)[axis], sections)
+        sizes = vector(op, *[size + 1] * longer, *[size] * (sections - longer))
+        return _squeezed(op, op.emit("Split", data, sizes, axis=axis, outputs=sections), axis)
+    begins = op.ints("indices")
+    ends = (*begins[1:], LAST)
+    pieces = [
+        op.emit("Slice", data, *(vector(op, number) for number in (begin, end, axis)))
+        for begin, end in zip(begins, ends, strict=True)
+    ]
+    return _squeezed(op, pieces, axis)
+
+
+def _squeezed(op: Operation, pieces: list[Value], axis: int) -> list[Value]:
+    if not op.bool("squeeze_axis", False):
+        return pieces
+    return [op.emit("Squeeze", piece, vector(op, axis)) for piece in pieces]
+
+
+@table.register("tile", "_npi_tile")
+def tile(op: Operation) -> Value:
+    """Repeat the whole array ``reps`` times along each axis; the shorter side gains axes of 1."""
+    data, reps = op.inputs[0], numbers_or_none(op, "reps")
+    rank = op.rank_of(data)
+    if len(reps) > rank:
+        data = op.emit("Unsqueeze", data, vector(op, *range(len(reps) - rank)))
+    reps = (1,) * (rank - len(reps)) + reps
+    return op.emit("Tile", data, vector(op, *reps))
+
+
+@table.register("repeat", "_np_repeat")
+def repeat(op: Operation) -> Value:
+    """Repeat each element ``repeats`` times along ``axis``, or of the flattened array."""
+    data, axis, repeats = op.inputs[0], op.optional_int("axis"), op.int("repeats")
+    if axis is None:
+        data, axis = flattened(op, data), 0
+    axis, rank = op.axis(data, axis), op.rank_of(data)
+    raised = op.emit("Unsqueeze", data, vector(op, axis + 1))
+    counts = [repeats if position == axis + 1 else 1 for position in range(rank + 1)]
+    copies = op.emit("Tile", raised, vector(op, *counts))
+    before = [(position,) for position in range(axis)]
+    after = [(position,) for position in range(axis + 2, rank + 1)]
+    return reshaped(op, copies, [*before, (axis, axis + 1), *after])
+
+
+@table.register("reverse", "flip")
+def reverse(op: Operation) -> Value:
+    """Reverse the order along each of ``axis``."""
+    data = op.inputs[0]
+    axes = [op.axis(data, axis) for axis in op.ints("axis")]
+    count = len(axes)
+    starts, ends = [-1] * count, [np.iinfo(np.int64).min] * count
+    steps = vector(op, *[-1] * count)
+    return op.emit("Slice", data, vector(op, *starts), vector(op, *ends), vector(op, *axes), steps)

@@ -1,0 +1,87 @@
+"""Channel positions: MXNet's layouts onto the channels-first form that ONNX has."""
+
+from __future__ import annotations
+
+from passlib.dialects.lowering import Operation, Value
+
+__all__ = ["Spatial", "from_channels_first", "spatial", "to_channels_first"]
+
+_LAYOUTS = {
+    "NCW": (1, False),
+    "NCHW": (2, False),
+    "NCDHW": (3, False),
+    "NWC": (1, True),
+    "NHWC": (2, True),
+    "NDHWC": (3, True),
+}
+
+
+class Spatial:
+    """Attributes of a sliding window, one number for each spatial axis.
+
+    Attributes
+    ----------
+    kernel, stride, dilate, pad : list of int
+        Stride and dilation default to 1, padding (the same on both sides) to 0.
+    channels_last : bool
+        Whether the channel is the last axis of the data.
+    """
+
+    def __init__(self, op: Operation, kernel: tuple[int, ...]) -> None:
+        rank = len(kernel)
+        self.kernel = list(kernel)
+        self.stride = _per_axis(op, "stride", rank, 1)
+        self.dilate = _per_axis(op, "dilate", rank, 1)
+        self.pad = _per_axis(op, "pad", rank, 0)
+        self.channels_last = layout(op, rank)
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return len(self.kernel)
+
+    @property
+    def extent(self) -> list[int]:
+        """Elements that the kernel spans along each axis, dilation included."""
+        return [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilate, strict=True)]
+
+
+def spatial(op: Operation) -> Spatial:
+    """Read kernel, stride, dilate, pad and layout of a node."""
+    kernel = op.ints("kernel")
+    if not 1 <= len(kernel) <= 3:
+        op.unsupported("has neither one, two nor three axes", "kernel")
+    if op.rank_of(op.inputs[0]) != len(kernel) + 2:
+        op.unsupported(
+            f"does not fit an input of {op.rank_of(op.inputs[0])} axes (batch and channel are two)",
+            "kernel",
+        )
+    return Spatial(op, kernel)
+
+
+def layout(op: Operation, rank: int) -> bool:
+    """Read the layout; whether the channel comes last."""
+    text = op.string("layout", "None", choices=("None", *_LAYOUTS))
+    if text == "None":
+        return False
+    axes, last = _LAYOUTS[text]
+    if axes != rank:
+        op.unsupported(f"does not fit {rank} spatial axes", "layout")
+    return last
+
+
+def to_channels_first(op: Operation, value: Value, rank: int) -> Value:
+    """Move the last axis behind the first."""
+    return op.emit("Transpose", value, perm=[0, rank + 1, *range(1, rank + 1)])
+
+
+def from_channels_first(op: Operation, value: Value, rank: int) -> Value:
+    """Move the second axis to the end."""
+    return op.emit("Transpose", value, perm=[0, *range(2, rank + 2), 1])
+
+
+def _per_axis(op: Operation, name: str, rank: int, default: int) -> list[int]:
+    values = op.ints(name, ())
+    if values and len(values) != rank:
+        op.unsupported(f"does not have one number for each of {rank} spatial axes", name)
+    return list(values) or [default] * rank

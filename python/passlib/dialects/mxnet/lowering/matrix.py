@@ -1,0 +1,140 @@
+"""Matrix products of every kind."""
+
+from __future__ import annotations
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import reshaped, vector
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "trmm"]
+
+
+def _turned(op: Operation, value: Value) -> Value:
+    """Exchange the last two axes."""
+    order = list(range(op.rank_of(value)))
+    order[-2:] = reversed(order[-2:])
+    return op.emit("Transpose", value, perm=order)
+
+
+def _scaled(op: Operation, value: Value, name: str) -> Value:
+    factor = op.float(name, 1.0)
+    return value if factor == 1 else op.emit("Mul", value, op.constant_like(factor, value))
+
+
+@table.register("dot")
+def dot(op: Operation) -> Value:
+    """Sum over the last axis of the first input and the first of the second.
+
+    ``transpose_a`` sums over the first axis of the first input instead, ``transpose_b`` over the
+    last of the second. Two vectors give shape (1,).
+    """
+    left, right = op.inputs
+    is_row, is_column = op.rank_of(left) == 1, op.rank_of(right) == 1
+    if is_row and op.bool("transpose_a", False):
+        op.unsupported("a vector has no transpose", "transpose_a")
+    if is_column and op.bool("transpose_b", False):
+        op.unsupported("a vector has no transpose", "transpose_b")
+    # Vectors become matrices: ONNX Runtime 1.31 computes the product of a transposed matrix and
+    # a vector wrongly where it fuses the two.
+    if is_row:
+        left = op.emit("Unsqueeze", left, vector(op, 0))
+    if is_column:
+        right = op.emit("Unsqueeze", right, vector(op, 1))
+    product = _contracted(op, left, right)
+    if is_column:
+        return op.emit("Squeeze", product, vector(op, -1))
+    return op.emit("Squeeze", product, vector(op, 0)) if is_row else product
+
+
+def _contracted(op: Operation, left: Value, right: Value) -> Value:
+    rank, other_rank = op.rank_of(left), op.rank_of(right)
+    if op.bool("transpose_a", False):
+        left = op.emit("Transpose", left, perm=[*range(1, rank), 0])
+    if op.bool("transpose_b", False):
+        right = op.emit("Transpose", right, perm=[other_rank - 1, *range(other_rank - 1)])
+    if other_rank == 2:
+        return op.emit("MatMul", left, right)
+    flat = reshaped(op, right, [(0,), tuple(range(1, other_rank))])
+    product = op.emit("MatMul", left, flat)
+    shape = (*op.shape_of(left)[:-1], *op.shape_of(right)[1:])
+    return op.emit("Reshape", product, vector(op, *shape))
+
+
+@table.register("batch_dot", "_npx_batch_dot")
+def batch_dot(op: Operation) -> Value:
+    """Multiply each pair of matrices (n, r, k) and (n, k, c), either of them transposed."""
+    return _product(op, *op.inputs)
+
+
+def _product(op: Operation, left: Value, right: Value) -> Value:
+    if op.bool("transpose_a", False):
+        left = _turned(op, left)
+    if op.bool("transpose_b", False):
+        right = _turned(op, right)
+    return op.emit("MatMul", left, right)
+
+
+def _rows_to(op: Operation, value: Value, source: int, target: int) -> Value:
+    """Move one axis to another place."""
+    rank = op.rank_of(value)
+    source, target = op.axis(value, source), op.axis(value, target)
+    order = [axis for axis in range(rank) if axis != source]
+    order.insert(target, source)
+    return value if source == target else op.emit("Transpose", value, perm=order)
+
+
+def _general_product(op: Operation, *, has_sum: bool) -> Value:
+    axis = op.int("axis", -2)
+    left, right, *summand = (_rows_to(op, value, axis, -2) for value in op.inputs)
+    result = _scaled(op, _product(op, left, right), "alpha")
+    if has_sum:
+        result = op.emit("Add", result, _scaled(op, summand[0], "beta"))
+    return _rows_to(op, result, -2, axis)
+
+
+@table.register("_linalg_gemm", "linalg_gemm")
+def gemm(op: Operation) -> Value:
+    """``alpha`` A B + ``beta`` C for matrices with rows in ``axis`` and columns in the last."""
+    return _general_product(op, has_sum=True)
+
+
+@table.register("_linalg_gemm2", "linalg_gemm2")
+def gemm2(op: Operation) -> Value:
+    """``alpha`` A B for matrices with rows in ``axis`` and columns in the last."""
+    return _general_product(op, has_sum=False)
+
+
+@table.register("_linalg_syrk", "linalg_syrk")
+def syrk(op: Operation) -> Value:
+    """``alpha`` A A', or with ``transpose`` ``alpha`` A' A."""
+    matrix = op.inputs[0]
+    pair = (matrix, _turned(op, matrix))
+    if op.bool("transpose", False):
+        pair = pair[::-1]
+    return _scaled(op, op.emit("MatMul", *pair), "alpha")
+
+
+@table.register("_linalg_trmm", "linalg_trmm")
+def trmm(op: Operation) -> Value:
+    """``alpha`` A B for a triangular A, or with ``rightside`` ``alpha`` B A.
+
+    What A holds beyond the triangle is ignored.
+    """
+    triangle = op.emit("Trilu", op.inputs[0], upper=int(not op.bool("lower", True)))
+    if op.bool("transpose", False):
+        triangle = _turned(op, triangle)
+    pair = (triangle, op.inputs[1])
+    if op.bool("rightside", False):
+        pair = pair[::-1]
+    return _scaled(op, op.emit("MatMul", *pair), "alpha")
+
+
+@table.register("khatri_rao")
+def khatri_rao(op: Operation) -> Value:
+    """Matrices (m_i, n) to (m_1 m_2 ..., n): column by column the outer product."""
+    result = op.inputs[0]
+    for matrix in op.inputs[1:]:
+        raised = op.emit("Unsqueeze", result, vector(op, 1))
+        product = op.emit("Mul", raised, op.emit("Unsqueeze", matrix, vector(op, 0)))
+        result = reshaped(op, product, [(0, 1), (2,)])
+    return result

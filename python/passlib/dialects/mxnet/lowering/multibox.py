@@ -1,0 +1,130 @@
+"""Anchors and detections of single-shot detectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.suppression import ordered_by, picked, survivors
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["multibox_detection", "multibox_prior"]
+
+
+@table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
+def multibox_prior(op: Operation) -> Value:
+    """Make anchors for every place of a map (N, C, H, W): corners (1, H * W * A, 4), from 0 to 1.
+
+    A = sizes + ratios - 1: every size with the first ratio, then the first size with the other
+    ratios. A width is size * H / W * sqrt(ratio), a height size / sqrt(ratio).
+    """
+    (data,) = op.inputs
+    height, width = op.shape_of(data)[2:]
+    sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
+    steps, offsets = op.floats("steps", (-1.0, -1.0)), op.floats("offsets", (0.5, 0.5))
+    step_y = steps[0] if steps[0] > 0 else 1 / height
+    step_x = steps[1] if steps[1] > 0 else 1 / width
+    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    half = np.array(
+        [(size * height / width * ratio**0.5 / 2, size / ratio**0.5 / 2) for size, ratio in shapes]
+    )
+    x = (np.arange(width) + offsets[1]) * step_x
+    y = (np.arange(height) + offsets[0]) * step_y
+    center = np.stack(np.meshgrid(x, y), axis=-1)[:, :, None]
+    anchors = np.concatenate([center - half, center + half], axis=-1).reshape(1, -1, 4)
+    if op.bool("clip", False):
+        anchors = anchors.clip(0, 1)
+    return op.constant_like(anchors, data)
+
+
+@table.register("_contrib_MultiBoxDetection", "_npx_multibox_detection")
+def multibox_detection(op: Operation) -> Value:
+    """Turn class scores and offsets into detections.
+
+    ``cls_prob`` (B, classes + 1, N), ``loc_pred`` (B, 4 * N) and ``anchor`` (1, N, 4) to (B, N, 6)
+    rows of class, score and corners, best first. Each anchor takes its best class but the
+    background; with a score below ``threshold`` it is left out, and its row is -1. A row that a
+    better one of its class (of any with ``force_suppress``) overlaps by more than
+    ``nms_threshold`` gets class -1 alone. Only the best ``nms_topk`` take part; the rows behind
+    them have class -1 and stay in the order of the anchors, as all do where the threshold is
+    not above 0 and at most 1.
+    """
+    scores, offsets, anchors = op.inputs
+    batch, classes, count = op.shape_of(scores)
+    background = op.int("background_id", 0)
+    if background != 0:
+        op.unsupported("only class 0 can be the background", "background_id")
+    bounds = (op.constant([bound], "int64") for bound in (1, classes, 1))
+    best, kind = op.emit(
+        "TopK",
+        op.emit("Slice", scores, *bounds),
+        op.constant([1], "int64"),
+        outputs=2,
+        axis=1,
+    )
+    flat = op.constant([batch, count], "int64")
+    best, kind = op.emit("Reshape", best, flat), op.emit("Reshape", kind, flat)
+    box = _decoded(
+        op, op.emit("Reshape", offsets, op.constant([batch, count, 4], "int64")), anchors
+    )
+
+    valid = op.emit("Not", op.emit("Less", best, _like(op, op.float("threshold", 0.01), best)))
+    place = _like(op, np.arange(count, 0, -1)[None], best)
+    last = _like(op, -np.inf, best)
+    columns = [op.cast(kind, op.dtype_of(best)), best]
+    rows = op.emit("Concat", *(_column(op, value) for value in columns), box, axis=2)
+    found = ordered_by(op, op.emit("Where", valid, place, last), count)
+    threshold = op.float("nms_threshold", 0.5)
+    if not 0 < threshold <= 1:
+        return _masked(op, picked(op, valid, found), picked(op, rows, found))
+
+    order = ordered_by(op, op.emit("Where", valid, best, last), count)
+    valid, ranked = picked(op, valid, order), picked(op, rows, order)
+    competing = valid
+    limit = op.int("nms_topk", -1)
+    if limit > 0:
+        inside = op.constant(np.arange(count)[None] < limit)
+        competing = op.emit("And", valid, inside)
+        ranked = op.emit("Where", _column(op, inside), ranked, picked(op, rows, found))
+    kind, _, *sides = (
+        op.emit("Gather", ranked, op.constant(index, "int64"), axis=2) for index in range(6)
+    )
+    compared = None if op.bool("force_suppress", False) else kind
+    kept = survivors(op, sides, competing, threshold=threshold, classes=compared)
+    kind = _column(op, op.emit("Where", kept, kind, _like(op, -1, kind)))
+    bounds = (op.constant([bound], "int64") for bound in (1, 6, 2))
+    ranked = op.emit("Concat", kind, op.emit("Slice", ranked, *bounds), axis=2)
+    return _masked(op, valid, ranked)
+
+
+def _column(op: Operation, value: Value) -> Value:
+    return op.emit("Unsqueeze", value, op.constant([2], "int64"))
+
+
+def _masked(op: Operation, valid: Value, rows: Value) -> Value:
+    return op.emit("Where", _column(op, valid), rows, _like(op, -1, rows))
+
+
+def _decoded(op: Operation, offsets: Value, anchors: Value) -> Value:
+    """Move and scale anchors by offsets times variances: corners (B, N, 4)."""
+    variances = op.floats("variances", (0.1, 0.1, 0.2, 0.2))
+    scaled = op.emit("Mul", offsets, _like(op, variances, offsets))
+    first, last = _halves(op, anchors)
+    size = op.emit("Sub", last, first)
+    center = op.emit("Mul", op.emit("Add", first, last), _like(op, 0.5, anchors))
+    moves, growth = _halves(op, scaled)
+    center = op.emit("Add", op.emit("Mul", moves, size), center)
+    grown = op.emit("Mul", op.emit("Exp", growth), size)
+    half = op.emit("Mul", grown, _like(op, 0.5, grown))
+    box = op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=2)
+    if not op.bool("clip", True):
+        return box
+    return op.emit("Clip", box, _like(op, 0, box), _like(op, 1, box))
+
+
+def _halves(op: Operation, rows: Value) -> list[Value]:
+    return op.emit("Split", rows, outputs=2, axis=2, num_outputs=2)
+
+
+def _like(op: Operation, number: object, value: Value) -> Value:
+    return op.constant_like(np.asarray(number), value)

@@ -1,0 +1,240 @@
+"""Normalisation by statistics: batch, layer, group, instance, length and local response."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = [
+    "batch_norm",
+    "batch_norm_relu",
+    "batch_norm_v1",
+    "dropout",
+    "group_norm",
+    "instance_norm",
+    "l2_normalization",
+    "layer_norm",
+    "local_response_norm",
+]
+
+
+@table.register("BatchNorm", "_npx_batch_norm", "_contrib_SyncBatchNorm")
+def batch_norm(op: Operation) -> Sequence[Value]:
+    """Normalise each channel, then scale by gamma (1 with ``fix_gamma``) and shift by beta.
+
+    ``data`` any shape with C channels on ``axis``; the other four inputs are (C,). Outputs: the
+    result, the mean used, and 1 / sqrt(variance used + eps). Outside training, and with
+    ``use_global_stats``, these are the moving ones; in training those of the batch (biased
+    variance). The moving statistics are not updated.
+    """
+    result, mean, variance = _batch_norm(op, op.axis(op.inputs[0], op.int("axis", 1)))
+    shifted = op.emit("Add", variance, op.constant_like(_epsilon(op), variance))
+    return result, mean, op.emit("Reciprocal", op.emit("Sqrt", shifted))
+
+
+@table.register("BatchNorm_v1")
+def batch_norm_v1(op: Operation) -> Sequence[Value]:
+    """Give the older `batch_norm`: channels on axis 1, the third output is the variance itself."""
+    return _batch_norm(op, 1)
+
+
+@table.register("_contrib_BatchNormWithReLU")
+def batch_norm_relu(op: Operation) -> Sequence[Value]:
+    """`batch_norm`, then zero where the result is negative."""
+    result, mean, deviation = batch_norm(op)
+    mask = op.declare(result.dtype, result.shape, "the mask of positive results is not given out")
+    return op.emit("Relu", result), mean, deviation, mask
+
+
+@table.register("LayerNorm", "_npx_layer_norm")
+def layer_norm(op: Operation) -> Sequence[Value]:
+    """Normalise along one axis, then scale by gamma and shift by beta, both (size of axis,).
+
+    Outputs: the result, the mean and sqrt(variance + eps), these two with the axis kept as 1.
+    """
+    data, gamma, beta = op.inputs
+    axis = op.axis(data, op.int("axis", -1))
+    epsilon = op.float("eps", 1e-5)
+    if axis == op.rank_of(data) - 1:
+        return _layer_norm(op, data, gamma, beta, axis, epsilon)
+    normal, mean, deviation = _standardised(op, data, [axis], epsilon)
+    gamma, beta = (_along(op, value, axis, op.rank_of(data)) for value in (gamma, beta))
+    return _affine(op, normal, gamma, beta), mean, deviation
+
+
+@table.register("GroupNorm")
+def group_norm(op: Operation) -> Sequence[Value]:
+    """Normalise each of ``num_groups`` groups of channels of ``data`` (N, C, ...).
+
+    gamma and beta are one a group in MXNet 1.x, one a channel in 2.0; their size tells. Outputs:
+    the result, the mean and sqrt(variance + eps), these two (N, num_groups).
+    """
+    data, gamma, beta = op.inputs
+    groups = op.int("num_groups", 1)
+    shape = op.shape_of(data)
+    if shape[1] % groups:
+        op.unsupported(f"does not divide the {shape[1]} channels", "num_groups")
+    inner = [shape[0], groups, shape[1] // groups, *shape[2:]]
+    split = op.emit("Reshape", data, op.constant(inner, "int64"))
+    axes = list(range(2, len(inner)))
+    normal, mean, deviation = _standardised(op, split, axes, op.float("eps", 1e-5))
+    trailing = [1] * (len(inner) - 3)
+    a_group = op.shape_of(gamma) == (groups,)
+    each = op.constant([groups, 1 if a_group else -1, *trailing], "int64")
+    gamma, beta = (op.emit("Reshape", value, each) for value in (gamma, beta))
+    result = op.emit("Reshape", _affine(op, normal, gamma, beta), op.constant(shape, "int64"))
+    flat = op.constant([shape[0], groups], "int64")
+    return result, op.emit("Reshape", mean, flat), op.emit("Reshape", deviation, flat)
+
+
+@table.register("InstanceNorm")
+def instance_norm(op: Operation) -> Sequence[Value]:
+    """Normalise each channel of each example of (N, C, ...); gamma and beta are (C,)."""
+    data, gamma, beta = op.inputs
+    if op.rank_of(data) < 3:
+        op.unsupported("needs an input of at least three axes")
+    result = op.emit("InstanceNormalization", data, gamma, beta, epsilon=op.float("eps", 1e-3))
+    hidden = None if data.shape is None else data.shape[:2]
+    why = "its statistics are not given out"
+    return result, op.declare(data.dtype, hidden, why), op.declare(data.dtype, hidden, why)
+
+
+@table.register("L2Normalization")
+def l2_normalization(op: Operation) -> Sequence[Value]:
+    """Divide by sqrt(sum of squares + eps), shape unchanged.
+
+    The sum runs over all axes but the first (``mode`` instance), over axis 1 (channel), or over
+    the axes behind it (spatial). The hidden second output is the norm.
+    """
+    (data,) = op.inputs
+    mode = op.string("mode", "instance", choices=("instance", "channel", "spatial"))
+    rank = op.rank_of(data)
+    axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
+    if mode != "instance" and rank < 3:
+        op.unsupported("needs an input of at least three axes", "mode")
+    squares = op.emit("ReduceSumSquare", data, op.constant(axes, "int64"), keepdims=1)
+    epsilon = op.constant_like(op.float("eps", 1e-10), data)
+    norm = op.emit("Sqrt", op.emit("Add", squares, epsilon))
+    if mode == "channel":
+        return op.emit("Div", data, norm), norm
+    flat = op.constant(op.shape_of(data)[: 1 if mode == "instance" else 2], "int64")
+    return op.emit("Div", data, norm), op.emit("Reshape", norm, flat)
+
+
+@table.register("LRN")
+def local_response_norm(op: Operation) -> Sequence[Value]:
+    """Divide by (knorm + alpha / nsize * sum of squares over nsize channels) ** beta.
+
+    ``data`` (N, C, H, W), shape unchanged. As many channels count on either side; of an even
+    ``nsize`` one less than its number. The hidden second output is the sum.
+    """
+    (data,) = op.inputs
+    size = op.int("nsize")
+    window = size - 1 + size % 2
+    result = op.emit(
+        "LRN",
+        data,
+        size=window,
+        alpha=op.float("alpha", 1e-4) * window / size,
+        beta=op.float("beta", 0.75),
+        bias=op.float("knorm", 2.0),
+    )
+    return result, op.declare(data.dtype, data.shape, "its norms are not given out")
+
+
+@table.register("Dropout", "_npx_dropout")
+def dropout(op: Operation) -> Sequence[Value]:
+    """Zero elements with probability ``p`` and scale the rest by 1 / (1 - p), in training.
+
+    Outside training nothing happens, unless ``mode`` is always. ``axes`` share one draw. The
+    draws differ from MXNet's. The hidden second output is the mask.
+    """
+    (data,) = op.inputs
+    mode = op.string("mode", "training", choices=("training", "always"))
+    shared = op.ints("axes", ())
+    shape = data.shape
+    if shape is not None and shared:
+        shape = tuple(1 if axis in shared else size for axis, size in enumerate(shape))
+    hidden = op.declare(data.dtype, shape, "the mask of dropout is not given out")
+    rate = op.float("p", 0.5)
+    if rate == 0 or (mode == "training" and not op.train):
+        return op.emit("Identity", data), hidden
+    ratio, active = op.constant(rate, "float32"), op.constant(True)
+    if not shared:
+        return op.emit("Dropout", data, ratio, active), hidden
+    drawn = [1 if axis in shared else size for axis, size in enumerate(op.shape_of(data))]
+    mask = op.emit("Dropout", op.constant_like(np.ones(drawn), data), ratio, active)
+    return op.emit("Mul", data, mask), hidden
+
+
+def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
+    data, gamma, beta, mean, variance = op.inputs
+    if op.bool("fix_gamma", True):
+        gamma = op.constant_like(np.ones(_channels(op, axis)), beta)
+    if op.train and not op.bool("use_global_stats", False):
+        axes = [i for i in range(op.rank_of(data)) if i != axis]
+        wide = op.cast(data, op.dtype_of(mean))
+        mean = op.emit("ReduceMean", wide, op.constant(axes, "int64"), keepdims=0)
+        centred = op.emit("Sub", wide, _along(op, mean, axis, op.rank_of(data)))
+        squares = op.emit("Mul", centred, centred)
+        variance = op.emit("ReduceMean", squares, op.constant(axes, "int64"), keepdims=0)
+    dtype = op.dtype_of(data)
+    wide = op.cast(data, op.dtype_of(mean))
+    epsilon = _epsilon(op)
+    if axis == 1:
+        result = op.emit("BatchNormalization", wide, gamma, beta, mean, variance, epsilon=epsilon)
+        return op.cast(result, dtype), mean, variance
+    shifted = op.emit("Add", variance, op.constant_like(epsilon, variance))
+    scale = op.emit("Div", gamma, op.emit("Sqrt", shifted))
+    shift = op.emit("Sub", beta, op.emit("Mul", mean, scale))
+    scale, shift = (_along(op, value, axis, op.rank_of(data)) for value in (scale, shift))
+    return op.cast(_affine(op, wide, scale, shift), dtype), mean, variance
+
+
+def _channels(op: Operation, axis: int) -> int:
+    for value, index in ((op.inputs[0], axis), *((value, 0) for value in op.inputs[1:])):
+        size = None if value.shape is None else value.shape[index]
+        if size is not None:
+            return size
+    return op.unsupported("needs a known number of channels")
+
+
+def _epsilon(op: Operation) -> float:
+    return op.float("eps", 1e-3)
+
+
+def _standardised(
+    op: Operation, data: Value, axes: list[int], epsilon: float
+) -> tuple[Value, Value, Value]:
+    """Shift to mean 0, scale to variance 1; give the mean and the deviation too, axes kept."""
+    over = op.constant(axes, "int64")
+    mean = op.emit("ReduceMean", data, over, keepdims=1)
+    centred = op.emit("Sub", data, mean)
+    variance = op.emit("ReduceMean", op.emit("Mul", centred, centred), over, keepdims=1)
+    deviation = op.emit("Sqrt", op.emit("Add", variance, op.constant_like(epsilon, data)))
+    return op.emit("Div", centred, deviation), mean, deviation
+
+
+def _layer_norm(
+    op: Operation, data: Value, gamma: Value, beta: Value, axis: int, epsilon: float
+) -> tuple[Value, Value, Value]:
+    result, mean, inverse = op.emit(
+        "LayerNormalization", data, gamma, beta, outputs=3, axis=axis, epsilon=epsilon
+    )
+    dtype = op.dtype_of(data)
+    return result, op.cast(mean, dtype), op.cast(op.emit("Reciprocal", inverse), dtype)
+
+
+def _along(op: Operation, value: Value, axis: int, rank: int) -> Value:
+    """Shape a vector so that it broadcasts along one axis."""
+    if axis == rank - 1:
+        return value
+    return op.emit("Reshape", value, op.constant([-1] + [1] * (rank - 1 - axis), "int64"))
+
+
+def _affine(op: Operation, value: Value, scale: Value, shift: Value) -> Value:
+    return op.emit("Add", op.emit("Mul", value, scale), shift)

@@ -1,0 +1,72 @@
+"""Sliding blocks of images as columns, and columns back as images."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import vector
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["col2im", "im2col"]
+
+
+class _Window(NamedTuple):
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilate: tuple[int, ...]
+    pad: tuple[int, ...]
+
+
+def _window(op: Operation) -> _Window:
+    kernel = op.ints("kernel")
+    ones, zeros = (1,) * len(kernel), (0,) * len(kernel)
+    window = _Window(
+        kernel,
+        op.ints("stride", ()) or ones,
+        op.ints("dilate", ()) or ones,
+        op.ints("pad", ()) or zeros,
+    )
+    if len({len(numbers) for numbers in window}) != 1:
+        op.unsupported("has another number of elements than stride, dilate or pad", "kernel")
+    return window
+
+
+@table.register("im2col")
+def im2col(op: Operation) -> Value:
+    """Lay the blocks under a sliding window side by side: (n, c, space...) to (n, c k, blocks).
+
+    k is the size of the ``kernel``. A convolution does it whose filters each copy one element.
+    """
+    data, window = op.inputs[0], _window(op)
+    channels, count = op.shape_of(data)[1], math.prod(window.kernel)
+    filters = np.tile(np.eye(count), (channels, 1)).reshape(-1, 1, *window.kernel)
+    blocks = op.emit(
+        "Conv",
+        data,
+        op.constant_like(filters, data),
+        kernel_shape=window.kernel,
+        strides=window.stride,
+        dilations=window.dilate,
+        pads=(*window.pad, *window.pad),
+        group=channels,
+    )
+    return op.emit("Reshape", blocks, vector(op, 0, channels * count, -1))
+
+
+@table.register("col2im")
+def col2im(op: Operation) -> Value:
+    """Add up blocks (n, c k, blocks) where they lie in images (n, c, ``output_size``...)."""
+    data, window = op.inputs[0], _window(op)
+    return op.emit(
+        "Col2Im",
+        data,
+        vector(op, *op.ints("output_size")),
+        vector(op, *window.kernel),
+        strides=window.stride,
+        dilations=window.dilate,
+        pads=(*window.pad, *window.pad),
+    )

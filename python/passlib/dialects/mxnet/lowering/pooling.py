@@ -1,0 +1,250 @@
+"""Pooling over windows, over everything, and to a wanted size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.layout import (
+    Spatial,
+    from_channels_first,
+    layout,
+    spatial,
+    to_channels_first,
+)
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
+
+_GLOBAL = {"max": "GlobalMaxPool", "avg": "GlobalAveragePool"}
+
+
+@table.register("Pooling", "_npx_pooling")
+def pooling(op: Operation) -> Sequence[Value]:
+    """Reduce windows to their maximum, average, sum or p-norm, over 1, 2 or 3 spatial axes.
+
+    ``data`` (N, C, ...). With the convention ``valid`` a spatial size becomes
+    ``(size + 2 * pad - kernel) // stride + 1``, with ``full`` the division rounds up and windows
+    may hang over the end. An average with ``count_include_pad`` divides by the part of the
+    window inside the padded input, without it by the part inside the input. A maximum has a
+    hidden second output, its places.
+    """
+    result = _pool(op, op.optional_int("p_value"), include_pad=_include_pad(op))
+    why = "places of maxima are not given out"
+    return result, op.declare(np.dtype(np.int32), result.shape, why)
+
+
+@table.register("Pooling_v1")
+def pooling_v1(op: Operation) -> Value:
+    """Give the older `pooling`: its padding is zeros that count, in maxima too.
+
+    Its averages divide by the size of the kernel, also where that hangs over the end.
+    """
+    kind = op.string("pool_type", "max", choices=("max", "avg", "sum"))
+    if op.bool("global_pool", False):
+        return _global_pool(op, kind, None)
+    window = spatial(op)
+    full = op.string("pooling_convention", "valid", choices=("valid", "full")) == "full"
+    data = op.inputs[0]
+    overhang = _overhang(op, window, data) if full else [0] * window.rank
+    if kind == "max":
+        if any(window.pad):
+            data = _with_zeros(op, data, window.pad * 2)
+            window.pad = [0] * window.rank
+        return _max_pool(op, window, data, overhang)
+    summed = _sum_pool(op, window, data, overhang)
+    if kind == "sum":
+        return summed
+    return op.emit("Div", summed, op.constant_like(math.prod(window.kernel), data))
+
+
+@table.register("_contrib_AdaptiveAvgPooling2D")
+def adaptive_average_pooling(op: Operation) -> Value:
+    """Average (N, C, H, W) down, or up, to (N, C, *output_size).
+
+    Output ``i`` of ``n`` averages the inputs from ``floor(i * size / n)`` to before
+    ``ceil((i + 1) * size / n)``. No size given means 1, one number means a square.
+    """
+    (data,) = op.inputs
+    wanted = op.ints("output_size", ()) or (1,)
+    if len(wanted) == 1:
+        wanted *= 2
+    if wanted == (1, 1):
+        return op.emit("GlobalAveragePool", data)
+    height, width = op.shape_of(data)[2:]
+    if height % wanted[0] == 0 and width % wanted[1] == 0:
+        window = [height // wanted[0], width // wanted[1]]
+        return op.emit("AveragePool", data, kernel_shape=window, strides=window)
+    rows = op.constant_like(_averages(height, wanted[0]), data)
+    columns = op.constant_like(_averages(width, wanted[1]).T, data)
+    return op.emit("MatMul", op.emit("MatMul", rows, data), columns)
+
+
+def _averages(size: int, wanted: int) -> np.ndarray:
+    """Build the matrix that averages ``size`` elements down to ``wanted``."""
+    matrix = np.zeros((wanted, size))
+    for index in range(wanted):
+        start, stop = index * size // wanted, -(-(index + 1) * size // wanted)
+        matrix[index, start:stop] = 1 / (stop - start)
+    return matrix
+
+
+def _include_pad(op: Operation) -> bool:
+    return op.attr("count_include_pad") in (None, "None") or op.bool("count_include_pad")
+
+
+def _pool(op: Operation, power: int | None, *, include_pad: bool) -> Value:
+    kind = op.string("pool_type", "max", choices=("max", "avg", "sum", "lp"))
+    if kind == "lp" and power not in (1, 2, 3):
+        op.unsupported("a p-norm has p 1, 2 or 3", "p_value")
+    if op.bool("global_pool", False):
+        return _global_pool(op, kind, power)
+    convention = op.string("pooling_convention", "valid", choices=("valid", "full", "same"))
+    if convention == "same":
+        op.unsupported("MXNet 1.9 itself cannot run it", "pooling_convention")
+    window = spatial(op)
+    data = op.inputs[0]
+    if window.channels_last:
+        data = to_channels_first(op, data, window.rank)
+    overhang = _overhang(op, window, data) if convention == "full" else [0] * window.rank
+    if kind == "max":
+        result = _max_pool(op, window, data, overhang)
+    elif kind == "avg":
+        result = _average_pool(op, window, data, overhang, include_pad=include_pad)
+    else:
+        result = _norm_pool(op, window, data, overhang, power if kind == "lp" else None)
+    return from_channels_first(op, result, window.rank) if window.channels_last else result
+
+
+def _global_pool(op: Operation, kind: str, power: int | None) -> Value:
+    data = op.inputs[0]
+    rank = op.rank_of(data) - 2
+    last = layout(op, rank)
+    if last:
+        data = to_channels_first(op, data, rank)
+    if kind in _GLOBAL:
+        result = op.emit(_GLOBAL[kind], data)
+    else:
+        axes = op.constant(range(2, rank + 2), "int64")
+        summed = op.emit("ReduceSum", _raised(op, data, power), axes, keepdims=1)
+        result = _root(op, summed, power)
+    return from_channels_first(op, result, rank) if last else result
+
+
+def _overhang(op: Operation, window: Spatial, data: Value) -> list[int]:
+    """How far the last window reaches beyond the padding, along each axis."""
+    return [
+        -(size + 2 * pad - kernel) % stride
+        for size, pad, kernel, stride in zip(
+            op.shape_of(data)[2:], window.pad, window.kernel, window.stride, strict=True
+        )
+    ]
+
+
+def _max_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) -> Value:
+    ends = [pad + over for pad, over in zip(window.pad, overhang, strict=True)]
+    pads = [*window.pad, *ends]
+    if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
+        dtype = op.dtype_of(data)
+        lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
+        data, pads = _padded(op, data, pads, float(lowest)), [0] * len(pads)
+    return op.emit("MaxPool", data, kernel_shape=window.kernel, strides=window.stride, pads=pads)
+
+
+def _average_pool(
+    op: Operation, window: Spatial, data: Value, overhang: list[int], *, include_pad: bool
+) -> Value:
+    if any(overhang):
+        summed = _sum_pool(op, window, data, overhang)
+        shares = _shares(op, window, data, overhang, include_pad=include_pad)
+        return op.emit("Mul", summed, op.constant_like(shares, data))
+    return op.emit(
+        "AveragePool",
+        data,
+        kernel_shape=window.kernel,
+        strides=window.stride,
+        pads=window.pad * 2,
+        count_include_pad=int(include_pad),
+    )
+
+
+def _norm_pool(
+    op: Operation, window: Spatial, data: Value, overhang: list[int], power: int | None
+) -> Value:
+    return _root(op, _sum_pool(op, window, _raised(op, data, power), overhang), power)
+
+
+def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) -> Value:
+    """Sum every window: the average of all its elements, padding included, times their number."""
+    ends = [pad + over for pad, over in zip(window.pad, overhang, strict=True)]
+    pads = [*window.pad, *ends]
+    if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
+        data, pads = _with_zeros(op, data, pads), [0] * len(pads)
+    mean = op.emit(
+        "AveragePool",
+        data,
+        kernel_shape=window.kernel,
+        strides=window.stride,
+        pads=pads,
+        count_include_pad=1,
+    )
+    return op.emit("Mul", mean, op.constant_like(math.prod(window.kernel), data))
+
+
+def _shares(
+    op: Operation, window: Spatial, data: Value, overhang: list[int], *, include_pad: bool
+) -> np.ndarray:
+    """One over the number of elements that count, for each position of the result."""
+    counts = np.ones((1,) * window.rank)
+    for axis, size in enumerate(op.shape_of(data)[2:]):
+        pad, kernel, stride = window.pad[axis], window.kernel[axis], window.stride[axis]
+        positions = (size + 2 * pad + overhang[axis] - kernel) // stride + 1
+        start = np.arange(positions) * stride - pad
+        low, high = (-pad, size + pad) if include_pad else (0, size)
+        along = np.minimum(start + kernel, high) - np.maximum(start, low)
+        shape = [-1 if i == axis else 1 for i in range(window.rank)]
+        counts = counts * np.maximum(along, 1).reshape(shape)
+    return 1 / counts
+
+
+def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
+    rank = len(pads) // 2
+    everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
+    return op.emit("Pad", data, op.constant(everywhere, "int64"), op.constant_like(fill, data))
+
+
+def _with_zeros(op: Operation, data: Value, pads: list[int]) -> Value:
+    """Add zeros by concatenation.
+
+    ONNX Runtime merges a Pad into the pooling behind it, and then refuses pads that are as large
+    as the kernel.
+    """
+    rank = len(pads) // 2
+    for axis in range(rank):
+        shape = list(op.shape_of(data))
+        parts = [data]
+        for place, count in ((0, pads[axis]), (2, pads[rank + axis])):
+            if count:
+                shape[axis + 2] = count
+                parts.insert(place, op.constant_like(np.zeros(shape), data))
+        data = op.emit("Concat", *parts, axis=axis + 2) if len(parts) > 1 else data
+    return data
+
+
+def _raised(op: Operation, data: Value, power: int | None) -> Value:
+    if power in (None, 1):
+        return data
+    return op.emit("Pow", data, op.constant_like(power, data))
+
+
+def _root(op: Operation, data: Value, power: int | None) -> Value:
+    """Take the root; that of a negative number, where the power is odd, is negative."""
+    if power in (None, 1):
+        return data
+    if power == 2:
+        return op.emit("Sqrt", data)
+    root = op.emit("Pow", op.emit("Abs", data), op.constant_like(1 / power, data))
+    return op.emit("Mul", root, op.emit("Sign", data))

@@ -1,0 +1,205 @@
+"""Reductions over axes: sums, means, products, extremes, norms, and positions of extremes.
+
+Outside NumPy mode MXNet has no arrays without axes: a reduction over all axes has shape (1,).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import flattened, reshaped, vector
+from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["all_finite", "argmax_channel", "cumsum", "moments", "multi_sum_sq", "norm"]
+
+_Reduction = Callable[[Value, Value], Value]
+
+
+def _axes(op: Operation, data: Value, name: str = "axis") -> list[int]:
+    """List the axes to reduce, counted from the front; all of them where none is named."""
+    given = op.optional_ints(name)
+    rank = op.rank_of(data)
+    if not given:
+        return list(range(rank))
+    axes = []
+    for axis in given:
+        if axis is None:
+            op.unsupported("has an element None", name)
+        axes.append(op.axis(data, axis))
+    if len(set(axes)) != len(axes):
+        op.unsupported("names an axis twice", name)
+    if name == "axis" and op.bool("exclude", False):
+        return [axis for axis in range(rank) if axis not in axes]
+    return sorted(axes)
+
+
+def _finish(op: Operation, result: Value, axes: Sequence[int], *, keepdims: bool) -> Value:
+    """Drop the reduced axes of a result that has kept them; one stays if all were reduced."""
+    if keepdims or not axes:
+        return result
+    drop = axes[1:] if len(axes) == op.rank_of(result) else axes
+    return op.emit("Squeeze", result, vector(op, *drop)) if drop else result
+
+
+def _reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    return op.emit(onnx_operator, data, vector(op, *axes), keepdims=1)
+
+
+def _any_nan(op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    missing = op.cast(op.emit("IsNaN", data), np.uint8)
+    return op.cast(_reduced("ReduceMax", op, missing, axes), np.bool_)
+
+
+def _extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    """Largest or smallest; NaN wherever there is one, which ONNX Runtime does not promise."""
+    result = _reduced(onnx_operator, op, data, axes)
+    if not is_real(op.dtype_of(data)):
+        return result
+    return op.emit("Where", _any_nan(op, data, axes), op.constant_like(np.nan, data), result)
+
+
+def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    """Mean; of whole numbers their sum, in their own type, divided without remainder."""
+    if is_real(op.dtype_of(data)):
+        return _reduced("ReduceMean", op, data, axes)
+    total = _reduced("ReduceSum", op, data, axes)
+    shape = op.shape_of(data)
+    count = np.prod([shape[axis] for axis in axes], dtype=np.int64)
+    return op.emit("Div", total, op.constant_like(count, data))
+
+
+def _without_nan(
+    onnx_operator: str, neutral: float, op: Operation, data: Value, axes: Sequence[int]
+) -> Value:
+    if is_real(op.dtype_of(data)):
+        missing = op.emit("IsNaN", data)
+        data = op.emit("Where", missing, op.constant_like(neutral, data), data)
+    return _reduced(onnx_operator, op, data, axes)
+
+
+_REDUCTIONS: dict[str, Callable[[Operation, Value, Sequence[int]], Value]] = {
+    "sum": partial(_reduced, "ReduceSum"),
+    "mean": _mean,
+    "prod": partial(_reduced, "ReduceProd"),
+    "max": partial(_extreme, "ReduceMax"),
+    "min": partial(_extreme, "ReduceMin"),
+    "nansum": partial(_without_nan, "ReduceSum", 0.0),
+    "nanprod": partial(_without_nan, "ReduceProd", 1.0),
+    "_square_sum": partial(_reduced, "ReduceSumSquare"),
+}
+_ALIASES = {"sum": ("sum_axis",), "max": ("max_axis",), "min": ("min_axis",)}
+
+
+def _reduction(name: str, op: Operation) -> Value:
+    data = op.inputs[0]
+    axes = _axes(op, data)
+    result = _REDUCTIONS[name](op, data, axes) if axes else data
+    return _finish(op, result, axes, keepdims=op.bool("keepdims", False))
+
+
+for _name in _REDUCTIONS:
+    table.register(_name, *_ALIASES.get(_name, ()))(partial(_reduction, _name))
+
+
+@table.register("norm")
+def norm(op: Operation) -> Value:
+    """Sum of sizes (``ord`` 1) or root of the sum of squares (``ord`` 2) over ``axis``.
+
+    ``out_dtype`` is the element type to compute in and to return.
+    """
+    data = op.inputs[0]
+    onnx_operator = {1: "ReduceL1", 2: "ReduceL2"}.get(op.int("ord", 2))
+    if onnx_operator is None:
+        op.unsupported("is neither 1 nor 2", "ord")
+    target = element_type(op, op.dtype_of(data), "out_dtype")
+    if not is_real(op.dtype_of(data)) or not is_real(target):
+        op.unsupported("a norm is defined for real numbers only", "out_dtype")
+    axes = _axes(op, data)
+    result = _reduced(onnx_operator, op, op.cast(data, target), axes)
+    return _finish(op, result, axes, keepdims=op.bool("keepdims", False))
+
+
+@table.register("moments")
+def moments(op: Operation) -> tuple[Value, Value]:
+    """Mean and variance (of the whole population) over ``axes``."""
+    data = op.inputs[0]
+    axes = _axes(op, data, "axes")
+    keepdims = op.bool("keepdims", False)
+    mean = _reduced("ReduceMean", op, data, axes)
+    gap = op.emit("Sub", data, mean)
+    variance = _reduced("ReduceMean", op, op.emit("Mul", gap, gap), axes)
+    return (
+        _finish(op, mean, axes, keepdims=keepdims),
+        _finish(op, variance, axes, keepdims=keepdims),
+    )
+
+
+@table.register("multi_sum_sq")
+def multi_sum_sq(op: Operation) -> Value:
+    """For each of n inputs the sum of its squares, shape (n,), float32."""
+    sums = [
+        op.emit("ReduceSumSquare", flattened(op, op.cast(value, np.float32)), keepdims=1)
+        for value in op.inputs
+    ]
+    return op.emit("Concat", *sums, axis=0)
+
+
+def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Value:
+    """First place of the extreme along an axis, which stays; the first NaN counts as extreme."""
+    place = op.emit(onnx_operator, data, axis=axis, keepdims=1)
+    if is_real(op.dtype_of(data)):
+        missing = op.cast(op.emit("IsNaN", data), np.uint8)
+        first_missing = op.emit("ArgMax", missing, axis=axis, keepdims=1)
+        place = op.emit("Where", _any_nan(op, data, [axis]), first_missing, place)
+    return op.cast(place, op.dtype_of(data))
+
+
+def _argument(onnx_operator: str, op: Operation) -> Value:
+    """Position of the extreme along ``axis``, or in the flattened array; the data's type."""
+    data, axis = op.inputs[0], op.optional_int("axis")
+    keepdims = op.bool("keepdims", False)
+    if axis is None:
+        place = _position(onnx_operator, op, flattened(op, data), 0)
+        return reshaped(op, place, [1] * op.rank_of(data)) if keepdims else place
+    axis = op.axis(data, axis)
+    return _finish(op, _position(onnx_operator, op, data, axis), [axis], keepdims=keepdims)
+
+
+table.register("argmax")(partial(_argument, "ArgMax"))
+table.register("argmin")(partial(_argument, "ArgMin"))
+
+
+@table.register("argmax_channel")
+def argmax_channel(op: Operation) -> Value:
+    """Position of the largest element along axis 1."""
+    data = op.inputs[0]
+    axis = op.axis(data, 1)
+    return _finish(op, _position("ArgMax", op, data, axis), [axis], keepdims=False)
+
+
+@table.register("all_finite", "multi_all_finite")
+def all_finite(op: Operation) -> Value:
+    """1 as float32 of shape (1,) where no element of any input is infinite or NaN, else 0."""
+    parts = []
+    for value in op.inputs:
+        wrong = op.emit("Or", op.emit("IsNaN", value), op.emit("IsInf", value))
+        flat = flattened(op, op.cast(op.emit("Not", wrong), np.uint8))
+        parts.append(op.emit("ReduceMin", flat, keepdims=1))
+    together = op.emit("Concat", *parts, axis=0)
+    return op.cast(op.emit("ReduceMin", together, keepdims=1), np.float32)
+
+
+@table.register("_np_cumsum", "cumsum")
+def cumsum(op: Operation) -> Value:
+    """Sum up along ``axis``, or over the flattened array; in ``dtype`` if that is given."""
+    data, axis = op.inputs[0], op.optional_int("axis")
+    natural = op.dtype_of(data) if op.dtype_of(data) != np.bool_ else np.dtype(np.int64)
+    data = op.cast(data, element_type(op, natural))
+    if axis is None:
+        data, axis = flattened(op, data), 0
+    return op.emit("CumSum", data, op.constant(op.axis(data, axis), np.int64))

@@ -1,0 +1,98 @@
+"""The special sizes in the ``shape`` of MXNet's Reshape, decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["Dim", "decode", "decode_reversed"]
+
+Dim = int | tuple[int, ...]
+"""A size, -1 for what is left over, or the axes of the input whose sizes are multiplied."""
+
+_INFER, _REST, _JOIN, _SPLIT = -1, -2, -3, -4
+
+
+def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list[Dim]:
+    """Say for each axis of the result where its size comes from.
+
+    Parameters
+    ----------
+    codes : sequence of int
+        Sizes, and 0 (copy), -1 (what is left), -2 (copy the rest), -3 (join two), -4 (split one
+        into the two numbers that follow).
+    shape : sequence of (int or None)
+        Of the input.
+    rank : int
+        Of the input.
+
+    Raises
+    ------
+    ValueError
+        The codes ask for more axes than there are, or make no sense.
+    """
+    dims: list[Dim] = []
+    source = 0
+    position = 0
+    while position < len(codes):
+        code = codes[position]
+        position += 1
+        if code == _REST:
+            dims += [(axis,) for axis in range(source, rank)]
+            source = rank
+        elif code == _SPLIT:
+            if position + 2 > len(codes):
+                raise ValueError("-4 lacks the two numbers that belong behind it")
+            dims += _split(codes[position], codes[position + 1], source, shape)
+            position += 2
+            source += 1
+        elif code == _JOIN:
+            _demand(source + 1, rank)
+            dims.append((source, source + 1))
+            source += 2
+        elif code == 0:
+            _demand(source, rank)
+            dims.append((source,))
+            source += 1
+        elif code >= _INFER:
+            dims.append(code)
+            source += 1
+        else:
+            raise ValueError(f"{code} is no size and no code")
+    if dims.count(_INFER) > 1:
+        raise ValueError("leaves more than one size open")
+    return dims
+
+
+def decode_reversed(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list[Dim]:
+    """Decode with the codes matched to the input's axes from the right.
+
+    A split keeps its form: MXNet reverses the codes, so the two numbers stand before their -4.
+    """
+    backward = decode(codes[::-1], shape[::-1], rank)
+    return [
+        dim if isinstance(dim, int) else tuple(rank - 1 - axis for axis in reversed(dim))
+        for dim in reversed(backward)
+    ]
+
+
+def _split(first: int, second: int, source: int, shape: Sequence[int | None]) -> list[Dim]:
+    _demand(source, len(shape))
+    if first == _INFER and second == _INFER:
+        raise ValueError("a split leaves both its sizes open")
+    if min(first, second) < _INFER or 0 in (first, second):
+        raise ValueError(f"cannot split into {first} and {second}")
+    size = shape[source]
+    if size is None:
+        return [first, second]
+    if first == _INFER:
+        first = size // second
+    if second == _INFER:
+        second = size // first
+    if first * second != size:
+        raise ValueError(f"cannot split {size} into {first} and {second}")
+    return [first, second]
+
+
+def _demand(axis: int, rank: int) -> None:
+    if axis >= rank:
+        raise ValueError(f"speaks of axis {axis} of an input that has {rank}")

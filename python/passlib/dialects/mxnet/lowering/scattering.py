@@ -1,0 +1,79 @@
+"""Gathering and scattering by tuples of indices, and flat indices from tuples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import vector
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = [
+    "gather_nd",
+    "index_copy",
+    "ravel_multi_index",
+    "scatter_nd",
+    "unravel_index",
+]
+
+
+def _tuples_last(op: Operation, indices: Value) -> Value:
+    """(m, ...) to (..., m): MXNet keeps the parts of a tuple in the first axis, ONNX the last."""
+    rank = op.rank_of(indices)
+    return op.emit("Transpose", op.cast(indices, np.int64), perm=[*range(1, rank), 0])
+
+
+@table.register("gather_nd", "_npi_gather_nd", "_npx_gather_nd")
+def gather_nd(op: Operation) -> Value:
+    """Gather from data (x0, ..., xn) at indices (m, y...): (y..., xm, ..., xn)."""
+    data, indices = op.inputs
+    return op.emit("GatherND", data, _tuples_last(op, indices))
+
+
+@table.register("scatter_nd")
+def scatter_nd(op: Operation) -> Value:
+    """Write the data (y..., xm, ...) at indices (m, y...) into zeros of ``shape``."""
+    data, indices = op.inputs
+    zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *op.ints("shape")))
+    return op.emit("ScatterND", zeros, _tuples_last(op, indices), data)
+
+
+@table.register("_contrib_index_copy")
+def index_copy(op: Operation) -> Value:
+    """Replace the rows of the first input that the second names by those of the third."""
+    old, rows, new = op.inputs
+    column = op.emit("Unsqueeze", op.cast(rows, np.int64), vector(op, 1))
+    return op.emit("ScatterND", old, column, new)
+
+
+def _strides(shape: tuple[int, ...]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+@table.register("_ravel_multi_index", "ravel_multi_index")
+def ravel_multi_index(op: Operation) -> Value:
+    """Turn indices (m, n) into an array of ``shape`` with m axes into flat ones (n,).
+
+    The first size does not matter, -1 stands for any.
+    """
+    tuples, shape = op.inputs[0], op.ints("shape")
+    weights = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
+    terms = op.emit("Mul", op.cast(tuples, np.int64), weights)
+    flat = op.emit("ReduceSum", terms, vector(op, 0), keepdims=0)
+    return op.cast(flat, op.dtype_of(tuples))
+
+
+@table.register("_unravel_index", "unravel_index")
+def unravel_index(op: Operation) -> Value:
+    """Turn flat indices (n,) into an array of ``shape`` with m axes into indices (m, n)."""
+    flat, shape = op.inputs[0], op.ints("shape")
+    if op.rank_of(flat) != 1:
+        op.unsupported("is defined here for indices with one axis")
+    row = op.emit("Unsqueeze", op.cast(flat, np.int64), vector(op, 0))
+    strides = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
+    steps = op.emit("Div", row, strides)
+    # The first axis is not bounded, so that its size may be -1.
+    sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), (-1, 1)), np.int64)
+    return op.cast(op.emit("Mod", steps, sizes), op.dtype_of(flat))

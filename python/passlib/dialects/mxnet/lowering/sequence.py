@@ -1,0 +1,70 @@
+"""Operators on batches of sequences of different lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["sequence_last", "sequence_mask", "sequence_reverse"]
+
+
+@table.register("SequenceMask", "_npx_sequence_mask")
+def sequence_mask(op: Operation) -> Value:
+    """Overwrite what lies behind the end of each sequence with ``value``.
+
+    ``data`` (T, B, ...) or, with ``axis=1``, (B, T, ...); ``sequence_length`` (B,).
+    """
+    data = op.inputs[0]
+    if not op.bool("use_sequence_length", False):
+        return op.emit("Identity", data)
+    axis = _time_axis(op, choices=(0, 1))
+    shape = op.shape_of(data)
+    trailing = [1] * (len(shape) - 2)
+    length_shape = [1, -1, *trailing] if axis == 0 else [-1, 1, *trailing]
+    time_shape = [-1, 1, *trailing] if axis == 0 else [1, -1, *trailing]
+    length = op.emit("Reshape", op.inputs[1], op.constant(length_shape, "int64"))
+    time = op.constant_like(np.arange(shape[axis]).reshape(time_shape), length)
+    inside = op.emit("Less", time, length)
+    return op.emit("Where", inside, data, op.constant_like(op.float("value", 0.0), data))
+
+
+@table.register("SequenceLast")
+def sequence_last(op: Operation) -> Value:
+    """Take the last step of each sequence.
+
+    ``data`` (T, B, ...) or, with ``axis=1``, (B, T, ...); the result is (B, ...).
+    """
+    data = op.inputs[0]
+    axis = _time_axis(op, choices=(0, 1))
+    if not op.bool("use_sequence_length", False):
+        return op.emit("Gather", data, op.constant(-1, "int64"), axis=axis)
+    last = op.emit("Sub", op.cast(op.inputs[1], "int64"), op.constant(1, "int64"))
+    if axis == 0:
+        rank = op.rank_of(data)
+        data = op.emit("Transpose", data, perm=[1, 0, *range(2, rank)])
+    index = op.emit("Unsqueeze", last, op.constant([1], "int64"))
+    return op.emit("GatherND", data, index, batch_dims=1)
+
+
+@table.register("SequenceReverse")
+def sequence_reverse(op: Operation) -> Value:
+    """Reverse each sequence up to its length: ``data`` (T, B, ...), shape unchanged."""
+    data = op.inputs[0]
+    axis = _time_axis(op, choices=(0,))
+    length, batch = op.shape_of(data)[:2]
+    if op.bool("use_sequence_length", False):
+        lengths = op.cast(op.inputs[1], "int64")
+    else:
+        lengths = op.constant(np.full(batch, length), "int64")
+    return op.emit("ReverseSequence", data, lengths, time_axis=axis, batch_axis=1)
+
+
+def _time_axis(op: Operation, choices: tuple[int, ...]) -> int:
+    axis = op.int("axis", 0)
+    if axis not in choices:
+        op.unsupported(f"the time axis is one of {choices}", "axis")
+    if op.rank_of(op.inputs[0]) < 2:
+        op.unsupported("needs an input of at least two axes, time and batch")
+    return axis

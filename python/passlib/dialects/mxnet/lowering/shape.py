@@ -1,0 +1,141 @@
+"""Other shapes for the same elements: reshape and its kin, transposition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import concatenated, extent, reshaped, vector
+from passlib.dialects.mxnet.lowering.reshape_codes import Dim, decode, decode_reversed
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = [
+    "expand_dims",
+    "flatten",
+    "reshape",
+    "reshape_like",
+    "shape_array",
+    "size_array",
+    "squeeze",
+    "swap_axis",
+    "transpose",
+]
+
+
+@table.register("Reshape", "reshape")
+def reshape(op: Operation) -> Value:
+    """Reshape to ``shape``, whose codes 0, -1, -2, -3, -4 speak of the input's axes.
+
+    0 copies a size, -1 takes what is left, -2 copies all further sizes, -3 joins two axes, -4
+    splits one into the two numbers behind it. With ``reverse`` they count from the right.
+    ``target_shape`` and ``keep_highest`` are the older form, where 0 takes what is left.
+    """
+    data, codes = op.inputs[0], op.ints("shape", ())
+    if not codes:
+        return _reshape_old(op, data)
+    rank = op.rank_of(data)
+    shape = data.shape or ()
+    decoder = decode_reversed if op.bool("reverse", False) else decode
+    try:
+        dims = decoder(codes, shape, rank)
+    except ValueError as error:
+        op.unsupported(str(error), "shape")
+    return reshaped(op, data, dims)
+
+
+def _reshape_old(op: Operation, data: Value) -> Value:
+    target = op.ints("target_shape", ())
+    if not target:
+        op.unsupported("names no shape", "shape")
+    dims: list[Dim] = [size or -1 for size in target]
+    if op.bool("keep_highest", False):
+        dims[0] = (0,)
+    if dims.count(-1) > 1:
+        op.unsupported("leaves more than one size open", "target_shape")
+    return reshaped(op, data, dims)
+
+
+@table.register("reshape_like", "_npx_reshape_like")
+def reshape_like(op: Operation) -> Value:
+    """Give axes ``lhs_begin`` to ``lhs_end`` the sizes of the other's ``rhs_begin`` to ``rhs_end``.
+
+    Without bounds the whole shape of the second input is taken.
+    """
+    data, other = op.inputs
+    begin, end = _range(op, data, "lhs")
+    other_begin, other_end = _range(op, other, "rhs")
+    sizes = [extent(op, data, axis) for axis in range(begin)]
+    sizes += [extent(op, other, axis) for axis in range(other_begin, other_end)]
+    sizes += [extent(op, data, axis) for axis in range(end, op.rank_of(data))]
+    return op.emit("Reshape", data, concatenated(op, sizes))
+
+
+def _range(op: Operation, value: Value, side: str) -> tuple[int, int]:
+    rank = op.rank_of(value)
+    begin = op.optional_int(f"{side}_begin") or 0
+    end = op.optional_int(f"{side}_end")
+    bounds = [begin, rank if end is None else end]
+    bounds = [bound + rank if bound < 0 else bound for bound in bounds]
+    if not 0 <= bounds[0] <= bounds[1] <= rank:
+        op.unsupported(f"is outside the {rank} axes", f"{side}_begin")
+    return bounds[0], bounds[1]
+
+
+@table.register("Flatten", "flatten", "_npx_batch_flatten")
+def flatten(op: Operation) -> Value:
+    """Join every axis but the first: (n, ...) to (n, m)."""
+    return op.emit("Flatten", op.inputs[0], axis=1)
+
+
+@table.register("expand_dims", "_npi_expand_dims")
+def expand_dims(op: Operation) -> Value:
+    """Insert an axis of size 1 at ``axis`` of the result."""
+    data = op.inputs[0]
+    axis = op.axis(data, op.int("axis"), extra=1)
+    return op.emit("Unsqueeze", data, vector(op, axis))
+
+
+@table.register("squeeze")
+def squeeze(op: Operation) -> Value:
+    """Drop axes of size 1, all or those named; one axis always stays."""
+    data, given = op.inputs[0], op.optional_ints("axis")
+    if given is None:
+        axes = [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
+    else:
+        axes = sorted({op.axis(data, axis) for axis in given if axis is not None})
+    if axes and len(axes) == op.rank_of(data):
+        axes = axes[1:]
+    return op.emit("Squeeze", data, vector(op, *axes)) if axes else data
+
+
+@table.register("transpose")
+def transpose(op: Operation) -> Value:
+    """Put the axes in the order ``axes``, reversed where none is given."""
+    data, axes = op.inputs[0], op.ints("axes", ())
+    order = [op.axis(data, axis) for axis in axes] or list(reversed(range(op.rank_of(data))))
+    return op.emit("Transpose", data, perm=order)
+
+
+@table.register("SwapAxis", "swapaxes", "_npi_swapaxes")
+def swap_axis(op: Operation) -> Value:
+    """Exchange axes ``dim1`` and ``dim2``."""
+    data = op.inputs[0]
+    first, second = (op.axis(data, op.int(name, 0)) for name in ("dim1", "dim2"))
+    order = list(range(op.rank_of(data)))
+    order[first], order[second] = second, first
+    return op.emit("Transpose", data, perm=order)
+
+
+@table.register("shape_array", "_npx_shape_array")
+def shape_array(op: Operation) -> Value:
+    """Give the shape as int64, shape (rank,)."""
+    return op.emit("Shape", op.inputs[0])
+
+
+@table.register("size_array")
+def size_array(op: Operation) -> Value:
+    """Give the number of elements as int64, shape (1,)."""
+    data = op.inputs[0]
+    if data.known:
+        return vector(op, int(np.prod(op.shape_of(data), dtype=np.int64)))
+    return op.emit("Reshape", op.emit("Size", data), vector(op, 1))

@@ -1,0 +1,135 @@
+"""Parts of arrays: slices, slices like another array, assignment to slices, padding."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import LAST, gathered_shape, vector
+from passlib.dialects.mxnet.lowering.real_arithmetic import number_of
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["pad", "slice_", "slice_assign", "slice_assign_scalar", "slice_axis", "slice_like"]
+
+_FIRST = np.iinfo(np.int64).min
+
+
+class _Range(NamedTuple):
+    begin: int
+    end: int
+    step: int
+
+
+def _ranges(op: Operation, data: Value) -> list[_Range]:
+    """One range for each leading axis that ``begin`` and ``end`` speak of."""
+    begin, end = op.optional_ints("begin") or (), op.optional_ints("end") or ()
+    step = op.optional_ints("step", ()) or (None,) * len(begin)
+    if not len(begin) == len(end) == len(step) <= op.rank_of(data):
+        op.unsupported("has another number of elements than end or step, or than axes", "begin")
+    ranges = []
+    for first, last, given in zip(begin, end, step, strict=True):
+        stride = 1 if given is None else given
+        if stride == 0:
+            op.unsupported("holds a step of 0", "step")
+        start, stop = (0, LAST) if stride > 0 else (LAST, _FIRST)
+        ranges.append(
+            _Range(start if first is None else first, stop if last is None else last, stride)
+        )
+    return ranges
+
+
+def _bounds(op: Operation, ranges: list[_Range]) -> tuple[Value, Value, Value, Value]:
+    """Write starts, ends, axes and steps as ONNX's Slice takes them."""
+    return (
+        vector(op, *(r.begin for r in ranges)),
+        vector(op, *(r.end for r in ranges)),
+        vector(op, *range(len(ranges))),
+        vector(op, *(r.step for r in ranges)),
+    )
+
+
+@table.register("slice", "crop", "_npx_slice")
+def slice_(op: Operation) -> Value:
+    """Take ``data[begin:end:step]`` for the leading axes, each bound a number or None."""
+    data = op.inputs[0]
+    return op.emit("Slice", data, *_bounds(op, _ranges(op, data)))
+
+
+@table.register("slice_axis")
+def slice_axis(op: Operation) -> Value:
+    """Take elements ``begin`` to before ``end`` of an axis; negative bounds count from its end."""
+    data = op.inputs[0]
+    begin, end = op.int("begin"), op.optional_int("end")
+    bounds = (begin, LAST if end is None else end, op.axis(data, op.int("axis")))
+    return op.emit("Slice", data, *(vector(op, bound) for bound in bounds))
+
+
+@table.register("slice_like")
+def slice_like(op: Operation) -> Value:
+    """Keep the first elements of ``axes`` (of all), as many as the second input has there."""
+    data, other = op.inputs
+    given = op.ints("axes", ())
+    if not given and op.rank_of(data) != op.rank_of(other):
+        op.unsupported("must name the axes of inputs whose ranks differ", "axes")
+    pairs = [(op.axis(data, axis), op.axis(other, axis)) for axis in given]
+    pairs = pairs or [(axis, axis) for axis in range(op.rank_of(data))]
+    axes = [mine for mine, _ in pairs]
+    ends = gathered_shape(op, other, [its for _, its in pairs])
+    return op.emit("Slice", data, vector(op, *[0] * len(axes)), ends, vector(op, *axes))
+
+
+def _replaced(
+    op: Operation, data: Value, ranges: list[_Range], axis: int, part: Value | None
+) -> Value:
+    """Replace a slice of ``data``, from ``axis`` on, by ``part`` or by the attribute ``scalar``."""
+    if axis == len(ranges):
+        if part is not None:
+            return part
+        number = number_of(op, "scalar", 0.0, op.dtype_of(data))
+        return op.emit("Expand", number, op.emit("Shape", data))
+    begin, end, step = ranges[axis]
+    size = op.shape_of(data)[axis]
+    # NumPy slices the same way, but has no number for an end before the first element.
+    places = np.arange(size)[begin : None if end == _FIRST else end : step]
+    if not places.size:
+        return data
+    inner = op.emit("Gather", data, vector(op, *places), axis=axis)
+    inner = _replaced(op, inner, ranges, axis + 1, part)
+    column = [1] * op.rank_of(data)
+    column[axis] = places.size
+    index = op.emit("Reshape", vector(op, *places), vector(op, *column))
+    index = op.emit("Expand", index, op.emit("Shape", inner))
+    return op.emit("ScatterElements", data, index, inner, axis=axis)
+
+
+@table.register("_slice_assign", "_crop_assign", "_npi_slice_assign")
+def slice_assign(op: Operation) -> Value:
+    """Replace ``[begin:end:step]`` of the first input by the second."""
+    data, part = op.inputs
+    return _replaced(op, data, _ranges(op, data), 0, part)
+
+
+@table.register("_slice_assign_scalar", "_crop_assign_scalar", "_npi_slice_assign_scalar")
+def slice_assign_scalar(op: Operation) -> Value:
+    """Replace ``[begin:end:step]`` of the input by ``scalar``."""
+    data = op.inputs[0]
+    return _replaced(op, data, _ranges(op, data), 0, None)
+
+
+@table.register("Pad", "pad")
+def pad(op: Operation) -> Value:
+    """Pad by ``pad_width`` = (before, after) of each axis: a constant, the edge, or its mirror."""
+    data = op.inputs[0]
+    mode = op.string("mode", choices=("constant", "edge", "reflect"))
+    widths = op.ints("pad_width")
+    if len(widths) != 2 * op.rank_of(data):
+        op.unsupported("needs two numbers for each axis", "pad_width")
+    if min(widths, default=0) < 0:
+        op.unsupported("is negative", "pad_width")
+    pads = vector(op, *widths[::2], *widths[1::2])
+    if mode != "constant":
+        return op.emit("Pad", data, pads, mode=mode)
+    filling = number_of(op, "constant_value", 0.0, op.dtype_of(data))
+    return op.emit("Pad", data, pads, filling)

@@ -1,0 +1,133 @@
+"""Softmax in its variants, and the output layers, which outside training are plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = [
+    "identity_output",
+    "log_softmax",
+    "logistic_output",
+    "softmax",
+    "softmax_activation",
+    "softmax_cross_entropy",
+    "softmax_output",
+    "softmin",
+]
+
+
+@table.register("softmax", "_npx_softmax")
+def softmax(op: Operation) -> Value:
+    """Normalise exp(x / temperature) along ``axis``, shape unchanged.
+
+    With ``use_length`` the second input, shaped as the data without ``axis``, says how many
+    positions count; those behind are zero. ``dtype`` is the element type of the result.
+    """
+    data = _scaled(op, sign=1.0)
+    axis = op.axis(data, op.int("axis", -1))
+    if not op.bool("use_length", False):
+        return op.emit("Softmax", data, axis=axis)
+    inside = _inside(op, data, axis)
+    masked = op.emit("Where", inside, data, op.constant_like(-np.inf, data))
+    zero = op.constant_like(0, data)
+    return op.emit("Where", inside, op.emit("Softmax", masked, axis=axis), zero)
+
+
+@table.register("log_softmax", "_npx_log_softmax")
+def log_softmax(op: Operation) -> Value:
+    """Logarithm of `softmax`."""
+    if op.bool("use_length", False):
+        op.unsupported("a masked log_softmax is not defined", "use_length")
+    data = _scaled(op, sign=1.0)
+    return op.emit("LogSoftmax", data, axis=op.axis(data, op.int("axis", -1)))
+
+
+@table.register("softmin")
+def softmin(op: Operation) -> Value:
+    """Softmax of the negated input."""
+    if op.bool("use_length", False):
+        op.unsupported("a masked softmin is not defined", "use_length")
+    data = _scaled(op, sign=-1.0)
+    return op.emit("Softmax", data, axis=op.axis(data, op.int("axis", -1)))
+
+
+@table.register("SoftmaxActivation")
+def softmax_activation(op: Operation) -> Value:
+    """Softmax over axis 1 (``mode`` channel) or over the last axis (instance)."""
+    (data,) = op.inputs
+    channel = op.string("mode", "instance", choices=("instance", "channel")) == "channel"
+    return op.emit("Softmax", data, axis=1 if channel else -1)
+
+
+@table.register("SoftmaxOutput", "Softmax")
+def softmax_output(op: Operation) -> Value:
+    """Softmax; the label matters to the gradient alone.
+
+    Over axis 1 with ``multi_output``, over the last with ``preserve_shape``, else over all axes
+    but the first.
+    """
+    data = op.inputs[0]
+    if op.bool("multi_output", False):
+        return op.emit("Softmax", data, axis=1)
+    if op.bool("preserve_shape", False):
+        return op.emit("Softmax", data, axis=-1)
+    return _flat_softmax(op, data)
+
+
+@table.register(
+    "LinearRegressionOutput",
+    "_sparse_LinearRegressionOutput",
+    "MAERegressionOutput",
+    "_sparse_MAERegressionOutput",
+    "SVMOutput",
+    "IdentityAttachKLSparseReg",
+)
+def identity_output(op: Operation) -> Value:
+    """Pass the first input on; the label and the attributes matter to the gradient alone."""
+    return op.emit("Identity", op.inputs[0])
+
+
+@table.register("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
+def logistic_output(op: Operation) -> Value:
+    """Sigmoid of the first input; the label matters to the gradient alone."""
+    return op.emit("Sigmoid", op.inputs[0])
+
+
+@table.register("softmax_cross_entropy")
+def softmax_cross_entropy(op: Operation) -> Value:
+    """Sum of -log softmax(data)[label]: ``data`` (N, C), ``label`` (N,) to a result (1,)."""
+    data, label = op.inputs
+    logs = op.emit("LogSoftmax", data, axis=1)
+    index = op.emit("Unsqueeze", op.cast(label, "int64"), op.constant([1], "int64"))
+    chosen = op.emit("GatherElements", logs, index, axis=1)
+    total = op.emit("ReduceSum", chosen, op.constant([0], "int64"), keepdims=0)
+    return op.emit("Neg", total)
+
+
+def _scaled(op: Operation, sign: float) -> Value:
+    data = op.inputs[0]
+    dtype = op.dtype("dtype", None)
+    if dtype is not None:
+        data = op.cast(data, dtype)
+    factor = sign / (op.optional_float("temperature") or 1.0)
+    return data if factor == 1.0 else op.emit("Mul", data, op.constant_like(factor, data))
+
+
+def _inside(op: Operation, data: Value, axis: int) -> Value:
+    """Whether each position along ``axis`` comes before the length, broadcastable to the data."""
+    length = op.emit("Unsqueeze", op.inputs[1], op.constant([axis], "int64"))
+    shape: Sequence[int] = [-1 if i == axis else 1 for i in range(op.rank_of(data))]
+    position = op.constant_like(np.arange(op.shape_of(data)[axis]).reshape(shape), length)
+    return op.emit("Less", position, length)
+
+
+def _flat_softmax(op: Operation, data: Value) -> Value:
+    if op.rank_of(data) == 2:
+        return op.emit("Softmax", data, axis=1)
+    flat = op.emit("Softmax", op.emit("Flatten", data, axis=1), axis=1)
+    return op.emit("Reshape", flat, op.emit("Shape", data))

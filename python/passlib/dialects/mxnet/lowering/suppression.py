@@ -1,0 +1,153 @@
+"""Greedy non-maximum suppression, as a loop over the boxes in the order of their scores.
+
+ONNX's own operator is of another shape: it lists what survives, class by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib._optional import require
+from passlib.dialects.lowering import Operation, TypeSpec, Value
+
+__all__ = ["area", "ordered_by", "overlap", "picked", "survivors"]
+
+
+def ordered_by(op: Operation, key: Value, count: int) -> Value:
+    """Places of the ``count`` largest along the last axis of (B, N), earlier first among equals."""
+    return op.emit("TopK", key, op.constant([count], "int64"), outputs=2, axis=1)[1]
+
+
+def picked(op: Operation, rows: Value, order: Value) -> Value:
+    """Take rows (B, N, ...) in the order (B, k)."""
+    index = op.emit("Unsqueeze", order, op.constant([2], "int64"))
+    return op.emit("GatherND", rows, index, batch_dims=1)
+
+
+def area(op: Operation, sides: Sequence[Value]) -> Value:
+    """Area between left, top, right and bottom; zero where a box is turned inside out."""
+    left, top, right, bottom = sides
+    return op.emit("Mul", _span(op, left, right), _span(op, top, bottom))
+
+
+def overlap(
+    op: Operation, a: Sequence[Value], b: Sequence[Value], a_area: Value, b_area: Value
+) -> Value:
+    """Intersection over union of boxes given by their sides; zero where the union is empty."""
+    shared = area(
+        op,
+        [
+            op.emit("Max", a[0], b[0]),
+            op.emit("Max", a[1], b[1]),
+            op.emit("Min", a[2], b[2]),
+            op.emit("Min", a[3], b[3]),
+        ],
+    )
+    union = op.emit("Sub", op.emit("Add", a_area, b_area), shared)
+    zero = op.constant_like(0, union)
+    some = op.emit("Greater", union, zero)
+    safe = op.emit("Where", some, union, op.constant_like(1, union))
+    return op.emit("Where", some, op.emit("Div", shared, safe), zero)
+
+
+def survivors(
+    op: Operation,
+    sides: Sequence[Value],
+    valid: Value,
+    *,
+    threshold: float,
+    classes: Value | None,
+) -> Value:
+    """Find which of the boxes, best first, are overlapped by no better one that survives.
+
+    Parameters
+    ----------
+    sides : sequence of Value
+        Left, top, right, bottom, each (B, k).
+    valid : Value
+        (B, k), whether a box takes part at all.
+    threshold : float
+        A box falls if it overlaps a surviving better one by more.
+    classes : Value or None
+        (B, k); only boxes of equal class compete.
+
+    Returns
+    -------
+    Value
+        (B, k) of flags.
+    """
+    count = op.shape_of(valid)[1]
+    if count == 0:
+        return valid
+    given = [*sides, area(op, sides), *([] if classes is None else [classes])]
+    constants = {
+        "zero": op.constant_like(0, sides[0]),
+        "one": op.constant_like(1, sides[0]),
+        "limit": op.constant_like(threshold, sides[0]),
+        "places": op.constant(np.arange(count)[None], "int64"),
+        "axis": op.constant([1], "int64"),
+    }
+    return op.emit(
+        "Loop",
+        op.constant(count, "int64"),
+        op.constant(True),
+        valid,
+        outputs=1,
+        types=[TypeSpec(np.dtype(bool), valid.shape)],
+        body=_round([value.name for value in given], {k: v.name for k, v in constants.items()}),
+    )[0]
+
+
+def _span(op: Operation, start: Value, stop: Value) -> Value:
+    return op.emit("Max", op.emit("Sub", stop, start), op.constant_like(0, start))
+
+
+def _round(given: Sequence[str], constants: dict[str, str]) -> Any:
+    """One round of the loop: the box in turn, if it still stands, fells later ones.
+
+    All but the flags is taken from the surrounding graph.
+    """
+    helper: Any = require("onnx.helper", extra="onnx")
+    onnx: Any = require("onnx", extra="onnx")
+    nodes = [helper.make_node("Reshape", ["turn", constants["axis"]], ["turn_at"])]
+
+    def add(op_type: str, *inputs: str, **attributes: Any) -> str:
+        name = f"{op_type.lower()}_{len(nodes)}"
+        names = [constants.get(key, key) for key in inputs]
+        nodes.append(helper.make_node(op_type, names, [name], **attributes))
+        return name
+
+    def current(name: str) -> str:
+        return add("Gather", name, "turn_at", axis=1)
+
+    left, top, right, bottom, size = given[:5]
+    width = add("Sub", add("Min", right, current(right)), add("Max", left, current(left)))
+    height = add("Sub", add("Min", bottom, current(bottom)), add("Max", top, current(top)))
+    shared = add("Mul", add("Max", width, "zero"), add("Max", height, "zero"))
+    union = add("Sub", add("Add", size, current(size)), shared)
+    some = add("Greater", union, "zero")
+    ratio = add("Div", shared, add("Where", some, union, "one"))
+    falls = add("And", some, add("Greater", ratio, "limit"))
+    if len(given) > 5:
+        falls = add("And", falls, add("Equal", given[5], current(given[5])))
+    falls = add("And", falls, add("Greater", "places", "turn_at"))
+    falls = add("And", falls, current("standing"))
+    left_standing = add("And", "standing", add("Not", falls))
+    nodes.append(helper.make_node("Identity", ["go_on"], ["go_on_still"]))
+    flags, number = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
+    return helper.make_graph(
+        nodes,
+        "round",
+        [
+            helper.make_tensor_value_info("turn", number, []),
+            helper.make_tensor_value_info("go_on", flags, []),
+            helper.make_tensor_value_info("standing", flags, None),
+        ],
+        [
+            helper.make_tensor_value_info("go_on_still", flags, []),
+            helper.make_tensor_value_info(left_standing, flags, None),
+        ],
+    )

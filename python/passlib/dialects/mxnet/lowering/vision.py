@@ -1,0 +1,186 @@
+"""Operators on images and feature maps: resizing, cropping, regions of interest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.table import table
+
+__all__ = ["bilinear_resize", "crop", "roi_align", "roi_pooling", "upsampling"]
+
+
+@table.register("UpSampling")
+def upsampling(op: Operation) -> Value:
+    """Enlarge (N, C, H, W) ``scale`` times.
+
+    ``nearest`` repeats elements; each of several inputs is brought to the first one's new size,
+    then they are concatenated on axis 1 or summed. ``bilinear`` is a transposed convolution by
+    channel with the weight (C, 1, k, k), k = 2 * scale - scale % 2, that comes as second input.
+    """
+    scale = op.int("scale")
+    if op.string("sample_type", choices=("nearest", "bilinear")) == "bilinear":
+        return _transposed(op, scale)
+    height, width = (size * scale for size in op.shape_of(op.inputs[0])[2:])
+    enlarged = [_repeated(op, value, height, width) for value in op.inputs]
+    if len(enlarged) == 1:
+        return enlarged[0]
+    mode = op.string("multi_input_mode", "concat", choices=("concat", "sum"))
+    return op.emit("Sum", *enlarged) if mode == "sum" else op.emit("Concat", *enlarged, axis=1)
+
+
+@table.register("_contrib_BilinearResize2D")
+def bilinear_resize(op: Operation) -> Value:
+    """Resize (N, C, H, W) by linear interpolation along both axes.
+
+    ``mode``: to ``height`` and ``width`` or by the two scales (size), by scales that keep the
+    corner elements of odd sizes (odd_scale), to the size of the second input (like), or to the
+    next even or odd size.
+    """
+    data = op.inputs[0]
+    shape = op.shape_of(data)
+    sizes = [*shape[:2], *_resized(op, shape[2:])]
+    corners = op.bool("align_corners", True)
+    return op.emit(
+        "Resize",
+        data,
+        None,
+        None,
+        op.constant(sizes, "int64"),
+        mode="linear",
+        coordinate_transformation_mode="align_corners" if corners else "pytorch_half_pixel",
+    )
+
+
+@table.register("Crop")
+def crop(op: Operation) -> Value:
+    """Cut a rectangle out of (N, C, H, W).
+
+    Its size is ``h_w``, or that of a second input; it lies in the middle with ``center_crop``,
+    else at ``offset``.
+    """
+    data = op.inputs[0]
+    size = op.shape_of(data)[2:]
+    wanted = op.shape_of(op.inputs[1])[2:] if len(op.inputs) == 2 else op.ints("h_w", (0, 0))
+    if op.bool("center_crop", False):
+        start = tuple((have - want) // 2 for have, want in zip(size, wanted, strict=True))
+    else:
+        start = op.ints("offset", (0, 0))
+    stop = tuple(first + want for first, want in zip(start, wanted, strict=True))
+    if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
+        op.unsupported(f"the rectangle {start} to {stop} is not inside {size}")
+    bounds = (op.constant(bound, "int64") for bound in (start, stop, (2, 3)))
+    return op.emit("Slice", data, *bounds)
+
+
+@table.register("ROIPooling", "_npx_roi_pooling")
+def roi_pooling(op: Operation) -> Sequence[Value]:
+    """Maximum of each cell of each region: (N, C, H, W) and (R, 5) to (R, C, *pooled_size).
+
+    A region is its image and two corners, rounded after scaling. The hidden second output holds
+    the places of the maxima.
+    """
+    data, regions = op.inputs
+    result = op.emit(
+        "MaxRoiPool",
+        data,
+        regions,
+        pooled_shape=list(op.ints("pooled_size")),
+        spatial_scale=op.float("spatial_scale"),
+    )
+    why = "places of maxima are not given out"
+    return result, op.declare(np.dtype(np.int32), result.shape, why)
+
+
+@table.register("_contrib_ROIAlign")
+def roi_align(op: Operation) -> Value:
+    """Average of interpolated samples in each cell: (N, C, H, W) and (R, 5) to (R, C, h, w).
+
+    ``sample_ratio`` samples along each axis of a cell, or as many as the cell has elements;
+    ``aligned`` shifts by half an element.
+    """
+    if op.bool("position_sensitive", False):
+        op.unsupported("ONNX's RoiAlign is not position sensitive", "position_sensitive")
+    data, regions = op.inputs
+    height, width = op.ints("pooled_size")
+    image = op.emit("Gather", regions, op.constant(0, "int64"), axis=1)
+    bounds = (op.constant([bound], "int64") for bound in (1, 5, 1))
+    return op.emit(
+        "RoiAlign",
+        data,
+        op.emit("Slice", regions, *bounds),
+        op.cast(image, "int64"),
+        output_height=height,
+        output_width=width,
+        sampling_ratio=max(op.int("sample_ratio", -1), 0),
+        spatial_scale=op.float("spatial_scale"),
+        coordinate_transformation_mode=(
+            "half_pixel" if op.bool("aligned", False) else "output_half_pixel"
+        ),
+    )
+
+
+def _repeated(op: Operation, value: Value, height: int, width: int) -> Value:
+    shape = op.shape_of(value)
+    if height % shape[2] or width % shape[3] or height // shape[2] != width // shape[3]:
+        op.unsupported(f"an input of {shape[2:]} does not scale to {(height, width)}")
+    return op.emit(
+        "Resize",
+        value,
+        None,
+        None,
+        op.constant([*shape[:2], height, width], "int64"),
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
+
+
+def _transposed(op: Operation, scale: int) -> Value:
+    data, weight = op.inputs
+    kernel = 2 * scale - scale % 2
+    return op.emit(
+        "ConvTranspose",
+        data,
+        weight,
+        kernel_shape=[kernel] * 2,
+        strides=[scale] * 2,
+        pads=[scale // 2] * 4,
+        group=op.shape_of(data)[1],
+    )
+
+
+def _resized(op: Operation, size: Sequence[int]) -> list[int]:
+    mode = op.string(
+        "mode",
+        "size",
+        choices=(
+            "size",
+            "odd_scale",
+            "like",
+            "to_even_down",
+            "to_even_up",
+            "to_odd_down",
+            "to_odd_up",
+        ),
+    )
+    if mode == "like":
+        return list(op.shape_of(op.inputs[1])[2:])
+    if mode.startswith("to_"):
+        odd = int("odd" in mode)
+        step = -1 if mode.endswith("down") else 1
+        return [length if length % 2 == odd else length + step for length in size]
+    scales = [op.optional_float("scale_height"), op.optional_float("scale_width")]
+    if None in scales:
+        if mode == "odd_scale" or scales != [None, None]:
+            op.unsupported("needs scale_height and scale_width both", "mode")
+        return [op.int("height", 1), op.int("width", 1)]
+    pairs = [(length, scale) for length, scale in zip(size, scales, strict=True) if scale]
+    if mode == "odd_scale":
+        return [
+            int(length * scale) if length % 2 == 0 else int((length - 1) * scale) + 1
+            for length, scale in pairs
+        ]
+    return [int(length * scale) for length, scale in pairs]

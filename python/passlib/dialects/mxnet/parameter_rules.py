@@ -1,0 +1,213 @@
+"""Shapes that operators ask of their inputs, one rule for each family of operators.
+
+A rule takes the attributes, the shapes of the inputs as far as they are known and the shape of the
+first output if that is known. It gives the shape each input should have, ``None`` where it says
+nothing. The shapes are those of MXNet 1.9.1's operator documentation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from passlib.dialects.attributes import Attributes
+from passlib.dialects.lowering_types import Shape
+from passlib.dialects.mxnet.lowering.rnn_weights import Packing
+
+__all__ = ["RULES"]
+
+Known = Sequence["Shape | None"]
+Rule = Callable[[Attributes, Known, "Shape | None"], Known]
+
+RULES: dict[str, Rule] = {}
+"""By operator."""
+
+_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 3, "lstm": 4}
+
+
+def _rule(*operators: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        for operator in operators:
+            RULES[operator] = rule
+        return rule
+
+    return register
+
+
+@_rule("Convolution", "Convolution_v1", "_npx_convolution")
+def _convolution(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    filters, groups, kernel = at.int("num_filter"), at.int("num_group", 1), at.ints("kernel")
+    channels = _size(shapes[0], -1 if _channels_last(at) else 1)
+    inner = None if channels is None else channels // groups
+    weight: Shape = (filters, inner, *kernel)
+    if _channels_last(at):
+        weight = (filters, *kernel, inner)
+    return None, weight, (filters,)
+
+
+@_rule("Deconvolution", "_npx_deconvolution")
+def _deconvolution(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    filters, groups, kernel = at.int("num_filter"), at.int("num_group", 1), at.ints("kernel")
+    channels = _size(shapes[0], -1 if _channels_last(at) else 1)
+    weight: Shape = (channels, filters // groups, *kernel)
+    if _channels_last(at):
+        weight = (channels, *kernel, filters // groups)
+    return None, weight, (filters,)
+
+
+@_rule("FullyConnected", "_npx_fully_connected", "_sparse_FullyConnected")
+def _fully_connected(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    hidden = at.int("num_hidden")
+    data, weight = shapes[:2]
+    flatten = at.bool("flatten", True)
+    width = _product(data[1:]) if data is not None and flatten else _size(data, -1)
+    wanted: Shape | None = None
+    if data is None and result is not None and not flatten:
+        wanted = (*result[:-1], _size(weight, 1))
+    elif (data is None or len(data) == 2) and result is not None:
+        wanted = (result[0], _size(weight, 1))
+    return wanted, (hidden, width), (hidden,)
+
+
+@_rule(
+    "BatchNorm", "_npx_batch_norm", "BatchNorm_v1", "_contrib_SyncBatchNorm",
+    "_contrib_BatchNormWithReLU",
+)  # fmt: skip
+def _batch_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    channels = (_size(shapes[0], at.int("axis", 1)),)
+    return None, channels, channels, channels, channels
+
+
+@_rule("LayerNorm", "_npx_layer_norm")
+def _layer_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    size = (_size(shapes[0], at.int("axis", -1)),)
+    return None, size, size
+
+
+@_rule("InstanceNorm")
+def _instance_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at
+    channels = (_size(shapes[0], 1),)
+    return None, channels, channels
+
+
+@_rule("GroupNorm")
+def _group_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    given = shapes[1] or shapes[2] or (at.int("num_groups", 1),)
+    return None, given, given
+
+
+@_rule("IdentityAttachKLSparseReg")
+def _sparse_regularised(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at
+    return None, (_size(shapes[0], 1),)
+
+
+@_rule("Embedding", "_npx_embedding", "_sparse_Embedding", "_contrib_SparseEmbedding")
+def _embedding(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    data = result[:-1] if shapes[0] is None and result is not None else None
+    return data, (at.int("input_dim"), at.int("output_dim"))
+
+
+@_rule("LeakyReLU", "_npx_leaky_relu")
+def _leaky_relu(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    if at.attr("act_type") != "prelu" or len(shapes) < 2:
+        return (result,)
+    learnt = None if shapes[1] is not None else (_size(shapes[0], 1),)
+    return result, learnt
+
+
+@_rule("RNN", "_npx_rnn")
+def _rnn(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    data, mode = shapes[0], at.string("mode", choices=tuple(_GATES))
+    if data is None or len(data) != 3 or data[2] is None:
+        return ()
+    packing = Packing(
+        gates=_GATES[mode],
+        state=at.int("state_size"),
+        layers=at.int("num_layers"),
+        directions=1 + at.bool("bidirectional", False),
+        inputs=data[2],
+        projection=at.optional_int("projection_size") if mode == "lstm" else None,
+    )
+    rows, batch = packing.layers * packing.directions, data[1]
+    wanted: list[Shape | None] = [None, (packing.size,), (rows, batch, packing.recurrent)]
+    if mode == "lstm":
+        wanted.append((rows, batch, packing.state))
+    return *wanted, (batch,)
+
+
+@_rule("UpSampling")
+def _upsampling(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    if at.attr("sample_type") != "bilinear":
+        return ()
+    kernel = 2 * at.int("scale") - at.int("scale") % 2
+    return None, (_size(shapes[0], 1), 1, kernel, kernel)
+
+
+@_rule("SoftmaxOutput", "Softmax")
+def _softmax_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    data = shapes[0]
+    if data is None or shapes[1] is not None:
+        return ()
+    if at.bool("multi_output", False):
+        return None, (data[0], _product(data[2:]))
+    return None, data[:-1]
+
+
+@_rule(
+    "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput",
+    "_sparse_LinearRegressionOutput", "_sparse_LogisticRegressionOutput",
+    "_sparse_MAERegressionOutput",
+)  # fmt: skip
+def _regression_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at
+    data = shapes[0]
+    if data is None or shapes[1] is not None:
+        return ()
+    return None, data[:1] if len(data) == 2 and data[1] == 1 else data
+
+
+@_rule("SVMOutput")
+def _svm_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at
+    return None, None if shapes[0] is None else shapes[0][:-1]
+
+
+@_rule("SequenceMask", "SequenceLast", "SequenceReverse", "_npx_sequence_mask")
+def _sequence(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    return None, (_size(shapes[0], 1 - at.int("axis", 0)),)
+
+
+@_rule("softmax", "_npx_softmax")
+def _softmax(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    data = shapes[0]
+    if data is None or len(shapes) < 2:
+        return (result,)
+    axis = at.int("axis", -1) % len(data)
+    return result, data[:axis] + data[axis + 1 :]
+
+
+@_rule("pick", "_npx_pick")
+def _pick(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    data, axis = shapes[0], at.optional_int("axis", -1)
+    if data is None or axis is None or shapes[1] is not None:
+        return ()
+    axis %= len(data)
+    kept: Shape = (1,) if at.bool("keepdims", False) else ()
+    return None, (*data[:axis], *kept, *data[axis + 1 :])
+
+
+def _channels_last(at: Attributes) -> bool:
+    return (at.attr("layout") or "").endswith("C")
+
+
+def _size(shape: Shape | None, axis: int) -> int | None:
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return None
+    return shape[axis]
+
+
+def _product(sizes: Shape) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return math.prod(known) if len(known) == len(sizes) else None

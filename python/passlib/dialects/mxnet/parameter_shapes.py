@@ -1,0 +1,128 @@
+"""What MXNet's operators say about the shapes and types of their own inputs.
+
+A convolution's weight follows from its data and attributes, a label from the prediction, one term
+of a sum from the other. MXNet infers so in both directions; lowering runs forward alone, so these
+rules fill in what it needs beforehand, and find inputs that contradict their operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.dialects.attributes import Attributes, blame
+from passlib.dialects.lowering_types import Shape, Value
+from passlib.dialects.mxnet.parameter_rules import RULES
+from passlib.dialects.mxnet.same_shape import CREATING, SAME, SAME_TYPE
+from passlib.errors import GraphError, UnsupportedError
+from passlib.node import Node
+
+__all__ = ["complete"]
+
+_TYPED_BY_ATTRIBUTE = {"Embedding": {1: "dtype"}}
+_UNRULY = (ArithmeticError, LookupError, TypeError, UnsupportedError, ValueError)
+"""Ways in which a rule fails on a malformed node; its lowering says what is wrong with it."""
+
+_FREELY_TYPED = frozenset(("SequenceLast", "SequenceMask", "SequenceReverse", "pick", "softmax"))
+"""Lengths and indices may have any element type."""
+
+_KEEPS_FLOAT32 = frozenset({"BatchNorm", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU"})
+"""Parameters stay float32 where the data are float16."""
+
+
+def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
+    """Fill in types and shapes of a node's inputs, in place.
+
+    Parameters
+    ----------
+    node : Node
+    inputs, outputs : sequence of Value
+        ``outputs`` may be empty while they are not known.
+
+    Raises
+    ------
+    GraphError
+        A known shape contradicts the operator; the message names the node and the input.
+    """
+    if node.op in CREATING and outputs:
+        _complete_created(node, outputs[0])
+    if node.op in SAME:
+        _unify(node, inputs, outputs)
+    rule = RULES.get(node.op)
+    if rule is not None and inputs:
+        try:
+            shapes = [value.shape for value in inputs]
+            expected = rule(Attributes(node), shapes, outputs[0].shape if outputs else None)
+            _complete_types(node, inputs)
+        except _UNRULY:
+            return
+        for index, (value, wanted) in enumerate(zip(inputs, expected, strict=False)):
+            value.shape = merged(node, index, value.shape, wanted)
+    if inputs and (rule is not None or node.op in SAME or node.op in SAME_TYPE):
+        for value in outputs:
+            if value.dtype is None:
+                value.dtype = inputs[0].dtype
+
+
+def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
+    """Join what is known of a shape with what is wanted.
+
+    Raises
+    ------
+    GraphError
+        They contradict each other.
+    """
+    if known is None or wanted is None:
+        return known if wanted is None else wanted
+    if len(known) != len(wanted) or any(
+        a is not None and b is not None and a != b for a, b in zip(known, wanted, strict=True)
+    ):
+        name = node.inputs[index].node.name
+        raise GraphError(
+            f"{blame(node)}: input {index} ({name!r}) has shape {_text(known)}, "
+            f"the operator and its other inputs ask for {_text(wanted)}"
+        )
+    return tuple(b if a is None else a for a, b in zip(known, wanted, strict=True))
+
+
+def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """Give inputs and output of an elementwise operator one shape and one type."""
+    shape = outputs[0].shape if outputs else None
+    for index, value in enumerate(inputs):
+        shape = merged(node, index, value.shape, shape)
+    dtypes = [value.dtype for value in inputs if value.dtype is not None]
+    for value in inputs:
+        value.shape = shape
+        if value.dtype is None and dtypes:
+            value.dtype = dtypes[0]
+
+
+def _complete_created(node: Node, value: Value) -> None:
+    """Tell what is known of an array some of whose sizes are written as 0."""
+    at = Attributes(node)
+    if value.dtype is None:
+        value.dtype = at.dtype("dtype", np.dtype(np.float32))
+    if value.shape is None and at.attr("shape") is not None:
+        value.shape = tuple(size if size > 0 else None for size in at.ints("shape"))
+
+
+def _complete_types(node: Node, inputs: Sequence[Value]) -> None:
+    fixed = _TYPED_BY_ATTRIBUTE.get(node.op, {})
+    for index, name in fixed.items():
+        dtype = Attributes(node).dtype(name, np.dtype(np.float32))
+        if inputs[index].dtype is None:
+            inputs[index].dtype = dtype
+    if fixed or node.op in _FREELY_TYPED:
+        return
+    known = next((value.dtype for value in inputs if value.dtype is not None), None)
+    if known is None:
+        return
+    for index, value in enumerate(inputs):
+        if value.dtype is None:
+            narrow = node.op in _KEEPS_FLOAT32 and index > 0 and known == np.float16
+            value.dtype = np.dtype(np.float32) if narrow else known
+
+
+def _text(shape: Shape) -> str:
+    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"

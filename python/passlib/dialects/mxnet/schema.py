@@ -1,0 +1,209 @@
+"""What passlib knows of each MXNet operator: inputs, outputs, parameters, what it mutates.
+
+The table is MXNet 1.9.1's registry as the running program tells it (operators.json, written by
+tests/interop/make_operators.py), without gradient nodes and without operators that hold pointers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+from passlib.dialects.mxnet.arity import CONDITIONS, OUTPUTS, REPEATED, SUBGRAPHS, Get, count
+from passlib.dialects.mxnet.parameters import Parameter, declared
+from passlib.errors import UnsupportedError
+
+__all__ = ["Operator", "find", "names"]
+
+_NO_ATTRS: Mapping[str, str] = {}
+
+
+class Operator:
+    """One operator. Attributes given to its methods are those of a node, text by name.
+
+    Attributes
+    ----------
+    name : str
+        The registered name; aliases share the operator.
+    aliases : tuple of str
+    variadic : str or None
+        The attribute that counts the inputs, for operators that take any number.
+    makes_variables : bool
+        Whether missing inputs may become variables; otherwise all must be given.
+    open : bool
+        Whether any attribute is accepted, for lack of declared ones to check against.
+    """
+
+    def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
+        self.name = name
+        self.aliases: tuple[str, ...] = tuple(facts.get("aliases", ()))
+        self.makes_variables = not facts.get("explicit", False)
+        self.open: bool = facts.get("open", False)
+        self.initial: Mapping[str, str] = facts.get("init", {})
+        """The ``__init__`` that an input's variable gets where it has none, by input."""
+        self._declared_inputs: tuple[str, ...] = tuple(facts["inputs"])
+        self._types: Mapping[str, str] = facts["parameters"]
+        self._outputs: tuple[str, ...] = tuple(facts.get("outputs", ("output",)))
+        self._total: int = facts.get("total", len(self._outputs))
+        self._mutated = frozenset(facts.get("mutated", ()))
+        self._conditions = CONDITIONS.get(name, {})
+        self._output_rule = OUTPUTS.get(name)
+        self._repeated = REPEATED.get(name)
+        self._takes_any_number = "variadic" in facts
+        self.variadic: str | None = None
+        if self._takes_any_number:
+            self.variadic = self._repeated[0] if self._repeated else facts["variadic"] or None
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.name}>"
+
+    @property
+    def takes_any_number(self) -> bool:
+        """Whether the number of inputs is free."""
+        return self._takes_any_number
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The declared attributes, in MXNet's order."""
+        return {name: declared(name, text) for name, text in self._types.items()}
+
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        """Every input that the operator may have, whatever the attributes."""
+        return self._declared_inputs
+
+    def default(self, name: str) -> str | None:
+        """Give the value of an attribute that is not given, as text; None without one.
+
+        Booleans read ``"0"`` and ``"1"``, an absent value ``"None"``, empty tuples ``"[]"``: as
+        the operator declares them.
+        """
+        text = self._types.get(name)
+        return None if text is None else declared(name, text).default
+
+    def input_names(self, attrs: Mapping[str, str] = _NO_ATTRS) -> tuple[str, ...]:
+        """Name the inputs of a node with these attributes, in order.
+
+        Empty where only the node itself can tell (``Custom``).
+
+        Raises
+        ------
+        UnsupportedError
+            An attribute claims more of them than a graph can have.
+        """
+        if self._takes_any_number:
+            return self._repeated_names(attrs)
+        if not self._conditions:
+            return self._declared_inputs
+        conditions, get = self._conditions, self._getter(attrs)
+        return tuple(
+            name
+            for name in self._declared_inputs
+            if name not in conditions or conditions[name](get)
+        )
+
+    def auxiliary(self, attrs: Mapping[str, str] = _NO_ATTRS) -> frozenset[int]:
+        """Give the positions of the inputs that are auxiliary states.
+
+        MXNet calls auxiliary whatever the operator writes to.
+        """
+        return self.mutable_inputs(attrs)
+
+    def mutable_inputs(self, attrs: Mapping[str, str] = _NO_ATTRS) -> frozenset[int]:
+        """Give the positions of the inputs that the operator writes to."""
+        if self._repeated is None or not self._mutated:
+            return self._mutated
+        step = len(self._repeated[1])
+        number = self._count(attrs)
+        return frozenset(i * step + k for i in range(number) for k in self._mutated if k < step)
+
+    def output_names(self, attrs: Mapping[str, str] = _NO_ATTRS) -> tuple[str, ...]:
+        """Name the visible outputs: an output is called ``<node>_<name>``."""
+        return self._give_out(attrs)[0]
+
+    @property
+    def fixed_outputs(self) -> int | None:
+        """The number of all outputs, where it depends on no attribute."""
+        return self._total if self._output_rule is None else None
+
+    def num_visible_outputs(self, attrs: Mapping[str, str] = _NO_ATTRS) -> int:
+        """Count the outputs that other nodes may use; 0 where only MXNet's own code can tell."""
+        return len(self._give_out(attrs)[0])
+
+    def num_outputs(self, attrs: Mapping[str, str] = _NO_ATTRS) -> int:
+        """Count all outputs, the hidden ones included; 0 where only MXNet's own code can tell."""
+        return self._give_out(attrs)[1]
+
+    def _give_out(self, attrs: Mapping[str, str]) -> tuple[tuple[str, ...], int]:
+        if self._output_rule is None:
+            return self._outputs, self._total
+        try:
+            names, total = self._output_rule(self._getter(attrs))
+        except UnsupportedError as error:
+            raise self._named(error) from error
+        return tuple(names), total
+
+    def _named(self, error: UnsupportedError) -> UnsupportedError:
+        return UnsupportedError(f"operator {self.name!r}: {error}")
+
+    def _getter(self, attrs: Mapping[str, str]) -> Get:
+        return lambda name: attrs.get(name, self.default(name))
+
+    def _count(self, attrs: Mapping[str, str]) -> int:
+        if self.variadic is None:
+            return 0
+        try:
+            return count(self._getter(attrs), self.variadic)
+        except UnsupportedError as error:
+            raise self._named(error) from error
+
+    def _repeated_names(self, attrs: Mapping[str, str]) -> tuple[str, ...]:
+        if self.name == "UpSampling" and attrs.get("sample_type") == "bilinear":
+            return ("data", "weight")
+        number = self._count(attrs)
+        if self.name in SUBGRAPHS:
+            return tuple(f"data{i}" for i in range(number - SUBGRAPHS[self.name]))
+        if self.name == "_contrib_quantized_concat":
+            arrays = tuple(f"arg{i}" for i in range(number))
+            return arrays + tuple(f"{a}_{end}" for a in arrays for end in ("min", "max"))
+        if self.name == "_contrib_dgl_subgraph":
+            return ("graph", *(f"varray{i}" for i in range(number - 1)))
+        if self.name == "_contrib_dgl_graph_compact":
+            half = range(number // 2)
+            return (*(f"graph{i}" for i in half), *(f"varray{i}" for i in half))
+        repeated, after = self._repeated[1:] if self._repeated else (("arg{}",), ())
+        return tuple(form.format(i) for i in range(number) for form in repeated) + after
+
+
+@cache
+def _table() -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    text = resources.files(__package__).joinpath("operators.json").read_text("utf-8")
+    table: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for name, facts in json.loads(text).items():
+        for alias in (name, *facts.get("aliases", ())):
+            table[alias] = (name, facts)
+    return table
+
+
+_found: dict[str, Operator] = {}
+
+
+def find(op: str) -> Operator | None:
+    """Look an operator up by its name or an alias; None for one that MXNet 1.9.1 does not have."""
+    operator = _found.get(op)
+    if operator is None:
+        entry = _table().get(op)
+        if entry is None:
+            return None
+        name, facts = entry
+        operator = _found.get(name) or Operator(name, facts)
+        _found[name] = _found[op] = operator
+    return operator
+
+
+def names() -> Iterator[str]:
+    """Every name of every operator, aliases included."""
+    return iter(_table())
