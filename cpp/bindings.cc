@@ -15,6 +15,7 @@
 #include "check.h"
 #include "errors.h"
 #include "graph.h"
+#include "json_objects.h"
 #include "lib_api.h"
 #include "library.h"
 #include "output.h"
@@ -182,7 +183,8 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
     }
     for (const py::handle& subgraph : fields[6].cast<py::sequence>()) {
       node->subgraphs.push_back(nullptr);
-      node->subgraphs.back() = copyGraph(*subgraph.cast<std::shared_ptr<GraphSource>>()->get()).release();
+      node->subgraphs.back() =
+          copyGraph(*subgraph.cast<std::shared_ptr<GraphSource>>()->get()).release();
     }
   }
   for (const py::handle& head : heads) graph->outputs.push_back(entryAt(*graph, head));
@@ -293,13 +295,20 @@ struct CallSettings {
 /// Runs a pass. What it prints goes to `write`, a function of a str. Gives the graph, its top-level
 /// attributes, new parameters, and the names of variables that are gone.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
-                   const std::shared_ptr<GraphSource>& graph,
-                   const AttributeTexts& attributes,
+                   const std::shared_ptr<GraphSource>& graph, const AttributeTexts& attributes,
                    const OptionList& options, const py::list& args, const py::list& aux,
                    const CallSettings& settings, const py::function& write) {
-  PassCall call{library.get(),    index,           parseAttributes(attributes), options,
-                makeBlock(args),  makeBlock(aux),  settings.accept_args,        settings.accept_aux,
-                settings.force_json, settings.consume, settings.ordered};
+  PassCall call{library.get(),
+                index,
+                parseAttributes(attributes),
+                options,
+                makeBlock(args),
+                makeBlock(aux),
+                settings.accept_args,
+                settings.accept_aux,
+                settings.force_json,
+                settings.consume,
+                settings.ordered};
   PassResult result;
   std::unique_ptr<py::error_already_set> write_error;
   {
@@ -308,8 +317,8 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
       const py::gil_scoped_acquire acquired;
       try {
         if (write_error == nullptr) {
-          write(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-              text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
+          write(py::reinterpret_steal<py::str>(
+              PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
         }
       } catch (py::error_already_set& error) {
         write_error = std::make_unique<py::error_already_set>(error);
@@ -343,8 +352,7 @@ PYBIND11_MODULE(_core, m) {
       .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"), py::arg("ordered"))
       .def_static("build", &buildGraph, py::arg("nodes"), py::arg("heads"))
       .def("print", &printGraph, py::arg("pretty"), py::arg("attributes"))
-      .def("check",
-[](GraphSource& source) { checkGraph(source.edit()); })
+      .def("check", [](GraphSource& source) { checkGraph(source.edit()); })
       .def("nodes", &listNodes)
       .def("heads",
            [](GraphSource& source) {
@@ -363,11 +371,12 @@ PYBIND11_MODULE(_core, m) {
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes)
       .def("attributes", [](GraphSource& s) { return printAttributes(s.attributes()); })
-      .def("copy",
-           [](GraphSource& source) {
-             return std::make_shared<GraphSource>(copyGraph(*source.get()));
-           },
-           py::call_guard<py::gil_scoped_release>())
+      .def(
+          "copy",
+          [](GraphSource& source) {
+            return std::make_shared<GraphSource>(copyGraph(*source.get()));
+          },
+          py::call_guard<py::gil_scoped_release>())
       .def("__len__", [](GraphSource& source) { return source.get()->size(); });
 
   py::class_<Library, std::shared_ptr<Library>>(m, "Library")
@@ -392,15 +401,19 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("is_ours", &Library::isOurs);
 
   py::class_<CallSettings>(m, "CallSettings")
-      .def(py::init([](bool accept_args, bool accept_aux, bool force_json, bool consume,
-                       bool ordered) {
-             return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
-           }),
+      .def(py::init(
+               [](bool accept_args, bool accept_aux, bool force_json, bool consume, bool ordered) {
+                 return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
+               }),
            py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
            py::arg("consume"), py::arg("ordered"));
 
-  m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"), py::arg("attributes"), py::arg("options"), py::arg("args"),
-        py::arg("aux"), py::arg("settings"), py::arg("write"));
+  m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("types"), py::arg("comments"),
+        py::arg("max_depth"));
+
+  m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
+        py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
+        py::arg("settings"), py::arg("write"));
 }
 
 }  // namespace passlib

@@ -148,7 +148,8 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
   std::vector<std::string> names = variableNames(*shown);
   shown->attrs = call.attributes;
   PassResult result;
-  result.graph = direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
+  result.graph =
+      direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
   try {
     checkGraph(result.graph.get());
   } catch (const GraphError& error) {

@@ -373,6 +373,8 @@ struct JsonOptions {
   std::size_t max_depth = PASSLIB_JSON_MAX_DEPTH;
   /// Unescaped control characters inside strings, which MXNet's writer produces.
   bool allow_control_characters = false;
+  /// Comments from // to the end of the line, and a comma behind the last item or member.
+  bool allow_comments = false;
 };
 
 /// A pull reader of JSON text: the caller asks for what should come next. Never recurses, never
@@ -1212,9 +1214,15 @@ inline void JsonReader::unexpected(const char* wanted) const {
 }
 
 inline void JsonReader::skipSpace() {
-  while (cursor_ < end_ &&
-         (*cursor_ == ' ' || *cursor_ == '\n' || *cursor_ == '\r' || *cursor_ == '\t')) {
-    ++cursor_;
+  for (;;) {
+    while (cursor_ < end_ &&
+           (*cursor_ == ' ' || *cursor_ == '\n' || *cursor_ == '\r' || *cursor_ == '\t')) {
+      ++cursor_;
+    }
+    if (!options_.allow_comments || end_ - cursor_ < 2 || cursor_[0] != '/' || cursor_[1] != '/') {
+      return;
+    }
+    while (cursor_ < end_ && *cursor_ != '\n') ++cursor_;
   }
 }
 
@@ -1253,6 +1261,11 @@ inline bool JsonReader::nextElement(bool* first, char close, const char* where) 
   }
   if (c != ',') unexpected(where);
   ++cursor_;
+  if (options_.allow_comments && peek() == close && cursor_ < end_) {
+    ++cursor_;
+    --depth_;
+    return false;
+  }
   return true;
 }
 
@@ -1640,10 +1653,11 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
       const std::size_t length = utf8Length(p, end);
       if (length == 0) {
         const std::size_t at = static_cast<std::size_t>(p - text);
-        throw JsonError(kJsonUtf8,
-                        "a string holds bytes that are not UTF-8, which JSON cannot express (byte " +
-                            std::to_string(at) + " of the string)",
-                        at, 1, at + 1);
+        throw JsonError(
+            kJsonUtf8,
+            "a string holds bytes that are not UTF-8, which JSON cannot express (byte " +
+                std::to_string(at) + " of the string)",
+            at, 1, at + 1);
       }
       p += length;
       continue;
@@ -1651,8 +1665,8 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
     static const char from[] = "\"\\\n\r\t\b\f";
     static const char to[] = "\"\\nrtbf";
     const char* simple = c != 0 ? strchr(from, static_cast<char>(c)) : nullptr;
-    const bool plain = simple == nullptr ? c >= 0x20 || raw_controls
-                                         : raw_controls && simple - from >= 5;
+    const bool plain =
+        simple == nullptr ? c >= 0x20 || raw_controls : raw_controls && simple - from >= 5;
     if (plain) {
       ++p;
       continue;
@@ -2514,9 +2528,7 @@ class GraphWriter {
     out_.append("\": ");
   }
 
-  void string(const std::string& text) {
-    appendString(text.data(), text.size(), pretty_, &out_);
-  }
+  void string(const std::string& text) { appendString(text.data(), text.size(), pretty_, &out_); }
 
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
@@ -2540,8 +2552,7 @@ class GraphWriter {
         writeAttributes(node, depth);
       }
     } catch (const JsonError& error) {
-      throw GraphStructureError("node number " + std::to_string(frame->node) + ": " +
-                                error.what());
+      throw GraphStructureError("node number " + std::to_string(frame->node) + ": " + error.what());
     }
     key("inputs", true, depth);
     writeEntries(frame, node.inputs, depth);

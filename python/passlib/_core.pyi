@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ class CallSettings:
         ordered: bool,
     ) -> None: ...
 
+def parse_json(text: bytes, types: ModuleType, comments: bool, max_depth: int) -> Any: ...
 def run_pass(
     library: Library,
     index: int,

@@ -7,7 +7,9 @@ import logging
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passlib import _core
+import numpy as np
+
+from passlib import _core, dtypes
 from passlib.context import require_host
 from passlib.dialects.mxnet import symbol_file
 from passlib.parameters import Lent
@@ -105,13 +107,19 @@ def _with_inferred(
             "pip install 'graph-passlib[onnx]', or give skip_infer=True"
         )
         return None
-    from passlib import infer
+    from passlib.infer import ext_dtype, ext_shape, infer
 
-    shapes = {name: array.shape for name, array, _ in params}
-    shapes.update({name: tuple(shape) for name, shape in shape_dict.items()})
+    shapes: dict[str, Sequence[int]] = {name: array.shape for name, array, _ in params}
+    shapes.update(shape_dict)
     types = {name: array.dtype for name, array, _ in params}
-    types.update(type_dict)
-    values = infer.node_attributes(symbol, shapes, types)
+    types.update({name: dtypes.as_dtype(dtype) for name, dtype in type_dict.items()})
+    # As in MXNet, what nobody knows the type of is float32.
+    inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
+    values = []
+    for position, node in enumerate(symbol.nodes()):
+        specs = inferred.outputs[node]
+        values.append((position, "__ext_shape__", ext_shape(specs)))
+        values.append((position, "__ext_dtype__", ext_dtype(specs)))
     graph = symbol.graph.copy()
     graph.set_node_attributes(values)
     return graph
