@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
-from passlib import attribute, context, library, nd, symbol
+from passlib import attribute, context, executor, gluon, library, model, nd, nn, symbol
 from passlib import naming as name
 from passlib import symbol as sym
 from passlib.attribute import AttrScope
@@ -25,6 +25,7 @@ from passlib.errors import (
     UnsoundFileError,
     UnsupportedError,
 )
+from passlib.model import Model, load
 
 __all__ = [
     "AttrScope",
@@ -32,6 +33,7 @@ __all__ = [
     "FormatError",
     "GraphError",
     "LoadError",
+    "Model",
     "PassError",
     "PassResultError",
     "PasslibError",
@@ -41,10 +43,15 @@ __all__ = [
     "context",
     "cpu",
     "current_context",
+    "executor",
+    "gluon",
     "gpu",
     "library",
+    "load",
+    "model",
     "name",
     "nd",
+    "nn",
     "sym",
     "symbol",
 ]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlib import _core, dtypes
+from passlib import _core, dialects, dtypes
 from passlib.context import require_host
-from passlib.dialects.mxnet import symbol_file
 from passlib.parameters import Lent
 from passlib.pass_call import Param, call_pass
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["optimize_graph"]
 
 logger = logging.getLogger(__name__)
+
+_DIALECT = "dialect"
+"""The attribute of the graph that tells a pass which family of models it has before it."""
 
 _INFERRED = ("__ext_shape__", "__ext_dtype__")
 
@@ -52,9 +55,10 @@ def optimize_graph(
         message = f"backend must be the name of a pass, not {backend!r}"
         raise TypeError(message)
     require_host(ctx, "optimize_for")
+    dialect = dialects.find(symbol.dialect)
     before = symbol.graph
     given = args is not None or aux is not None
-    arguments, states = symbol_file.variables(before) if given else ([], [])
+    arguments, states = dialect.variables(before) if given else ([], [])
     lent_args = Lent("args", args, arguments)
     lent_aux = Lent("aux", aux, states)
     infer = bool(args or aux or shape_dict or type_dict) and not skip_infer
@@ -62,13 +66,16 @@ def optimize_graph(
     if infer:
         params = [*lent_args.params, *lent_aux.params]
         shown = _with_inferred(symbol, params, shape_dict or {}, type_dict or {})
-    own, visible = _split_attributes(symbol.attributes)
+    own = {k: v for k, v in symbol.attributes.items() if k in dialect.own_attributes}
+    visible = {k: v for k, v in symbol.attributes.items() if k not in own}
+    visible[_DIALECT] = json.dumps(dialect.name)
     outcome = call_pass(
         backend,
         shown if shown is not None else before,
         options,
         consume=shown is not None,
         attributes=visible,
+        ordered=dialect.ordered,
         args=lent_args.params,
         aux=lent_aux.params,
         accept_args=lent_args.accepts_new,
@@ -76,8 +83,8 @@ def optimize_graph(
     )
     if shown is not None and not keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
-    symbol_file.complete(outcome.graph)
-    parameters = symbol_file.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
+    dialect.complete(outcome.graph)
+    parameters = dialect.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
     was_aux = set(states)
     for lent, is_arg in ((lent_args, True), (lent_aux, False)):
         lent.commit(
@@ -85,13 +92,8 @@ def optimize_graph(
             [param for param in outcome.params if param.is_arg == is_arg],
             parameters.__contains__,
         )
+    outcome.attributes.pop(_DIALECT, None)
     return outcome.graph, {**outcome.attributes, **own}
-
-
-def _split_attributes(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Tell the file's own business, which passes do not see in MXNet either, from the rest."""
-    own = {k: v for k, v in attributes.items() if k == symbol_file.ATTRIBUTES}
-    return own, {k: v for k, v in attributes.items() if k not in own}
 
 
 def _with_inferred(

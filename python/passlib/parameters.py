@@ -63,8 +63,8 @@ class Lent:
         native = array.dtype.newbyteorder("=")
         plain = isinstance(value, np.ndarray) and array.dtype == native
         if not (plain and array.flags.c_contiguous and array.flags.writeable):
-            array = np.array(array, dtype=native, order="C")
-            self._copies[name] = (array, array.copy())
+            original, array = array, np.array(array, dtype=native, order="C")
+            self._copies[name] = (array, original)
         return name, array, dtypes.code(array.dtype)
 
     def commit(
@@ -129,5 +129,6 @@ def _as_array(what: str, value: Any) -> np.ndarray[Any, Any]:
 
 
 def _same_bytes(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """Compare bit by bit: NaN equals itself."""
+    """Compare bit by bit: NaN equals itself. The arrays have one shape and one kind of elements."""
+    right = np.ascontiguousarray(right, dtype=left.dtype)
     return bool(np.array_equal(left.reshape(-1).view(np.uint8), right.reshape(-1).view(np.uint8)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from passlib._atomic import replacing
 from passlib._optional import require
 from passlib.dialects.lowering import Graph, Lowered, TypeSpec, blame, describe
 from passlib.dialects.lowering_types import Value
@@ -205,7 +206,8 @@ def run(
 def save_onnx(lowered: Lowered, path: str | Path) -> None:
     """Write a lowered model as an ONNX file, and check it.
 
-    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` beside it.
+    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` beside it. A file that
+    was there before stays if this fails.
 
     Parameters
     ----------
@@ -221,8 +223,7 @@ def save_onnx(lowered: Lowered, path: str | Path) -> None:
     target = Path(path)
     model = type(lowered.model)()
     model.CopyFrom(lowered.model)
-    beside = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
-    if beside:
+    if sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT:
         _write_beside(lowered, model, target.with_name(target.name + ".data"))
     else:
         for tensor in model.graph.initializer:
@@ -231,17 +232,18 @@ def save_onnx(lowered: Lowered, path: str | Path) -> None:
                 tensor.ClearField("external_data")
                 tensor.ClearField("data_location")
                 tensor.raw_data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    target.write_bytes(model.SerializeToString())
     checker: Any = require("onnx.checker", extra="onnx")
-    try:
-        checker.check_model(str(target), full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
+    with replacing(target) as file:
+        file.write_bytes(model.SerializeToString())
+        try:
+            checker.check_model(str(file), full_check=True)
+        except (checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+            raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
 
 
 def _write_beside(lowered: Lowered, model: Any, data: Path) -> None:
     """Write weights one after the other, each at a multiple of 4096 so that it can be mapped."""
-    with data.open("wb") as file:
+    with replacing(data) as path, path.open("wb") as file:
         for tensor in model.graph.initializer:
             if tensor.name not in lowered.weights:
                 continue

@@ -11,21 +11,13 @@ import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from passlib import _core, arithmetic, functions
+from passlib import _core, arithmetic, dialects, functions
 from passlib._atomic import replacing
 from passlib.attribute import HIDDEN
 from passlib.compose import group as Group  # noqa: N812 (MXNet's name)
 from passlib.compose import var
-from passlib.convert import (
-    MIXED_PRECISION,
-    freeze,
-    output_name,
-    thaw,
-    visible_outputs,
-    without_casts,
-)
 from passlib.creation import (
     arange,
     eye,
@@ -41,9 +33,12 @@ from passlib.creation import (
     split_v2,
     zeros,
 )
-from passlib.dialects.mxnet import legacy, symbol_file
+from passlib.dialects.graphs import freeze, thaw
+from passlib.dialects.mxnet.dialect import read_symbol
+from passlib.dialects.mxnet.symbol_file import VERSION
 from passlib.errors import FormatError
 from passlib.functions import contrib, image, internal, linalg, op, sparse
+from passlib.mixed_precision import MIXED_PRECISION, without_casts
 from passlib.node import Entry, Node, postorder
 from passlib.optimize import optimize_graph
 from passlib.sampling import random
@@ -51,6 +46,8 @@ from passlib.substitute import substitute
 
 if TYPE_CHECKING:
     from passlib.context import Context
+    from passlib.execution import Executor
+    from passlib.nd import NDArray
 
 __all__ = [
     "Group",
@@ -93,46 +90,81 @@ class Symbol:
     ----------
     entries : sequence of Entry
         The outputs.
+    dialect : str
+        The family of models that the graph belongs to.
     """
 
-    __slots__ = ("__weakref__", "_attributes", "_entries", "_graph")
+    __slots__ = ("__weakref__", "_attributes", "_dialect", "_entries", "_graph", "_nodes")
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], dialect: str = "mxnet") -> None:
+        self._dialect = dialects.find(dialect)
         self._entries: tuple[Entry, ...] | None = tuple(entries)
+        self._nodes: tuple[Node, ...] | None = None
         self._graph: _core.Graph | None = None
-        self._attributes = symbol_file.default_attributes()
+        self._attributes = self._dialect.default_attributes()
 
     @classmethod
-    def of_graph(cls, graph: _core.Graph, attributes: Mapping[str, str] | None = None) -> Symbol:
-        """Wrap a core graph, in post-order, which nobody may change from here on."""
+    def of_graph(
+        cls,
+        graph: _core.Graph,
+        attributes: Mapping[str, str] | None = None,
+        dialect: str = "mxnet",
+    ) -> Symbol:
+        """Wrap a native graph, which nobody may change from here on.
+
+        Parameters
+        ----------
+        graph : _core.Graph
+            Checked, each node after its inputs; in post-order if the dialect wants that.
+        attributes : mapping of str to str, optional
+            The graph's own attributes, as JSON by key.
+        dialect : str
+        """
         symbol = cls.__new__(cls)
-        symbol._entries = None
+        symbol._dialect = dialects.find(dialect)
+        symbol._entries = symbol._nodes = None
         symbol._graph = graph
-        symbol._attributes = dict(attributes or symbol_file.default_attributes())
+        symbol._attributes = dict(attributes or symbol._dialect.default_attributes())
         return symbol
 
     # The graph is kept in either form and made into the other one when that is asked for.
+
+    def _thaw(self) -> None:
+        name = self._dialect.name
+        self._nodes, self._entries = thaw(
+            cast("_core.Graph", self._graph), lambda nested: Symbol.of_graph(nested, dialect=name)
+        )
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The outputs: which output of which node."""
         if self._entries is None:
-            self._entries = thaw(cast("_core.Graph", self._graph))
-        return self._entries
+            self._thaw()
+        return cast("tuple[Entry, ...]", self._entries)
 
     @property
     def graph(self) -> _core.Graph:
         """The graph in native form. It belongs to this symbol: copy it before you change it."""
         if self._graph is None:
-            self._graph = freeze(cast("tuple[Entry, ...]", self._entries))
+            self._graph = freeze(cast("tuple[Entry, ...]", self._entries), lambda s: s.graph)
+            self._dialect.complete(self._graph)
         return self._graph
+
+    @property
+    def dialect(self) -> str:
+        """The family of models that the graph belongs to."""
+        return self._dialect.name
 
     def nodes(self) -> list[Node]:
         """List all nodes, each after those that it takes input from.
 
         A node's edges are in ``node.inputs``; see also `edges`.
         """
-        return postorder(entry.node for entry in self.entries)
+        if self._entries is None:
+            self._thaw()
+        if self._nodes is None:
+            self._nodes = tuple(postorder(entry.node for entry in self.entries))
+        return list(self._nodes)
 
     def edges(self) -> Iterator[tuple[Node, int, Node, int]]:
         """Iterate over the edges: producer, its output, consumer, its input."""
@@ -150,11 +182,11 @@ class Symbol:
 
     def list_arguments(self) -> list[str]:
         """Name the variables that are not auxiliary states: inputs and weights."""
-        return symbol_file.variables(self.graph)[0]
+        return self._dialect.variables(self.graph)[0]
 
     def list_auxiliary_states(self) -> list[str]:
         """Name the variables that an operator writes to, such as the moving mean of a BatchNorm."""
-        return symbol_file.variables(self.graph)[1]
+        return self._dialect.variables(self.graph)[1]
 
     def list_inputs(self) -> list[str]:
         """Name all variables, in the order of the graph."""
@@ -162,7 +194,7 @@ class Symbol:
 
     def list_outputs(self) -> list[str]:
         """Name the outputs: ``fc1_output``, ``split0_output1``, ``bn_mean``; variables as such."""
-        return [output_name(entry) for entry in self.entries]
+        return [self._dialect.output_name(entry.node, entry.index) for entry in self.entries]
 
     def attr(self, key: str) -> str | None:
         """Look up an attribute of the output's node; None if it has none of this name.
@@ -182,15 +214,18 @@ class Symbol:
 
     def get_internals(self) -> Symbol:
         """Give a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
-        return Symbol(
-            [Entry(node, i) for node in self.nodes() for i in range(visible_outputs(node))]
-        )
+        visible = self._dialect.visible_outputs
+        return self._with([Entry(node, i) for node in self.nodes() for i in range(visible(node))])
+
+    def _with(self, entries: Sequence[Entry]) -> Symbol:
+        """Give a symbol of the same dialect with other outputs."""
+        return Symbol(entries, self._dialect.name)
 
     def get_children(self) -> Symbol | None:
         """Give a group of what the output's node takes as input; None for a variable."""
         nodes = {id(entry.node): entry.node for entry in self.entries}
         inputs = [entry for node in nodes.values() for entry in node.inputs]
-        return Symbol(inputs) if inputs else None
+        return self._with(inputs) if inputs else None
 
     def debug_str(self) -> str:
         """Describe every node in a few lines: operator, name, inputs, attributes."""
@@ -223,7 +258,7 @@ class Symbol:
         """
         graph = self.graph
         if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
-            graph = freeze(without_casts(self.entries))
+            graph = self._with(without_casts(self.entries)).graph
         return graph.print(pretty=True, attributes=self._attributes)
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
@@ -296,12 +331,96 @@ class Symbol:
             keep_inferred=keep_inferred,
             options=options,
         )
-        return Symbol.of_graph(graph, attributes)
+        return Symbol.of_graph(graph, attributes, self._dialect.name)
 
     @property
     def attributes(self) -> Mapping[str, str]:
         """The graph's own attributes, as JSON by top-level key of the file."""
         return MappingProxyType(self._attributes)
+
+    # Shapes, and running.
+
+    def infer_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer the shapes of all arguments, outputs and auxiliary states.
+
+        Parameters
+        ----------
+        *args, **kwargs : shape
+            Shapes of arguments, in the order of `list_arguments` or by name.
+
+        Returns
+        -------
+        arguments, outputs, auxiliary states : list of tuple
+            None each, with a warning, where something stays unknown.
+
+        Raises
+        ------
+        GraphError
+            Shapes contradict each other.
+        """
+        from passlib import infer_symbol
+
+        return infer_symbol.infer_shape(self, args, kwargs, partial=False)
+
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what `infer_shape` does; what stays unknown is ``()``, unknown sizes are 0."""
+        from passlib import infer_symbol
+
+        return infer_symbol.infer_shape(self, args, kwargs, partial=True)
+
+    def infer_type(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer the element types of all arguments, outputs and auxiliary states.
+
+        Parameters and results are those of `infer_shape`, with types for shapes.
+        """
+        from passlib import infer_symbol
+
+        return infer_symbol.infer_type(self, args, kwargs, partial=False)
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what `infer_type` does; what stays unknown is None."""
+        from passlib import infer_symbol
+
+        return infer_symbol.infer_type(self, args, kwargs, partial=True)
+
+    def bind(
+        self,
+        ctx: Context | None = None,
+        args: Any = None,
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Any = None,
+        shared_exec: Any = None,
+    ) -> Executor:
+        """Bind arrays to the arguments, to run the graph: see `passlib.executor.bind`."""
+        from passlib import executor
+
+        return executor.bind(
+            self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec
+        )
+
+    _bind = bind
+
+    def simple_bind(
+        self,
+        ctx: Context | None = None,
+        grad_req: Any = "write",
+        type_dict: Mapping[str, Any] | None = None,
+        **shapes: Sequence[int],
+    ) -> Executor:
+        """Bind new arrays of these shapes: see `passlib.executor.simple_bind`."""
+        from passlib import executor
+
+        return executor.simple_bind(self, ctx, grad_req, type_dict, **shapes)
+
+    _simple_bind = simple_bind
+
+    def eval(self, ctx: Context | None = None, **arrays: Any) -> list[NDArray]:
+        """Compute the outputs from arrays for all variables, by name."""
+        from passlib import executor
+
+        return executor.evaluate(self, ctx, **arrays)
 
     # Python's protocols.
 
@@ -309,7 +428,7 @@ class Symbol:
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Symbol]:
-        return (Symbol((entry,)) for entry in self.entries)
+        return (self._with((entry,)) for entry in self.entries)
 
     def __bool__(self) -> NoReturn:
         message = (
@@ -318,14 +437,10 @@ class Symbol:
         )
         raise TypeError(message)
 
-    @overload
-    def __getitem__(self, index: int | str) -> Symbol: ...
-    @overload
-    def __getitem__(self, index: slice) -> Symbol: ...
     def __getitem__(self, index: int | str | slice) -> Symbol:
         """Choose an output, by number or by its name in `list_outputs`, or a range of them."""
         if isinstance(index, slice):
-            return Symbol(self.entries[index])
+            return self._with(self.entries[index])
         if isinstance(index, str):
             matches = [i for i, name in enumerate(self.list_outputs()) if name == index]
             if len(matches) != 1:
@@ -334,7 +449,7 @@ class Symbol:
                 raise ValueError(message)
             index = matches[0]
         try:
-            return Symbol((self.entries[index],))
+            return self._with((self.entries[index],))
         except IndexError:
             message = f"there is no output {index}, the symbol has {len(self)}"
             raise IndexError(message) from None
@@ -452,11 +567,10 @@ def load_json(json_str: str | bytes) -> Symbol:
     FormatError
         The text is no symbol; the message has line and column.
     """
-    graph, attributes, version = symbol_file.read(json_str)
-    if version >= symbol_file.VERSION:
-        return Symbol.of_graph(graph, attributes)
-    logger.info("upgrading a symbol saved by MXNet version %d", version)
-    return Symbol(legacy.upgrade(thaw(graph), version))
+    graph, attributes, version = read_symbol(json_str)
+    if version < VERSION:
+        logger.info("upgraded a symbol saved by MXNet version %d", version)
+    return Symbol.of_graph(graph, attributes)
 
 
 def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:

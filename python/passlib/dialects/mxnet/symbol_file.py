@@ -44,7 +44,8 @@ def read(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     Parameters
     ----------
     text : str or bytes
-        The graph goes on using its memory. Control characters in strings may stand unescaped, as MXNet writes them.
+        The graph goes on using its memory. Control characters in strings may stand unescaped,
+        as MXNet writes them.
 
     Returns
     -------

@@ -25,17 +25,8 @@ def to_tensor(op: Operation) -> Value:
 def normalize(op: Operation) -> Value:
     """Subtract ``mean`` and divide by ``std``, channel by channel: (C, H, W) or (N, C, H, W)."""
     (data,) = op.inputs
-    channels = op.shape_of(data)[-3]
-    mean, deviation = (
-        op.constant_like(
-            np.resize(numbers, _used(op, name, numbers, channels))[:, None, None], data
-        )
-        for name, numbers in (
-            ("mean", op.floats("mean", (0.0,))),
-            ("std", op.floats("std", (1.0,))),
-        )
-    )
-    return op.emit("Div", op.emit("Sub", data, mean), deviation)
+    mean = _by_channel(op, data, "mean", 0.0)
+    return op.emit("Div", op.emit("Sub", data, mean), _by_channel(op, data, "std", 1.0))
 
 
 @table.register("_image_crop", "_npx__image_crop")
@@ -68,8 +59,10 @@ def _flipped(op: Operation, axis: int) -> Value:
     return op.emit("Slice", op.inputs[0], *bounds)
 
 
-def _used(op: Operation, name: str, numbers: tuple[float, ...], channels: int) -> int:
-    """How many of the numbers count: one for all channels, or one for each."""
-    if len(numbers) != 1 and len(numbers) < channels:
-        op.unsupported(f"has fewer numbers than there are channels, {channels}", name)
-    return 1 if len(numbers) == 1 else channels
+def _by_channel(op: Operation, data: Value, name: str, default: float) -> Value:
+    """Read one number for all channels, or one for each, shaped to broadcast."""
+    numbers = op.floats(name, (default,))
+    channels = op.shape_of(data)[-3]
+    if len(numbers) not in (1, channels):
+        op.unsupported(f"has neither one number nor one for each of {channels} channels", name)
+    return op.constant_like(np.reshape(numbers, (-1, 1, 1)), data)

@@ -25,6 +25,7 @@ def multibox_prior(op: Operation) -> Value:
     step_y = steps[0] if steps[0] > 0 else 1 / height
     step_x = steps[1] if steps[1] > 0 else 1 / width
     shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    op.affordable(height, width, len(shapes), 4)
     half = np.array(
         [(size * height / width * ratio**0.5 / 2, size / ratio**0.5 / 2) for size, ratio in shapes]
     )

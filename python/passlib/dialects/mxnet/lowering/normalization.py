@@ -166,6 +166,7 @@ def dropout(op: Operation) -> Sequence[Value]:
     ratio, active = op.constant(rate, "float32"), op.constant(True)
     if not shared:
         return op.emit("Dropout", data, ratio, active), hidden
+    op.affordable(*op.shape_of(data))
     drawn = [1 if axis in shared else size for axis, size in enumerate(op.shape_of(data))]
     mask = op.emit("Dropout", op.constant_like(np.ones(drawn), data), ratio, active)
     return op.emit("Mul", data, mask), hidden

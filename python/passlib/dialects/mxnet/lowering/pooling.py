@@ -75,9 +75,13 @@ def adaptive_average_pooling(op: Operation) -> Value:
     if wanted == (1, 1):
         return op.emit("GlobalAveragePool", data)
     height, width = op.shape_of(data)[2:]
-    if height % wanted[0] == 0 and width % wanted[1] == 0:
+    if min(wanted) > 0 and height % wanted[0] == 0 and width % wanted[1] == 0:
         window = [height // wanted[0], width // wanted[1]]
         return op.emit("AveragePool", data, kernel_shape=window, strides=window)
+    if min(wanted) < 1:
+        op.unsupported("has a size below 1", "output_size")
+    op.affordable(height, wanted[0])
+    op.affordable(width, wanted[1])
     rows = op.constant_like(_averages(height, wanted[0]), data)
     columns = op.constant_like(_averages(width, wanted[1]).T, data)
     return op.emit("MatMul", op.emit("MatMul", rows, data), columns)
@@ -202,6 +206,7 @@ def _shares(
     for axis, size in enumerate(op.shape_of(data)[2:]):
         pad, kernel, stride = window.pad[axis], window.kernel[axis], window.stride[axis]
         positions = (size + 2 * pad + overhang[axis] - kernel) // stride + 1
+        op.affordable(positions, counts.size)
         start = np.arange(positions) * stride - pad
         low, high = (-pad, size + pad) if include_pad else (0, size)
         along = np.minimum(start + kernel, high) - np.maximum(start, low)
@@ -229,6 +234,7 @@ def _with_zeros(op: Operation, data: Value, pads: list[int]) -> Value:
         for place, count in ((0, pads[axis]), (2, pads[rank + axis])):
             if count:
                 shape[axis + 2] = count
+                op.affordable(*shape)
                 parts.insert(place, op.constant_like(np.zeros(shape), data))
         data = op.emit("Concat", *parts, axis=axis + 2) if len(parts) > 1 else data
     return data

@@ -102,6 +102,7 @@ def _initial(op: Operation, index: int, packing: Packing, size: int) -> Value:
     if value is None or state.shape is None or state.shape[1] not in (0, None):
         return state
     batch = op.shape_of(op.inputs[0])[1]
+    op.affordable(packing.layers * packing.directions, batch, size)
     full = np.full((packing.layers * packing.directions, batch, size), value)
     return op.constant_like(full, op.inputs[0])
 

@@ -60,8 +60,10 @@ class Packing:
     @property
     def size(self) -> int:
         """Number of all weights."""
-        matrices = sum(a * b for group in self.shapes() for a, b in group)
-        return matrices + self.layers * self.directions * 2 * self.gates * self.state
+        rows = self.gates * self.state
+        fixed = rows * (self.recurrent + 2) + (self.projection or 0) * self.state
+        later = (self.layers - 1) * rows * self.recurrent * self.directions
+        return self.directions * (self.layers * fixed + rows * self.inputs + later)
 
     def unpack(self, op: Operation, packed: Value) -> list[DirectionWeights]:
         """Cut the vector into the weights of each layer and direction.

@@ -29,6 +29,7 @@ def grid_generator(op: Operation) -> Sequence[Value]:
     height, width = op.shape_of(data)[2:]
     if height < 2 or width < 2:
         op.unsupported("a grid spans at least two elements along each axis")
+    op.affordable(2, height, width)
     columns, rows = np.meshgrid(np.arange(width), np.arange(height))
     places = op.emit("Add", data, op.constant_like(np.stack([columns, rows])[None], data))
     half = np.array([width - 1, height - 1]).reshape(1, 2, 1, 1) / 2
@@ -72,6 +73,7 @@ def _target(op: Operation) -> tuple[int, int]:
 
 
 def _affine_grid(op: Operation, matrix: Value, height: int, width: int) -> Value:
+    op.affordable(3, height, width)
     columns, rows = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     regular = np.stack([columns, rows, np.ones_like(rows)]).reshape(3, height * width)
     batch = op.shape_of(matrix)[0]

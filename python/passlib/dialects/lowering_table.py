@@ -1,0 +1,48 @@
+"""The lowering functions of a dialect, by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from passlib.dialects.lowering_types import Value
+from passlib.dialects.operation import Operation
+
+__all__ = ["LoweringFunction", "Lowerings"]
+
+LoweringFunction = Callable[[Operation], "Value | Sequence[Value]"]
+_F = TypeVar("_F", bound=LoweringFunction)
+
+
+class Lowerings:
+    """The lowering functions of one dialect, by operator name."""
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self._functions: dict[str, LoweringFunction] = {}
+
+    def register(self, *operators: str) -> Callable[[_F], _F]:
+        """Register the decorated function for these operators.
+
+        Raises
+        ------
+        ValueError
+            One of them has a function already.
+        """
+
+        def decorate(function: _F) -> _F:
+            for operator in operators:
+                if operator in self._functions:
+                    raise ValueError(f"{operator} is registered twice in {self.dialect}")
+                self._functions[operator] = function
+            return function
+
+        return decorate
+
+    def find(self, operator: str) -> LoweringFunction | None:
+        """Give the function of an operator, if there is one."""
+        return self._functions.get(operator)
+
+    def operators(self) -> list[str]:
+        """Names of all operators that can be lowered, sorted."""
+        return sorted(self._functions)

@@ -1,0 +1,114 @@
+"""What lowering to ONNX takes and gives: element types with shapes, values, the finished model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from passlib.errors import GraphError, UnsupportedError
+from passlib.node import Node
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["DType", "Lowered", "Shape", "TypeSpec", "Value", "describe"]
+
+DType = np.dtype
+Shape = tuple[int | None, ...]
+"""Dimensions; ``None`` is one that nobody knows yet."""
+
+
+class TypeSpec(NamedTuple):
+    """Element type and shape of a model input; ``None`` where unknown."""
+
+    dtype: np.dtype | None
+    shape: Shape | None
+
+
+@dataclass(eq=False)
+class Value:
+    """One ONNX value under construction.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the ONNX graph.
+    dtype : numpy.dtype or None
+        Element type, ``ml_dtypes.bfloat16`` for brain floats; ``None`` if unknown.
+    shape : tuple of (int or None) or None
+        ``None`` for an unknown rank, ``None`` inside for an unknown dimension.
+    constant : numpy.ndarray or None
+        The value itself, if it is known while lowering and small.
+    unavailable : str
+        Why nothing computes this value, though its type may be known (a variable without data,
+        an output that no ONNX operator gives); empty for a value that is really there.
+    absent : bool
+        Whether it is unavailable because the caller gave no data.
+    """
+
+    name: str
+    dtype: np.dtype | None = None
+    shape: Shape | None = None
+    constant: np.ndarray | None = None
+    unavailable: str = ""
+    absent: bool = False
+
+    def require(self, user: str) -> None:
+        """Say that ``user`` needs the value itself.
+
+        Raises
+        ------
+        GraphError
+            The caller gave no data for it.
+        UnsupportedError
+            Nothing computes it.
+        """
+        if self.unavailable:
+            error = GraphError if self.absent else UnsupportedError
+            raise error(f"{user}: {self.unavailable}")
+
+    @property
+    def known(self) -> bool:
+        """Whether element type and every dimension are known."""
+        return self.dtype is not None and self.shape is not None and None not in self.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A symbol as an ONNX model, its weights beside it.
+
+    Attributes
+    ----------
+    model : onnx.ModelProto
+        Weights are initializers whose data is declared external: the model stays small and
+        nothing of a weight is copied into it.
+    weights : dict of str to numpy.ndarray
+        The arrays of these initializers; contiguous, and the caller's memory where it was so.
+    input_names, output_names : tuple of str
+        ONNX names, in the order of the variables and of the symbol's outputs.
+    value_of : mapping of (Node, int) to Value
+        What became of each output of each node.
+    source_of : mapping of str to Node
+        The source node of each ONNX node, by the ONNX node's name.
+    """
+
+    model: onnx.ModelProto
+    weights: dict[str, np.ndarray]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    value_of: Mapping[tuple[Node, int], Value] = field(repr=False)
+    source_of: Mapping[str, Node] = field(repr=False)
+
+
+def describe(value: Value | None) -> str:
+    """Say element type and shape of a value, e.g. ``float32 (1, 3, ?)``."""
+    if value is None:
+        return "nothing"
+    dtype = "unknown type" if value.dtype is None else value.dtype.name
+    if value.shape is None:
+        return f"{dtype} of unknown rank"
+    dimensions = ", ".join("?" if size is None else str(size) for size in value.shape)
+    return f"{dtype} ({dimensions})"

@@ -1,0 +1,8 @@
+"""MXNet's name for where blocks are: ``from passlib.gluon import nn``."""
+
+from __future__ import annotations
+
+from passlib import nn
+from passlib.nn import Parameter, ParameterDict, SymbolBlock
+
+__all__ = ["Parameter", "ParameterDict", "SymbolBlock", "nn"]

@@ -1,0 +1,109 @@
+"""Running one symbol many times: a session for each kind of input, compiled once and kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from passlib.dialects import Lowering
+from passlib.dialects.lowering import Graph, TypeSpec
+from passlib.nd import BaseSparseNDArray, NDArray
+from passlib.runtime import Session
+
+__all__ = ["Runner", "as_dense"]
+
+_KEPT = 8
+"""Sessions kept for one symbol. Each may hold its own rearranged copy of all weights."""
+
+_Signature = tuple[tuple[tuple[str, Any, tuple[int, ...]], ...], bool]
+
+
+class _Compiled(NamedTuple):
+    constants: Mapping[str, Any]
+    session: Session
+
+
+class Runner:
+    """Runs a symbol on arrays, and compiles it anew only where it must.
+
+    Parameters
+    ----------
+    symbol : Graph
+    lower : callable
+        The lowering of the symbol's dialect.
+    """
+
+    def __init__(self, symbol: Graph, lower: Lowering) -> None:
+        self._symbol = symbol
+        self._lower = lower
+        self._sessions: OrderedDict[_Signature, _Compiled] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(
+        self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool = False
+    ) -> list[NDArray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        feeds : mapping of str to array
+            Variables whose values are read anew at each run.
+        constants : mapping of str to array
+            Variables that are compiled in. A session is used again only for the very same
+            array objects; their elements must not have changed since.
+        train : bool
+            Run as in training.
+
+        Returns
+        -------
+        list of NDArray
+
+        Raises
+        ------
+        GraphError
+            The arrays do not fit the graph.
+        UnsupportedError
+            Something in the graph has no faithful lowering.
+        PasslibError
+            ONNX Runtime is absent, or failed.
+        """
+        arrays = {name: as_dense(array) for name, array in feeds.items()}
+        session = self._session(arrays, constants, train=train)
+        return [output.view(NDArray) for output in session.run(arrays)]
+
+    def _session(
+        self,
+        feeds: Mapping[str, np.ndarray[Any, Any]],
+        constants: Mapping[str, Any],
+        *,
+        train: bool,
+    ) -> Session:
+        kinds = tuple((name, feeds[name].dtype, feeds[name].shape) for name in sorted(feeds))
+        signature = (kinds, train)
+        with self._lock:
+            known = self._sessions.get(signature)
+            if known is not None and _same_objects(known.constants, constants):
+                self._sessions.move_to_end(signature)
+                return known.session
+            specs = {name: TypeSpec(array.dtype, array.shape) for name, array in feeds.items()}
+            # A variable that is fed must not be a weight as well.
+            weights = {n: as_dense(array) for n, array in constants.items() if n not in feeds}
+            session = Session(self._lower(self._symbol, specs, weights, train=train))
+            self._sessions[signature] = _Compiled(dict(constants), session)
+            self._sessions.move_to_end(signature)
+            if len(self._sessions) > _KEPT:
+                self._sessions.popitem(last=False)
+            return session
+
+
+def as_dense(array: Any) -> np.ndarray[Any, Any]:
+    """Give the plain NumPy array that stands behind what a user has; a sparse one is expanded."""
+    return np.asarray(array.asnumpy() if isinstance(array, BaseSparseNDArray) else array)
+
+
+def _same_objects(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(left[name] is right[name] for name in left)
