@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from case_files import case_lines, case_tensors
 from mxnet_graph import graph_of, read_graph
 from passlib import runtime
 from passlib.dialects.lowering import TypeSpec
@@ -35,7 +36,7 @@ UNKNOWN_SIZES = (
 def cases() -> dict[str, list[dict[str, Any]]]:
     """All frozen cases, by operator."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for line in CASES.read_text(encoding="utf-8").splitlines():
+    for line in case_lines(CASES):
         case = json.loads(line)
         operator = json.loads(case["symbol"])["nodes"][-1]["op"]
         found.setdefault(operator, []).append(case)
@@ -44,8 +45,7 @@ def cases() -> dict[str, list[dict[str, Any]]]:
 
 @functools.cache
 def tensors() -> dict[str, np.ndarray]:
-    with np.load(CASES.with_suffix(".npz")) as file:
-        return dict(file)
+    return case_tensors(CASES)
 
 
 def inputs_of(case: dict[str, Any]) -> dict[str, np.ndarray]:

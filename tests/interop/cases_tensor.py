@@ -4,7 +4,7 @@ Run with a Python that has ``mxnet==1.9.1`` (and so ``numpy<1.24``)::
 
     python tests/interop/cases_tensor.py tests/data/mxnet
 
-writes ``tensor_cases.jsonl`` and ``tensor_cases.npz``: one graph of one operator a line, and its
+writes ``tensor_cases.jsonl.gz`` and ``tensor_cases.npz``: one graph of one operator a line, and its
 tensors under ``<name>/in/<input>`` and ``<name>/out/<index>``. The specifications stand beside
 this file, in ``cases_tensor_<family>.py``; one that MXNet refuses ends the run.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gzip
 import json
 import os
 from collections import Counter
@@ -20,15 +21,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import mxnet as mx
+import numpy as np
+from mxnet._ctypes.symbol import _symbol_creator
+from mxnet.base import _LIB, OpHandle, c_str, check_call
+
 import cases_tensor_elementwise
 import cases_tensor_index
 import cases_tensor_matrix
 import cases_tensor_reduce
 import cases_tensor_shape
-import mxnet as mx
-import numpy as np
-from mxnet._ctypes.symbol import _symbol_creator
-from mxnet.base import _LIB, OpHandle, c_str, check_call
 
 # oneDNN refuses element types that MXNet's own code computes.
 os.environ["MXNET_MKLDNN_ENABLED"] = "0"
@@ -90,7 +92,8 @@ def freeze(specifications: Iterable[Any], folder: Path) -> int:
         for index, array in enumerate(outputs):
             tensors[f"{name}/out/{index}"] = array
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tensor_cases.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = "\n".join(lines) + "\n"
+    (folder / "tensor_cases.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     np.savez_compressed(folder / "tensor_cases.npz", **tensors)
     return len(lines)
 

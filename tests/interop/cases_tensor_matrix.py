@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+
 from cases_tensor_spec import Case, case, of, real
 
 __all__ = ["cases"]

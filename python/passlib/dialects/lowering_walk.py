@@ -17,7 +17,7 @@ from passlib.node import Entry, Node
 
 __all__ = ["Complete", "Graph", "Overriding", "Walk"]
 
-_MISFITS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+_MISFITS = (ArithmeticError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 """What lowering functions run into where a node has inputs that its operator cannot have."""
 
 Overriding = Mapping[Node, Mapping[str, str]]

@@ -12,6 +12,7 @@ from passlib.node import Node
 __all__ = ["with_hidden"]
 
 _INT32 = np.dtype(np.int32)
+_DETERMINANTS = ("_linalg_det", "_linalg_slogdet")
 
 
 def with_hidden(
@@ -26,7 +27,7 @@ def with_hidden(
     if node.op in ("sort", "topk", "Pooling") and len(filled) == 2:
         if filled[1].shape is None:
             filled[1] = TypeSpec(_INT32, filled[0].shape)
-    elif node.op in ("_linalg_det", "_linalg_slogdet") and filled[-2].shape is None:
+    elif node.op in _DETERMINANTS and inputs and filled[-2].shape is None:
         matrix = filled[-2] = inputs[0]
         if matrix.shape is not None:
             filled[-1] = TypeSpec(_INT32, matrix.shape[:-1])

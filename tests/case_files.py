@@ -1,0 +1,31 @@
+"""Files of operator cases: a JSON line each, gzipped where they are many, arrays beside them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["case_files", "case_lines", "case_tensors"]
+
+
+def case_files(folder: Path) -> list[Path]:
+    """Find the files below a folder, named as if none were gzipped."""
+    plain = folder.rglob("*cases.jsonl")
+    zipped = (path.with_suffix("") for path in folder.rglob("*cases.jsonl.gz"))
+    return sorted({*plain, *zipped})
+
+
+def case_lines(path: Path) -> list[str]:
+    """Read the lines of a file that may be gzipped."""
+    if path.exists():
+        return path.read_text(encoding="utf-8").splitlines()
+    return gzip.decompress(path.with_name(path.name + ".gz").read_bytes()).decode().splitlines()
+
+
+def case_tensors(path: Path) -> dict[str, np.ndarray]:
+    """Read the arrays that belong to a file."""
+    archive = path.with_suffix(".npz")
+    with np.load(archive if archive.exists() else path.with_name("tensors.npz")) as file:
+        return dict(file)

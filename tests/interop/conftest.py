@@ -1,0 +1,85 @@
+"""The real MXNet as a fixture, libraries built with either header, and the count of pairs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import environment
+import passlib
+from environment import PASSES, ROOT, Environment, UnavailableError
+from mxnet_process import MXNet
+
+PORTABLE_SOURCES = [PASSES / name for name in ("structure.cc", "texts.cc", "weights.cc")]
+_pairs: dict[str, set[tuple[str, str]]] = {"passlib": set(), "MXNet": set()}
+
+
+def _or_skip(action: Callable[[], object]) -> object:
+    try:
+        return action()
+    except UnavailableError as reason:
+        if os.environ.get("PASSLIB_REQUIRE_INTEROP") == "1":
+            pytest.fail(f"the interop tests must run here, but {reason}", pytrace=False)
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def mxnet_environment() -> Environment:
+    found = _or_skip(environment.find)
+    assert isinstance(found, Environment)
+    return found
+
+
+@pytest.fixture(scope="session")
+def built_with_passlib(mxnet_environment: Environment) -> Path:
+    """Build a library of all passes with passlib's header."""
+    sources = [*PORTABLE_SOURCES, PASSES / "editing.cc"]
+    library = _or_skip(lambda: environment.build("interop_passlib", sources, [ROOT / "include"]))
+    assert isinstance(library, Path)
+    return library
+
+
+@pytest.fixture(scope="session")
+def built_with_mxnet(mxnet_environment: Environment) -> Path:
+    """Build a library of the portable passes with the header and lib_api.cc of MXNet's wheel."""
+    package = mxnet_environment.package
+    sources = [*PORTABLE_SOURCES, package / "src" / "lib_api.cc"]
+    library = _or_skip(lambda: environment.build("interop_mxnet", sources, [package / "include"]))
+    assert isinstance(library, Path)
+    return library
+
+
+@pytest.fixture(scope="module")
+def mxnet(request: pytest.FixtureRequest, mxnet_environment: Environment) -> Iterator[MXNet]:
+    """Run MXNet, with the library that the module names in LIBRARY loaded here and there."""
+    libraries = []
+    if fixture := getattr(request.module, "LIBRARY", None):
+        libraries = [request.getfixturevalue(fixture)]
+        passlib.library.load(libraries[0], replace=True)
+    process = MXNet(mxnet_environment, libraries)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def count_pair() -> Callable[[str, str, str], None]:
+    """Note that a pass built with a header gave the same on both sides for a model."""
+
+    def note(header: str, model: str, case: str) -> None:
+        _pairs[header].add((model, case))
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if any(_pairs.values()):
+        ours, theirs = len(_pairs["passlib"]), len(_pairs["MXNet"])
+        terminalreporter.write_line(
+            f"interop: {ours} model x pass pairs built with our header, {theirs} with MXNet's"
+        )

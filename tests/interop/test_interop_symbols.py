@@ -1,0 +1,74 @@
+"""Symbols, compared question by question: composed here and there, and read from files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passlib
+from compose_programs import PROGRAMS
+from corpus import MODELS, read_model
+from legacy_cases import GRAPHS, VERSIONS, versioned
+from mxnet_process import MXNet
+from observe import describe
+from passlib import sym
+
+COMPOSED = Path(__file__).parents[1] / "data" / "compose"
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_composed_alike(mxnet: MXNet, program: str) -> None:
+    theirs = mxnet("compose", name=program)
+    with passlib.name.NameManager():
+        symbol = PROGRAMS[program](passlib)
+    ours = symbol.tojson(remove_amp_cast=False)
+    assert ours == theirs["json"]
+    assert ours == (COMPOSED / f"{program}.json").read_text("utf-8")
+    assert as_json(describe(symbol)) == theirs["answers"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_answers_alike(mxnet: MXNet, model: str) -> None:
+    text = read_model(model)
+    assert as_json(describe(sym.load_json(text))) == mxnet("describe", text=text)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_read_and_written_alike(mxnet: MXNet, model: str) -> None:
+    ours = sym.load(MODELS[model]).tojson()
+    assert ours == mxnet("load", path=str(MODELS[model]))
+
+
+def test_composed_symbols_load_in_mxnet(mxnet: MXNet) -> None:
+    texts = {}
+    for program, build in PROGRAMS.items():
+        with passlib.name.NameManager():
+            texts[program] = build(passlib).tojson()
+    answers = mxnet("rewrite", texts=list(texts.values()))
+    for (program, text), answer in zip(texts.items(), answers, strict=True):
+        assert answer == {"value": text}, program
+
+
+def test_legacy_files_upgraded_alike(mxnet: MXNet) -> None:
+    files = {
+        (name, version): json.dumps(versioned(name, version))
+        for name in GRAPHS
+        for version in VERSIONS
+    }
+    answers = mxnet("rewrite", texts=list(files.values()))
+    upgraded = {}
+    for (case, text), answer in zip(files.items(), answers, strict=True):
+        if "value" not in answer:
+            continue
+        upgraded[case] = sym.load_json(text).tojson()
+        assert upgraded[case] == answer["value"], case
+    assert len(upgraded) > len(files) // 2
+    again = mxnet("rewrite", texts=list(upgraded.values()))
+    assert again == [{"value": text} for text in upgraded.values()]
