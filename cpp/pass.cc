@@ -156,7 +156,13 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
     throw PassResultError(
         caller.described(std::string("gave back a graph that is not sound: ") + error.what()));
   }
-  if (call.ordered) orderGraph(result.graph.get());
+  if (call.ordered) {
+    orderGraph(result.graph.get());
+  } else {
+    mxnet::ext::detail::forEachGraph(result.graph.get(), [](Graph* level) {
+      level->nodes = sortNodes(level->nodes, NodeTable(level->nodes));
+    });
+  }
   result.gone = missingNames(std::move(names), *result.graph);
   result.params = allocator.take();
   return result;

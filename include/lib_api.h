@@ -749,6 +749,7 @@ class Registry {
 
  private:
   Registry() {}
+  PASSLIB_HIDDEN ~Registry() {}
   std::deque<T> entries_;
 };
 
@@ -1487,6 +1488,7 @@ inline std::string numberText(const JsonVal& value) {
 inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t high) {
   const char c = peek();
   const std::size_t at = offset();
+  if (cursor_ == end_) unexpected(what);
   if (c != '-' && !detail::isDigit(c)) {
     fail(kJsonType, std::string(what) + " must be an integer", at);
   }
@@ -2061,6 +2063,9 @@ class GraphReader {
     bool has_op = false;
     bool has_name = false;
     bool has_inputs = false;
+    bool has_control_deps = false;
+    bool has_subgraphs = false;
+    bool has_attrs[3] = {false, false, false};
     int attribute_objects = 0;
   };
 
@@ -2154,6 +2159,8 @@ class GraphReader {
     frame->first_field = true;
     frame->first_subgraph = true;
     frame->has_op = frame->has_name = frame->has_inputs = false;
+    frame->has_control_deps = frame->has_subgraphs = false;
+    std::fill(frame->has_attrs, frame->has_attrs + 3, false);
     frame->attribute_objects = 0;
   }
 
@@ -2171,21 +2178,29 @@ class GraphReader {
     } else if (key == "attrs" || key == "attr" || key == "param") {
       // Three spellings of three ages; files of MXNet 0.8 have "param" and "attr" side by side, of
       // which "param" gives way.
-      readAttributes(frame, key == "param");
+      const int spelling = key == "attrs" ? 0 : key == "attr" ? 1 : 2;
+      once(&frame->has_attrs[spelling], key.str().c_str());
+      readAttributes(frame, spelling == 2);
     } else if (key == "control_deps") {
       bool first = true;
+      once(&frame->has_control_deps, "control_deps");
       reader_.beginList();
       while (reader_.nextItem(&first)) {
         frame->draft.control_deps.emplace_back(frame->draft.graph->nodes.size() - 1,
                                                reader_.readInteger("node number", 0, kIntMax));
       }
     } else if (key == "subgraphs") {
+      once(&frame->has_subgraphs, "subgraphs");
       reader_.beginList();
       frame->state = kSubgraphList;
     } else if (key == "backward_source_id") {
       reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; without use since
     } else {
       const std::string name = key.str();
+      bool seen = std::any_of(
+          node->extra.begin(), node->extra.end(),
+          [&](const std::pair<std::string, JsonVal>& member) { return member.first == name; });
+      once(&seen, name.c_str());
       node->extra.emplace_back(name, reader_.readValue());
     }
   }
@@ -2431,6 +2446,7 @@ class GraphWriter {
       Frame& frame = frames_.back();
       if (frame.node == frame.order.size()) {
         finish(frame);
+        open_.erase(&frame.graph);
         frames_.pop_back();
         if (!frames_.empty()) ++frames_.back().subgraph;
         continue;
@@ -2498,11 +2514,8 @@ class GraphWriter {
     if (nested == nullptr) {
       throw GraphStructureError("a subgraph of node " + quoted(node.name) + " is null");
     }
-    for (const Frame& frame : frames_) {
-      if (&frame.graph == nested) {
-        throw GraphStructureError("a subgraph of node " + quoted(node.name) +
-                                  " contains this node");
-      }
+    if (open_.count(nested) != 0) {
+      throw GraphStructureError("a subgraph of node " + quoted(node.name) + " contains this node");
     }
     return *nested;
   }
@@ -2532,6 +2545,7 @@ class GraphWriter {
 
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
+    open_.insert(&graph);
     frames_.emplace_back(graph, attributes, depth);
     out_.push('{');
     key("nodes", false, depth + 1);
@@ -2692,6 +2706,7 @@ class GraphWriter {
   bool pretty_;
   TextBuffer out_;
   std::deque<Frame> frames_;
+  std::unordered_set<const Graph*> open_;  // the graphs of the frames
   std::vector<const std::pair<const std::string, std::string>*> sorted_;
 };
 
@@ -3278,7 +3293,7 @@ inline int noSuchThing(const char* what) {
 #define PASSLIB_TEXT(x) PASSLIB_TEXT_(x)
 
 /// How this translation unit sees the types that Graph is made of: equal text, equal layout.
-inline const char* buildTag() {
+PASSLIB_HIDDEN inline const char* buildTag() {
   static const std::string tag =
       std::string("header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION))
 #if defined(__GXX_ABI_VERSION)

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passlib import dtypes
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints
+from passlib import dialects, dtypes
 from passlib.dialects.lowering import Graph, Shape, TypeSpec
-from passlib.dialects.mxnet import schema
-from passlib.dialects.mxnet.hidden_types import with_hidden
-from passlib.dialects.mxnet.lowering import load_table
-from passlib.dialects.mxnet.parameter_shapes import complete
-from passlib.dialects.type_inference import infer_graph
-from passlib.errors import FormatError, UnsupportedError
+from passlib.errors import UnsupportedError
 from passlib.node import Node
 
 __all__ = ["Inferred", "ext_dtype", "ext_shape", "infer"]
@@ -50,7 +44,8 @@ def infer(
 ) -> Inferred:
     """Infer shapes and element types of every node.
 
-    An operator that has no lowering has outputs of unknown shape and stops nothing.
+    An operator that has no lowering has outputs of unknown shape and stops nothing. Nothing is
+    known of dialects that cannot infer.
 
     Parameters
     ----------
@@ -75,23 +70,11 @@ def infer(
     GraphError
         Shapes or types contradict each other; the message names the node.
     """
-    given = types or {}
-    nodes = symbol.nodes()
-    variables = {node.name: node for node in nodes if node.is_variable}
-    known = {
-        name: TypeSpec(
-            _dtype(node, given, ignore_attribute=default_dtype is not None), _shape(node, shapes)
-        )
-        for name, node in variables.items()
-    }
-    found = infer_graph(symbol, load_table(), known, complete, default=default_dtype, train=train)
-    outputs: dict[Node, tuple[TypeSpec, ...]] = {}
-    for node in nodes:
-        values = (found.value_of.get((node, index)) for index in range(_count(node)))
-        specs = [_UNKNOWN if v is None else TypeSpec(v.dtype, v.shape) for v in values]
-        inputs = [outputs[entry.node][entry.index] for entry in node.inputs]
-        outputs[node] = with_hidden(node, inputs, specs)
-    return Inferred(outputs)
+    name = getattr(symbol, "dialect", "mxnet")
+    known = getattr(dialects.find(name), "infer", None)
+    if known is None:
+        return Inferred({node: (_UNKNOWN,) * max(node.num_outputs, 1) for node in symbol.nodes()})
+    return Inferred(known(symbol, shapes, types, default_dtype=default_dtype, train=train))
 
 
 def ext_shape(specs: Sequence[TypeSpec]) -> str:
@@ -103,56 +86,21 @@ def ext_shape(specs: Sequence[TypeSpec]) -> str:
 
 
 def ext_dtype(specs: Sequence[TypeSpec]) -> str:
-    """Write element types as MXNet does in ``__ext_dtype__``: ``[0,0,0]``; unknown is -1.
+    """Write element types as MXNet does in ``__ext_dtype__``: ``[0,0,0]``.
 
-    Raises
-    ------
-    UnsupportedError
-        MXNet has no such type.
+    What is unknown, or has no code in MXNet, is -1.
     """
-    codes = (-1 if spec.dtype is None else dtypes.code(spec.dtype) for spec in specs)
-    return "[" + ",".join(map(str, codes)) + "]"
+    return "[" + ",".join(str(_code(spec.dtype)) for spec in specs) + "]"
+
+
+def _code(dtype: np.dtype | None) -> int:
+    try:
+        return -1 if dtype is None else dtypes.code(dtype)
+    except UnsupportedError:  # text, complex numbers: other dialects have them
+        return -1
 
 
 def _shape_text(shape: Shape | None) -> str:
     if shape is None:
         return "None"
     return "[" + ",".join("-1" if size is None else str(size) for size in shape) + "]"
-
-
-def _shape(node: Node, shapes: Mapping[str, Sequence[int] | Shape]) -> Shape | None:
-    given: Sequence[int | None] | None = shapes.get(node.name)
-    if given is None:
-        text = node.attrs.get("__shape__")
-        if text is None or text == "None":
-            return None
-        try:
-            given = parse_optional_ints(text)
-        except ValueError as error:
-            raise FormatError(f"variable {node.name!r}: attribute __shape__: {error}") from None
-        if not given:
-            return None
-    return tuple(None if size is None or size <= 0 else int(size) for size in given)
-
-
-def _dtype(node: Node, given: Mapping[str, np.dtype], *, ignore_attribute: bool) -> np.dtype | None:
-    if node.name in given:
-        return np.dtype(given[node.name])
-    text = node.attrs.get("__dtype__")
-    if text is None or ignore_attribute:
-        return None
-    try:
-        code = parse_int(text)
-        return None if code < 0 else dtypes.from_code(code)
-    except (ValueError, UnsupportedError) as error:
-        raise FormatError(f"variable {node.name!r}: attribute __dtype__: {error}") from None
-
-
-def _count(node: Node) -> int:
-    """All outputs of a node, hidden ones included."""
-    if node.is_variable:
-        return 1
-    operator = schema.find(node.op)
-    if operator is None:
-        return max(node.num_outputs, 1)
-    return operator.num_outputs(node.attrs)

@@ -89,7 +89,8 @@ class Model:
     @property
     def inputs(self) -> list[str]:
         """Names of the variables that have no weights: what `run` is fed."""
-        names = self._symbol.list_inputs()
+        chosen = getattr(self._format, "data_inputs", None)
+        names = chosen(self._symbol.graph) if chosen else self._symbol.list_inputs()
         return [name for name in names if name not in self._args and name not in self._aux]
 
     @property
@@ -298,8 +299,11 @@ class Model:
                 f"its inputs are {', '.join(self.inputs) or 'none'}"
             )
         weights = {**self._args, **self._aux}
-        known_shapes = {name: array.shape for name, array in weights.items()} | given
-        known_types = {name: array.dtype for name, array in weights.items()} | kinds
+        declared = self._format.input_types(self._data())
+        known_shapes = {n: spec.shape for n, spec in declared.items() if spec.shape is not None}
+        known_types = {n: spec.dtype for n, spec in declared.items() if spec.dtype is not None}
+        known_shapes |= {name: array.shape for name, array in weights.items()} | given
+        known_types |= {name: array.dtype for name, array in weights.items()} | kinds
         inferred = infer(self._symbol, known_shapes, known_types)
         specs = {}
         for node, outputs in inferred.outputs.items():

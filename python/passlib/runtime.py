@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,39 @@ class Session:
         PasslibError
             ONNX Runtime failed; the message names the source node.
         """
+        return self._compute(feeds, self.output_names)
+
+    def run_updating(
+        self, feeds: Mapping[str, np.ndarray]
+    ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+        """Compute the outputs, and what the operators write to variables.
+
+        Parameters
+        ----------
+        feeds : mapping of str to numpy.ndarray
+            See `run`.
+
+        Returns
+        -------
+        outputs : list of numpy.ndarray
+            In the order of `output_names`.
+        updates : dict of str to numpy.ndarray
+            The new content of each variable that is written to, such as a running mean in
+            training. The weights themselves stay as they are.
+
+        Raises
+        ------
+        GraphError, PasslibError
+            See `run`.
+        """
+        updates = self._lowered.updates
+        arrays = self._compute(feeds, (*self.output_names, *updates.values()))
+        count = len(self.output_names)
+        return arrays[:count], dict(zip(updates, arrays[count:], strict=True))
+
+    def _compute(
+        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
+    ) -> list[np.ndarray]:
         unknown = sorted(set(feeds) - set(self._inputs))
         if unknown:
             raise GraphError(
@@ -115,7 +148,7 @@ class Session:
             )
         values = {name: self._feed(value, feeds) for name, value in self._inputs.items()}
         try:
-            outputs = self._session.run_with_ort_values(list(self.output_names), values)
+            outputs = self._session.run_with_ort_values(list(names), values)
         except Exception as error:
             raise self._translated(error, "failed") from error
         return [_unwrap(output) for output in outputs]

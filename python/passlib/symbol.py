@@ -194,6 +194,9 @@ class Symbol:
 
     def list_outputs(self) -> list[str]:
         """Name the outputs: ``fc1_output``, ``split0_output1``, ``bn_mean``; variables as such."""
+        names = getattr(self._dialect, "output_names", None)
+        if names is not None:
+            return list(names(self))
         return [self._dialect.output_name(entry.node, entry.index) for entry in self.entries]
 
     def attr(self, key: str) -> str | None:
@@ -219,7 +222,9 @@ class Symbol:
 
     def _with(self, entries: Sequence[Entry]) -> Symbol:
         """Give a symbol of the same dialect with other outputs."""
-        return Symbol(entries, self._dialect.name)
+        symbol = Symbol(entries, self._dialect.name)
+        symbol._attributes = self._attributes
+        return symbol
 
     def get_children(self) -> Symbol | None:
         """Give a group of what the output's node takes as input; None for a variable."""

@@ -20,6 +20,7 @@ __all__ = ["Dialect", "Lowering", "ModelData", "Problem", "find", "names", "reco
 
 _BUILT_IN = {
     "mxnet": "passlib.dialects.mxnet.dialect",
+    "nnvm": "passlib.dialects.nnvm.dialect",
 }
 """Module of each dialect; it has an object ``dialect``. The order is that of recognition."""
 

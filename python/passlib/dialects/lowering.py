@@ -78,16 +78,24 @@ def lower_graph(
     walk.variables(inputs, params)
     walk.run()
     outputs = _outputs(walk, graph)
+    updates = {name: _written(walk, name, value) for name, value in walk.updates.items()}
     used = {name for node in walk.builder.nodes for name in node.input}
     weights = {name: array for name, array in walk.weights.items() if name in used}
     return Lowered(
-        _model(walk, outputs, weights),
+        _model(walk, [*outputs, *updates.values()], weights),
         weights,
         tuple(value.name for value in walk.inputs),
         tuple(value.name for value in outputs),
         walk.value_of,
         walk.source_of,
+        {name: value.name for name, value in updates.items()},
     )
+
+
+def _written(walk: Walk, variable: str, value: Value) -> Value:
+    """Give an ONNX value of its own to the new content of a variable."""
+    name = walk.builder.unique(f"{variable}_written")
+    return walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
 
 
 def _outputs(walk: Walk, graph: Graph) -> list[Value]:

@@ -93,6 +93,10 @@ class Lowered:
         What became of each output of each node.
     source_of : mapping of str to Node
         The source node of each ONNX node, by the ONNX node's name.
+    updates : mapping of str to str
+        Variables that operators write to, such as running statistics in training: the ONNX
+        output that holds the new content, by the variable's name. The model has these outputs
+        behind those of the symbol.
     """
 
     model: onnx.ModelProto
@@ -101,6 +105,7 @@ class Lowered:
     output_names: tuple[str, ...]
     value_of: Mapping[tuple[Node, int], Value] = field(repr=False)
     source_of: Mapping[str, Node] = field(repr=False)
+    updates: Mapping[str, str] = field(default_factory=dict)
 
 
 def describe(value: Value | None) -> str:

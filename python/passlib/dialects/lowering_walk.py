@@ -74,6 +74,8 @@ class Walk:
     value_of : dict of (Node, int) to Value
     source_of : dict of str to Node
         By name of the ONNX node.
+    updates : dict of str to Value
+        The last content of the variables that nodes write to, by the variable's name.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Walk:
         self.weights: dict[str, np.ndarray] = {}
         self.value_of: dict[tuple[Node, int], Value] = {}
         self.source_of: dict[str, Node] = {}
+        self.updates: dict[str, Value] = {}
 
     def variables(self, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]) -> None:
         """Make the values of all variables.
@@ -189,6 +192,11 @@ class Walk:
             suffix = "_output" if computed == 1 else f"_output{index}"
             self.builder.rename(value, node.name + suffix, start)
             self.value_of[node, index] = value
+        for entry, value in zip(node.inputs, inputs, strict=True):
+            written = self.builder.updates.pop(value.name, None)
+            if written is not None and entry.node.is_variable:
+                self.value_of[entry.node, entry.index] = written
+                self.updates[entry.node.name] = written
         self._at = None
 
     def _lower(self, node: Node, inputs: list[Value]) -> list[Value]:

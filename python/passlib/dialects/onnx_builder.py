@@ -65,6 +65,8 @@ class GraphBuilder:
         self._suffix: dict[str, int] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
+        self.updates: dict[str, Value] = {}
+        """New contents of values that the node at work writes to, by the value's name."""
 
     def unique(self, wish: str) -> str:
         """Claim a name; ``wish`` itself if it is free."""

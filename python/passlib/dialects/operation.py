@@ -132,6 +132,10 @@ class Operation(Attributes):
         """Add a constant of the element type of ``like``."""
         return self.constant(np.asarray(array).astype(self.dtype_of(like)))
 
+    def update(self, index: builtins.int, value: Value) -> None:
+        """Write to the variable that is input number ``index``: nodes after this read ``value``."""
+        self._builder.updates[self.inputs[index].name] = value
+
     def affordable(self, *sizes: builtins.int) -> None:
         """Check, before it is made, that a constant of these sizes is no unreasonable one.
 

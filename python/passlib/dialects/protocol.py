@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from passlib.dialects.lowering_types import Lowered, TypeSpec
     from passlib.node import Node
 
-__all__ = ["Dialect", "Lowering", "ModelData", "Problem"]
+__all__ = ["Dialect", "Lowering", "ModelData", "Optional", "Problem"]
 
 Lowering = Callable[..., "Lowered"]
 """``lower(symbol, inputs, params, *, train=False)``, see `dialects.mxnet.lowering.lower`."""
@@ -124,3 +124,24 @@ class Dialect(Protocol):
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         """Give the element types and shapes that the model itself says of its inputs."""
+
+
+class Optional(Protocol):
+    """What a dialect may have besides: each of these is used where it is there."""
+
+    def infer(
+        self,
+        symbol: Any,
+        shapes: Mapping[str, Any],
+        types: Mapping[str, Any] | None = None,
+        *,
+        default_dtype: Any = None,
+        train: bool = False,
+    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
+        """Infer the types of all outputs of all nodes, see `passlib.infer.infer`."""
+
+    def output_names(self, symbol: Any) -> list[str]:
+        """Name the outputs of a symbol, where `Dialect.output_name` cannot know them."""
+
+    def data_inputs(self, graph: _core.Graph) -> list[str]:
+        """Name the variables that users feed, where others stand for something else."""

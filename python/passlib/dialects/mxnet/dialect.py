@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from passlib import _core
 from passlib.dialects.graphs import freeze, thaw
 from passlib.dialects.mxnet import files, legacy, schema, symbol_file, weight_files
+from passlib.dialects.mxnet.inference import infer
 from passlib.dialects.mxnet.lowering import lower
 from passlib.dialects.protocol import ModelData, Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
@@ -75,6 +76,7 @@ class _MXNet:
     ordered = True
     own_attributes = frozenset((symbol_file.ATTRIBUTES,))
     lower: Lowering = staticmethod(lower)
+    infer = staticmethod(infer)
 
     default_attributes = staticmethod(symbol_file.default_attributes)
     complete = staticmethod(symbol_file.complete)

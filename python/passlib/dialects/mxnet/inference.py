@@ -1,0 +1,91 @@
+"""Shapes and element types of every node of an MXNet symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from passlib import dtypes
+from passlib.dialects.attribute_text import parse_int, parse_optional_ints
+from passlib.dialects.lowering import Graph, Shape, TypeSpec
+from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.hidden_types import with_hidden
+from passlib.dialects.mxnet.lowering import load_table
+from passlib.dialects.mxnet.parameter_shapes import complete
+from passlib.dialects.type_inference import infer_graph
+from passlib.errors import FormatError, UnsupportedError
+from passlib.node import Node
+
+__all__ = ["infer"]
+
+_UNKNOWN = TypeSpec(None, None)
+
+
+def infer(
+    symbol: Graph,
+    shapes: Mapping[str, Sequence[int] | Shape],
+    types: Mapping[str, np.dtype] | None = None,
+    *,
+    default_dtype: np.dtype | None = None,
+    train: bool = False,
+) -> dict[Node, tuple[TypeSpec, ...]]:
+    """Infer shapes and element types of every node, hidden outputs included.
+
+    Parameters and errors are those of `passlib.infer.infer`.
+    """
+    given = types or {}
+    nodes = symbol.nodes()
+    variables = {node.name: node for node in nodes if node.is_variable}
+    known = {
+        name: TypeSpec(
+            _dtype(node, given, ignore_attribute=default_dtype is not None), _shape(node, shapes)
+        )
+        for name, node in variables.items()
+    }
+    found = infer_graph(symbol, load_table(), known, complete, default=default_dtype, train=train)
+    outputs: dict[Node, tuple[TypeSpec, ...]] = {}
+    for node in nodes:
+        values = (found.value_of.get((node, index)) for index in range(_count(node)))
+        specs = [_UNKNOWN if v is None else TypeSpec(v.dtype, v.shape) for v in values]
+        inputs = [outputs[entry.node][entry.index] for entry in node.inputs]
+        outputs[node] = with_hidden(node, inputs, specs)
+    return outputs
+
+
+def _shape(node: Node, shapes: Mapping[str, Sequence[int] | Shape]) -> Shape | None:
+    given: Sequence[int | None] | None = shapes.get(node.name)
+    if given is None:
+        text = node.attrs.get("__shape__")
+        if text is None or text == "None":
+            return None
+        try:
+            given = parse_optional_ints(text)
+        except ValueError as error:
+            raise FormatError(f"variable {node.name!r}: attribute __shape__: {error}") from None
+        if not given:
+            return None
+    return tuple(None if size is None or size <= 0 else int(size) for size in given)
+
+
+def _dtype(node: Node, given: Mapping[str, np.dtype], *, ignore_attribute: bool) -> np.dtype | None:
+    if node.name in given:
+        return np.dtype(given[node.name])
+    text = node.attrs.get("__dtype__")
+    if text is None or ignore_attribute:
+        return None
+    try:
+        code = parse_int(text)
+        return None if code < 0 else dtypes.from_code(code)
+    except (ValueError, UnsupportedError) as error:
+        raise FormatError(f"variable {node.name!r}: attribute __dtype__: {error}") from None
+
+
+def _count(node: Node) -> int:
+    """All outputs of a node, hidden ones included."""
+    if node.is_variable:
+        return 1
+    operator = schema.find(node.op)
+    if operator is None:
+        return max(node.num_outputs, 1)
+    return operator.num_outputs(node.attrs)

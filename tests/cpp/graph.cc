@@ -1,0 +1,193 @@
+// Graph: edits, orders, text.
+#include "lib_api.h"
+
+#include "check.h"
+
+using namespace mxnet::ext;
+
+namespace {
+
+/// data -> a -> b -> c, and data -> c.
+struct Chain {
+  Graph graph;
+  Node* data = graph.addNode("data", "null");
+  Node* a = graph.addNode("a", "relu");
+  Node* b = graph.addNode("b", "_copy");
+  Node* c = graph.addNode("c", "broadcast_add");
+  Chain() {
+    graph.inputs.push_back(data);
+    graph.connect(data, 0, a, 0);
+    graph.connect(a, 0, b, 0);
+    graph.connect(b, 0, c, 0);
+    graph.connect(data, 0, c, 1);
+    graph.outputs.push_back(NodeEntry(c, 0));
+  }
+};
+
+std::string edges(const Graph& graph) {
+  std::string text;
+  for (const Node* node : graph.nodes) {
+    for (const NodeEntry& input : node->inputs) {
+      text += input.node->name + std::to_string(input.entry) + ">" + node->name + " ";
+    }
+  }
+  return text;
+}
+
+std::string names(const std::vector<Node*>& nodes) {
+  std::string text;
+  for (const Node* node : nodes) text += node->name + " ";
+  return text;
+}
+
+std::unique_ptr<Graph> read(const std::string& text) {
+  return std::unique_ptr<Graph>(Graph::fromString(text));
+}
+
+}  // namespace
+
+TEST(graph_connect_replaces_an_input) {
+  Chain chain;
+  chain.graph.connect(chain.a, 0, chain.c, 0);
+  CHECK_EQUAL(edges(chain.graph), "data0>a a0>b a0>c data0>c ");
+  CHECK(chain.b->outputs.empty());
+  CHECK_EQUAL(chain.a->outputs.size(), std::size_t(2));
+}
+
+TEST(graph_connect_refuses_a_gap) {
+  Chain chain;
+  CHECK_THROWS(chain.graph.connect(chain.a, 0, chain.c, 3), std::out_of_range, "'c' has 2 inputs");
+  CHECK_THROWS(chain.graph.connect(chain.a, 0, chain.c, -1), std::out_of_range, "no input -1");
+  CHECK_THROWS(chain.graph.connect(chain.a, -1, chain.c, 0), std::out_of_range, "");
+  CHECK_EQUAL(edges(chain.graph), "data0>a a0>b b0>c data0>c ");
+}
+
+TEST(graph_replace_moves_all_uses) {
+  Chain chain;
+  chain.graph.outputs.push_back(NodeEntry(chain.b, 0));
+  CHECK_EQUAL(chain.graph.replace(NodeEntry(chain.b, 0), NodeEntry(chain.a, 0)), std::size_t(2));
+  CHECK_EQUAL(edges(chain.graph), "data0>a a0>b a0>c data0>c ");
+  CHECK(chain.graph.outputs[1] == NodeEntry(chain.a, 0));
+  CHECK(chain.b->outputs.empty());
+}
+
+TEST(graph_replace_heeds_the_output_number) {
+  Chain chain;
+  CHECK_EQUAL(chain.graph.replace(NodeEntry(chain.b, 1), NodeEntry(chain.a, 0)), std::size_t(0));
+  CHECK_EQUAL(edges(chain.graph), "data0>a a0>b b0>c data0>c ");
+}
+
+TEST(graph_replace_puts_a_node_behind_another) {
+  Chain chain;
+  Node* behind = chain.graph.addNode("behind", "relu");
+  chain.graph.connect(chain.c, 0, behind, 0);
+  CHECK_EQUAL(chain.graph.replace(NodeEntry(chain.c, 0), NodeEntry(behind, 0)), std::size_t(1));
+  CHECK(chain.graph.outputs[0].node == behind);
+  CHECK(behind->inputs[0].node == chain.c);
+}
+
+TEST(graph_replace_within_one_node) {
+  Chain chain;
+  CHECK_EQUAL(chain.graph.replace(NodeEntry(chain.a, 0), NodeEntry(chain.a, 1)), std::size_t(1));
+  CHECK_EQUAL(edges(chain.graph), "data0>a a1>b b0>c data0>c ");
+  CHECK_EQUAL(chain.a->outputs.size(), std::size_t(1));
+}
+
+TEST(graph_remove_takes_edges_along) {
+  Chain chain;
+  chain.graph.outputs.push_back(NodeEntry(chain.b, 0));
+  chain.c->control_deps.push_back(chain.b);
+  chain.graph.removeNode(chain.b);
+  CHECK_EQUAL(edges(chain.graph), "data0>a data0>c ");
+  CHECK(chain.a->outputs.empty() && chain.c->control_deps.empty());
+  CHECK_EQUAL(chain.graph.outputs.size(), std::size_t(1));
+  CHECK_EQUAL(chain.data->outputs[1].entry, 0);  // the input moved up
+  CHECK_THROWS(chain.graph.removeNode(chain.b), std::invalid_argument, "not in this graph");
+}
+
+TEST(graph_remove_a_variable) {
+  Chain chain;
+  chain.graph.removeNode(chain.data);
+  CHECK(chain.graph.inputs.empty());
+  CHECK_EQUAL(edges(chain.graph), "a0>b b0>c ");
+}
+
+TEST(graph_remove_everything_at_once) {
+  Chain chain;
+  chain.graph.removeNodes(chain.graph.nodes);
+  CHECK_EQUAL(chain.graph.size(), std::size_t(0));
+  CHECK(chain.graph.outputs.empty());
+}
+
+TEST(graph_orders) {
+  Chain chain;
+  std::reverse(chain.graph.nodes.begin(), chain.graph.nodes.end());
+  CHECK_EQUAL(names(chain.graph.sorted()), "data a b c ");
+  CHECK_EQUAL(names(chain.graph.topological_sort()), "c b a data ");
+  chain.a->control_deps.push_back(chain.c);
+  CHECK_THROWS(chain.graph.sorted(), GraphStructureError, "cycle");
+  CHECK_THROWS(chain.graph.toString(), GraphStructureError, "'a'");
+}
+
+TEST(graph_text_is_stable) {
+  Chain chain;
+  chain.a->attrs["z"] = "1";
+  chain.a->attrs["b"] = "\"2\"";
+  const std::string text = chain.graph.toString();
+  CHECK_EQUAL(text,
+              "{\"nodes\": [{\"op\": \"null\", \"name\": \"data\", \"inputs\": []}, "
+              "{\"op\": \"relu\", \"name\": \"a\", \"attrs\": {\"b\": \"\\\"2\\\"\", \"z\": \"1\"}, "
+              "\"inputs\": [[0, 0, 0]]}, "
+              "{\"op\": \"_copy\", \"name\": \"b\", \"inputs\": [[1, 0, 0]]}, "
+              "{\"op\": \"broadcast_add\", \"name\": \"c\", \"inputs\": [[2, 0, 0], [0, 0, 0]]}], "
+              "\"arg_nodes\": [0], \"node_row_ptr\": [0, 1, 2, 3, 4], \"heads\": [[3, 0, 0]]}");
+  CHECK_EQUAL(read(text)->toString(), text);
+  std::string pretty;
+  chain.graph.writePretty(&pretty);
+  CHECK_EQUAL(read(pretty)->toString(), text);
+}
+
+TEST(graph_forward_references) {
+  const std::unique_ptr<Graph> graph = read(
+      "{\"nodes\": [{\"op\": \"relu\", \"name\": \"r\", \"inputs\": [[1, 0, 0]]}, "
+      "{\"op\": \"null\", \"name\": \"x\", \"inputs\": []}], \"arg_nodes\": [1], "
+      "\"heads\": [[0, 0, 0]]}");
+  CHECK_EQUAL(names(graph->nodes), "r x ");
+  CHECK_EQUAL(names(graph->sorted()), "x r ");
+  CHECK(graph->toString().find("\"x\"") < graph->toString().find("\"r\""));
+}
+
+TEST(graph_keeps_what_it_does_not_know) {
+  const std::string text =
+      "{\"nodes\": [{\"op\": \"null\", \"name\": \"x\", \"inputs\": [], \"odd\": [1.50, {}]}], "
+      "\"arg_nodes\": [0], \"node_row_ptr\": [0, 1], \"heads\": [[0, 0, 0]], "
+      "\"attrs\": {\"k\": true}, \"more\": -0}";
+  const std::unique_ptr<Graph> graph = read(text);
+  CHECK_EQUAL(graph->nodes[0]->extra[0].first, "odd");
+  CHECK_EQUAL(graph->getAttr("more").dump(), "-0");
+  CHECK_THROWS(graph->getAttr("less"), std::out_of_range, "'less'");
+  CHECK_EQUAL(graph->toString(), text);
+}
+
+TEST(graph_node_twice_or_null_in_the_list) {
+  Chain chain;
+  chain.graph.nodes.push_back(chain.a);
+  CHECK_THROWS(chain.graph.toString(), GraphStructureError, "'a' is listed twice");
+  chain.graph.nodes.back() = nullptr;
+  CHECK_THROWS(chain.graph.toString(), GraphStructureError, "node number 4 is null");
+}
+
+TEST(graph_tables_find_only_their_nodes) {
+  Chain chain;
+  Node stranger;
+  const NodeTable table(chain.graph.nodes);
+  CHECK_EQUAL(table.find(chain.c), 3);
+  CHECK_EQUAL(table.find(&stranger), -1);
+  CHECK_EQUAL(table.find(nullptr), -1);
+}
+
+TEST(graph_allocation_needs_a_pass) {
+  Chain chain;
+  CHECK_THROWS(chain.data->alloc_arg({1}, MXContext::CPU(), kFloat32), std::runtime_error,
+               "'data'");
+}

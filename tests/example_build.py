@@ -1,0 +1,27 @@
+"""Compiling the libraries of example/, once for all runs of equal sources."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+from plugin_build import CACHE, INCLUDE, ROOT, compile_to, compiler_version, headers
+
+__all__ = ["build_example"]
+
+COMMAND = ("g++", "-shared", "-fPIC", "-std=c++11", "-O2", "-I", str(INCLUDE))
+
+
+@functools.cache
+def build_example(folder: str, source: str) -> Path:
+    """Path of the library made from one source file of a folder of example/."""
+    digest = hashlib.sha256(" ".join(COMMAND).encode())
+    digest.update(compiler_version(COMMAND[0]))
+    digest.update(headers())
+    for path in sorted((ROOT / "example" / folder).glob("*.[ch]*")):
+        digest.update(path.read_bytes())
+    target = CACHE / digest.hexdigest()[:16] / f"lib{Path(source).stem}.so"
+    if not target.exists():
+        compile_to(target, COMMAND, [ROOT / "example" / folder / source])
+    return target

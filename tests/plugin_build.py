@@ -1,0 +1,131 @@
+"""Compiling the libraries and programs that the tests need, once for all runs of equal sources."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["INCLUDE", "PLUGINS", "PROGRAMS", "ROOT", "Builder", "Recipe", "compile_to"]
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+INCLUDE = ROOT / "include"
+CACHE = ROOT / "build" / "tests"
+JOBS = 2
+CXX = ("g++", "-std=c++17", "-O1", "-I", str(INCLUDE))
+LIBRARY = ("-shared", "-fPIC")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make one file: a compiler with its flags, and the sources below tests/."""
+
+    sources: tuple[str, ...]
+    command: tuple[str, ...] = (*CXX, *LIBRARY)
+
+
+def library(*sources: str) -> Recipe:
+    return Recipe(tuple(f"plugins/{name}" for name in sources))
+
+
+def plain_c(abi: int, *flags: str) -> Recipe:
+    return Recipe(("plugins/plain.c",), ("gcc", *LIBRARY, f"-DABI={abi}", *flags))
+
+
+PLUGINS: dict[str, Recipe] = {
+    "good": library("good.cc"),
+    "edits": library("edits.cc"),
+    "two_sources": library("two_sources_a.cc", "two_sources_b.cc"),
+    "mxnet_style": library("mxnet_style.cc"),
+    "every_api": library("every_api.cc"),
+    "bad_endings": library("bad_endings.cc"),
+    "bad_edges": library("bad_edges.cc"),
+    "bad_nodes": library("bad_nodes.cc"),
+    "refuses": library("refuses.cc"),
+    "missing_symbol": library("missing_symbol.cc"),
+    "no_initialize": library("no_initialize.cc"),
+    **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
+    "plain_c_results": plain_c(11, "-DRESULTS"),
+    "plain_c_same_name": plain_c(11, "-DSAME_NAME"),
+    "plain_c_no_free": plain_c(11, "-DNO_FREE"),
+    "program": Recipe(("plugins/program.c",), ("gcc", "-no-pie")),
+    "program_pie": Recipe(("plugins/program.c",), ("gcc", "-fPIE", "-pie")),
+}
+
+PROGRAMS: dict[str, Recipe] = {
+    "unit": Recipe(
+        ("cpp/main.cc", "cpp/json.cc", "cpp/graph.cc", "cpp/random_edits.cc", "cpp/tensor.cc"),
+        (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
+    ),
+    "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+}
+
+
+def compile_to(target: Path, command: tuple[str, ...], sources: list[Path]) -> None:
+    """Run a compiler; its messages become the error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{os.getpid()}-{target.name}")
+    run = subprocess.run(
+        [*command, *map(str, sources), "-o", str(partial)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode != 0:
+        message = f"{' '.join(command)} failed on {[s.name for s in sources]}:\n{run.stderr}"
+        raise RuntimeError(message)
+    partial.replace(target)
+
+
+@functools.cache
+def compiler_version(compiler: str) -> bytes:
+    path = shutil.which(compiler)
+    if path is None:
+        message = f"the tests compile libraries and need {compiler}"
+        raise RuntimeError(message)
+    return subprocess.run([path, "--version"], capture_output=True, check=True).stdout
+
+
+@functools.cache
+def headers() -> bytes:
+    files = [*INCLUDE.rglob("*.h"), *(TESTS / "cpp").glob("*.h"), *(TESTS / "plugins").glob("*.h")]
+    return b"".join(path.read_bytes() for path in sorted(files))
+
+
+class Builder:
+    """Builds what is asked for first, everything else in the background, `JOBS` at a time."""
+
+    def __init__(self, recipes: dict[str, Recipe], suffix: str) -> None:
+        self._recipes = recipes
+        self._suffix = suffix
+        self._pool = ThreadPoolExecutor(JOBS)
+        self._futures: dict[str, Future[Path]] = {}
+
+    def __call__(self, name: str) -> Path:
+        for wanted in (name, *self._recipes):
+            if wanted not in self._futures:
+                self._futures[wanted] = self._pool.submit(self._make, wanted)
+        return self._futures[name].result()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def _make(self, name: str) -> Path:
+        recipe = self._recipes[name]
+        sources = [TESTS / source for source in recipe.sources]
+        digest = hashlib.sha256(" ".join(recipe.command).encode())
+        digest.update(compiler_version(recipe.command[0]))
+        digest.update(headers())
+        for source in sources:
+            digest.update(source.read_bytes())
+        target = CACHE / digest.hexdigest()[:16] / f"{name}{self._suffix}"
+        if not target.exists():
+            compile_to(target, recipe.command, sources)
+        return target

@@ -1,0 +1,117 @@
+// Passes that edit: each one in the way that an author would write it.
+#include "lib_api.h"
+
+using namespace mxnet::ext;
+
+typedef std::unordered_map<std::string, std::string> Options;
+
+/// Puts a relu behind each output of the graph.
+MXReturnValue appendRelu(Graph* graph, const Options& options) {
+  const auto suffix = options.find("suffix");
+  const std::vector<NodeEntry> heads = graph->outputs;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    Node* relu = graph->addNode("appended" + std::to_string(i) +
+                                    (suffix == options.end() ? "" : suffix->second),
+                                "Activation");
+    relu->attrs["act_type"] = "relu";
+    graph->connect(heads[i].node, heads[i].entry, relu, 0);
+    graph->outputs[i] = NodeEntry(relu, 0);
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(appendRelu).setBody(appendRelu);
+
+/// Removes each operator `op` of one input and puts its input in its place.
+MXReturnValue removeOperator(Graph* graph, const Options& options) {
+  const std::vector<Node*> nodes = graph->nodes;
+  for (Node* node : nodes) {
+    if (node->op != options.at("op") || node->inputs.size() != 1) continue;
+    graph->replace(NodeEntry(node, 0), node->inputs[0]);
+    graph->removeNode(node);
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(removeOperator).setBody(removeOperator);
+
+/// Puts `prefix` before the names of all operators.
+MXReturnValue renameOperators(Graph* graph, const Options& options) {
+  for (Node* node : graph->nodes) {
+    if (node->op != "null") node->name = options.at("prefix") + node->name;
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(renameOperators).setBody(renameOperators);
+
+/// Adds a constant to the first output, by a new variable.
+MXReturnValue addBias(Graph* graph, const Options&) {
+  Node* bias = graph->addNode("added_bias", "null");
+  bias->attrs["__shape__"] = "(1,)";
+  graph->inputs.push_back(bias);
+  Node* sum = graph->addNode("added_sum", "broadcast_add");
+  const NodeEntry head = graph->outputs[0];
+  graph->connect(head.node, head.entry, sum, 0);
+  graph->connect(bias, 0, sum, 1);
+  graph->outputs[0] = NodeEntry(sum, 0);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(addBias).setBody(addBias);
+
+/// Makes the output of the first operator the graph's only one; the rest falls off.
+MXReturnValue cutAfterFirst(Graph* graph, const Options&) {
+  for (Node* node : graph->nodes) {
+    if (node->op == "null") continue;
+    graph->outputs.assign(1, NodeEntry(node, 0));
+    return MX_SUCCESS;
+  }
+  return MX_FAIL;
+}
+REGISTER_PASS(cutAfterFirst).setBody(cutAfterFirst);
+
+/// Lists the nodes backwards: consumers before producers.
+MXReturnValue reverseNodes(Graph* graph, const Options&) {
+  std::reverse(graph->nodes.begin(), graph->nodes.end());
+  return MX_SUCCESS;
+}
+REGISTER_PASS(reverseNodes).setBody(reverseNodes);
+
+/// Erases a dead end by hand, as an author may who manages the vectors himself: the last operator
+/// is deleted, and its producer becomes the output.
+MXReturnValue deleteLast(Graph* graph, const Options&) {
+  Node* last = graph->outputs[0].node;
+  const NodeEntry input = last->inputs[0];
+  for (const NodeEntry& entry : last->inputs) {
+    std::vector<NodeEntry>& uses = entry.node->outputs;
+    uses.erase(std::remove_if(uses.begin(), uses.end(),
+                              [last](const NodeEntry& use) { return use.node == last; }),
+               uses.end());
+  }
+  graph->nodes.erase(std::find(graph->nodes.begin(), graph->nodes.end(), last));
+  graph->outputs.assign(1, input);
+  delete last;
+  return MX_SUCCESS;
+}
+REGISTER_PASS(deleteLast).setBody(deleteLast);
+
+/// Nests the first operator's graph in a new node, by fromString.
+MXReturnValue nest(Graph* graph, const Options&) {
+  Node* node = graph->addNode("nested", "_subgraph");
+  node->subgraphs.push_back(Graph::fromString(graph->toString()));
+  const NodeEntry head = graph->outputs[0];
+  graph->connect(head.node, head.entry, node, 0);
+  graph->outputs[0] = NodeEntry(node, 0);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(nest).setBody(nest);
+
+/// Adds a node with two outputs and uses the second.
+MXReturnValue splitHead(Graph* graph, const Options&) {
+  Node* split = graph->addNode("split", "SliceChannel");
+  split->attrs["num_outputs"] = "2";
+  const NodeEntry head = graph->outputs[0];
+  graph->connect(head.node, head.entry, split, 0);
+  graph->outputs.assign(1, NodeEntry(split, 1));
+  return MX_SUCCESS;
+}
+REGISTER_PASS(splitHead).setBody(splitHead);
+
+MXReturnValue initialize(int) { return MX_SUCCESS; }

@@ -1,0 +1,2 @@
+/* Not a library. */
+int main(void) { return 0; }

@@ -1,0 +1,154 @@
+"""What the documents print is what happens: their commands, C++ and Python are run as printed."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import passlib
+from plugin_build import INCLUDE, ROOT, compile_to
+
+DOCUMENTS = ("README.md", "example/lib_fold/README.md", "docs/writing-passes.md")
+# Languages that are run, and "text": what the block before it prints.
+LANGUAGES = {"bash", "python", "c++", "text"}
+NOT_RUN = {"sh"}
+COMPILE = ("g++", "-shared", "-fPIC", "-std=c++11", "-Wall", "-I", str(INCLUDE))
+
+# Fragments run in a pass on this graph: fc = FullyConnected(data, weight), of shape (2, 3).
+FRAGMENTS = """
+#include "lib_api.h"
+using namespace mxnet::ext;
+typedef std::unordered_map<std::string, std::string> Options;
+%s
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+FRAGMENT = """
+static MXReturnValue %(name)s(Graph* graph, const Options& options) {
+  Node* layer = graph->outputs[0].node;
+  Node* node = layer;
+  (void)layer, (void)node, (void)options;
+%(body)s
+  return MX_SUCCESS;
+}
+REGISTER_PASS(%(name)s).setBody(%(name)s);
+"""
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    info: str
+    text: str
+    line: int
+
+
+def blocks_of(document: str) -> list[Block]:
+    text = (ROOT / document).read_text("utf-8")
+    return [
+        Block(match[1], match[2].strip(), match[3], text.count("\n", 0, match.start()) + 1)
+        for match in re.finditer(r"^```(\S+)(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
+    ]
+
+
+def same(wanted: str, got: str) -> bool:
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(wanted, got, options)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A fresh copy of the folder of a document, at its place in a repository."""
+    document = ROOT / request.param
+    for name in ("include", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    target = tmp_path / document.parent.relative_to(ROOT)
+    target.mkdir(parents=True, exist_ok=True)
+    if document.parent != ROOT:
+        for path in document.parent.iterdir():
+            if path.suffix in (".cc", ".h", ".py") or path.name == "Makefile":
+                shutil.copy(path, target)
+    return target
+
+
+def run(folder: Path, command: list[str]) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    result = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_block_is_known(document: str) -> None:
+    blocks = blocks_of(document)
+    assert {block.language for block in blocks} <= LANGUAGES | NOT_RUN
+    for before, block in zip([None, *blocks], blocks, strict=False):
+        if block.language == "text":
+            assert before is not None
+            assert before.language in ("bash", "python"), block
+        if block.language == "c++":
+            assert block.info == "statements" or block.info.startswith("file="), block
+
+
+@pytest.mark.parametrize(
+    ("folder", "document"), [(each,) * 2 for each in DOCUMENTS], indirect=["folder"]
+)
+def test_runs_as_printed(folder: Path, document: str) -> None:
+    """The files, then the commands, then the Python in one session."""
+    blocks = blocks_of(document)
+    script, wanted = [], []
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        expected = after.text if after is not None and after.language == "text" else ""
+        if block.info.startswith("file="):
+            (folder / block.info.removeprefix("file=")).write_text(block.text, "utf-8")
+        elif block.language == "bash":
+            printed = run(folder, ["bash", "-e", "-c", block.text])
+            # What the compiler's command line prints goes before.
+            start = printed.find(expected.partition("\n")[0])
+            assert start >= 0, printed
+            if expected:
+                assert same(expected, printed[start:]), f"line {block.line}:\n{printed}"
+        elif block.language == "python":
+            script.append(block.text)
+            wanted.append((block.line, expected))
+    mark = "----"
+    printed = run(folder, [sys.executable, "-c", f"print({mark!r})\n".join(script)])
+    for (line, expected), got in zip(wanted, printed.split(mark + "\n"), strict=True):
+        assert same(expected, got), f"line {line}:\n{got}"
+
+
+@pytest.mark.parametrize("document", [each for each in DOCUMENTS if each != "README.md"])
+def test_fragments(document: str, tmp_path: Path) -> None:
+    blocks = [block for block in blocks_of(document) if block.info == "statements"]
+    assert blocks
+    # The library stays loaded: its passes need names of their own.
+    stem = re.sub(r"\W", "_", document)
+    names = [f"{stem}_{block.line}" for block in blocks]
+    bodies = [
+        FRAGMENT % {"name": name, "body": block.text}
+        for name, block in zip(names, blocks, strict=True)
+    ]
+    source, library = tmp_path / "fragments.cc", tmp_path / "fragments.so"
+    source.write_text(FRAGMENTS % "\n".join(bodies), "utf-8")
+    compile_to(library, COMPILE, [source])
+    passlib.library.load(library, verbose=False)
+    for name in names:
+        symbol = passlib.sym.FullyConnected(
+            passlib.sym.var("data"), num_hidden=3, no_bias=True, name="fc"
+        )
+        args = {"fc_weight": np.ones((3, 4), np.float32)}
+        result = symbol.optimize_for(name, args, {}, shape_dict={"data": (2, 4)})
+        assert result.list_arguments()[:2] == ["data", "fc_weight"]
+        assert args["fc_weight"].shape == (3, 4)
+        assert {*args} == {*result.list_arguments()} - {"data"}

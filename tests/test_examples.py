@@ -1,0 +1,248 @@
+"""What the tutorials print is what happens: their commands, C++ and Python are run as printed."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import passlib
+from plugin_build import INCLUDE, ROOT, compile_to
+
+TUTORIAL = ROOT / "example" / "lib_pass"
+
+# Every fragment of the tutorial runs in a pass on this graph, in which these names mean something.
+FRAGMENT = """
+#include "lib_api.h"
+using namespace mxnet::ext;
+static MXReturnValue fragment(Graph* g, Node* n1, Node* n2, Node* node, const std::string& json,
+                              int version) {
+  (void)g, (void)n1, (void)n2, (void)node, (void)json, (void)version;
+%s
+  return MX_SUCCESS;
+}
+static MXReturnValue body(Graph* g, const std::unordered_map<std::string, std::string>&) {
+  return fragment(g, g->getNode(0), g->getNode(2), g->getNode(1), "[1, 2]", 10901);
+}
+REGISTER_PASS(%s).setBody(body);
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+
+DECLARATIONS = """
+#include "lib_api.h"
+using namespace mxnet::ext;
+%s
+MXReturnValue graphPass(Graph*, const std::unordered_map<std::string, std::string>&) {
+  return MX_SUCCESS;
+}
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    info: str
+    text: str
+    line: int
+
+
+def blocks_of(markdown: Path) -> list[Block]:
+    text = markdown.read_text("utf-8")
+    return [
+        Block(match[1], match[2].strip(), match[3], text.count("\n", 0, match.start()) + 1)
+        for match in re.finditer(r"^```(\S+)(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
+    ]
+
+
+BLOCKS = blocks_of(TUTORIAL / "README.md")
+
+
+def block_ids(kind: str) -> list[object]:
+    chosen = [block for block in BLOCKS if block.language == "c++" and block.info == kind]
+    return [pytest.param(block, id=f"line {block.line}") for block in chosen]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A fresh copy of the example, at its place in a repository."""
+    (tmp_path / "include").symlink_to(INCLUDE)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    folder = tmp_path / "example" / "lib_pass"
+    folder.mkdir(parents=True)
+    for name in ("pass_lib.cc", "test_pass.py", "Makefile"):
+        shutil.copy(TUTORIAL / name, folder)
+    return folder
+
+
+def run(folder: Path, command: list[str]) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def same(wanted: str, got: str) -> bool:
+    return doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS)
+
+
+def sections() -> Iterator[tuple[Block, str | None]]:
+    """Blocks that run, each with the output printed after it."""
+    for i, block in enumerate(BLOCKS):
+        if block.language in ("bash", "python"):
+            follows = BLOCKS[i + 1] if i + 1 < len(BLOCKS) else None
+            yield block, follows.text if follows and follows.language == "text" else None
+
+
+def test_every_block_is_tested() -> None:
+    kinds = {(block.language, block.info) for block in BLOCKS}
+    assert kinds == {
+        ("bash", ""),
+        ("python", ""),
+        ("text", ""),
+        ("c++", "file=mypass_lib.cc"),
+        ("c++", "declarations"),
+        ("c++", "statements"),
+    }
+    printed = sum(block.language == "text" for block in BLOCKS)
+    assert printed == sum(output is not None for _, output in sections())
+
+
+def test_tutorial_runs_as_printed(tree: Path) -> None:
+    """The commands, then the Python in one session."""
+    for block in BLOCKS:
+        if block.info.startswith("file="):
+            (tree / block.info.removeprefix("file=")).write_text(block.text, "utf-8")
+    script = []
+    wanted = []
+    for block, output in sections():
+        if block.language == "python":
+            script.append(block.text)
+            wanted.append(output or "")
+            continue
+        printed = run(tree, ["bash", "-e", "-c", block.text])
+        if output is not None:
+            printed = printed[printed.index("libpass_lib.so has") :]  # what make prints goes before
+            assert same(output, printed), f"line {block.line}:\n{printed}"
+    mark = "----"
+    code = f"print({mark!r}, flush=True)\n".join(script)
+    printed = run(tree, [sys.executable, "-c", code])
+    for expected, got in zip(wanted, printed.split(mark + "\n"), strict=True):
+        assert same(expected, got), got
+
+
+@pytest.mark.parametrize("block", block_ids("statements"))
+def test_statements(block: Block, tmp_path: Path) -> None:
+    name = f"tutorial_line_{block.line}"
+    source = tmp_path / "fragment.cc"
+    source.write_text(FRAGMENT % (block.text, name), "utf-8")
+    path = tmp_path / "fragment.so"
+    compile_to(path, ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE)), [source])
+    passlib.library.load(path, verbose=False)
+    x = passlib.sym.var("x")
+    middle = passlib.sym.relu(x, name="middle")
+    graph = passlib.sym.broadcast_add(middle, x, name="sum")
+    if "alloc_" in block.text:
+        with pytest.raises(passlib.PassError, match="middle"):
+            graph.optimize_for(name)
+        return
+    if "{n2, 2}" in block.text:
+        graph = passlib.sym.concat(middle, x, dim=0, name="joined")
+    assert graph.optimize_for(name).list_arguments() == ["x"]
+
+
+def test_declarations(tmp_path: Path) -> None:
+    text = "\n".join(block.text for block in BLOCKS if block.info == "declarations")
+    source = tmp_path / "declarations.cc"
+    source.write_text(DECLARATIONS % text, "utf-8")
+    path = tmp_path / "declarations.so"
+    compile_to(path, ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE)), [source])
+    assert passlib.library.load(path, verbose=False).passes == ("my_pass_name",)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> passlib.library.Library:
+    path = tmp_path_factory.mktemp("lib_pass") / "libpass_lib.so"
+    command = ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE))
+    compile_to(path, command, [TUTORIAL / "pass_lib.cc"])
+    return passlib.library.load(path, verbose=False)
+
+
+@pytest.mark.usefixtures("example", "handover")
+class TestRemoveNoOps:
+    @pytest.fixture
+    def model(self) -> passlib.symbol.Symbol:
+        x = passlib.sym.var("x")
+        y = passlib.sym.Dropout(x, name="first", p=0.5)
+        z = passlib.sym.relu(passlib.sym.identity(y, name="second"), name="relu")
+        w = passlib.sym.Dropout(z, name="always", mode="always")
+        return passlib.sym.Group([passlib.sym.BlockGrad(w, name="third"), y])
+
+    def names(self, symbol: passlib.symbol.Symbol) -> list[str]:
+        return [node.name for node in symbol.nodes()]
+
+    def test_removes_what_does_nothing(self, model: passlib.symbol.Symbol) -> None:
+        result = model.optimize_for("removeNoOps")
+        assert self.names(result) == ["x", "relu", "always"]
+        assert result.list_outputs() == ["always_output", "x"]
+
+    def test_keeps_what_is_named(self, model: passlib.symbol.Symbol) -> None:
+        result = model.optimize_for("removeNoOps", keep="first,third")
+        assert self.names(result) == ["x", "first", "relu", "always", "third"]
+
+
+@pytest.mark.usefixtures("example", "handover")
+class TestFuseBatchNormRelu:
+    def norm(self) -> passlib.symbol.Symbol:
+        x = passlib.sym.var("x")
+        norm: passlib.symbol.Symbol = passlib.sym.BatchNorm(
+            x, name="norm", fix_gamma=False, eps=1e-5
+        )
+        return norm
+
+    def test_fuses(self) -> None:
+        relu = passlib.sym.Activation(self.norm(), act_type="relu", name="relu")
+        fused = relu.optimize_for("fuseBatchNormRelu")
+        node = fused.nodes()[-1]
+        assert (node.op, node.name) == ("_contrib_BatchNormWithReLU", "relu")
+        assert dict(node.attrs) == {"fix_gamma": "False", "eps": "1e-05"}
+        assert [entry.version for entry in node.inputs] == [0, 0, 0, 1, 1]
+        assert fused.list_arguments() == relu.list_arguments()
+        assert fused.list_auxiliary_states() == relu.list_auxiliary_states()
+
+    @pytest.mark.parametrize("case", ["two users", "also an output", "not a relu"])
+    def test_leaves_alone_what_does_not_fit(self, case: str) -> None:
+        norm = self.norm()
+        kind = "tanh" if case == "not a relu" else "relu"
+        relu = passlib.sym.Activation(norm, act_type=kind, name="relu")
+        outputs = {
+            "two users": [relu, passlib.sym.exp(norm, name="exp")],
+            "also an output": [relu, norm],
+            "not a relu": [relu],
+        }
+        graph = passlib.sym.Group(outputs[case])
+        assert graph.optimize_for("fuseBatchNormRelu").tojson() == graph.tojson()
+
+    def test_resnet(self) -> None:
+        symbol = passlib.sym.load(ROOT / "tests/data/mxnet/models/resnet152_v1-symbol.json")
+        fused = symbol.optimize_for("fuseBatchNormRelu")
+        ops = [node.op for node in fused.nodes()]
+        assert ops.count("_contrib_BatchNormWithReLU") == 101
+        assert len(ops) == 1392 - 101
+        assert fused.list_arguments() == symbol.list_arguments()
+        assert fused.list_auxiliary_states() == symbol.list_auxiliary_states()

@@ -1,0 +1,197 @@
+"""The header: it compiles quietly everywhere, exports what it should, and scales."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plugin_build import INCLUDE, PLUGINS, TESTS, compile_to
+
+PathOf = Callable[[str], Path]
+
+ENTRY_POINTS = [
+    "_opVersion", "_msgSize", "_msgGet", "initialize", "_opCallFree", "_opCallParseAttrs",
+    "_opCallInferShape", "_opCallInferType", "_opCallInferSType", "_opCallFCompute",
+    "_opCallMutateInputs", "_opCallCreateOpState", "_opCallDestroyOpState",
+    "_opCallFStatefulCompute", "_opRegSize", "_opRegGet", "_partCallSupportedOps",
+    "_partCallCreateSelector", "_partCallSelect", "_partCallSelectInput",
+    "_partCallSelectOutput", "_partCallFilter", "_partCallReset", "_partCallReviewSubgraph",
+    "_partRegSize", "_partRegGetCount", "_partRegGet", "_passCallGraphPass", "_passRegSize",
+    "_passRegGet",
+]  # fmt: skip
+
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only")
+COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
+STANDARDS = ["c++11", "c++14", "c++17", "c++20", "c++23"]
+MINIMAL = """
+static mxnet::ext::MXReturnValue body(
+    mxnet::ext::Graph*, const std::unordered_map<std::string, std::string>&) {
+  return mxnet::ext::MX_SUCCESS;
+}
+REGISTER_PASS(NAME).setBody(body);
+mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
+"""
+
+
+def compile_quietly(compiler: str, standard: str, source: Path) -> None:
+    # What C++23 is called depends on the compiler's age.
+    for spelling in (standard, standard.replace("23", "2b")):
+        run = subprocess.run(
+            [compiler, f"-std={spelling}", *STRICT, "-I", str(INCLUDE), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "-std=" not in run.stderr:
+            break
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
+    source = tmp_path / "minimal.cc"
+    source.write_text('#include "lib_api.h"\n' + MINIMAL)
+    compile_quietly(compiler, standard, source)
+
+
+@pytest.mark.parametrize("include", ["<mxnet/lib_api.h>", '"mxnet/lib_api.h"', "<lib_api.h>"])
+def test_ways_to_include_it(include: str, tmp_path: Path) -> None:
+    source = tmp_path / "minimal.cc"
+    source.write_text(f"#include {include}\n{MINIMAL}")
+    compile_quietly("g++", "c++11", source)
+
+
+def test_every_function_compiles_quietly() -> None:
+    compile_quietly("g++", "c++11", TESTS / "plugins" / "every_api.cc")
+
+
+def test_other_dlpack_header(tmp_path: Path) -> None:
+    source = tmp_path / "dlpack.cc"
+    source.write_text(
+        '#define PASSLIB_NO_GLOBAL_DLPACK\n#include "lib_api.h"\n'
+        "struct DLTensor { int other; };\n" + MINIMAL
+    )
+    compile_quietly("g++", "c++17", source)
+
+
+def exported(path: Path) -> dict[str, str]:
+    run = subprocess.run(
+        ["nm", "-D", "-C", "--defined-only", str(path)], capture_output=True, text=True, check=True
+    )
+    return {line.split(" ", 2)[2]: line.split(" ", 2)[1] for line in run.stdout.splitlines()}
+
+
+def test_pass_only_library_exports_all_entry_points(plugin: PathOf) -> None:
+    assert len(ENTRY_POINTS) == 30
+    symbols = exported(plugin("good"))
+    assert [name for name in ENTRY_POINTS if name not in symbols] == []
+
+
+def test_nothing_with_state_is_exported(plugin: PathOf) -> None:
+    for name in ("good", "two_sources", "mxnet_style"):
+        leaks = [
+            symbol
+            for symbol in exported(plugin(name))
+            if re.search(r"Registry|MXerrorMsgs::get\(\)|::instance|buildTag", symbol)
+        ]
+        assert leaks == []
+
+
+def test_libraries_see_only_their_own_passes(plugin: PathOf) -> None:
+    """Even where somebody loads them all into the global scope, and in either order."""
+    names = ["good", "mxnet_style", "two_sources"]
+    code = """
+import ctypes, sys
+libraries = [ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL) for path in sys.argv[1:]]
+for library in libraries:
+    names = []
+    for i in range(library._passRegSize()):
+        body, name = ctypes.c_void_p(), ctypes.c_char_p()
+        library._passRegGet(i, ctypes.byref(body), ctypes.byref(name))
+        names.append(name.value.decode())
+    print(*sorted(names), library._msgSize())
+"""
+    wanted = {
+        "good": "addControl catchesItself echoOptions identity",
+        "mxnet_style": "styledAddInput styledAlloc styledJson",
+        "two_sources": "fromSourceA fromSourceB 0",
+    }
+    for order in (names, names[::-1]):
+        run = subprocess.run(
+            [sys.executable, "-c", code, *(str(plugin(name)) for name in order)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name, line in zip(order, run.stdout.splitlines(), strict=True):
+            assert line.startswith(wanted[name]), line
+            assert line.endswith(" 0")
+
+
+def test_debug_build_is_not_handed_objects(tmp_path: Path) -> None:
+    """A library whose containers are laid out otherwise gets JSON, by its build tag."""
+    import passlib
+
+    source = tmp_path / "debug.cc"
+    source.write_text('#include "lib_api.h"\n' + MINIMAL.replace("NAME", "debugLayout"))
+    path = tmp_path / "debug.so"
+    flags = ("-shared", "-fPIC", "-std=c++17", "-D_GLIBCXX_DEBUG", "-I", str(INCLUDE))
+    compile_to(path, ("g++", *flags), [source])
+    library = passlib.library.load(path, verbose=False)
+    assert library.core.is_ours
+    assert not library.core.shares_types
+    x = passlib.sym.var("x")
+    assert passlib.sym.relu(x, name="r").optimize_for("debugLayout").list_arguments() == ["x"]
+
+
+def cases(*sources: str) -> list[str]:
+    text = "".join((TESTS / "cpp" / source).read_text("utf-8") for source in sources)
+    return sorted(re.findall(r"^TEST\((\w+)\)", text, re.MULTILINE))
+
+
+UNIT = cases("json.cc", "graph.cc", "random_edits.cc", "tensor.cc")
+SCALE = cases("scale.cc")
+
+
+@pytest.mark.parametrize(("name", "known"), [("unit", UNIT), ("scale", SCALE)])
+def test_no_case_is_lost(program: PathOf, name: str, known: list[str]) -> None:
+    run = subprocess.run([program(name)], capture_output=True, text=True, check=True)
+    assert sorted(run.stdout.split()) == known
+
+
+@pytest.mark.parametrize("case", UNIT)
+def test_unit(program: PathOf, case: str) -> None:
+    run = subprocess.run(
+        [program("unit"), case], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("case", SCALE)
+def test_scale(program: PathOf, case: str) -> None:
+    """With 1 MB of stack, and ten times the size in less than twenty times the time."""
+    run = subprocess.run(
+        ["sh", "-c", 'ulimit -s 1024 && exec "$0" "$@"', program("scale"), case],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr or f"ended by signal {-run.returncode}"
+    small, large = map(float, run.stdout.split())
+    # What takes no time at all cannot be compared.
+    assert large < 20 * max(small, 0.02)
+
+
+def test_recipes_have_all_sources() -> None:
+    used = {source for recipe in PLUGINS.values() for source in recipe.sources}
+    there = {f"plugins/{path.name}" for path in (TESTS / "plugins").iterdir() if path.is_file()}
+    assert {name for name in used if name.endswith((".c", ".cc"))} <= there
