@@ -4,13 +4,15 @@ PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
 SOURCES := $(wildcard cpp/*.cc cpp/*.h cpp/passes/*.cc include/*.h include/mxnet/*.h)
-CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'example/*.cc' 'tests/*.cc')
+CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 .PHONY: demo test lint format bench interop sanitize clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
 	$(BIN)/python example/lib_pass/test_pass.py
+	$(MAKE) -C example/lib_fold
+	$(BIN)/python example/lib_fold/test_fold.py
 
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop

@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -116,16 +117,35 @@ std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
   return attributes;
 }
 
+py::str makeString(mxnet::ext::detail::TextBuffer* buffer) {
+  if (!buffer->isAscii()) {
+    const std::string text = buffer->str();
+    PyObject* string =
+        PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
+    if (string == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::str>(string);
+  }
+  auto blocks = buffer->take();
+  std::size_t size = 0;
+  for (const auto& block : blocks) size += block.size;
+  PyObject* string = PyUnicode_New(static_cast<py::ssize_t>(size), 127);
+  if (string == nullptr) throw py::error_already_set();
+  char* target = static_cast<char*>(PyUnicode_DATA(string));
+  for (auto& block : blocks) {
+    std::memcpy(target, block.text.get(), block.size);
+    target += block.size;
+    block.text.reset();  // a large text need not be there twice
+  }
+  return py::reinterpret_steal<py::str>(string);
+}
+
 py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
-  std::string text;
+  mxnet::ext::detail::TextBuffer buffer;
   {
     const py::gil_scoped_release released;
-    mxnet::ext::detail::GraphWriter(pretty, &text).write(*source.get(), parseAttributes(texts));
+    mxnet::ext::detail::GraphWriter(pretty, &buffer).write(*source.get(), parseAttributes(texts));
   }
-  PyObject* string =
-      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
-  if (string == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(string);
+  return makeString(&buffer);
 }
 
 py::list entryList(const std::vector<NodeEntry>& entries, const NodeTable& table) {

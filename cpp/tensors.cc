@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "lib_api.h"
@@ -111,14 +112,11 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
 
 std::vector<NewParam> Allocator::take() {
   std::vector<NewParam> last;
-  for (std::size_t i = 0; i < params_.size(); ++i) {
-    const bool again =
-        std::any_of(params_.begin() + static_cast<std::ptrdiff_t>(i) + 1, params_.end(),
-                    [&](const NewParam& later) {
-                      return later.name == params_[i].name && later.is_arg == params_[i].is_arg;
-                    });
-    if (!again) last.push_back(std::move(params_[i]));
+  std::unordered_set<std::string> known[2];
+  for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
+    if (known[param->is_arg ? 1 : 0].insert(param->name).second) last.push_back(std::move(*param));
   }
+  std::reverse(last.begin(), last.end());
   params_.clear();
   return last;
 }

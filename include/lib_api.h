@@ -1606,24 +1606,31 @@ inline void JsonReader::finish() {
 
 namespace detail {
 
-/// A string that is only appended to, mostly in pieces of a few bytes.
+/// Text that is only appended to, mostly in pieces of a few bytes. Kept in blocks, so that a long
+/// text is never moved while it grows.
 class TextBuffer {
  public:
-  /// `out` is given back, longer, on destruction.
-  explicit TextBuffer(std::string* out) : out_(out), size_(out->size()) {}
-  ~TextBuffer() { out_->resize(size_); }
+  struct Block {
+    std::unique_ptr<char[]> text;
+    std::size_t size;
+  };
+
+  TextBuffer() : room_(nullptr), left_(0), ascii_(true) {}
   TextBuffer(const TextBuffer&) = delete;
   TextBuffer& operator=(const TextBuffer&) = delete;
 
   /// Room for `count` more bytes, to be claimed with advance.
   char* room(std::size_t count) {
-    if (out_->size() - size_ < count) out_->resize(std::max(out_->size() * 2, size_ + count + 256));
-    return &(*out_)[size_];
+    if (left_ < count) addBlock(count);
+    return room_;
   }
-  void advance(std::size_t count) { size_ += count; }
+  void advance(std::size_t count) {
+    room_ += count;
+    left_ -= count;
+  }
   void append(const char* text, std::size_t count) {
     memcpy(room(count), text, count);
-    size_ += count;
+    advance(count);
   }
   void append(const std::string& text) { append(text.data(), text.size()); }
   template <std::size_t N>
@@ -1632,12 +1639,46 @@ class TextBuffer {
   }
   void push(char c) {
     *room(1) = c;
-    ++size_;
+    advance(1);
+  }
+  void noteNotAscii() { ascii_ = false; }
+  bool isAscii() const { return ascii_; }
+
+  /// The text, in order. The buffer is empty afterwards.
+  std::vector<Block> take() {
+    closeBlock();
+    room_ = nullptr;
+    left_ = 0;
+    return std::move(blocks_);
+  }
+  std::string str() {
+    std::string text;
+    const std::vector<Block> blocks = take();
+    std::size_t size = 0;
+    for (const Block& block : blocks) size += block.size;
+    text.reserve(size);
+    for (const Block& block : blocks) text.append(block.text.get(), block.size);
+    return text;
   }
 
  private:
-  std::string* out_;
-  std::size_t size_;
+  void closeBlock() {
+    if (!blocks_.empty()) blocks_.back().size -= left_;
+  }
+  void addBlock(std::size_t count) {
+    closeBlock();
+    // Small texts take little, large ones few blocks.
+    const std::size_t last = blocks_.empty() ? 256 : blocks_.back().size;
+    const std::size_t size = std::max(count, std::min<std::size_t>(2 * last, 1 << 20));
+    blocks_.push_back(Block{std::unique_ptr<char[]>(new char[size]), size});
+    room_ = blocks_.back().text.get();
+    left_ = size;
+  }
+
+  std::vector<Block> blocks_;
+  char* room_;
+  std::size_t left_;
+  bool ascii_;
 };
 
 /// Appends a string in quotes. `raw_controls`: control characters other than \n \r \t as they are,
@@ -1910,28 +1951,25 @@ inline bool JsonVal::operator==(const JsonVal& other) const {
 }
 
 inline std::string JsonVal::dump() const {
-  std::string text;
-  {
-    detail::TextBuffer out(&text);
-    detail::walkJson(
-        *this,
-        [&](const JsonVal& value, std::size_t) {
-          if (value.type == LIST || value.type == MAP) {
-            out.push(value.type == LIST ? '[' : '{');
-          } else {
-            detail::appendScalar(value, false, &out);
-          }
-        },
-        [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
-          if (index > 0) out.push(',');
-          if (key != nullptr) {
-            detail::appendKey(*key, false, &out);
-            out.append(" : ");
-          }
-        },
-        [&](const JsonVal& value, std::size_t) { out.push(value.type == LIST ? ']' : '}'); });
-  }
-  return text;
+  detail::TextBuffer out;
+  detail::walkJson(
+      *this,
+      [&](const JsonVal& value, std::size_t) {
+        if (value.type == LIST || value.type == MAP) {
+          out.push(value.type == LIST ? '[' : '{');
+        } else {
+          detail::appendScalar(value, false, &out);
+        }
+      },
+      [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
+        if (index > 0) out.push(',');
+        if (key != nullptr) {
+          detail::appendKey(*key, false, &out);
+          out.append(" : ");
+        }
+      },
+      [&](const JsonVal& value, std::size_t) { out.push(value.type == LIST ? ']' : '}'); });
+  return out.str();
 }
 
 inline std::string JsonVal::toString() const {
@@ -2437,7 +2475,7 @@ inline void appendInteger(int64_t value, TextBuffer* out) {
 /// ones, an object when it has more than one member.
 class GraphWriter {
  public:
-  GraphWriter(bool pretty, std::string* out) : pretty_(pretty), out_(out) {}
+  GraphWriter(bool pretty, TextBuffer* out) : pretty_(pretty), out_(*out) {}
 
   /// `attributes`: the top-level keys besides NNVM's own; those of the graph, as a rule.
   void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
@@ -2704,7 +2742,7 @@ class GraphWriter {
   }
 
   bool pretty_;
-  TextBuffer out_;
+  TextBuffer& out_;
   std::deque<Frame> frames_;
   std::unordered_set<const Graph*> open_;  // the graphs of the frames
   std::vector<const std::pair<const std::string, std::string>*> sorted_;
@@ -2854,15 +2892,17 @@ inline Graph* Graph::fromString(const std::string& json) {
 inline Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()); }
 
 inline std::string Graph::toString() const {
-  std::string out;
+  detail::TextBuffer out;
   detail::GraphWriter(false, &out).write(*this, attrs);
-  return out;
+  return out.str();
 }
 
 inline JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
 
 inline void Graph::writePretty(std::string* out) const {
-  detail::GraphWriter(true, out).write(*this, attrs);
+  detail::TextBuffer text;
+  detail::GraphWriter(true, &text).write(*this, attrs);
+  out->append(text.str());
 }
 
 inline Node* Graph::addNode(const std::string& name, const std::string& op) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -20,6 +21,8 @@ CACHE = ROOT / "build" / "tests"
 JOBS = 2
 CXX = ("g++", "-std=c++17", "-O1", "-I", str(INCLUDE))
 LIBRARY = ("-shared", "-fPIC")
+EXTRA_FLAGS = tuple(os.environ.get("PASSLIB_TEST_FLAGS", "").split())
+"""Compiler flags for all of them: sanitizers, as a rule."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,9 @@ def plain_c(abi: int, *flags: str) -> Recipe:
 PLUGINS: dict[str, Recipe] = {
     "good": library("good.cc"),
     "edits": library("edits.cc"),
+    "dlprim": library("dlprim.cc"),
+    "ark_passes": library("ark_passes.cc"),
+    "onnx_edits": library("onnx_edits.cc"),
     "two_sources": library("two_sources_a.cc", "two_sources_b.cc"),
     "mxnet_style": library("mxnet_style.cc"),
     "every_api": library("every_api.cc"),
@@ -120,12 +126,16 @@ class Builder:
     def _make(self, name: str) -> Path:
         recipe = self._recipes[name]
         sources = [TESTS / source for source in recipe.sources]
-        digest = hashlib.sha256(" ".join(recipe.command).encode())
+        digest = hashlib.sha256(" ".join((*recipe.command, *EXTRA_FLAGS)).encode())
         digest.update(compiler_version(recipe.command[0]))
         digest.update(headers())
         for source in sources:
             digest.update(source.read_bytes())
         target = CACHE / digest.hexdigest()[:16] / f"{name}{self._suffix}"
-        if not target.exists():
-            compile_to(target, recipe.command, sources)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Test processes run side by side: the first one builds, the others wait for it.
+        with (target.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                compile_to(target, (*recipe.command, *EXTRA_FLAGS), sources)
         return target

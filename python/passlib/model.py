@@ -28,7 +28,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 class Model:
-    """A symbol with its weights. Never changes: `optimize_for` gives a new model.
+    """A symbol with its weights. `optimize_for` gives a new model; this one stays as it is.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Model:
         graph = self._symbol.optimize_for(name, args, aux, **options)
         return Model(graph, args, aux, self._dialect, template=self._template)
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, NDArray]:
+    def run(self, inputs: Mapping[str, Any], *, train: bool = False) -> dict[str, NDArray]:
         """Compute the outputs from named inputs.
 
         Parameters
@@ -137,6 +137,10 @@ class Model:
             A value for each variable of `inputs` that the outputs depend on; one given for a
             weight takes its place. What is no array yet becomes one of float32, as by
             `passlib.nd.array`; arrays keep their element type.
+        train : bool
+            Run the forward pass of training: with the statistics of the batch, and running ones
+            brought up to date in `aux`, where the dialect says how. That is the one way in which
+            a model changes; arrays taken from `aux` before stay as they were.
 
         Returns
         -------
@@ -159,7 +163,7 @@ class Model:
                 f"several outputs are named {', '.join(twice)}, so run cannot tell them apart; "
                 "call the model, which gives a list"
             )
-        return dict(zip(names, self._run(inputs), strict=True))
+        return dict(zip(names, self._run(inputs, train=train), strict=True))
 
     def __call__(self, *inputs: Any) -> NDArray | list[NDArray]:
         """Compute the outputs from inputs in the order of `inputs`.
@@ -188,15 +192,21 @@ class Model:
         outputs = self._run(dict(zip(names, inputs, strict=False)))
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _run(self, inputs: Mapping[str, Any]) -> list[NDArray]:
+    def _run(self, inputs: Mapping[str, Any], *, train: bool = False) -> list[NDArray]:
         feeds = {name: _as_array(value) for name, value in inputs.items()}
         try:
-            return self._runner.run(feeds, {**self._args, **self._aux})
+            outputs, updates = self._runner.run_updating(
+                feeds, {**self._args, **self._aux}, train=train
+            )
         except (GraphError, UnsupportedError) as error:
             hint = self._hint(feeds)
             if not hint:
                 raise
             raise type(error)(f"{error}; {hint}") from error
+        for name, array in updates.items():
+            if name in self._aux:
+                self._aux[name] = _frozen(name, array)
+        return outputs
 
     def _hint(self, feeds: Mapping[str, Any]) -> str:
         """Name the likely cause of inputs that do not fit: too few, or NumPy's doubles."""

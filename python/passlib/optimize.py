@@ -85,7 +85,8 @@ def optimize_graph(
         outcome.graph.drop_node_attributes(list(_INFERRED))
     dialect.complete(outcome.graph)
     parameters = dialect.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
-    was_aux = set(states)
+    # An operator that wrote to a state may be gone for long: what lies in aux is taken from there.
+    was_aux = {*states, *(aux or ())}
     for lent, is_arg in ((lent_args, True), (lent_aux, False)):
         lent.commit(
             [name for name in outcome.gone if (name not in was_aux) == is_arg],

@@ -71,9 +71,28 @@ class Runner:
         PasslibError
             ONNX Runtime is absent, or failed.
         """
+        return self.run_updating(feeds, constants, train=train)[0]
+
+    def run_updating(
+        self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool = False
+    ) -> tuple[list[NDArray], dict[str, NDArray]]:
+        """Compute the outputs, and the new content of variables that operators write to.
+
+        Parameters and errors are those of `run`.
+
+        Returns
+        -------
+        outputs : list of NDArray
+        updates : dict of str to NDArray
+            Such as running means, in training. Nothing given is changed.
+        """
         arrays = {name: as_dense(array) for name, array in feeds.items()}
         session = self._session(arrays, constants, train=train)
-        return [output.view(NDArray) for output in session.run(arrays)]
+        outputs, updates = session.run_updating(arrays)
+        return (
+            [output.view(NDArray) for output in outputs],
+            {name: array.view(NDArray) for name, array in updates.items()},
+        )
 
     def _session(
         self,

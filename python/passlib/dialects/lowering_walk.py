@@ -148,6 +148,8 @@ class Walk:
             Nothing computes it, unless only types are wanted.
         """
         value = self.value_of.get((entry.node, entry.index))
+        if self.updates and entry.node.is_variable:
+            value = self.updates.get(entry.node.name, value)
         if value is None:
             missing = f"output {entry.index} of {blame(entry.node)} is not computed"
             if not self._types_only:
@@ -195,7 +197,6 @@ class Walk:
         for entry, value in zip(node.inputs, inputs, strict=True):
             written = self.builder.updates.pop(value.name, None)
             if written is not None and entry.node.is_variable:
-                self.value_of[entry.node, entry.index] = written
                 self.updates[entry.node.name] = written
         self._at = None
 

@@ -114,6 +114,9 @@ class Operation(Attributes):
             for key, value in attributes.items()
             if value is not None
         }
+        # An empty name at the end means the same as none, but ONNX Runtime fuses only the latter.
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
         stem = f"{self.node.name}_{op_type.lower()}"
         node_name = self._builder.unique(stem)
         names = [self._builder.unique(f"{node_name}_out") for _ in range(outputs or 1)]
