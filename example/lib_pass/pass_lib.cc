@@ -2,9 +2,9 @@
  * Three graph passes: one that prints, one that removes, one that replaces. README.md explains them
  * line by line.
  */
-#include "lib_api.h"
-
 #include <set>
+
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 

@@ -137,9 +137,7 @@ class Session:
         count = len(self.output_names)
         return arrays[:count], dict(zip(updates, arrays[count:], strict=True))
 
-    def _compute(
-        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
-    ) -> list[np.ndarray]:
+    def _compute(self, feeds: Mapping[str, np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
         unknown = sorted(set(feeds) - set(self._inputs))
         if unknown:
             raise GraphError(

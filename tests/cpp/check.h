@@ -35,28 +35,28 @@ void equal(const A& a, const B& b, const char* text, const char* file, int line)
 
 }  // namespace check
 
-#define TEST(name)                                          \
-  static void name();                                       \
+#define TEST(name)                                                 \
+  static void name();                                              \
   static const check::Registration registered_##name(#name, name); \
   static void name()
-#define CHECK(condition) \
-  do {                   \
+#define CHECK(condition)                                           \
+  do {                                                             \
     if (!(condition)) check::fail(__FILE__, __LINE__, #condition); \
   } while (false)
 #define CHECK_EQUAL(a, b) check::equal((a), (b), #a " == " #b, __FILE__, __LINE__)
 /// The statement throws `Type`, whose text contains `word`.
-#define CHECK_THROWS(statement, Type, word)                                             \
-  do {                                                                                  \
-    bool thrown = false;                                                                \
-    try {                                                                               \
-      statement;                                                                        \
-    } catch (const Type& error) {                                                       \
-      thrown = true;                                                                    \
-      if (std::string(error.what()).find(word) == std::string::npos) {                  \
-        check::fail(__FILE__, __LINE__, std::string("the text is ") + error.what());    \
-      }                                                                                 \
-    }                                                                                   \
-    if (!thrown) check::fail(__FILE__, __LINE__, #statement " did not throw " #Type);   \
+#define CHECK_THROWS(statement, Type, word)                                           \
+  do {                                                                                \
+    bool thrown = false;                                                              \
+    try {                                                                             \
+      statement;                                                                      \
+    } catch (const Type& error) {                                                     \
+      thrown = true;                                                                  \
+      if (std::string(error.what()).find(word) == std::string::npos) {                \
+        check::fail(__FILE__, __LINE__, std::string("the text is ") + error.what());  \
+      }                                                                               \
+    }                                                                                 \
+    if (!thrown) check::fail(__FILE__, __LINE__, #statement " did not throw " #Type); \
   } while (false)
 
 #endif  // PASSLIB_TESTS_CHECK_H_

@@ -1,7 +1,6 @@
 // Graph: edits, orders, text.
-#include "lib_api.h"
-
 #include "check.h"
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 
@@ -134,13 +133,14 @@ TEST(graph_text_is_stable) {
   chain.a->attrs["z"] = "1";
   chain.a->attrs["b"] = "\"2\"";
   const std::string text = chain.graph.toString();
-  CHECK_EQUAL(text,
-              "{\"nodes\": [{\"op\": \"null\", \"name\": \"data\", \"inputs\": []}, "
-              "{\"op\": \"relu\", \"name\": \"a\", \"attrs\": {\"b\": \"\\\"2\\\"\", \"z\": \"1\"}, "
-              "\"inputs\": [[0, 0, 0]]}, "
-              "{\"op\": \"_copy\", \"name\": \"b\", \"inputs\": [[1, 0, 0]]}, "
-              "{\"op\": \"broadcast_add\", \"name\": \"c\", \"inputs\": [[2, 0, 0], [0, 0, 0]]}], "
-              "\"arg_nodes\": [0], \"node_row_ptr\": [0, 1, 2, 3, 4], \"heads\": [[3, 0, 0]]}");
+  CHECK_EQUAL(
+      text,
+      "{\"nodes\": [{\"op\": \"null\", \"name\": \"data\", \"inputs\": []}, "
+      "{\"op\": \"relu\", \"name\": \"a\", \"attrs\": {\"b\": \"\\\"2\\\"\", \"z\": \"1\"}, "
+      "\"inputs\": [[0, 0, 0]]}, "
+      "{\"op\": \"_copy\", \"name\": \"b\", \"inputs\": [[1, 0, 0]]}, "
+      "{\"op\": \"broadcast_add\", \"name\": \"c\", \"inputs\": [[2, 0, 0], [0, 0, 0]]}], "
+      "\"arg_nodes\": [0], \"node_row_ptr\": [0, 1, 2, 3, 4], \"heads\": [[3, 0, 0]]}");
   CHECK_EQUAL(read(text)->toString(), text);
   std::string pretty;
   chain.graph.writePretty(&pretty);

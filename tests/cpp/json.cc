@@ -1,7 +1,6 @@
 // JsonVal: values, order, text.
-#include "lib_api.h"
-
 #include "check.h"
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 
@@ -47,7 +46,8 @@ TEST(json_integers_of_64_bits) {
 }
 
 TEST(json_reals_read_back_as_the_same_double) {
-  for (double wanted : {0.1, 1.0 / 3, 1e-310, 5e-324, 1.7976931348623157e308, -2.5, 1e21, 123456789.0}) {
+  for (double wanted :
+       {0.1, 1.0 / 3, 1e-310, 5e-324, 1.7976931348623157e308, -2.5, 1e21, 123456789.0}) {
     CHECK_EQUAL(JsonVal::parse(JsonVal::real(wanted).dump()).toDouble(), wanted);
   }
   CHECK_THROWS(JsonVal::real(std::numeric_limits<double>::quiet_NaN()), std::invalid_argument,
@@ -81,9 +81,27 @@ TEST(json_escapes) {
 
 TEST(json_order_is_a_strict_weak_one) {
   std::vector<JsonVal> values;
-  for (const char* text : {"1", "1.0", "1e0", "2", "-1", "\"1\"", "\"a\"", "true", "false", "null",
-                           "[]", "[1]", "[1,2]", "[2]", "{}", "{\"a\":1}", "{\"a\":2}",
-                           "{\"b\":1}", "[[1],[2]]", "9007199254740993", "9007199254740992"}) {
+  for (const char* text : {"1",
+                           "1.0",
+                           "1e0",
+                           "2",
+                           "-1",
+                           "\"1\"",
+                           "\"a\"",
+                           "true",
+                           "false",
+                           "null",
+                           "[]",
+                           "[1]",
+                           "[1,2]",
+                           "[2]",
+                           "{}",
+                           "{\"a\":1}",
+                           "{\"a\":2}",
+                           "{\"b\":1}",
+                           "[[1],[2]]",
+                           "9007199254740993",
+                           "9007199254740992"}) {
     values.push_back(JsonVal::parse(text));
   }
   values.push_back(JsonVal());

@@ -1,12 +1,11 @@
 // Random edits of a graph, after each of which both sides of every edge must agree: what the
 // graph's own functions keep is compared with a recount from one side alone.
-#include "lib_api.h"
-
 #include <random>
 #include <set>
 #include <tuple>
 
 #include "check.h"
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 

@@ -1,11 +1,10 @@
 // Depth and size: run with a stack of 1 MB. Each case prints the seconds for a tenth of the size
 // and for all of it, so that the caller can see whether time grows linearly.
-#include "lib_api.h"
-
 #include <chrono>
 #include <streambuf>
 
 #include "check.h"
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 

@@ -1,7 +1,6 @@
 // MXTensor, MXSparse, and the texts of shapes.
-#include "lib_api.h"
-
 #include "check.h"
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 
@@ -51,10 +50,10 @@ TEST(tensor_knows_all_dtypes) {
     MXDType type;
     int code;
     int bits;
-  } table[] = {
-      {kFloat32, 2, 32}, {kFloat64, 2, 64}, {kFloat16, 2, 16}, {kUint8, 1, 8},   {kInt32, 0, 32},
-      {kInt8, 0, 8},     {kInt64, 0, 64},   {kBool, 6, 8},     {kInt16, 0, 16},  {kUint16, 1, 16},
-      {kUint32, 1, 32},  {kUint64, 1, 64},  {kBfloat16, 4, 16}};
+  } table[] = {{kFloat32, 2, 32}, {kFloat64, 2, 64}, {kFloat16, 2, 16}, {kUint8, 1, 8},
+               {kInt32, 0, 32},   {kInt8, 0, 8},     {kInt64, 0, 64},   {kBool, 6, 8},
+               {kInt16, 0, 16},   {kUint16, 1, 16},  {kUint32, 1, 32},  {kUint64, 1, 64},
+               {kBfloat16, 4, 16}};
   for (const auto& row : table) {
     const MXTensor tensor(nullptr, {1}, row.type, 0, MXContext::CPU());
     CHECK_EQUAL(int(tensor.dltensor.dtype.code), row.code);

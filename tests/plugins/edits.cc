@@ -10,9 +10,9 @@ MXReturnValue appendRelu(Graph* graph, const Options& options) {
   const auto suffix = options.find("suffix");
   const std::vector<NodeEntry> heads = graph->outputs;
   for (std::size_t i = 0; i < heads.size(); ++i) {
-    Node* relu = graph->addNode("appended" + std::to_string(i) +
-                                    (suffix == options.end() ? "" : suffix->second),
-                                "Activation");
+    Node* relu = graph->addNode(
+        "appended" + std::to_string(i) + (suffix == options.end() ? "" : suffix->second),
+        "Activation");
     relu->attrs["act_type"] = "relu";
     graph->connect(heads[i].node, heads[i].entry, relu, 0);
     graph->outputs[i] = NodeEntry(relu, 0);

@@ -1,9 +1,9 @@
 // Passes that behave: they show what reaches a pass, and what of it comes back.
-#include "lib_api.h"
-
 #include <chrono>
 #include <map>
 #include <thread>
+
+#include "lib_api.h"
 
 using namespace mxnet::ext;
 

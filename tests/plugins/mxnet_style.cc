@@ -1,16 +1,18 @@
 // Passes in the manner of those that were written for MXNet 1.8 to 2.0: the same idioms, the same
 // include path, no function that only this project's header has.
 #include <math.h>
-#include <iostream>
+
 #include <algorithm>
-#include <unordered_set>
 #include <functional>
+#include <iostream>
+#include <unordered_set>
+
 #include "mxnet/lib_api.h"
 
 using namespace mxnet::ext;
 
 /* prints the graph */
-MXReturnValue styledPrint(mxnet::ext::Graph *g,
+MXReturnValue styledPrint(mxnet::ext::Graph* g,
                           const std::unordered_map<std::string, std::string>& options) {
   for (auto kv : options) {
     std::cout << "option: " << kv.first << " ==> " << kv.second << std::endl;
@@ -19,15 +21,13 @@ MXReturnValue styledPrint(mxnet::ext::Graph *g,
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(styledPrint)
-.setBody(styledPrint);
+REGISTER_PASS(styledPrint).setBody(styledPrint);
 
 /* adds an input to every first operator of a kind, edges written on both sides by hand */
-MXReturnValue styledAddInput(mxnet::ext::Graph *graph,
+MXReturnValue styledAddInput(mxnet::ext::Graph* graph,
                              const std::unordered_map<std::string, std::string>& options) {
   std::string wanted = "Convolution";
-  if (options.count("op") > 0)
-    wanted = options.at("op");
+  if (options.count("op") > 0) wanted = options.at("op");
   for (int i = 0; i < graph->size(); i++) {
     mxnet::ext::Node* n = graph->getNode(i);
     if (n->op.compare(wanted) == 0) {
@@ -44,11 +44,10 @@ MXReturnValue styledAddInput(mxnet::ext::Graph *graph,
   return MX_FAIL;
 }
 
-REGISTER_PASS(styledAddInput)
-.setBody(styledAddInput);
+REGISTER_PASS(styledAddInput).setBody(styledAddInput);
 
 /* walks with DFS and topological_sort */
-MXReturnValue styledWalk(mxnet::ext::Graph *g,
+MXReturnValue styledWalk(mxnet::ext::Graph* g,
                          const std::unordered_map<std::string, std::string>& options) {
   int visited = 0;
   std::unordered_set<mxnet::ext::Node*> seen;
@@ -94,7 +93,7 @@ std::string describe(JsonVal val) {
   }
 }
 
-MXReturnValue styledJson(mxnet::ext::Graph *g,
+MXReturnValue styledJson(mxnet::ext::Graph* g,
                          const std::unordered_map<std::string, std::string>& options) {
   std::string json = g->toString();
   JsonVal json_val = JsonVal::parse(json);
@@ -116,11 +115,10 @@ MXReturnValue styledJson(mxnet::ext::Graph *g,
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(styledJson)
-.setBody(styledJson);
+REGISTER_PASS(styledJson).setBody(styledJson);
 
 /* allocates parameters; without dictionaries the host refuses */
-MXReturnValue styledAlloc(mxnet::ext::Graph *g,
+MXReturnValue styledAlloc(mxnet::ext::Graph* g,
                           const std::unordered_map<std::string, std::string>& options) {
   Node* node = g->addNode("styled_alloc", "null");
   g->inputs.push_back(node);
@@ -136,11 +134,10 @@ MXReturnValue styledAlloc(mxnet::ext::Graph *g,
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(styledAlloc)
-.setBody(styledAlloc);
+REGISTER_PASS(styledAlloc).setBody(styledAlloc);
 
 /* reads the shapes that a host may have written */
-MXReturnValue styledShapes(mxnet::ext::Graph *g,
+MXReturnValue styledShapes(mxnet::ext::Graph* g,
                            const std::unordered_map<std::string, std::string>& options) {
   int known = 0;
   for (int i = 0; i < g->size(); i++) {
@@ -156,8 +153,7 @@ MXReturnValue styledShapes(mxnet::ext::Graph *g,
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(styledShapes)
-.setBody(styledShapes);
+REGISTER_PASS(styledShapes).setBody(styledShapes);
 
 MXReturnValue initialize(int version) {
   if (version >= 10700) {

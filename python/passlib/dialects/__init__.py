@@ -20,7 +20,10 @@ __all__ = ["Dialect", "Lowering", "ModelData", "Problem", "find", "names", "reco
 
 _BUILT_IN = {
     "mxnet": "passlib.dialects.mxnet.dialect",
+    "ark": "passlib.dialects.ark.dialect",
+    "dlprim": "passlib.dialects.dlprim.dialect",
     "nnvm": "passlib.dialects.nnvm.dialect",
+    "onnx": "passlib.dialects.onnx.dialect",
 }
 """Module of each dialect; it has an object ``dialect``. The order is that of recognition."""
 
