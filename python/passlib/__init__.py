@@ -15,6 +15,7 @@ from passlib import naming as name
 from passlib import symbol as sym
 from passlib.attribute import AttrScope
 from passlib.context import Context, cpu, current_context, gpu
+from passlib.convert import convert
 from passlib.errors import (
     FormatError,
     GraphError,
@@ -26,6 +27,7 @@ from passlib.errors import (
     UnsupportedError,
 )
 from passlib.model import Model, load
+from passlib.validate import validate
 
 __all__ = [
     "AttrScope",
@@ -41,6 +43,7 @@ __all__ = [
     "UnsupportedError",
     "attribute",
     "context",
+    "convert",
     "cpu",
     "current_context",
     "executor",
@@ -54,6 +57,7 @@ __all__ = [
     "nn",
     "sym",
     "symbol",
+    "validate",
 ]
 
 __version__ = _version("graph-passlib")

@@ -1,0 +1,115 @@
+"""Arguments of ops between their JSON, which names types, and the text that a pass sees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from passlib.dialects import attribute_text
+from passlib.dialects.ark import schema
+from passlib.dialects.ark.operators import argument_text
+from passlib.dialects.ark.tensors import plain_json
+from passlib.dialects.attributes import blame
+from passlib.dialects.json_text import JsonNumber
+from passlib.errors import UnsupportedError
+from passlib.node import Node
+
+__all__ = ["tagged", "values", "visible"]
+
+_LIMITS = {"INT": (-(1 << 31), 1 << 31), "UINT32": (0, 1 << 32), "UINT64": (0, 1 << 64)}
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+
+
+def visible(node: Node) -> dict[str, str]:
+    """Give a node's attributes without those that passlib keeps between underscores."""
+    return {k: v for k, v in node.attrs.items() if not (k.startswith("__") and k.endswith("__"))}
+
+
+def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Give the ``Args`` of a node.
+
+    Parameters
+    ----------
+    node : Node
+    original : mapping, optional
+        Its ``Args`` in the file: what still has the same text is taken from there, and what has
+        another one keeps its type.
+
+    Raises
+    ------
+    UnsupportedError
+        A value does not fit its type, the message has node, operator and attribute; or an
+        argument is missing.
+    """
+    known = original or {}
+    texts = visible(node)
+    operator = schema.find(node.op)
+    types = dict(operator.arguments) if operator is not None else {}
+    types.update(dict.fromkeys(schema.DERIVED, "DIMS"))
+    order = [*(name for name in known if name in texts), *sorted(texts.keys() - known.keys())]
+    result: dict[str, Any] = {}
+    for name in order:
+        old = known.get(name)
+        if old is not None and argument_text(old) == texts[name]:
+            result[name] = old
+            continue
+        tag = next(iter(old), None) if isinstance(old, dict) else None
+        tag = tag or types.get(name) or _guess(texts[name])
+        result[name] = {tag: _value(node, name, tag)}
+    for name in operator.arguments if operator is not None else ():
+        if name not in result:
+            raise UnsupportedError(f"{blame(node)}: the attribute {name!r} is missing")
+    return result
+
+
+def values(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the bare values of ``Args``."""
+    return {
+        name: next(iter(item.values())) if isinstance(item, dict) and item else item
+        for name, item in args.items()
+    }
+
+
+def _value(node: Node, name: str, tag: str) -> Any:
+    text = node.attrs[name]
+    try:
+        if tag == "BOOL":
+            return attribute_text.parse_bool(text)
+        if tag in ("INT", "INT64", "UINT32", "UINT64"):
+            number = attribute_text.parse_int(text)
+            low, high = _LIMITS.get(tag, (-(1 << 63), 1 << 63))
+            if not low <= number < high:
+                raise ValueError(f"{number} is out of range")
+            return number if number < 1 << 63 else JsonNumber(str(number))
+        if tag == "FLOAT":
+            return _float(text)
+        if tag == "DIMS":
+            sizes = attribute_text.parse_optional_ints(text)
+            if None in sizes:
+                raise ValueError("None is no size")
+            return list(sizes)
+        return plain_json(text)
+    except ValueError as error:
+        raise UnsupportedError(
+            f"{blame(node)}: attribute {name!r} (with value {text!r}) is no {tag}: {error}"
+        ) from None
+
+
+def _float(text: str) -> Any:
+    if _NUMBER.fullmatch(text.strip()):
+        return JsonNumber(text.strip())
+    number = attribute_text.parse_float(text)
+    if number - number != 0:
+        raise ValueError("JSON has no such number")
+    return JsonNumber(repr(number))
+
+
+def _guess(text: str) -> str:
+    """Choose the type of an argument that no schema knows, from how it looks."""
+    stripped = text.strip()
+    if stripped.lower() in ("true", "false"):
+        return "BOOL"
+    if stripped[:1] in ("(", "["):
+        return "DIMS"
+    return "INT" if re.fullmatch(r"-?\d+", stripped) else "FLOAT"

@@ -1,0 +1,124 @@
+"""Descriptions of tensors and buffers that no file has, under Ids that it does not use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlib import dtypes
+from passlib.dialects.ark.operators import OUTPUTS
+from passlib.dialects.ark.tensors import ITEM_SIZES, Box, Tensor, read_tensor
+from passlib.dialects.attributes import blame
+from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.node import Node
+
+__all__ = ["Describer", "ark_type"]
+
+
+class Describer:
+    """Describes new tensors in the manner of one file.
+
+    Parameters
+    ----------
+    oldest : bool
+        Describe new tensors with ``Pads``, as the first version of the format.
+    keys : sequence of str
+        Order of the keys of a tensor's JSON object.
+    tensor_id, buffer_id : int
+        The first free ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        oldest: bool = False,
+        keys: Sequence[str] = (
+            "Id",
+            "DataType",
+            "Shape",
+            "Strides",
+            "Offsets",
+            "Padding",
+            "Buffer",
+        ),
+        tensor_id: int = 1 << 40,
+        buffer_id: int = 1 << 40,
+    ) -> None:
+        self._padding = "Pads" if oldest else "PaddedShape"
+        self._keys = [
+            self._padding if key in ("Padding", "Pads", "PaddedShape") else key for key in keys
+        ]
+        self._tensor_id = tensor_id
+        self._buffer_id = buffer_id
+
+    def renamed(
+        self, like: Tensor, *, box: Box | None = None, padded: tuple[int, ...] | None = None
+    ) -> Tensor:
+        """Describe memory of ``like`` under a new Id."""
+        return self.describe(
+            like.dtype, box or like.box, padded or like.padded, like.source["Buffer"]
+        )
+
+    def checked(self, node: Node, dtype: str, box: Box, buffer: Mapping[str, Any]) -> Tensor:
+        """Describe a new tensor of a node.
+
+        Raises
+        ------
+        GraphError
+            Its box lies outside of its array.
+        UnsupportedError
+            ARK has no such element type.
+        """
+        if dtype not in ITEM_SIZES:
+            raise UnsupportedError(f"{blame(node)}: ARK has no element type {dtype!r}")
+        padded = (1,) * len(box.shape) if self._padding == "Pads" else box.shape
+        tensor = self.describe(dtype, box, padded, buffer)
+        try:
+            return read_tensor(tensor.source, OUTPUTS)
+        except FormatError as error:
+            raise GraphError(f"{blame(node)}: {error}") from None
+
+    def describe(
+        self, dtype: str, box: Box, padded: tuple[int, ...], buffer: Mapping[str, Any]
+    ) -> Tensor:
+        """Describe a tensor under a new Id."""
+        number = self.next_tensor()
+        members = {
+            "Id": number,
+            "DataType": dtype,
+            "Shape": list(box.shape),
+            "Strides": list(box.strides),
+            "Offsets": list(box.offsets),
+            self._padding: list(padded),
+            "Buffer": buffer,
+        }
+        source = {key: members[key] for key in self._keys if key in members}
+        return Tensor(number, dtype, box, padded, buffer["Id"], buffer["Rank"], source)
+
+    def next_tensor(self) -> int:
+        """Take a new tensor Id."""
+        self._tensor_id += 1
+        return self._tensor_id - 1
+
+    def buffer(self) -> dict[str, Any]:
+        """Describe a new buffer of this rank."""
+        self._buffer_id += 1
+        return {"Id": self._buffer_id - 1, "Rank": -1, "SendTags": [], "RecvTags": []}
+
+
+def ark_type(node: Node) -> str:
+    """Translate the attribute ``__dtype__`` of a new variable; FP32 where there is none."""
+    text = node.attrs.get("__dtype__")
+    if text is None or text == "-1":
+        return "FP32"
+    names = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16"}
+    try:
+        name = dtypes.from_code(int(text)).name
+    except (ValueError, UnsupportedError):
+        raise UnsupportedError(
+            f"{blame(node)}: attribute '__dtype__' (with value {text!r}) is no element type"
+        ) from None
+    found = names.get(name, name.upper())
+    if found not in ITEM_SIZES:
+        raise UnsupportedError(f"{blame(node)}: ARK has no element type {name}")
+    return str(found)

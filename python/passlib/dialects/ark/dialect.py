@@ -1,0 +1,133 @@
+"""The ARK dialect: model files and plan files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passlib import _core
+from passlib._atomic import replacing
+from passlib.dialects.ark import reading, schema
+from passlib.dialects.ark.lower import lower
+from passlib.dialects.ark.reading import Template
+from passlib.dialects.ark.resolve import Resolver
+from passlib.dialects.ark.tensors import numpy_type
+from passlib.dialects.ark.validation import validate
+from passlib.dialects.ark.writing import write
+from passlib.dialects.lowering_types import TypeSpec
+from passlib.dialects.protocol import ModelData, Problem
+from passlib.errors import FormatError, UnsupportedError
+from passlib.node import VARIABLE, Node
+
+if TYPE_CHECKING:
+    from passlib.dialects.protocol import Lowering
+
+__all__ = ["dialect"]
+
+_HEAD = 1 << 16
+"""How much of a file is looked at to recognise it."""
+
+
+class _Ark:
+    name = "ark"
+    lower: Lowering = staticmethod(lower)
+    ordered = False
+    own_attributes: frozenset[str] = frozenset()
+
+    def default_attributes(self) -> dict[str, str]:
+        return {}
+
+    def complete(self, graph: _core.Graph) -> None:
+        counts = []
+        for position, op, _, present in graph.doubtful_outputs(_output_table()):
+            operator = schema.find(op)
+            if operator is not None and operator.results and not present:
+                counts.append((position, operator.results))
+        if counts:
+            graph.set_outputs(counts)
+            graph.check()
+
+    def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
+        return graph.variables({})
+
+    def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
+        del graph  # the format does not say which inputs are weights
+        return names
+
+    def visible_outputs(self, node: Node) -> int:
+        operator = schema.find(node.op)
+        return max(node.num_outputs, 0 if operator is not None and not operator.results else 1)
+
+    def output_name(self, node: Node, index: int) -> str:
+        return node.name if index == 0 else f"{node.name}_{index}"
+
+    def recognises(self, path: Path) -> bool:
+        try:
+            with path.open("rb") as file:
+                head = file.read(_HEAD)
+        except OSError:
+            return False
+        if head.lstrip()[:1] != b"{" or b'"Rank"' not in head:
+            return False
+        return b'"Nodes"' in head or b'"TaskInfos"' in head
+
+    def load(self, path: Path, **options: Any) -> ModelData:
+        _refuse(options)
+        try:
+            graph, template = reading.read(path.read_bytes())
+        except FormatError as error:
+            raise type(error)(
+                f"{path}: {error}", offset=error.offset, line=error.line, column=error.column
+            ) from error
+        root = template.document.root
+        attributes = {key: json.dumps(root[key]) for key in ("Rank", "WorldSize")}
+        return ModelData(graph, attributes, {}, {}, template)
+
+    def save(
+        self, path: Path, model: ModelData, *, allow_removed: bool = False, **options: Any
+    ) -> tuple[str, ...]:
+        _refuse(options)
+        weights = [*model.args, *model.aux]
+        if weights:
+            raise UnsupportedError(
+                f"ARK files hold no data, so the array {weights[0]!r} has no place in one; "
+                "save the model without it and feed it as an input"
+            )
+        if not isinstance(model.template, Template):
+            raise UnsupportedError(
+                "only models that were read from an ARK file can be saved as one"
+            )
+        text = write(model.template, model.graph, allow_removed=allow_removed)
+        with replacing(path) as target:
+            target.write_bytes(text)
+        return (os.fspath(path),)
+
+    def validate(self, path: Path) -> list[Problem]:
+        return validate(path.read_bytes())
+
+    def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
+        resolver = Resolver()
+        types = {}
+        for op, name, attrs, _, _, _, _ in model.graph.nodes():
+            if op == VARIABLE:
+                tensor = resolver.resolve(Node(op, name, attrs)).results[0]
+                dtype = numpy_type(tensor.dtype, f"input {name!r}")
+                types[name] = TypeSpec(dtype, tensor.shape)
+        return types
+
+
+@lru_cache(maxsize=1)
+def _output_table() -> _core.OutputTable:
+    return _core.OutputTable({"null": 1, schema.TENSOR: 1}, set(schema.names()))
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    if options:
+        raise UnsupportedError(f"ARK has no option {', '.join(map(repr, sorted(options)))}")
+
+
+dialect = _Ark()

@@ -1,0 +1,40 @@
+"""Operators that move elements, and change at most their type."""
+
+from __future__ import annotations
+
+from passlib.dialects.ark.lowering.table import TABLE, fit, type_of
+from passlib.dialects.lowering import Operation, Value
+
+__all__: list[str] = []
+
+
+@TABLE.register("Copy")
+def copy(operation: Operation) -> Value:
+    """Copy; sizes of 1 are stretched."""
+    return fit(operation, operation.emit("Identity", operation.inputs[0]))
+
+
+@TABLE.register("Cast", "Recast")
+def cast(operation: Operation) -> Value:
+    """Convert as C does: fractions are cut off.
+
+    ``Recast`` reads a buffer of whole numbers as signed or unsigned ones of the same size.
+    """
+    value = operation.cast(operation.inputs[0], type_of(operation))
+    return value if operation.node.op == "Recast" else fit(operation, value)
+
+
+@TABLE.register("Arrange")
+def arrange(operation: Operation) -> Value:
+    """Take a message over into a tensor of another shape."""
+    return fit(operation, operation.inputs[0])
+
+
+@TABLE.register("Transpose")
+def transpose(operation: Operation) -> Value:
+    """Permute dimensions: those of the result are dimensions ``Permutation`` of the operand."""
+    order = operation.ints("Permutation")
+    rank = operation.rank_of(operation.inputs[0])
+    if sorted(order) != list(range(rank)):
+        operation.unsupported(f"is no permutation of {rank} dimensions", "Permutation")
+    return fit(operation, operation.emit("Transpose", operation.inputs[0], perm=list(order)))

@@ -1,0 +1,53 @@
+"""The table that the modules of this folder fill."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+
+from passlib.dialects.ark.memory import BOX, SIZE, TYPE
+from passlib.dialects.ark.tensors import Box, numpy_type
+from passlib.dialects.attributes import blame
+from passlib.dialects.lowering import Lowerings, Operation, Value
+
+__all__ = ["TABLE", "box_of", "fit", "reshape", "size_of", "type_of"]
+
+TABLE = Lowerings("ark")
+
+
+def box_of(operation: Operation) -> Box:
+    """Give the box that an operation reads, writes or computes."""
+    shape, strides, offsets = json.loads(operation.string(BOX))
+    return Box(tuple(shape), tuple(strides), tuple(offsets))
+
+
+def type_of(operation: Operation) -> np.dtype:
+    """Give the element type of what an operation gives."""
+    return numpy_type(operation.string(TYPE), blame(operation.node))
+
+
+def size_of(operation: Operation) -> int:
+    """Count the elements of the buffer that an operation reads or writes."""
+    return operation.int(SIZE)
+
+
+def reshape(operation: Operation, value: Value, shape: tuple[int, ...]) -> Value:
+    """Give a value another shape of as many elements; itself if it has that shape."""
+    if value.shape == shape:
+        return value
+    return operation.emit("Reshape", value, operation.constant(shape, np.int64))
+
+
+def fit(operation: Operation, value: Value) -> Value:
+    """Bring a result to the shape of what it is written to, which may be larger.
+
+    Sizes of 1 are stretched, dimensions are added in front; a Reshape where the number of elements
+    is the same already.
+    """
+    target = box_of(operation).shape
+    shape = operation.shape_of(value)
+    if math.prod(shape) == math.prod(target):
+        return reshape(operation, value, target)
+    return operation.emit("Expand", value, operation.constant(target, np.int64))

@@ -1,0 +1,122 @@
+"""Buffers as values: what lies in memory at each moment, as nodes of a graph without memory.
+
+A write makes a new value of the whole buffer; a read takes a box out of the latest one. Nodes
+``Read``, ``Write``, ``Zeros`` and ``Recast`` say so, and `lowering` knows them. Memory that nothing
+has written yet is zero, as ARK allocates it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from passlib.dialects.ark.tensors import ITEM_SIZES, Box, Tensor
+from passlib.dialects.attributes import blame
+from passlib.errors import UnsupportedError
+from passlib.node import Entry, Node
+
+__all__ = ["BOX", "SIZE", "TYPE", "Memory", "geometry"]
+
+BOX = "__box__"
+"""Shape, strides and offsets of the box that a node reads, writes or computes."""
+SIZE = "__size__"
+"""Elements of the buffer that it lies in."""
+TYPE = "__type__"
+"""Element type by ARK's name."""
+
+_ALIKE = ({"INT8", "UINT8", "BYTE"}, {"INT32", "UINT32"})
+"""Types whose bits ONNX's Cast carries over."""
+
+
+@dataclass
+class _Content:
+    dtype: str
+    value: Entry
+    """The buffer's elements, or its first ones, in any shape."""
+    boxes: dict[Box, Entry]
+    """Boxes whose value is known without reading them."""
+
+
+class Memory:
+    """The buffers of one rank while its graph is walked."""
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        self._bytes: dict[int, int] = {}
+        for tensor in tensors:
+            size = tensor.box.extent * tensor.item_size
+            self._bytes[tensor.buffer] = max(size, self._bytes.get(tensor.buffer, 0))
+        self._contents: dict[int, _Content] = {}
+        self.nodes: list[Node] = []
+
+    def read(self, tensor: Tensor, user: Node) -> Entry:
+        """Give the value of a tensor now.
+
+        Raises
+        ------
+        UnsupportedError
+            The buffer holds elements of another type, whose bits would have to be read anew.
+        """
+        content = self._content(tensor, user)
+        if content is None:
+            return self._add("Zeros", user, tensor, [])
+        if tensor.box not in content.boxes:
+            content.boxes[tensor.box] = self._add("Read", user, tensor, [content.value])
+        return content.boxes[tensor.box]
+
+    def write(self, tensor: Tensor, value: Entry, user: Node) -> None:
+        """Set the value of a tensor, of its very shape.
+
+        Raises
+        ------
+        UnsupportedError
+            As for `read`, where a part of the buffer keeps its old value.
+        """
+        size = self._size(tensor)
+        if tensor.box.whole and tensor.box.extent == size:
+            self._contents[tensor.buffer] = _Content(tensor.dtype, value, {tensor.box: value})
+            return
+        content = self._content(tensor, user)
+        old = [] if content is None else [content.value]
+        whole = self._add("Write", user, tensor, [value, *old])
+        boxes = {} if content is None else content.boxes
+        kept = {box: known for box, known in boxes.items() if _apart(box, tensor.box)}
+        self._contents[tensor.buffer] = _Content(tensor.dtype, whole, {**kept, tensor.box: value})
+
+    def _content(self, tensor: Tensor, user: Node) -> _Content | None:
+        content = self._contents.get(tensor.buffer)
+        if content is None or content.dtype == tensor.dtype:
+            return content
+        if not any({content.dtype, tensor.dtype} <= alike for alike in _ALIKE):
+            raise UnsupportedError(
+                f"{blame(user)}: buffer {tensor.buffer} holds {content.dtype} and is used as "
+                f"{tensor.dtype}, which ONNX cannot express"
+            )
+        value = self._add("Recast", user, tensor, [content.value])
+        content = _Content(tensor.dtype, value, {})
+        self._contents[tensor.buffer] = content
+        return content
+
+    def _size(self, tensor: Tensor) -> int:
+        if tensor.dtype not in ITEM_SIZES:
+            return tensor.box.extent
+        return max(self._bytes[tensor.buffer] // tensor.item_size, tensor.box.extent)
+
+    def _add(self, op: str, user: Node, tensor: Tensor, inputs: list[Entry]) -> Entry:
+        attrs = {**geometry(tensor), SIZE: str(self._size(tensor))}
+        node = Node(op, user.name, attrs, inputs, 1)
+        self.nodes.append(node)
+        return Entry(node)
+
+
+def geometry(tensor: Tensor) -> dict[str, str]:
+    """Spell where a tensor lies and of what type it is."""
+    return {BOX: json.dumps(tensor.box), TYPE: tensor.dtype}
+
+
+def _apart(left: Box, right: Box) -> bool:
+    """Whether two boxes surely share no element."""
+    if left.strides != right.strides:
+        return False
+    boxes = zip(left.offsets, left.shape, right.offsets, right.shape, strict=True)
+    return any(a + s <= b or b + t <= a for a, s, b, t in boxes)

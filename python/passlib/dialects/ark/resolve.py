@@ -1,0 +1,280 @@
+"""What every node of a graph reads, writes and gives, after a pass may have changed it.
+
+Nodes tell their tensors by the hidden attribute ``__outputs__``. Where a pass moved an edge, what
+follows from it is described anew: a view moves to the buffer of its new source, a result to the
+memory of its new destination. Nodes that a pass added get tensors from the operator's rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from passlib.dialects.ark import arguments, schema
+from passlib.dialects.ark.describing import Describer, ark_type
+from passlib.dialects.ark.operators import EFFECTS, OUTPUTS, PARTS, READS, VIRTUAL
+from passlib.dialects.ark.shapes import Misfit, Operand, infer_result
+from passlib.dialects.ark.tensors import Box, Tensor, plain_json, read_tensor
+from passlib.dialects.attribute_text import parse_optional_ints
+from passlib.dialects.attributes import blame
+from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.node import Node
+
+__all__ = ["Resolved", "Resolver"]
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """A node with its tensors.
+
+    Attributes
+    ----------
+    node : Node
+    reads, writes, results : tuple of Tensor
+    declares : bool
+        Whether its destinations are new memory that no node declares.
+    """
+
+    node: Node
+    reads: tuple[Tensor, ...]
+    writes: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    declares: bool = False
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it only names memory."""
+        return is_view(self.node)
+
+    @property
+    def effects(self) -> bool:
+        """Whether it must stay even if nobody uses what it gives."""
+        return self.node.attrs.get(EFFECTS) == "True"
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node only names memory: a variable, a ``Tensor``, another virtual operator."""
+    return node.is_variable or node.op == schema.TENSOR or node.attrs.get(VIRTUAL) == "True"
+
+
+class Resolver:
+    """Resolves the nodes of one graph, each after its inputs.
+
+    Parameters
+    ----------
+    describer : Describer, optional
+        Describes new tensors.
+    """
+
+    def __init__(self, describer: Describer | None = None) -> None:
+        self._new = describer or Describer()
+        self._results: dict[int, tuple[Tensor, ...]] = {}
+
+    def resolve(self, node: Node) -> Resolved:
+        """Find the tensors of a node whose producers are resolved.
+
+        Raises
+        ------
+        GraphError
+            The node does not fit what it is connected to.
+        UnsupportedError
+            Its tensors are not known, and no rule gives them.
+        """
+        inputs = []
+        for entry in node.inputs:
+            tensors = self._results[id(entry.node)]
+            if entry.index >= len(tensors):
+                raise GraphError(
+                    f"{blame(node)} uses output {entry.index} of {blame(entry.node)}, which has "
+                    f"{len(tensors)}"
+                )
+            inputs.append(tensors[entry.index])
+        given = self._given(node)
+        if is_view(node):
+            resolved = Resolved(node, tuple(inputs), (), self._view(node, inputs, given))
+        else:
+            resolved = self._operator(node, inputs, given)
+        self._results[id(node)] = resolved.results
+        return resolved
+
+    def _given(self, node: Node) -> list[Mapping[str, Any]]:
+        text = node.attrs.get(OUTPUTS)
+        if text is None:
+            return []
+        try:
+            given = plain_json(text)
+        except ValueError as error:
+            raise GraphError(f"{blame(node)}: attribute {OUTPUTS!r} is no JSON: {error}") from None
+        if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
+            raise GraphError(f"{blame(node)}: attribute {OUTPUTS!r} is no array of tensors")
+        return given
+
+    def _whole(self, node: Node, given: Mapping[str, Any]) -> Tensor | None:
+        """Read a description that says all, but perhaps for the Id."""
+        if not {"DataType", "Shape", "Strides", "Offsets", "Buffer"} <= given.keys():
+            return None
+        if "Id" not in given:
+            given = {**given, "Id": self._new.next_tensor()}
+        try:
+            return read_tensor(given, OUTPUTS)
+        except FormatError as error:
+            raise GraphError(f"{blame(node)}: {error}") from None
+
+    def _view(
+        self, node: Node, inputs: list[Tensor], given: list[Mapping[str, Any]]
+    ) -> tuple[Tensor, ...]:
+        if len(given) > 1:
+            raise GraphError(f"{blame(node)}: a view gives one tensor, not {len(given)}")
+        described = self._whole(node, given[0]) if given else None
+        if not inputs:
+            return (described or self._declared(node, given[0] if given else {}),)
+        parts = self._parts(node, len(inputs))
+        buffers = {inputs[i].buffer for i in parts}
+        if not parts:
+            if described is None:
+                raise GraphError(f"{blame(node)}: none of its inputs is what it shows")
+            return (described,)
+        if len(buffers) > 1:
+            which = ", ".join(blame(node.inputs[i].node) for i in parts)
+            raise GraphError(
+                f"{blame(node)} shows one buffer, which {which} must write to; these no longer do"
+            )
+        source = inputs[parts[0]]
+        if described is not None:
+            if described.buffer == source.buffer:
+                return (described,)
+            return (self._moved(node, described, source),)
+        return (self._partial(node, source, given[0] if given else {}),)
+
+    def _parts(self, node: Node, count: int) -> list[int]:
+        text = node.attrs.get(PARTS)
+        if text is None:
+            return [0]
+        try:
+            parts = [int(i) for i in parse_optional_ints(text) if i is not None]
+        except ValueError as error:
+            raise GraphError(f"{blame(node)}: attribute {PARTS!r}: {error}") from None
+        if any(not 0 <= i < count for i in parts):
+            raise GraphError(
+                f"{blame(node)} has lost inputs that write to the buffer which it shows"
+            )
+        return parts
+
+    def _moved(self, node: Node, described: Tensor, source: Tensor) -> Tensor:
+        """Describe a view in the buffer of another source."""
+        if described.dtype == source.dtype and described.shape == source.shape:
+            return self._new.renamed(source)
+        size = source.box.extent * source.item_size
+        if source.box.whole and described.box.extent * described.item_size <= size:
+            return self._new.describe(
+                described.dtype, described.box, described.padded, source.source["Buffer"]
+            )
+        raise GraphError(
+            f"{blame(node)} shows {list(described.shape)} of {list(described.box.strides)}, and "
+            f"its new source {blame(node.inputs[0].node)} is {list(source.shape)} of "
+            f"{list(source.box.strides)}: it cannot show that"
+        )
+
+    def _partial(self, node: Node, source: Tensor, given: Mapping[str, Any]) -> Tensor:
+        """Describe a view that a pass added."""
+        shape = self._sizes(node, given, "Shape")
+        if shape is None:
+            return self._new.renamed(source)
+        strides = self._sizes(node, given, "Strides") or shape
+        offsets = self._sizes(node, given, "Offsets") or (0,) * len(shape)
+        dtype = given.get("DataType", source.dtype)
+        return self._new.checked(node, dtype, Box(shape, strides, offsets), source.source["Buffer"])
+
+    def _declared(self, node: Node, given: Mapping[str, Any]) -> Tensor:
+        """Describe a buffer that a pass added."""
+        shape = self._sizes(node, given, "Shape")
+        if shape is None and "__shape__" in node.attrs:
+            try:
+                sizes = parse_optional_ints(node.attrs["__shape__"])
+            except ValueError as error:
+                raise GraphError(f"{blame(node)}: attribute '__shape__': {error}") from None
+            shape = tuple(size or 0 for size in sizes) or (1,)
+        if shape is None:
+            raise UnsupportedError(
+                f"{blame(node)}: the new variable needs a shape, as the attribute '__shape__' or "
+                f"as Shape in {OUTPUTS!r}"
+            )
+        strides = self._sizes(node, given, "Strides") or shape
+        offsets = self._sizes(node, given, "Offsets") or (0,) * len(shape)
+        dtype = given.get("DataType") or ark_type(node)
+        return self._new.checked(node, dtype, Box(shape, strides, offsets), self._new.buffer())
+
+    def _operator(
+        self, node: Node, inputs: list[Tensor], given: list[Mapping[str, Any]]
+    ) -> Resolved:
+        operator = schema.find(node.op)
+        count = self._reads(node, operator, len(inputs))
+        reads, writes = tuple(inputs[:count]), tuple(inputs[count:])
+        described = [self._whole(node, item) for item in given]
+        if operator is None:
+            if not described or None in described:
+                raise UnsupportedError(
+                    f"{blame(node)}: the operator is not known, so it needs its tensors in the "
+                    f"attribute {OUTPUTS!r}"
+                )
+            return Resolved(node, reads, writes, tuple(t for t in described if t is not None))
+        if len(reads) != operator.reads or (
+            len(writes) < operator.writes and not (operator.writes == 1 and not writes)
+        ):
+            raise GraphError(
+                f"{blame(node)} has {len(reads)} inputs to read and {len(writes)} to write, it "
+                f"takes {operator.reads} and {operator.writes}"
+            )
+        declares = bool(operator.writes) and not writes
+        if declares:
+            writes = (self._destination(node, reads, given[0] if given else {}),)
+        regions = writes if operator.writes else reads
+        results = []
+        for index in range(operator.results):
+            old = described[index] if index < len(described) else None
+            region = regions[index]
+            if old is not None and old[1:-1] == region[1:-1]:
+                results.append(old)
+            else:
+                results.append(self._new.renamed(region))
+        return Resolved(node, reads, writes, tuple(results), declares)
+
+    def _reads(self, node: Node, operator: schema.Operator | None, count: int) -> int:
+        text = node.attrs.get(READS)
+        if text is None:
+            return min(operator.reads, count) if operator is not None else count
+        if not text.isdecimal() or int(text) > count:
+            raise GraphError(f"{blame(node)} reads {text} of its inputs, and has {count}")
+        return int(text)
+
+    def _destination(
+        self, node: Node, reads: tuple[Tensor, ...], given: Mapping[str, Any]
+    ) -> Tensor:
+        """Describe new memory for what an operator gives."""
+        operands = [Operand(tensor.dtype, tensor.shape) for tensor in reads]
+        try:
+            args = arguments.values(arguments.tagged(node))
+            result = infer_result(node.op, args, operands)
+        except Misfit as error:
+            raise GraphError(f"{blame(node)}: {error}") from None
+        shape = self._sizes(node, given, "Shape") or (None if result is None else result.shape)
+        dtype = given.get("DataType") or (
+            None if result is None or node.op == "Cast" else result.dtype
+        )
+        if shape is None or dtype is None:
+            missing = "Shape and DataType" if shape is None else "DataType"
+            raise UnsupportedError(
+                f"{blame(node)}: nothing says what a new {node.op} writes to; give it a "
+                f"destination, or {missing} in the attribute {OUTPUTS!r}"
+            )
+        box = Box(shape, shape, (0,) * len(shape))
+        return self._new.checked(node, dtype, box, self._new.buffer())
+
+    def _sizes(self, node: Node, given: Mapping[str, Any], key: str) -> tuple[int, ...] | None:
+        sizes = given.get(key)
+        if sizes is None:
+            return None
+        if not isinstance(sizes, list) or any(type(size) is not int for size in sizes):
+            raise GraphError(f"{blame(node)}: {key} in {OUTPUTS!r} is no array of sizes")
+        return tuple(sizes)

@@ -1,0 +1,113 @@
+"""Checks of tensors and buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlib.dialects.ark.report import Report
+from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor, compact_json, read_tensor
+from passlib.errors import FormatError
+
+__all__ = ["TensorChecker"]
+
+
+class TensorChecker:
+    """Checks the tensors of one file, each by itself and against its other mentions.
+
+    Parameters
+    ----------
+    report : Report
+    rank, world : int or None
+        Of the file; None where that is damaged.
+    """
+
+    def __init__(self, report: Report, rank: int | None, world: int | None) -> None:
+        self._report = report
+        self._rank = rank
+        self._world = world
+        self._tensors: dict[int, tuple[Tensor, str]] = {}
+        self._buffers: dict[int, tuple[Tensor, str]] = {}
+        self._makers: dict[int, str] = {}
+
+    def check(self, value: Any, path: str) -> Tensor | None:
+        """Check one mention; give the tensor, or None where it is too damaged to be one."""
+        try:
+            tensor = read_tensor(value, path)
+        except FormatError as error:
+            self._report.error(path, str(error).removeprefix(f"{path}: "))
+            return None
+        first = self._tensors.setdefault(tensor.id, (tensor, path))
+        if first[1] == path:
+            self._alone(tensor, path)
+        elif first[0][:-1] != tensor[:-1]:
+            self._report.error(path, f"tensor {tensor.id} is described differently at {first[1]}")
+        self._buffer(tensor, path)
+        return tensor
+
+    def produced(self, results: tuple[Tensor, ...], path: str) -> None:
+        """Note what an op gives, which no other may give."""
+        for i, tensor in enumerate(results):
+            place = f"{path}.ResultTensors[{i}]"
+            first = self._makers.setdefault(tensor.id, place)
+            if first != place:
+                self._report.error(place, f"tensor {tensor.id} is a result of {first} already")
+
+    def _alone(self, tensor: Tensor, path: str) -> None:
+        report, box, padded = self._report, tensor.box, tensor.padded
+        if tensor.dtype not in ITEM_SIZES:
+            report.warning(f"{path}.DataType", f"the element type {tensor.dtype!r} is not known")
+        if "PaddedShape" in tensor.source:
+            if any(s > p for s, p in zip(box.shape, padded, strict=True)):
+                report.error(
+                    f"{path}.PaddedShape",
+                    f"{compact_json(padded)} is smaller than Shape {compact_json(box.shape)}",
+                )
+            elif any(o + p > t for o, p, t in zip(box.offsets, padded, box.strides, strict=True)):
+                report.error(
+                    f"{path}.PaddedShape",
+                    f"{compact_json(padded)} at Offsets {compact_json(box.offsets)} does not lie "
+                    f"within Strides {compact_json(box.strides)}",
+                )
+        elif any(p < 1 or t % p for p, t in zip(padded, box.strides, strict=True)):
+            report.error(
+                f"{path}.Pads",
+                f"Strides {compact_json(box.strides)} are no multiples of {compact_json(padded)}",
+            )
+
+    def _buffer(self, tensor: Tensor, path: str) -> None:
+        report, place = self._report, f"{path}.Buffer"
+        first = self._buffers.setdefault(tensor.buffer, (tensor, place))
+        if first[1] != place:
+            if first[0].rank != tensor.rank:
+                report.error(
+                    f"{place}.Rank",
+                    f"buffer {tensor.buffer} is of rank {tensor.rank} here and of rank "
+                    f"{first[0].rank} at {first[1]}",
+                )
+            elif first[0].source["Buffer"] != tensor.source["Buffer"]:
+                report.warning(
+                    place, f"buffer {tensor.buffer} is described differently at {first[1]}"
+                )
+            return
+        if tensor.rank < -1 or (self._world is not None and tensor.rank >= self._world):
+            report.error(f"{place}.Rank", f"{tensor.rank} is no rank of a job of {self._world}")
+        for key in ("SendTags", "RecvTags"):
+            if key not in tensor.source["Buffer"]:
+                report.error(f"{place}.{key}", "the key is missing")
+                continue
+            for i, pair in enumerate(tensor.source["Buffer"][key]):
+                self._tag(pair, f"{place}.{key}[{i}]", tensor.rank)
+
+    def _tag(self, pair: Any, place: str, owner: int) -> None:
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2
+            or any(type(number) is not int for number in pair)
+        ):
+            self._report.error(place, "a pair of a rank and a tag is wanted")
+            return
+        remote = pair[0]
+        if remote < -1 or (self._world is not None and remote >= self._world):
+            self._report.error(place, f"{remote} is no rank of a job of {self._world}")
+        elif remote == owner or (owner == -1 and remote == self._rank):
+            self._report.error(place, f"the rank {remote} is the buffer's own")

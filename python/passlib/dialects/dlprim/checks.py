@@ -1,0 +1,133 @@
+"""Warnings about a sound network: what the original program accepts, but hardly anybody means."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from passlib.dialects.dlprim import options
+from passlib.dialects.dlprim.findings import Findings
+from passlib.dialects.dlprim.network import Network, Operator, is_loss
+from passlib.dialects.dlprim.schema import ALIASES, OPERATORS
+from passlib.dialects.dlprim.types import FLOAT, Spec
+
+__all__ = ["check_network"]
+
+_NEED_PROBABILITIES = ("SoftmaxWithLoss", "NLLLoss")
+_POINTWISE = frozenset(
+    ("Abs", "Activation", "BatchNorm", "Elementwise", "Hardtanh", "Softmax", "Threshold")
+)
+
+
+def check_network(network: Network, findings: Findings) -> None:
+    """Report what is suspicious in a network without errors."""
+    for place, message in sorted(_warnings(network), key=lambda pair: _position(pair[0])):
+        findings.warn(place, message)
+
+
+def _position(place: str) -> tuple[int, int]:
+    section, _, rest = place.partition("[")
+    number = rest.partition("]")[0]
+    order = ("inputs", "operators", "outputs").index(section)
+    return order, int(number) if number.isdigit() else 0
+
+
+def _warnings(network: Network) -> Iterator[tuple[str, str]]:
+    yield from _unread(network)
+    yield from _shared(network)
+    producers: dict[str, Operator] = {}
+    specs = {item.name: item.spec for item in network.inputs}
+    for operator in network.operators:
+        yield from _operator(operator, producers, specs)
+        for name in operator.outputs:
+            producers[name] = operator
+            if operator.output is not None:
+                specs[name] = operator.output
+    yield from _losses(network, producers)
+    yield from _gradients(network)
+
+
+def _operator(
+    operator: Operator, producers: dict[str, Operator], specs: dict[str, Spec]
+) -> Iterator[tuple[str, str]]:
+    place, who = operator.place, f"{operator.name!r} ({operator.type})"
+    if operator.frozen and not operator.parameters:
+        yield f"{place}.frozen", f"{who} has no parameters to freeze"
+    in_place = set(operator.inputs) & set(operator.outputs)
+    if in_place and operator.type not in _POINTWISE | ALIASES:
+        yield f"{place}.outputs[0]", f"{who} reads its input while it writes over it"
+    first = producers.get(operator.inputs[0]) if operator.inputs else None
+    if first is not None and operator.type in _NEED_PROBABILITIES and first.type == "Softmax":
+        log = options.read(first.type, first.attributes)["log"]
+        if operator.type == "SoftmaxWithLoss" or not log:
+            wanted = "scores" if operator.type == "SoftmaxWithLoss" else "logarithms"
+            yield f"{place}.inputs[0]", f"{who} wants {wanted}, and gets a Softmax"
+    label = OPERATORS[operator.type].integer_input
+    for index, name in enumerate(operator.inputs):
+        spec = specs.get(name)
+        if spec is None or spec.dtype == FLOAT or index == label or operator.type in ALIASES:
+            continue
+        yield f"{place}.inputs[{index}]", f"{who} computes on float, and gets {spec.dtype}"
+    if operator.type == "BatchNorm" and operator.output is not None:
+        values = operator.output.elements // operator.output.shape[1]
+        if values == 1 and not options.read("BatchNorm", operator.attributes)["use_global_stats"]:
+            yield place, f"{who} has one value for each feature: training divides by zero"
+    if operator.type == "Parameter":
+        trainable = options.read("Parameter", operator.attributes)["is_trainable"]
+        if not trainable:
+            yield f"{place}.options.is_trainable", f"{who} fails in the original program if false"
+
+
+def _unread(network: Network) -> Iterator[tuple[str, str]]:
+    read = {name for operator in network.operators for name in operator.inputs}
+    read.update(output.name for output in network.outputs)
+    for item in network.inputs:
+        if item.name not in read:
+            yield item.place, f"nothing reads the input {item.name!r}"
+    for operator in network.operators:
+        for name in operator.outputs:
+            if name not in read:
+                yield f"{operator.place}.outputs[0]", f"nothing reads the tensor {name!r}"
+
+
+def _shared(network: Network) -> Iterator[tuple[str, str]]:
+    users: dict[str, Operator] = {}
+    for operator in network.operators:
+        for name in dict.fromkeys(operator.parameters):
+            first = users.setdefault(name, operator)
+            if first.type != operator.type:
+                message = f"parameter {name!r} is shared with {first.name!r}, a {first.type}"
+                yield f"{operator.place}.params", message
+
+
+def _losses(network: Network, producers: dict[str, Operator]) -> Iterator[tuple[str, str]]:
+    for number, output in enumerate(network.outputs):
+        producer = producers.get(output.name)
+        known = producer is not None and OPERATORS[producer.type].loss
+        if is_loss(output.name) and not known:
+            kind = "an input" if producer is None else f"a {producer.type}"
+            message = f"{output.name!r} counts as a loss by its name, and is {kind}"
+            yield f"outputs[{number}]", message
+
+
+def _gradients(network: Network) -> Iterator[tuple[str, str]]:
+    """Find Thresholds, whose gradient is zero, between parameters and a loss."""
+    readers: defaultdict[str, list[int]] = defaultdict(list)
+    trainable: set[str] = set()
+    between = []
+    for number, operator in enumerate(network.operators):
+        own = bool(operator.parameters) and not operator.frozen
+        if own or trainable.intersection(operator.inputs):
+            trainable.update(operator.outputs)
+            if operator.type == "Threshold":
+                between.append(number)
+        for name in operator.inputs:
+            readers[name].append(number)
+    leads = {output.name for output in network.outputs if output.is_loss}
+    for number in range(len(network.operators) - 1, -1, -1):
+        operator = network.operators[number]
+        if leads.intersection(operator.outputs):
+            leads.update(operator.inputs)
+            if number in between:
+                message = f"{operator.name!r} (Threshold) lets no gradient through to parameters"
+                yield operator.place, message

@@ -1,0 +1,340 @@
+"""The network that a graph stands for, before its tensors have names.
+
+A graph may have what a file has no words for: an unused Reshape that stands for memory written to
+under another name, a parameter where an operator takes data, an output that is an input or stands
+twice. All that becomes operators here, so that only naming is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from passlib import _core
+from passlib.dialects.attribute_text import parse_int, parse_optional_ints
+from passlib.dialects.dlprim import notes, options
+from passlib.dialects.dlprim.schema import OPERATORS
+from passlib.dialects.dlprim.shape_rules import Misfit
+from passlib.dialects.dlprim.shapes import infer_cached
+from passlib.dialects.dlprim.types import FLOAT, NAMES, Spec, file_name, from_code
+from passlib.errors import GraphError, UnsupportedError
+from passlib.node import VARIABLE
+
+__all__ = ["Draft", "Value", "draft_network"]
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor: an input of the network, or the output of an operator.
+
+    Attributes
+    ----------
+    node : str
+        Name of the node, or of the operator to be.
+    op : str
+    wish : str
+        The name that the tensor should have.
+    attributes : mapping of str to str
+        Options, without passlib's notes.
+    inputs : list of Value
+    parameters : list of str
+    place : str
+        Of the original in the file, if there is one.
+    view : bool
+        Whether it is only a name for memory that has got another content.
+    """
+
+    node: str
+    op: str
+    wish: str
+    spec: Spec
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    place: str = ""
+    frozen: bool = False
+    view: bool = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Inputs, operators each after its inputs, outputs."""
+
+    inputs: list[Value]
+    operators: list[Value]
+    outputs: list[Value]
+    names: list[str]
+    """What the outputs are to be called, one by one."""
+
+
+def draft_network(
+    graph: _core.Graph, arrays: Mapping[str, Any], known: Mapping[str, str], names: Sequence[str]
+) -> Draft:
+    """Read a network off a graph.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+    arrays : mapping of str to array
+        Parameters by name.
+    known : mapping of str to str
+        Operator by place, of the file.
+    names : sequence of str
+        Names that the outputs of the file had; used if there are as many outputs still.
+
+    Returns
+    -------
+    Draft
+
+    Raises
+    ------
+    GraphError
+        The graph is no network: a node has too few inputs, the wrong shape of input, ...
+    UnsupportedError
+        An operator or an option is unknown to DLPrimitives.
+    """
+    return _Drafter(graph, arrays, known).draft(names)
+
+
+class _Drafter:
+    def __init__(
+        self, graph: _core.Graph, arrays: Mapping[str, Any], known: Mapping[str, str]
+    ) -> None:
+        self._nodes = graph.nodes()
+        self._heads = graph.heads()
+        self._arrays = arrays
+        self._known = dict(known)
+        self._values: dict[int, Value] = {}
+        self._inputs: list[Value] = []
+        self._operators: list[Value] = []
+        self._constants: dict[str, Value] = {}
+        self._taken: set[str] = set()
+        self._specs: dict[str, Spec] = {}
+        self._slots, self._used = _uses(self._nodes, self._heads)
+
+    def draft(self, names: Sequence[str]) -> Draft:
+        places = self._claims()
+        for position, (op, name, attributes, *_) in enumerate(self._nodes):
+            if op != VARIABLE:
+                self._taken.add(name)
+            elif self._is_tensor(position, name, attributes):
+                self._inputs.append(self._input(position, places.get(position, "")))
+        self._inputs.sort(key=lambda value: _order(value.place))
+        used: set[str] = set()
+        for position in self._ordered(places):
+            self._operator(position, places.get(position, ""), used)
+        outputs = [self._data(self._head(entry), "an output") for entry in self._heads]
+        if len(names) != len(outputs):
+            unique = list(dict.fromkeys(outputs))
+            return Draft(self._inputs, self._operators, unique, [v.wish for v in unique])
+        return self._named(outputs, names)
+
+    def _claims(self) -> dict[int, str]:
+        """Give each place of the file to the first node that has it and its operator."""
+        places: dict[int, str] = {}
+        free = dict(self._known)
+        for position, (op, _, attributes, *_) in enumerate(self._nodes):
+            place = attributes.get(notes.ID, "")
+            if free.get(place) == op:
+                places[position] = place
+                del free[place]
+        return places
+
+    def _is_tensor(self, position: int, name: str, attributes: Mapping[str, str]) -> bool:
+        """Whether a variable is an input; what is neither that nor used is left out."""
+        if notes.is_input(VARIABLE, attributes):
+            return True
+        return position in self._used and name not in self._arrays and name not in self._slots
+
+    def _input(self, position: int, place: str) -> Value:
+        _, name, attributes, *_ = self._nodes[position]
+        value = Value(
+            name,
+            VARIABLE,
+            notes.tensor_name(name, attributes),
+            _input_spec(name, attributes),
+            place=place,
+        )
+        self._values[position] = value
+        return value
+
+    def _ordered(self, places: Mapping[int, str]) -> list[int]:
+        """Order the operators as in the file, new ones before what needs them."""
+        operators = [p for p, node in enumerate(self._nodes) if node[0] != VARIABLE]
+        first = sorted((p for p in operators if p in places), key=lambda p: _order(places[p]))
+        order: list[int] = []
+        done: set[int] = set()
+        for start in [*first, *operators]:
+            stack = [start]
+            while stack:
+                position = stack[-1]
+                needed = [
+                    p
+                    for p, _, _ in self._nodes[position][3]
+                    if p not in done and self._nodes[p][0] != VARIABLE
+                ]
+                if position not in done and needed:
+                    stack.extend(reversed(needed))
+                    continue
+                stack.pop()
+                if position not in done:
+                    done.add(position)
+                    order.append(position)
+        return order
+
+    def _operator(self, position: int, place: str, used: set[str]) -> None:
+        op, name, attributes, inputs, _, _, subgraphs = self._nodes[position]
+        who = f"node {name!r} ({op})"
+        if op not in OPERATORS:
+            raise UnsupportedError(f"{who}: DLPrimitives has no operator {op!r}")
+        if subgraphs:
+            raise UnsupportedError(f"{who}: DLPrimitives has no nested graphs")
+        count = OPERATORS[op].inputs
+        own = {k: v for k, v in attributes.items() if not options.is_hidden(k)}
+        sources = [self._source(entry, who) for entry in inputs]
+        split = len(sources) if count is None else count
+        data = [self._data(source, who) for source in sources[:split]]
+        parameters = [self._parameter(source, who) for source in sources[split:]]
+        try:
+            inferred = infer_cached(op, tuple(own.items()), tuple(value.spec for value in data))
+        except options.OptionError as error:
+            raise UnsupportedError(f"{who}: {error}") from error
+        except Misfit as error:
+            raise GraphError(f"{who}: {error}") from error
+        if len(parameters) != len(inferred.parameters):
+            raise GraphError(
+                f"{who}: has {len(parameters)} inputs that are parameters, and needs "
+                f"{len(inferred.parameters)} of them"
+            )
+        for parameter, spec in zip(parameters, inferred.parameters, strict=True):
+            self._check_parameter(who, parameter, spec)
+        value = Value(
+            name,
+            op,
+            notes.tensor_name(name, attributes),
+            inferred.output,
+            own,
+            data,
+            parameters,
+            place,
+            attributes.get(notes.FROZEN) == "true",
+            attributes.get(notes.ID) == notes.VIEW and op == "Reshape",
+        )
+        if name in used:
+            value.node = self._unique(name)
+        used.add(value.node)
+        self._values[position] = value
+        self._operators.append(value)
+
+    def _source(self, entry: tuple[int, int, int], who: str) -> Value | str:
+        position, index, _ = entry
+        op, name, *_ = self._nodes[position]
+        if index != 0:
+            raise GraphError(f"{who}: uses output {index} of node {name!r}, which has one")
+        return name if op == VARIABLE and position not in self._values else self._values[position]
+
+    def _head(self, entry: tuple[int, int, int]) -> Value | str:
+        return self._source(entry, "an output of the graph")
+
+    def _parameter(self, source: Value | str, who: str) -> str:
+        if isinstance(source, str):
+            return source
+        raise GraphError(f"{who}: takes {source.node!r} as a parameter, which is none")
+
+    def _check_parameter(self, who: str, name: str, spec: Spec) -> None:
+        array = self._arrays.get(name)
+        found = Spec(array.dtype.name, tuple(array.shape)) if array is not None else spec
+        found = self._specs.setdefault(name, found)
+        if found != spec:
+            raise GraphError(f"{who}: parameter {name!r} is {found}, and must be {spec}")
+
+    def _data(self, source: Value | str, who: str) -> Value:
+        """Give a tensor; a parameter becomes one by the operator that copies it out."""
+        if isinstance(source, Value):
+            return source
+        if source not in self._constants:
+            array = self._arrays.get(source)
+            if array is None:
+                raise GraphError(
+                    f"{who}: uses the parameter {source!r} as data, and nothing says its shape"
+                )
+            spec = Spec(array.dtype.name, tuple(array.shape))
+            dtype = file_name(spec.dtype)
+            if dtype is None:
+                raise UnsupportedError(f"parameter {source!r}: DLPrimitives has no {spec.dtype}")
+            attributes = {"shape": str(list(spec.shape))}
+            if dtype != "float":
+                attributes["dtype"] = dtype
+            name = self._unique(source)
+            value = Value(name, "Parameter", name, spec, attributes, [], [source])
+            self._constants[source] = value
+            self._operators.append(value)
+        return self._constants[source]
+
+    def _named(self, outputs: Sequence[Value], names: Sequence[str]) -> Draft:
+        """Keep the names of the outputs, by copies where one tensor would need two of them."""
+        pairs = list(zip(outputs, names, strict=True))
+        taken = {value for value, name in pairs if value.wish == name}
+        final = []
+        for value, name in pairs:
+            if value.wish == name:
+                final.append(value)
+            elif value.op != VARIABLE and value not in taken and not value.view:
+                value.wish = name
+                taken.add(value)
+                final.append(value)
+            else:
+                copy = Value(self._unique(name), "Activation", name, value.spec, {}, [value])
+                self._operators.append(copy)
+                final.append(copy)
+        return Draft(self._inputs, self._operators, final, list(names))
+
+    def _unique(self, wish: str) -> str:
+        name, count = wish, 0
+        while name in self._taken:
+            count += 1
+            name = f"{wish}_{count}"
+        self._taken.add(name)
+        return name
+
+
+def _uses(
+    nodes: Sequence[_core.NodeTuple], heads: Sequence[tuple[int, int, int]]
+) -> tuple[set[str], set[int]]:
+    """Find the variables where operators take parameters, and all nodes that are used."""
+    slots: set[str] = set()
+    used = {position for position, _, _ in heads}
+    for op, _, _, inputs, *_ in nodes:
+        used.update(position for position, _, _ in inputs)
+        count = OPERATORS[op].inputs if op in OPERATORS else None
+        if count is not None:
+            slots.update(nodes[p][1] for p, _, _ in inputs[count:] if nodes[p][0] == VARIABLE)
+    return slots, used
+
+
+def _order(place: str) -> tuple[int, int]:
+    """Sort places by their number, what has none last."""
+    number = place.rpartition("[")[2].rstrip("]")
+    return (0, int(number)) if number.isdigit() else (1, 0)
+
+
+def _input_spec(name: str, attributes: Mapping[str, str]) -> Spec:
+    try:
+        sizes = parse_optional_ints(attributes[notes.SHAPE])
+        shape = tuple(size for size in sizes if size is not None)
+        dtype = (
+            from_code(parse_int(attributes[notes.DTYPE])) if notes.DTYPE in attributes else FLOAT
+        )
+    except KeyError:
+        raise GraphError(
+            f"variable {name!r} has neither data nor the attribute {notes.SHAPE}, and inputs of "
+            "DLPrimitives have shapes"
+        ) from None
+    except ValueError as error:
+        raise GraphError(f"variable {name!r}: {error}") from error
+    if len(shape) != len(sizes) or not shape or min(shape) < 1:
+        raise GraphError(f"variable {name!r}: {attributes[notes.SHAPE]!r} is no shape of an input")
+    if dtype is None or dtype not in NAMES.values():
+        raise UnsupportedError(f"variable {name!r}: DLPrimitives has no type {dtype}")
+    return Spec(dtype, shape)

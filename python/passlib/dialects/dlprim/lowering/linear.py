@@ -1,0 +1,101 @@
+"""Inner products and convolutions, each with its bias and activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlib.dialects.dlprim.lowering.common import activate, floats, options_of
+from passlib.dialects.dlprim.lowering.table import table
+from passlib.dialects.lowering import Operation, Value
+
+__all__ = ["convolution", "inner_product", "transposed_convolution"]
+
+
+@table.register("InnerProduct")
+def inner_product(op: Operation) -> Value:
+    """Multiply (N, ...) with W (outputs, inputs): ``x W^T + bias``, shape (N, outputs).
+
+    All axes but the first count as features.
+    """
+    floats(op, *op.inputs)
+    options = options_of(op)
+    data = op.inputs[0]
+    if op.rank_of(data) != 2:
+        data = op.emit("Flatten", data, axis=1)
+    product = op.emit("Gemm", data, *_weights(op, options), transB=1)
+    return activate(op, product, options["activation"])
+
+
+@table.register("Convolution2D")
+def convolution(op: Operation) -> Value:
+    """Cross-correlate (N, C, H, W) with W (out, C / groups, kh, kw).
+
+    A size becomes ``(size + 2 * pad - dilate * (kernel - 1) - 1) / stride + 1``. C divides towards
+    zero: a kernel that overhangs by less than a stride still gives one position, which the
+    original fills with zeros.
+    """
+    floats(op, *op.inputs)
+    options = options_of(op)
+    ends = list(options["pad"])
+    for axis, size in enumerate((op.inputs[0].shape or ())[2:]):
+        reach = options["dilate"][axis] * (options["kernel"][axis] - 1) + 1
+        if size is not None:  # an image of open size that is too small fails at run time
+            ends[axis] += max(reach - size - 2 * options["pad"][axis], 0)
+    result = op.emit(
+        "Conv",
+        op.inputs[0],
+        *_weights(op, options),
+        pads=[*options["pad"], *ends],
+        **_window(options),
+    )
+    return activate(op, result, options["activation"])
+
+
+@table.register("TransposedConvolution2D")
+def transposed_convolution(op: Operation) -> Value:
+    """Apply the gradient of a convolution: (N, C, H, W) with W (C, out / groups, kh, kw).
+
+    A size becomes ``(size - 1) * stride - 2 * pad + dilate * (kernel - 1) + output_pad + 1``.
+    """
+    floats(op, *op.inputs)
+    options = options_of(op)
+    # ONNX Runtime wants output_padding below stride or dilation; taking it off the padding at
+    # the end is the same, and has no such limit.
+    ends = [p - more for p, more in zip(options["pad"], options["output_pad"], strict=True)]
+    extra = [max(-end, 0) for end in ends]
+    result = op.emit(
+        "ConvTranspose",
+        op.inputs[0],
+        *_weights(op, options),
+        pads=[*options["pad"], *(max(end, 0) for end in ends)],
+        **_window(options),
+    )
+    if any(extra):
+        result = _extended(op, result, extra, options["bias"])
+    return activate(op, result, options["activation"])
+
+
+def _extended(op: Operation, value: Value, extra: list[int], bias: bool) -> Value:
+    """Add rows and columns that no window reaches: nothing but the bias stands there."""
+    added = op.constant([0, 0, 0, 0, 0, 0, *extra], "int64")
+    if not bias:
+        return op.emit("Pad", value, added)
+    shift = op.emit("Reshape", op.inputs[2], op.constant([1, -1, 1, 1], "int64"))
+    plain = op.emit("Pad", op.emit("Sub", value, shift), added)
+    return op.emit("Add", plain, shift)
+
+
+def _weights(op: Operation, options: dict[str, Any]) -> list[Value]:
+    wanted = 3 if options["bias"] else 2
+    if len(op.inputs) != wanted:
+        op.unsupported(f"needs {wanted} inputs with this option, has {len(op.inputs)}", "bias")
+    return op.inputs[1:]
+
+
+def _window(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "kernel_shape": list(options["kernel"]),
+        "strides": list(options["stride"]),
+        "dilations": list(options["dilate"]),
+        "group": options["groups"],
+    }

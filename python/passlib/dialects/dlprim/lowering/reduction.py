@@ -1,0 +1,43 @@
+"""Sums and averages along axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.dlprim.lowering.common import floats, options_of, vector_of_one
+from passlib.dialects.dlprim.lowering.table import table
+from passlib.dialects.dlprim.shape_rules import Misfit, reduced
+from passlib.dialects.lowering import Operation, Value
+
+__all__ = ["reduction"]
+
+_METHODS = {
+    "sum": "ReduceSum",
+    "sumsq": "ReduceSumSquare",
+    "abssum": "ReduceL1",
+    "mean": "ReduceMean",
+}
+
+
+@table.register("Reduction")
+def reduction(op: Operation) -> Value:
+    """Reduce the axes ``dims``, or those from ``start_axis`` on, and multiply by ``output_scale``.
+
+    ``sum``, ``mean``, ``sumsq`` (of squares) or ``abssum`` (of absolute values). Without
+    ``keep_dim`` the axes go; if none is left, the shape is (1).
+    """
+    (data,) = op.inputs
+    floats(op, data)
+    options = options_of(op)
+    rank = op.rank_of(data)
+    try:
+        axes = reduced(options, rank)
+    except Misfit as error:
+        op.unsupported(str(error), "dims" if options["dims"] else "start_axis")
+    indices = op.constant(axes, np.int64)
+    keep = int(options["keep_dim"])
+    result = op.emit(_METHODS[options["method"]], data, indices, keepdims=keep)
+    if not keep and len(axes) == rank:
+        result = vector_of_one(op, result)
+    scale = options["output_scale"]
+    return result if scale == 1 else op.emit("Mul", result, op.constant_like(scale, result))

@@ -1,0 +1,9 @@
+"""The table that the modules of this package register their functions in."""
+
+from __future__ import annotations
+
+from passlib.dialects.lowering import Lowerings
+
+__all__ = ["table"]
+
+table = Lowerings("DLPrimitives")

@@ -1,0 +1,37 @@
+"""What passlib notes at the nodes of a graph, in attributes that stand in no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from passlib.node import VARIABLE
+
+__all__ = ["DTYPE", "FROZEN", "ID", "SHAPE", "TENSOR", "VIEW", "is_input", "tensor_name"]
+
+ID: Final = "__id__"
+"""The node's place in the file, such as ``operators[3]``."""
+
+TENSOR: Final = "__tensor__"
+"""The name of the node's output tensor, where it is not the node's own."""
+
+FROZEN: Final = "__frozen__"
+"""``true`` at an operator whose parameters are not trained."""
+
+SHAPE: Final = "__shape__"
+DTYPE: Final = "__dtype__"
+"""Shape and element type of an input, as MXNet spells them."""
+
+VIEW: Final = "view"
+"""In place of a place: a Reshape that no file has, for a tensor whose memory was written to under
+another name."""
+
+
+def is_input(op: str, attributes: Mapping[str, str]) -> bool:
+    """Whether a node is an input tensor of the file."""
+    return op == VARIABLE and attributes.get(ID, "").startswith("inputs[")
+
+
+def tensor_name(name: str, attributes: Mapping[str, str]) -> str:
+    """Name a node's output tensor."""
+    return attributes.get(TENSOR, name)

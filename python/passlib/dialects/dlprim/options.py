@@ -1,0 +1,227 @@
+"""Options of operators: JSON values of a file, attribute texts of a node, and what they mean."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from passlib.dialects import attribute_text
+from passlib.dialects.dlprim.schema import OPERATORS, Option
+from passlib.dialects.json_text import JsonNumber
+
+__all__ = ["OptionError", "attribute", "is_hidden", "is_integer", "json_value", "read"]
+
+_JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_PAIR = 2
+_MOST_BRACKETS = 100
+_INT32 = range(-(2**31), 2**31)
+
+
+class OptionError(ValueError):
+    """An option is missing or has no valid value.
+
+    Attributes
+    ----------
+    option : str
+    """
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"option {option!r} {reason}")
+        self.option = option
+
+
+def is_hidden(key: str) -> bool:
+    """Whether an attribute is passlib's own note and stands in no file."""
+    return key.startswith("__") and key.endswith("__")
+
+
+def is_integer(value: Any) -> bool:
+    """Whether the original parser takes a JSON value for a 32-bit integer: 3 and 3.0, not true."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < 2.0**32 and value == int(value) and int(value) in _INT32
+
+
+def attribute(name: str, option: Option | None, value: Any) -> str | None:
+    """Write a JSON value as attribute text.
+
+    Parameters
+    ----------
+    name : str
+    option : Option or None
+        None for an option that the operator does not have.
+    value : object
+        As `json_text.parse` gives it.
+
+    Returns
+    -------
+    str or None
+        None where the original parser passes over the value and takes the default.
+
+    Raises
+    ------
+    OptionError
+        The original parser refuses the value.
+    """
+    if option is None:
+        return value if isinstance(value, str) else _plain(value)
+    if not _fits(option, value):
+        if option.strict:
+            raise OptionError(name, f"is {_plain(value)}, but must be {_wanted(option)}")
+        return None
+    if option.kind in ("pair", "ints") and isinstance(value, list):
+        text = "[" + ", ".join(str(int(item)) for item in value) + "]"
+    elif isinstance(value, str):
+        text = value
+    else:
+        text = str(int(value)) if option.kind in ("int", "pair") else _plain(value)
+    _parse(name, option, text)
+    return text
+
+
+def json_value(op: str, name: str, text: str) -> Any:
+    """Give the JSON value of an attribute that a pass set.
+
+    Raises
+    ------
+    OptionError
+        The operator cannot have this value.
+    """
+    operator = OPERATORS.get(op)
+    option = operator.options.get(name) if operator is not None else None
+    if option is None:
+        return _any_value(text)
+    value = _parse(name, option, text)
+    if option.kind in ("pair", "ints"):
+        alone = option.kind == "pair" and not text.strip().startswith(("(", "["))
+        return value[0] if alone else list(value)
+    if option.kind == "float":
+        return _number(name, text.strip(), value)
+    return value
+
+
+def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Read all options of an operator.
+
+    Parameters
+    ----------
+    op : str
+        A known operator.
+    attributes : mapping of str to str
+        Of the node; texts that MXNet's passes would write, such as ``True`` and ``(3, 3)``, are
+        understood as well.
+
+    Returns
+    -------
+    dict of str to object
+        int, float, bool, str or tuple of int by option, defaults included.
+
+    Raises
+    ------
+    OptionError
+        A required one is missing, or one has no valid value.
+    """
+    values: dict[str, Any] = {}
+    for name, option in OPERATORS[op].options.items():
+        text = attributes.get(name)
+        if text is not None:
+            values[name] = _parse(name, option, text)
+        elif option.required:
+            raise OptionError(name, "is missing, and required")
+        else:
+            values[name] = option.default
+    return values
+
+
+def _fits(option: Option, value: Any) -> bool:
+    if option.kind == "bool":
+        return isinstance(value, bool)
+    if option.kind == "string":
+        return isinstance(value, str)
+    if option.kind == "int":
+        return is_integer(value)
+    if option.kind == "float":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if option.kind == "pair" and is_integer(value):
+        return True
+    whole = isinstance(value, list) and all(is_integer(item) for item in value)
+    return whole and (option.kind == "ints" or len(value) == _PAIR)
+
+
+def _parse(name: str, option: Option, text: str) -> Any:
+    try:
+        if option.kind == "bool":
+            return attribute_text.parse_bool(text)
+        if option.kind == "float":
+            return attribute_text.parse_float(text)
+        if option.kind == "int":
+            return attribute_text.parse_int(text)
+        if option.kind in ("pair", "ints"):
+            return _whole(option, text)
+    except ValueError as error:
+        raise OptionError(name, f"is {text!r}, but must be {_wanted(option)}") from error
+    if option.choices and text not in option.choices:
+        raise OptionError(name, f"is {text!r}, but must be one of {', '.join(option.choices)}")
+    return text
+
+
+def _whole(option: Option, text: str) -> tuple[int, ...]:
+    items = attribute_text.parse_optional_ints(text)
+    found = tuple(item for item in items if item is not None)
+    if len(found) != len(items):
+        raise ValueError(text)
+    if option.kind == "ints":
+        return found
+    if len(found) == 1 and not text.strip().startswith(("(", "[")):
+        found *= _PAIR
+    if len(found) != _PAIR:
+        raise ValueError(text)
+    return found
+
+
+def _wanted(option: Option) -> str:
+    words = {
+        "int": "a whole number",
+        "float": "a number",
+        "bool": "true or false",
+        "string": "a text",
+        "pair": "a whole number or a list of two, height and width",
+        "ints": "a list of whole numbers",
+    }
+    return words[option.kind]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, JsonNumber):
+        return value.text
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    if isinstance(value, dict):
+        items = (f"{json.dumps(key)}: {_plain(item)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _number(name: str, text: str, value: float) -> Any:
+    if _JSON_NUMBER.fullmatch(text):
+        return JsonNumber(text)
+    if value != value or value in (float("inf"), float("-inf")):
+        raise OptionError(name, f"is {text}, and JSON has no such number")
+    return value
+
+
+def _any_value(text: str) -> Any:
+    """Read an option that the operator does not have: as JSON if it is such, else as text."""
+    if text.count("[") + text.count("{") > _MOST_BRACKETS:
+        return text
+    try:
+        value = json.loads(text, parse_float=JsonNumber, parse_constant=_no_number)
+    except ValueError:
+        return text
+    return text if isinstance(value, str) else value
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(text)

@@ -1,0 +1,139 @@
+"""From the text of a file to a model, and back: what did not change stays to the letter."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from passlib import _core
+from passlib.dialects import json_text
+from passlib.dialects.nnvm.document import Document, GraphTemplate, read
+from passlib.dialects.nnvm.printing import NNVM, manner_of, print_value
+from passlib.dialects.nnvm.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.writing import EMPTY, STRUCTURE, GraphWriter
+from passlib.dialects.protocol import ModelData
+from passlib.errors import FormatError, GraphError
+
+__all__ = ["ATTRIBUTES", "load", "render"]
+
+ATTRIBUTES = "attrs"
+"""The name under which passes see the typed attributes of a graph, however the file calls them."""
+
+
+def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
+    """Read a graph, its own attributes as JSON by key, and the memory of the text.
+
+    Raises
+    ------
+    FormatError
+        The text is no graph.
+    """
+    with _collection_off():
+        graph, document = read(text)
+    return graph, _own_attributes(document.graph, text), document
+
+
+@contextmanager
+def _collection_off() -> Iterator[None]:
+    """Keep Python from looking for garbage among the many objects of a graph: there is none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _own_attributes(template: GraphTemplate, text: bytes) -> dict[str, str]:
+    """Give the top-level keys of a graph that passes see, as JSON by key."""
+    found = {}
+    for key, value in template.root.items():
+        if key not in STRUCTURE:
+            name = ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
+            found[name] = print_value(value, text, NNVM).decode()
+    return found
+
+
+def render(model: ModelData) -> bytes:
+    """Write a model.
+
+    Parameters
+    ----------
+    model : ModelData
+
+    Raises
+    ------
+    GraphError
+        A list that a pass wrote does not fit the nodes.
+    UnsupportedError
+        A list with one value an output is not known well enough to give one to a new output.
+    """
+    document = model.template if isinstance(model.template, Document) else None
+    if document is None:
+        template, text, manner = EMPTY, b"", NNVM
+    else:
+        template, text = document.graph, document.text
+        manner = manner_of(text, template.root)
+    with _collection_off():
+        writer = GraphWriter(model.graph, template, {**model.args, **model.aux})
+        value = writer.value(_changed_members(model.attributes, template, text))
+    if value is template.root and document is not None:
+        return text
+    printed = print_value(value, text, manner)
+    if document is None:
+        return printed
+    start, end = document.graph.root.start, document.graph.root.end  # type: ignore[attr-defined]
+    return text[:start] + printed + text[end:]
+
+
+def _changed_members(
+    attributes: Mapping[str, str], template: GraphTemplate, text: bytes
+) -> dict[str, Any]:
+    """Give all top-level members that are not the graph itself: as they stood, or the pass's."""
+    before = _own_attributes(template, text)
+    members: dict[str, Any] = {}
+    taken = set()
+    for key, value in template.root.items():
+        if key in STRUCTURE:
+            continue
+        name = ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
+        taken.add(name)
+        if name not in attributes:
+            continue
+        if attributes[name] == before[name]:
+            members[key] = value
+            continue
+        now = _parsed(name, attributes[name])
+        members[key] = value if now == value else _unchanged_parts(_plain(now), value)
+    for name, json in attributes.items():
+        if name not in taken and name not in STRUCTURE:
+            members[name] = _plain(_parsed(name, json))
+    return members
+
+
+def _parsed(name: str, json: str) -> Any:
+    try:
+        return json_text.parse(json.encode())
+    except FormatError as error:
+        raise GraphError(f"graph attribute {name!r} is not JSON: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Make containers that do not remember a place in a text."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _unchanged_parts(now: Any, before: Any) -> Any:
+    """Take members that are as before from there, in the order that they had there."""
+    if not (isinstance(now, dict) and isinstance(before, dict)):
+        return now
+    kept = {key: value if now[key] == value else now[key] for key, value in before.items()
+            if key in now}  # fmt: skip
+    return kept | {key: value for key, value in now.items() if key not in before}

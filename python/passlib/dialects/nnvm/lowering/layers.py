@@ -1,0 +1,147 @@
+"""Dense layers, activations with parameters, normalization."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import vector
+from passlib.dialects.nnvm.lowering.table import table
+
+__all__ = [
+    "batch_norm",
+    "dense",
+    "dropout",
+    "l2_normalize",
+    "leaky_relu",
+    "local_response_normalization",
+    "matmul",
+    "prelu",
+]
+
+
+@table.register("dense")
+def dense(op: Operation) -> Value:
+    """Multiply by the transposed weight and add the bias.
+
+    ``data`` (..., n), ``weight`` (units, n), ``bias`` (units,) unless ``use_bias`` is off; gives
+    (..., units).
+    """
+    op.int("units")
+    data, weight = op.inputs[:2]
+    bias = op.inputs[2] if op.bool("use_bias", True) else None
+    if op.rank_of(data) == 2:
+        return op.emit("Gemm", data, weight, bias, transB=1)
+    product = op.emit("MatMul", data, op.emit("Transpose", weight, perm=[1, 0]))
+    return product if bias is None else op.emit("Add", product, bias)
+
+
+@table.register("matmul")
+def matmul(op: Operation) -> Value:
+    """Multiply two matrices, either transposed first if ``transpose_a``, ``transpose_b`` say so."""
+    left, right = op.inputs
+    if op.rank_of(left) != 2 or op.rank_of(right) != 2:
+        op.unsupported("is defined for two matrices only")
+    if op.bool("transpose_a", False):
+        left = op.emit("Transpose", left, perm=[1, 0])
+    if op.bool("transpose_b", False):
+        right = op.emit("Transpose", right, perm=[1, 0])
+    return op.emit("MatMul", left, right)
+
+
+@table.register("leaky_relu")
+def leaky_relu(op: Operation) -> Value:
+    """Give x, or ``alpha`` times x where that is negative."""
+    return op.emit("LeakyRelu", op.inputs[0], alpha=op.float("alpha", 0.25))
+
+
+@table.register("prelu")
+def prelu(op: Operation) -> Value:
+    """Like `leaky_relu`, with a slope for each channel: ``alpha`` (C,), channels at ``axis``."""
+    data, alpha = op.inputs
+    axis = op.axis(data, op.int("axis", 1))
+    behind = op.rank_of(data) - axis - 1
+    if behind:
+        alpha = op.emit("Unsqueeze", alpha, vector(op, *range(1, behind + 1)))
+    return op.emit("PRelu", data, alpha)
+
+
+@table.register("batch_norm")
+def batch_norm(op: Operation) -> list[Value]:
+    """Normalize each channel by its running mean and variance, as in inference.
+
+    ``data`` any shape with channels at ``axis``; gamma, beta, moving_mean, moving_var (C,).
+    gamma counts as 1 without ``scale``, beta as 0 without ``center``. The outputs mean and var
+    belong to training.
+    """
+    if op.train:
+        op.unsupported("is lowered for inference only")
+    data, gamma, beta, mean, variance = op.inputs
+    rank, axis = op.rank_of(data), op.axis(data, op.int("axis", 1))
+    channels = op.shape_of(mean)
+    if not op.bool("scale", True):
+        gamma = op.constant_like(np.ones(channels), data)
+    if not op.bool("center", True):
+        beta = op.constant_like(np.zeros(channels), data)
+    order = [i for i in range(rank) if i != axis]
+    order.insert(1, axis)
+    moved = axis != 1
+    if rank == 1:
+        op.unsupported("needs data of two axes or more")
+    if moved:
+        data = op.emit("Transpose", data, perm=order)
+    result = op.emit(
+        "BatchNormalization", data, gamma, beta, mean, variance, epsilon=op.float("epsilon", 1e-5)
+    )
+    if moved:
+        result = op.emit("Transpose", result, perm=[order.index(i) for i in range(rank)])
+    why = "statistics of the batch belong to training"
+    hidden = [op.declare(value.dtype, value.shape, why) for value in (mean, variance)]
+    return [result, *hidden]
+
+
+@table.register("dropout")
+def dropout(op: Operation) -> list[Value]:
+    """Give the input, as in inference. The mask belongs to training."""
+    if op.train and op.float("rate", 0.5) > 0:
+        op.unsupported("is lowered for inference only")
+    data = op.inputs[0]
+    mask = op.declare(data.dtype, data.shape, "the mask belongs to training")
+    return [op.emit("Identity", data), mask]
+
+
+@table.register("l2_normalize")
+def l2_normalize(op: Operation) -> Value:
+    """Divide by ``sqrt(max(sum of squares along axis, eps))``."""
+    data = op.inputs[0]
+    axes = vector(op, *(op.axis(data, axis) for axis in op.ints("axis")))
+    total = op.emit("ReduceSum", op.emit("Mul", data, data), axes, keepdims=1)
+    least = op.emit("Max", total, op.constant_like(op.float("eps"), data))
+    return op.emit("Div", data, op.emit("Sqrt", least))
+
+
+@table.register("lrn")
+def local_response_normalization(op: Operation) -> Value:
+    """Divide by ``(bias + alpha / size * sum of squares of the near channels) ** beta``.
+
+    ``size`` channels around each one count, along ``axis``; beyond the ends they are 0.
+    """
+    data = op.inputs[0]
+    size, axis = op.int("size", 5), op.axis(data, op.int("axis", 1))
+    if size % 2 == 0:
+        op.unsupported("must be odd, so that there is a middle", "size")
+    order = [i for i in range(op.rank_of(data)) if i != axis]
+    order.insert(1, axis)
+    if axis != 1:
+        data = op.emit("Transpose", data, perm=order)
+    result = op.emit(
+        "LRN",
+        data,
+        size=size,
+        alpha=op.float("alpha", 0.0001),
+        beta=op.float("beta", 0.75),
+        bias=op.float("bias", 2.0),
+    )
+    if axis == 1:
+        return result
+    return op.emit("Transpose", result, perm=[order.index(i) for i in range(len(order))])

@@ -1,0 +1,73 @@
+"""Axis orders, by a letter an axis: NNVM's layouts onto the one that ONNX has."""
+
+from __future__ import annotations
+
+from passlib.dialects.lowering import Operation, Value
+
+__all__ = ["DATA", "KERNEL", "axis_order", "pads", "pair", "transposed", "uses_order"]
+
+DATA = "NCHW"
+"""Batch, channel, height, width: the order of axes that ONNX has."""
+
+KERNEL = "OIHW"
+"""Output and input channel, height, width."""
+
+
+def axis_order(op: Operation, name: str, default: str, wanted: str) -> str:
+    """Read a layout, which must be an order of the axes of ``wanted``.
+
+    Raises
+    ------
+    UnsupportedError
+        It has other axes, or split ones as in ``NCHW16c``.
+    """
+    layout = op.string(name, default)
+    if layout == "__undef__":
+        return default
+    if sorted(layout) != sorted(wanted):
+        op.unsupported(f"is no order of the axes {wanted}", name)
+    return layout
+
+
+def transposed(op: Operation, value: Value, source: str, target: str) -> Value:
+    """Put the axes of a value in another order."""
+    if source == target:
+        return value
+    if op.rank_of(value) != len(source):
+        op.unsupported(f"has {op.rank_of(value)} axes where the layout {source} has {len(source)}")
+    return op.emit("Transpose", value, perm=[source.index(axis) for axis in target])
+
+
+def uses_order(op: Operation, value: Value, layout: str) -> Value:
+    """Bring data from their layout to the order of ONNX."""
+    if op.rank_of(value) != len(DATA):
+        op.unsupported(f"needs data of four axes, has {op.rank_of(value)}")
+    return transposed(op, value, layout, DATA)
+
+
+def pair(op: Operation, name: str, default: int | None = None) -> list[int]:
+    """Read one number for height and width each; a lone one is for both.
+
+    Raises
+    ------
+    UnsupportedError
+        It is absent without ``default``, or has more numbers.
+    """
+    given = op.ints(name) if default is None else op.ints(name, (default, default))
+    if len(given) == 1:
+        given *= 2
+    if len(given) != 2:
+        op.unsupported("needs one or two numbers", name)
+    return list(given)
+
+
+def pads(op: Operation) -> list[int]:
+    """Read ``padding`` as top, left, bottom, right: one, two or all four numbers of these."""
+    given = op.ints("padding", (0, 0))
+    if len(given) == 1:
+        return list(given) * 4
+    if len(given) == 2:
+        return list(given) * 2
+    if len(given) != 4:
+        op.unsupported("needs one, two or four numbers", "padding")
+    return list(given)

@@ -1,0 +1,80 @@
+"""Positions of extremes, and sums that undo broadcasting. Plain reductions are MXNet's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import flattened, vector
+from passlib.dialects.nnvm.lowering.table import table
+
+__all__ = ["argmax", "argmin", "collapse_sum", "expand_like"]
+
+
+@table.register("argmax")
+def argmax(op: Operation) -> Value:
+    """Find the first position of the largest element, as int32 unless ``dtype`` says otherwise.
+
+    Along ``axis``, or in the flattened data with a result of shape (1,).
+    """
+    return _position(op, "ArgMax")
+
+
+@table.register("argmin")
+def argmin(op: Operation) -> Value:
+    """Find the first position of the smallest element, like `argmax`."""
+    return _position(op, "ArgMin")
+
+
+def _position(op: Operation, operator: str) -> Value:
+    data, axes = op.inputs[0], op.ints("axis", ())
+    if op.bool("exclude", False):
+        named = {op.axis(data, axis) for axis in axes}
+        axes = tuple(axis for axis in range(op.rank_of(data)) if axis not in named)
+    if len(axes) > 1:
+        op.unsupported("a position along several axes has no meaning", "axis")
+    keep = op.bool("keepdims", False)
+    dtype = op.dtype("dtype", np.dtype(np.int32)) or np.dtype(np.int32)
+    if axes:
+        axis = op.axis(data, axes[0])
+        alone = op.rank_of(data) == 1
+        found = op.emit(operator, data, axis=axis, keepdims=int(keep or alone))
+    else:
+        found = op.emit(operator, flattened(op, data), axis=0, keepdims=1)
+        if keep:
+            found = op.emit("Reshape", found, vector(op, *[1] * op.rank_of(data)))
+    return op.cast(found, dtype)
+
+
+@table.register("collapse_sum")
+def collapse_sum(op: Operation) -> Value:
+    """Sum the data down to the shape of the second input, which broadcasts to that of the data."""
+    data, like = op.inputs
+    sizes, wanted = op.shape_of(data), op.shape_of(like)
+    lead = len(sizes) - len(wanted)
+    if lead < 0:
+        op.unsupported("the second input has more axes than the first")
+    stretched = [lead + i for i, size in enumerate(wanted) if size == 1 and sizes[lead + i] != 1]
+    axes = [*range(lead), *stretched]
+    if not axes:
+        return op.emit("Identity", data)
+    total = op.emit("ReduceSum", data, vector(op, *axes), keepdims=1)
+    return op.emit("Reshape", total, vector(op, *wanted)) if lead else total
+
+
+@table.register("expand_like")
+def expand_like(op: Operation) -> Value:
+    """Stretch a reduced array to the shape of the second input.
+
+    The axes that the reduction dropped are ``axis``, all but these with ``exclude``, all where
+    none is named; with ``keepdims`` they are there already, with size 1.
+    """
+    data, like = op.inputs
+    rank = op.rank_of(like)
+    named = {op.axis(like, axis) for axis in op.ints("axis", ())}
+    axes = set(range(rank)) - named if op.bool("exclude", False) or not named else named
+    sizes = op.shape_of(like)
+    kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+    if not op.bool("keepdims", False):
+        data = op.emit("Reshape", data, vector(op, *kept))
+    return op.emit("Expand", data, vector(op, *sizes))

@@ -1,0 +1,154 @@
+"""Arrays cut, joined, padded and put into other shapes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+
+from passlib.dialects.lowering import Operation, Value
+from passlib.dialects.mxnet.lowering.extents import LAST, extent, flattened, vector
+from passlib.dialects.nnvm.lowering.layouts import transposed
+from passlib.dialects.nnvm.lowering.table import table
+
+__all__ = [
+    "concatenate",
+    "expand_dims",
+    "flip",
+    "layout_transform",
+    "pad",
+    "slice_like",
+    "split",
+    "squeeze",
+    "strided_slice",
+    "take",
+]
+
+
+@table.register("concatenate")
+def concatenate(op: Operation) -> Value:
+    """Join along ``axis``."""
+    return op.emit("Concat", *op.inputs, axis=op.axis(op.inputs[0], op.int("axis", 1)))
+
+
+@table.register("split")
+def split(op: Operation) -> list[Value]:
+    """Cut along ``axis``: into n equal pieces for ``n``, before each position for ``(i, j)``."""
+    data, axis = op.inputs[0], op.axis(op.inputs[0], op.int("axis", 1))
+    size = op.shape_of(data)[axis]
+    given = op.ints("indices_or_sections")
+    if op.string("indices_or_sections").strip()[:1].isdigit():
+        (count,) = given
+        if count < 1 or size % count:
+            op.unsupported(f"does not divide an axis of {size}", "indices_or_sections")
+        sizes = [size // count] * count
+    else:
+        bounds = [0, *given, size]
+        sizes = [after - before for before, after in itertools.pairwise(bounds)]
+        if min(sizes) < 0:
+            op.unsupported(f"are no rising positions in an axis of {size}", "indices_or_sections")
+    return op.emit("Split", data, vector(op, *sizes), axis=axis, outputs=len(sizes))
+
+
+@table.register("expand_dims")
+def expand_dims(op: Operation) -> Value:
+    """Insert ``num_newaxis`` axes of size 1 before ``axis``."""
+    data, count = op.inputs[0], op.int("num_newaxis", 1)
+    if not 1 <= count <= 16:
+        op.unsupported("must be from 1 to 16", "num_newaxis")
+    axis = op.axis(data, op.int("axis"), extra=1)
+    return op.emit("Unsqueeze", data, vector(op, *range(axis, axis + count)))
+
+
+@table.register("squeeze")
+def squeeze(op: Operation) -> Value:
+    """Drop axes of size 1: those of ``axis``, or all; one axis always stays."""
+    data = op.inputs[0]
+    axes = [op.axis(data, axis) for axis in op.ints("axis", ())]
+    axes = axes or [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
+    if axes and len(axes) == op.rank_of(data):
+        axes = sorted(axes)[1:]
+    if not axes:
+        return op.emit("Identity", data)
+    return op.emit("Squeeze", data, vector(op, *sorted(axes)))
+
+
+@table.register("pad")
+def pad(op: Operation) -> Value:
+    """Put ``pad_value`` around: ``pad_width`` ((before, after), ...), a pair an axis."""
+    data = op.inputs[0]
+    rank = op.rank_of(data)
+    text = op.string("pad_width")
+    numbers = [int(word) for word in re.findall(r"-?\d+", text)]
+    if re.sub(r"[\d\s,()\[\]L-]", "", text) or len(numbers) != 2 * rank or min(numbers) < 0:
+        op.unsupported(f"needs a pair of numbers for each of {rank} axes", "pad_width")
+    amounts = vector(op, *numbers[::2], *numbers[1::2])
+    return op.emit("Pad", data, amounts, op.constant_like(op.float("pad_value", 0.0), data))
+
+
+@table.register("take")
+def take(op: Operation) -> Value:
+    """Pick elements by number: of the flattened data, or along ``axis``.
+
+    Numbers outside are brought to the nearest one inside.
+    """
+    data, indices = op.inputs
+    axis = op.optional_int("axis")
+    if axis is None:
+        data, axis = flattened(op, data), 0
+    axis = op.axis(data, axis)
+    indices = op.cast(indices, np.int64)
+    last = op.emit("Sub", extent(op, data, axis), vector(op, 1))
+    inside = op.emit("Max", op.emit("Min", indices, last), vector(op, 0))
+    if op.rank_of(indices) == 0:
+        inside = op.emit("Squeeze", inside, vector(op, 0))
+    return op.emit("Gather", data, inside, axis=axis)
+
+
+@table.register("strided_slice")
+def strided_slice(op: Operation) -> Value:
+    """Slice from ``begin`` to before ``end`` in steps of ``stride``, a number a leading axis.
+
+    Negative numbers count from the end, as in NumPy.
+    """
+    data = op.inputs[0]
+    begin, end = op.ints("begin"), op.ints("end")
+    stride = op.ints("stride", ()) or (1,)
+    rank = op.rank_of(data)
+    ends = (*end, *[LAST] * (len(begin) - len(end)))
+    steps = (*stride, *[1] * (len(begin) - len(stride)))[: len(begin)]
+    if len(begin) > rank or len(ends) != len(begin) or 0 in steps:
+        op.unsupported(f"do not fit {rank} axes", "begin")
+    axes = vector(op, *range(len(begin)))
+    return op.emit("Slice", data, vector(op, *begin), vector(op, *ends), axes, vector(op, *steps))
+
+
+@table.register("slice_like")
+def slice_like(op: Operation) -> Value:
+    """Cut the data down to the sizes of the second input, along ``axis`` or all axes."""
+    data, like = op.inputs
+    axes = [op.axis(data, axis) for axis in op.ints("axis", ())] or range(op.rank_of(data))
+    for axis in axes:
+        data = op.emit("Slice", data, vector(op, 0), extent(op, like, axis), vector(op, axis))
+    return data
+
+
+@table.register("flip")
+def flip(op: Operation) -> Value:
+    """Reverse along ``axis``."""
+    data = op.inputs[0]
+    axis = op.axis(data, op.int("axis", 0))
+    bounds = vector(op, LAST), vector(op, -LAST)
+    return op.emit("Slice", data, *bounds, vector(op, axis), vector(op, -1))
+
+
+@table.register("__layout_transform__", "layout_transform")
+def layout_transform(op: Operation) -> Value:
+    """Put axes in another order, from ``src_layout`` to ``dst_layout``, a letter an axis."""
+    source, target = op.string("src_layout"), op.string("dst_layout")
+    if sorted(source) != sorted(target) or not source.isalpha() or len({*source}) < len(source):
+        op.unsupported(f"is no order of the axes {source}", "dst_layout")
+    if source == target:
+        return op.emit("Identity", op.inputs[0])
+    return transposed(op, op.inputs[0], source, target)

@@ -1,0 +1,9 @@
+"""The table of NNVM's own operators that can be lowered to ONNX."""
+
+from __future__ import annotations
+
+from passlib.dialects.lowering import Lowerings
+
+__all__ = ["table"]
+
+table = Lowerings("nnvm")

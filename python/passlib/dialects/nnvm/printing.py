@@ -1,0 +1,134 @@
+"""JSON in the manner of the program that wrote a file, for the parts that are printed anew."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from passlib.dialects.json_text import JsonArray, JsonNumber, JsonObject
+
+__all__ = ["NNVM", "Manner", "manner_of", "print_value"]
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+_LONG = 10
+"""NNVM's writer puts up to so many numbers on one line."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a text is laid out.
+
+    Attributes
+    ----------
+    indent : int
+        Spaces a level; 0 for a text on one line.
+    comma, colon : str
+        What stands between items, and between key and value.
+    nnvm : bool
+        Whether short objects and arrays stay on one line, as NNVM's own writer has it.
+    flat_lines : bool
+        Whether arrays of plain values take a line for each of them.
+    """
+
+    indent: int = 2
+    comma: str = ", "
+    colon: str = ": "
+    nnvm: bool = True
+    flat_lines: bool = False
+
+
+NNVM = Manner()
+"""As NNVM and MXNet write; the comma has a space behind it, at the end of a line too."""
+
+
+def manner_of(text: bytes, root: dict[str, Any]) -> Manner:
+    """Find out how a graph is laid out."""
+    head = text[root.start : text.find(b'"', root.start)] if isinstance(root, JsonObject) else b""
+    colon = ": " if b'": ' in text or b'":' not in text else ":"
+    if b"\n" not in head:
+        return Manner(0, ", " if b", " in text else ",", colon, nnvm=False)
+    indent = len(head) - head.rfind(b"\n") - 1
+    if b", \n" in text:
+        return Manner(indent, ", ", colon)
+    arguments = root.get("arg_nodes")
+    lines = isinstance(arguments, JsonArray) and b"\n" in text[arguments.start : arguments.end]
+    return Manner(indent, ",", colon, nnvm=False, flat_lines=lines)
+
+
+def print_value(value: Any, text: bytes, manner: Manner) -> bytes:
+    """Print a value; parts of it that were parsed from ``text`` are copied from there."""
+    pieces: list[bytes] = []
+    _print(value, text, manner, 0, pieces, inside_lines=True)
+    return b"".join(pieces)
+
+
+def _print(
+    value: Any,
+    text: bytes,
+    manner: Manner,
+    depth: int,
+    pieces: list[bytes],
+    *,
+    inside_lines: bool,
+) -> None:
+    if isinstance(value, (JsonObject, JsonArray)):
+        pieces.append(text[value.start : value.end])
+        return
+    if not isinstance(value, (dict, list)) or not value:
+        pieces.append(_plain(value))
+        return
+    lines = _takes_lines(value, manner)
+    inner = b"\n" + b" " * (manner.indent * (depth + 1)) if lines else b""
+    comma = (manner.comma if manner.nnvm or not lines else ",").encode() + inner
+    pieces.append((b"{" if isinstance(value, dict) else b"[") + inner)
+    if isinstance(value, dict):
+        for i, (key, item) in enumerate(value.items()):
+            name = _encode(key) + manner.colon
+            pieces.append((comma if i > 0 else b"") + name.encode())
+            _print(item, text, manner, depth + 1, pieces, inside_lines=lines)
+    elif any(isinstance(item, (dict, list)) for item in value):
+        for i, item in enumerate(value):
+            if i > 0:
+                pieces.append(comma)
+            _print(item, text, manner, depth + 1, pieces, inside_lines=lines)
+    else:
+        pieces.append(comma.join(map(_plain, value)))
+    if lines and (inside_lines or not manner.nnvm):
+        pieces.append(b"\n" + b" " * (manner.indent * depth))
+    pieces.append(b"}" if isinstance(value, dict) else b"]")
+
+
+def _takes_lines(value: dict[str, Any] | list[Any], manner: Manner) -> bool:
+    if manner.indent == 0:
+        return False
+    if not manner.nnvm:
+        nested = isinstance(value, dict) or any(isinstance(item, (dict, list)) for item in value)
+        return nested or manner.flat_lines
+    if isinstance(value, dict):
+        # A node and a graph always have several members, attributes may be one.
+        return len(value) > 1
+    if _is_typed_pair(value):
+        return False
+    if any(isinstance(item, (dict, str)) for item in value):
+        return True
+    if any(isinstance(item, list) for item in value):
+        return len(value) > _LONG or not _are_entries(value)
+    return len(value) > _LONG
+
+
+def _is_typed_pair(value: list[Any]) -> bool:
+    return len(value) == 2 and isinstance(value[0], str) and not isinstance(value[1], str)
+
+
+def _are_entries(value: list[Any]) -> bool:
+    return all(isinstance(item, list) and len(item) in (2, 3) for item in value)
+
+
+def _plain(value: Any) -> bytes:
+    if type(value) is int:
+        return b"%d" % value
+    if isinstance(value, JsonNumber):
+        return value.text.encode()
+    return _encode(value).encode()

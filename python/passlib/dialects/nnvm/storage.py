@@ -1,0 +1,134 @@
+"""Buffers of TVM's graph executor: entries that share one must not live at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from passlib.dialects.nnvm.operators import TVM_OPERATOR
+from passlib.node import VARIABLE
+
+__all__ = ["Step", "conflicts", "overlaps", "separated"]
+
+_FOREVER = 1 << 62
+
+
+class Step(NamedTuple):
+    """What a node does to entries, which are numbered through the graph."""
+
+    is_variable: bool
+    is_alias: bool
+    """Whether its output is its input under another name (the function ``__nop``)."""
+    inputs: Sequence[int]
+    outputs: range
+
+    @classmethod
+    def of(
+        cls, op: str, attributes: Mapping[str, str], inputs: Sequence[int], outputs: range
+    ) -> Step:
+        """Make the step of a node."""
+        alias = op == TVM_OPERATOR and attributes.get("func_name") == "__nop"
+        return cls(op == VARIABLE, alias, inputs, outputs)
+
+
+class _Life(NamedTuple):
+    """When an entry is in use; a node runs from an even moment to the odd one behind it."""
+
+    start: int
+    end: int
+    entry: int
+
+
+def _lives(steps: Sequence[Step], heads: Sequence[int]) -> list[_Life]:
+    """Say when each entry is in use; those that are only other names of one are left out.
+
+    Variables are there from beginning to end, for they are set from outside.
+    """
+    root: dict[int, int] = {}
+    start: dict[int, int] = {}
+    end: dict[int, int] = {}
+    for time, step in enumerate(steps):
+        for entry in step.inputs:
+            used = root.get(entry, entry)
+            end[used] = max(end.get(used, 0), 2 * time)
+        for entry in step.outputs:
+            if step.is_alias and step.inputs:
+                root[entry] = root.get(step.inputs[0], step.inputs[0])
+                continue
+            start[entry] = -1 if step.is_variable else 2 * time
+            end[entry] = _FOREVER if step.is_variable else 2 * time + 1
+    for entry in heads:
+        end[root.get(entry, entry)] = _FOREVER
+    return sorted(_Life(begin, end[entry], entry) for entry, begin in start.items())
+
+
+def conflicts(
+    steps: Sequence[Step], heads: Sequence[int], storage: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Find entries that are written while another one still lives in the same buffer.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        One a node, in the order in which they run.
+    heads : sequence of int
+        Entries that are outputs of the graph.
+    storage : sequence of int
+        Buffer of each entry; negative numbers are no buffers.
+
+    Yields
+    ------
+    before, after : int
+        Two entries, the one that lives and the one that is written.
+    """
+    last: dict[int, _Life] = {}
+    for life in _lives(steps, heads):
+        buffer = storage[life.entry]
+        if buffer < 0:
+            continue
+        before = last.get(buffer)
+        if before is not None and life.start < before.end:
+            yield before.entry, life.entry
+        if before is None or life.end > before.end:
+            last[buffer] = life
+
+
+def separated(steps: Sequence[Step], heads: Sequence[int], storage: Sequence[int]) -> list[int]:
+    """Give new buffers to entries that would be written into one that is in use.
+
+    Other names of an entry have its buffer.
+    """
+    result = list(storage)
+    fresh = max(result, default=-1) + 1
+    for _, entry in conflicts(steps, heads, storage):
+        result[entry] = fresh
+        fresh += 1
+    for step in steps:
+        if step.is_alias and step.inputs:
+            for entry in step.outputs:
+                result[entry] = result[step.inputs[0]]
+    return result
+
+
+def overlaps(
+    nodes: Sequence[Mapping[str, Any]],
+    heads: Sequence[Sequence[int]],
+    rows: Sequence[int],
+    attributes: Mapping[str, Any],
+) -> Iterator[str]:
+    """Say which entries of a parsed, examined graph are in each other's way."""
+    if "storage_id" not in attributes:
+        return
+    steps = [
+        Step.of(
+            node["op"],
+            node.get("attrs") or node.get("attr") or {},
+            [rows[entry[0]] + entry[1] for entry in node["inputs"]],
+            range(rows[place], rows[place + 1]),
+        )
+        for place, node in enumerate(nodes)
+    ]
+    outputs = [rows[entry[0]] + entry[1] for entry in heads]
+    storage = attributes["storage_id"][1]
+    for before, after in conflicts(steps, outputs, storage):
+        yield f"entry {after} is written into buffer {storage[after]} while entry {before} is in it"

@@ -1,0 +1,319 @@
+"""The checks of a graph object: its nodes, edges, lists of numbers, and nested graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlib.dialects.nnvm import graph_attributes, storage
+from passlib.dialects.nnvm.findings import (
+    LIMIT,
+    Finding,
+    Report,
+    describe_type,
+    integers,
+    is_integer,
+)
+from passlib.dialects.nnvm.operators import TVM_OPERATOR, declared_outputs
+from passlib.dialects.nnvm.ordering import stuck_places
+from passlib.node import VARIABLE
+
+__all__ = ["ATTRIBUTE_KEYS", "GRAPH_ATTRIBUTE_KEYS", "control_dependencies", "examine"]
+
+ATTRIBUTE_KEYS = ("attr", "attrs", "param")
+"""Keys of a node under which different programs keep its attributes; a later one wins."""
+
+GRAPH_ATTRIBUTE_KEYS = ("attrs", "attr")
+"""Keys of a graph under which its typed attributes stand; a file has one of them."""
+
+_NODE_KEYS = frozenset(
+    ("op", "name", "inputs", "control_deps", "subgraphs", "backward_source_id", *ATTRIBUTE_KEYS)
+)
+_PLAIN_KEYS = frozenset(("op", "name", "inputs", *ATTRIBUTE_KEYS))
+_GRAPH_KEYS = frozenset(("nodes", "arg_nodes", "node_row_ptr", "heads", *GRAPH_ATTRIBUTE_KEYS))
+_TVM_ATTRIBUTES = ("func_name", "num_inputs", "num_outputs", "flatten_data")
+
+
+def examine(root: Any, report: Report, path: str = "") -> None:
+    """Check a graph object, and report all that is wrong with it, in the order of the file.
+
+    Parameters
+    ----------
+    root : object
+        What `json_text.parse` made of the text, or of a nested graph in it.
+    report : callable
+    path : str
+        Where the graph stands in the file: empty, or a path that ends in a dot.
+    """
+    if not isinstance(root, dict):
+        place = path.rstrip(".") or "the file"
+        report(Finding("error", place, f"a graph is an object, not {describe_type(root)}"))
+        return
+    _Examiner(root, report, path).run()
+
+
+def control_dependencies(node: Mapping[str, Any]) -> list[int]:
+    """Give the nodes that a node waits for. The node was examined before."""
+    return list(node.get("control_deps", ()))
+
+
+class _Examiner:
+    def __init__(self, root: dict[str, Any], report: Report, path: str) -> None:
+        self.root = root
+        self.report = report
+        self.path = path
+        self.nodes: list[Any] = []
+        self.rows: list[int] | None = None
+        self.has_errors = False
+
+    def error(self, place: str, message: str, *, unsound: bool = False) -> None:
+        self.has_errors = True
+        self.report(Finding("error", self.path + place, message, unsound))
+
+    def fault(self, place: str, message: str) -> None:
+        """Report an error with which the graph can be read all the same."""
+        self.report(Finding("error", self.path + place, message, bearable=True))
+
+    def warn(self, place: str, message: str) -> None:
+        self.report(Finding("warning", self.path + place, message))
+
+    def run(self) -> None:
+        for key in ("nodes", "arg_nodes", "heads"):
+            if key not in self.root:
+                self.error(key, "is missing, and every graph has it")
+        nodes = self.root.get("nodes", [])
+        if not isinstance(nodes, list):
+            self.error("nodes", f"must be a list, not {describe_type(nodes)}")
+            return
+        self.nodes = nodes
+        self.rows = self._row_pointers()
+        executable = False
+        for place, node in enumerate(nodes):
+            if not self._is_plain(place, node):
+                self._node(place, node)
+            executable |= isinstance(node, dict) and node.get("op") == TVM_OPERATOR
+        self._arg_nodes()
+        self._heads()
+        for key in self.root:
+            if key not in _GRAPH_KEYS:
+                self.warn(key, "is no key of the format; kept")
+        if self.has_errors:
+            return
+        self._cycles_and_names()
+        self._attributes(executable=executable)
+
+    def _row_pointers(self) -> list[int] | None:
+        if "node_row_ptr" not in self.root:
+            return None
+        rows = self.root["node_row_ptr"]
+        if not integers(rows):
+            self.error("node_row_ptr", "must be a list of whole numbers")
+        elif len(rows) != len(self.nodes) + 1:
+            wanted = len(self.nodes) + 1
+            self.error("node_row_ptr", f"has {len(rows)} numbers for {wanted} (nodes and an end)")
+        elif rows[0] != 0:
+            self.error("node_row_ptr[0]", f"must be 0, not {rows[0]}")
+        else:
+            for i in range(len(self.nodes)):
+                if not 0 <= rows[i + 1] - rows[i] <= 1 << 20:
+                    self.error(f"node_row_ptr[{i + 1}]", f"{rows[i + 1]} does not follow {rows[i]}")
+                    return None
+            return list(rows)
+        return None
+
+    def _is_plain(self, place: int, node: Any) -> bool:
+        """Whether a node is one of those that need no closer look: most are, in large files."""
+        if not isinstance(node, dict) or not node.keys() <= _PLAIN_KEYS:
+            return False
+        op, inputs, rows = node.get("op"), node.get("inputs"), self.rows
+        if type(op) is not str or type(node.get("name")) is not str or op == TVM_OPERATOR:
+            return False
+        for key in ATTRIBUTE_KEYS:
+            if key in node:
+                value = node[key]
+                if not isinstance(value, dict) or not all(type(v) is str for v in value.values()):
+                    return False
+        if not isinstance(inputs, list) or (inputs and op == VARIABLE) or rows is None:
+            return inputs == [] and rows is None
+        for entry in inputs:
+            if not isinstance(entry, list) or len(entry) not in (2, 3):
+                return False
+            for number in entry:
+                if type(number) is not int or not 0 <= number < LIMIT:
+                    return False
+            maker = entry[0]
+            if maker >= place or entry[1] >= rows[maker + 1] - rows[maker]:
+                return False
+        return True
+
+    def _node(self, place: int, node: Any) -> None:
+        where = f"nodes[{place}]"
+        if not isinstance(node, dict):
+            self.error(where, f"a node is an object, not {describe_type(node)}")
+            return
+        for key in ("op", "name"):
+            if not isinstance(node.get(key), str):
+                what = describe_type(node[key]) if key in node else "absent"
+                self.error(f"{where}.{key}", f"must be a text, and is {what}")
+        for key, value in node.items():
+            if key in ATTRIBUTE_KEYS:
+                self._node_attributes(f"{where}.{key}", value)
+            elif key not in _NODE_KEYS:
+                self.warn(f"{where}.{key}", "is no key of the format; kept")
+        inputs = node.get("inputs")
+        if isinstance(inputs, list):
+            for slot, entry in enumerate(inputs):
+                self._entry(f"{where}.inputs[{slot}]", entry, place)
+            if inputs and node.get("op") == VARIABLE:
+                self.error(f"{where}.inputs", "a variable has no inputs", unsound=True)
+        else:
+            what = describe_type(inputs) if "inputs" in node else "absent"
+            self.error(f"{where}.inputs", f"must be a list of entries, and is {what}")
+        self._control(where, place, node.get("control_deps", []))
+        subgraphs = node.get("subgraphs", [])
+        if not isinstance(subgraphs, list):
+            self.error(f"{where}.subgraphs", f"must be a list, not {describe_type(subgraphs)}")
+        else:
+            for i, nested in enumerate(subgraphs):
+                if not isinstance(nested, dict):
+                    self.error(f"{where}.subgraphs[{i}]", "a graph is an object")
+                    continue
+                examiner = _Examiner(nested, self.report, f"{self.path}{where}.subgraphs[{i}].")
+                examiner.run()
+                self.has_errors |= examiner.has_errors
+        if node.get("op") == TVM_OPERATOR and isinstance(inputs, list):
+            self._tvm_node(where, place, node, len(inputs))
+
+    def _node_attributes(self, where: str, attributes: Any) -> None:
+        if not isinstance(attributes, dict):
+            self.error(where, f"must be an object, not {describe_type(attributes)}")
+            return
+        for key, value in attributes.items():
+            if not isinstance(value, str):
+                self.error(f"{where}.{key}", f"attributes are texts, not {describe_type(value)}")
+
+    def _entry(self, where: str, entry: Any, user: int | None) -> None:
+        if not (isinstance(entry, list) and len(entry) in (2, 3) and all(map(is_integer, entry))):
+            self.error(where, "an entry is two or three whole numbers: node, output, version")
+            return
+        node, output = entry[0], entry[1]
+        if node >= len(self.nodes):
+            self.error(where, f"there is no node {node}, only {len(self.nodes)}", unsound=True)
+            return
+        if self.rows is not None:
+            count = self.rows[node + 1] - self.rows[node]
+            if output >= count:
+                self.error(where, f"node {node} has no output {output}, only {count}", unsound=True)
+        elif output > 1 << 20:
+            self.error(where, f"no node has an output {output}", unsound=True)
+        if user is not None and node >= user:
+            self.warn(where, f"node {node} comes later, and a runtime that goes by the list fails")
+
+    def _control(self, where: str, place: int, dependencies: Any) -> None:
+        if not isinstance(dependencies, list):
+            self.error(f"{where}.control_deps", "must be a list of node numbers")
+            return
+        for i, node in enumerate(dependencies):
+            if not is_integer(node) or node >= len(self.nodes):
+                self.error(f"{where}.control_deps[{i}]", "is no number of a node", unsound=True)
+            elif node == place:
+                self.error(f"{where}.control_deps[{i}]", "waits for itself", unsound=True)
+
+    def _tvm_node(self, where: str, place: int, node: dict[str, Any], inputs: int) -> None:
+        attributes = node.get("attrs", node.get("attr", {}))
+        if not isinstance(attributes, dict) or not all(
+            isinstance(value, str) for value in attributes.values()
+        ):
+            return
+        for key in _TVM_ATTRIBUTES:
+            if key not in attributes:
+                self.fault(f"{where}.attrs", f"a tvm_op needs the attribute {key}")
+        given = attributes.get("num_inputs")
+        if given is not None and given != str(inputs):
+            self.fault(f"{where}.attrs.num_inputs", f"is {given!r}, but there are {inputs} inputs")
+        outputs = attributes.get("num_outputs")
+        count = declared_outputs(TVM_OPERATOR, attributes)
+        if outputs is not None and not count:
+            self.fault(f"{where}.attrs.num_outputs", f"{outputs!r} is no number of outputs")
+        elif count and self.rows is not None:
+            there = self.rows[place + 1] - self.rows[place]
+            if there != count:
+                self.fault(
+                    f"{where}.attrs.num_outputs",
+                    f"is {outputs!r}, but node_row_ptr leaves room for {there}",
+                )
+
+    def _arg_nodes(self) -> None:
+        arguments = self.root.get("arg_nodes", [])
+        if not isinstance(arguments, list):
+            self.error("arg_nodes", f"must be a list, not {describe_type(arguments)}")
+            return
+        seen = set()
+        for i, place in enumerate(arguments):
+            where = f"arg_nodes[{i}]"
+            if not is_integer(place) or place >= len(self.nodes):
+                self.error(where, f"{describe_type(place)} is no number of a node", unsound=True)
+                continue
+            node = self.nodes[place]
+            if isinstance(node, dict) and node.get("op") != VARIABLE:
+                self.error(where, f"node {place} is no variable", unsound=True)
+            if place in seen:
+                self.warn(where, f"node {place} stands in the list twice")
+            seen.add(place)
+        for place, node in enumerate(self.nodes):
+            if isinstance(node, dict) and node.get("op") == VARIABLE and place not in seen:
+                self.warn("arg_nodes", f"lacks node {place}, which is a variable")
+
+    def _heads(self) -> None:
+        heads = self.root.get("heads", [])
+        if not isinstance(heads, list):
+            self.error("heads", f"must be a list, not {describe_type(heads)}")
+            return
+        for i, entry in enumerate(heads):
+            self._entry(f"heads[{i}]", entry, None)
+        if "heads" in self.root and not heads:
+            self.error("heads", "is empty: a graph has outputs", unsound=True)
+
+    def _cycles_and_names(self) -> None:
+        needs = [
+            [entry[0] for entry in node["inputs"]] + control_dependencies(node)
+            for node in self.nodes
+        ]
+        if any(needed and max(needed) >= place for place, needed in enumerate(needs)):
+            for place in stuck_places(needs):
+                name = self.nodes[place]["name"]
+                self.error(
+                    f"nodes[{place}]", f"node {name!r} waits for itself, in a cycle", unsound=True
+                )
+        first: dict[str, int] = {}
+        for place, node in enumerate(self.nodes):
+            if node["op"] != VARIABLE:
+                continue
+            before = first.setdefault(node["name"], place)
+            if before != place:
+                self.error(
+                    f"nodes[{place}].name",
+                    f"variable {before} is named {node['name']!r} too",
+                    unsound=True,
+                )
+
+    def _attributes(self, *, executable: bool) -> None:
+        present = [key for key in GRAPH_ATTRIBUTE_KEYS if key in self.root]
+        if len(present) == 2:
+            self.error("attr", "the graph has both attrs and attr")
+        if executable and not self.path:
+            for key in ("attrs", "node_row_ptr"):
+                if key not in self.root and (key != "attrs" or not present):
+                    self.fault(key, "is missing, and TVM's graph executor needs it")
+        if not present:
+            return
+        key = present[0]
+        value = self.root[key]
+        entries = None if self.rows is None else self.rows[-1]
+        fine = graph_attributes.examine(
+            value, f"{self.path}{key}", entries, self.report, executable=executable
+        )
+        self.has_errors |= not fine
+        if fine and executable and self.rows is not None:
+            for message in storage.overlaps(self.nodes, self.root["heads"], self.rows, value):
+                self.warn(f"{key}.storage_id", message)

@@ -1,0 +1,312 @@
+"""From a graph back to the object of a file: what did not change stays the object that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from passlib import _core
+from passlib.dialects.lowering_types import TypeSpec
+from passlib.dialects.nnvm.document import (
+    PLACE,
+    GraphTemplate,
+    described,
+    visible_attributes,
+)
+from passlib.dialects.nnvm.entry_lists import Outputs, edited
+from passlib.dialects.nnvm.node_objects import changed_object, entry_list, habits_of, new_object
+from passlib.dialects.nnvm.operators import TVM_OPERATOR, count_outputs, declared_outputs
+from passlib.dialects.nnvm.ordering import sort_places
+from passlib.dialects.nnvm.storage import Step
+from passlib.dialects.nnvm.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.types import UNKNOWN, listed_types, new_types
+from passlib.node import VARIABLE
+
+__all__ = ["EMPTY", "STRUCTURE", "GraphWriter", "NodeTuple"]
+
+NodeTuple = tuple[
+    str, str, dict[str, str], list[tuple[int, int, int]], int, list[int], list[_core.Graph]
+]
+
+_T = TypeVar("_T")
+
+STRUCTURE = ("nodes", "arg_nodes", "node_row_ptr", "heads")
+"""Members of a graph object that say what the graph is."""
+
+EMPTY = GraphTemplate({"nodes": [], "arg_nodes": [], "node_row_ptr": [0], "heads": []}, (), ())
+"""The template of a graph that no file had."""
+
+
+class GraphWriter:
+    """Writes one graph; nested ones get writers of their own."""
+
+    def __init__(
+        self, graph: _core.Graph, template: GraphTemplate, arrays: Mapping[str, Any]
+    ) -> None:
+        self.template = template
+        self.arrays = arrays
+        self.habits = habits_of(template.root)
+        self.executable = any(node["op"] == TVM_OPERATOR for node in template.nodes)
+        self.nodes: list[NodeTuple] = graph.nodes()
+        self.heads: list[tuple[int, int, int]] = graph.heads()
+        # Comparing all at once is much faster than looking at each node.
+        self.is_same = not template.nested and described(template) == (self.nodes, self.heads)
+
+    def value(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the graph object; the original one if nothing is different.
+
+        Parameters
+        ----------
+        members : mapping of str to value
+            What the object holds besides the graph itself, as it stood or as a pass left it.
+        """
+        root = self.template.root
+        before = {key: value for key, value in root.items() if key not in STRUCTURE}
+        same = members.keys() == before.keys() and all(
+            members[key] is value for key, value in before.items()
+        )
+        if self.is_same and same:
+            return root
+        self.origins = self._origins()
+        self.order = self._order()
+        self.number = [0] * len(self.nodes)
+        for i, position in enumerate(self.order):
+            self.number[position] = i
+        self.heads = [(self.number[p], index, version) for p, index, version in self.heads]
+        return self._made(members)
+
+    def _made(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        root = self.template.root
+        made: dict[str, Any] = {
+            "nodes": self._node_objects(),
+            "arg_nodes": self._arg_nodes(),
+            "heads": _kept(entry_list(self.heads, root["heads"], self.habits), root["heads"]),
+        }
+        counts = self._counts()
+        if "node_row_ptr" in root:
+            rows = [0]
+            for position in self.order:
+                rows.append(rows[-1] + counts[position])
+            made["node_row_ptr"] = _kept(rows, root["node_row_ptr"])
+        untouched = made["nodes"] is root["nodes"] and made["heads"] is root["heads"]
+        for key, value in members.items():
+            made[key] = value
+            if key in GRAPH_ATTRIBUTE_KEYS and isinstance(value, dict):
+                made[key] = self._edited(key, value, counts, untouched=untouched)
+        result = {key: made[key] for key in root if key in made}
+        result |= {key: value for key, value in made.items() if key not in root}
+        if len(result) == len(root) and all(result[key] is root.get(key) for key in result):
+            return root
+        return result
+
+    def _origins(self) -> list[int]:
+        """Find the node of the file that each node was; -1 for a new one."""
+        originals = self.template.nodes
+        claimed: set[int] = set()
+        origins = []
+        for op, _, attributes, *_rest in self.nodes:
+            text = attributes.pop(PLACE, "")
+            place = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+            if not 0 <= place < len(originals) or place in claimed or originals[place]["op"] != op:
+                place = -1
+            else:
+                claimed.add(place)
+            origins.append(place)
+        return origins
+
+    def _order(self) -> list[int]:
+        """Put nodes in the order of the file, new ones before what first uses them.
+
+        What the pass made of the order does not count: libraries built with MXNet's own header
+        give it back changed. A file with uses before makers is written in its own order as long
+        as there is nothing new in it.
+        """
+        count, origins = len(self.nodes), self.origins
+        wish = sorted(range(count), key=lambda p: origins[p] if origins[p] >= 0 else count + p)
+        if self._is_free_order() and -1 not in origins:
+            return wish
+        needs = [
+            [entry[0] for entry in inputs] + list(dependencies)
+            for _, _, _, inputs, _, dependencies, _ in self.nodes
+        ]
+        return sort_places(needs, wish)
+
+    def _is_free_order(self) -> bool:
+        return any(
+            max((entry[0] for entry in node["inputs"]), default=-1) >= place
+            or max(node.get("control_deps", ()), default=-1) >= place
+            for place, node in enumerate(self.template.nodes)
+        )
+
+    def _node_objects(self) -> list[Any]:
+        originals = self.template.root["nodes"]
+        objects = [self._node_object(position) for position in self.order]
+        if len(objects) == len(originals) and all(map(_same, objects, originals)):
+            same: list[Any] = originals
+            return same
+        return objects
+
+    def _node_object(self, position: int) -> Any:
+        op, name, attributes, entries, _, dependencies, subgraphs = self.nodes[position]
+        number = self.number
+        inputs = [(number[p], index, version) for p, index, version in entries]
+        waits = [number[p] for p in dependencies]
+        place = self.origins[position]
+        nested = [self._nested(place, i, subgraph) for i, subgraph in enumerate(subgraphs)]
+        if place < 0:
+            if op == VARIABLE and self.executable:
+                attributes = {}  # TVM's reader takes attributes for those of a tvm_op
+            return new_object(op, name, attributes, inputs, waits, nested, self.habits)
+        original = self.template.nodes[place]
+        changes: dict[str, Any] = {}
+        if name != self.template.names[place]:
+            changes["name"] = name
+        written = entry_list(inputs, original["inputs"], self.habits)
+        if written != original["inputs"]:
+            changes["inputs"] = written
+        if waits != original.get("control_deps", []):
+            changes["control_deps"] = waits or None
+        before = original.get("subgraphs", [])
+        if len(nested) != len(before) or not all(map(_same, nested, before)):
+            changes["subgraphs"] = nested or None
+        if not changes and visible_attributes(original) == attributes:
+            return original
+        return changed_object(original, op, attributes, changes, self.habits)
+
+    def _nested(self, place: int, i: int, graph: _core.Graph) -> dict[str, Any]:
+        template = self.template.nested.get((place, i))
+        if template is None:
+            template = EMPTY
+        members = {k: v for k, v in template.root.items() if k not in STRUCTURE}
+        return GraphWriter(graph, template, self.arrays).value(members)
+
+    def _arg_nodes(self) -> list[int]:
+        before: list[int] = self.template.root["arg_nodes"]
+        variables = [i for i, p in enumerate(self.order) if self.nodes[p][0] == VARIABLE]
+        originals = [i for i, node in enumerate(self.template.nodes) if node["op"] == VARIABLE]
+        if before == originals:
+            return _kept(variables, before)
+        # The file has another order, or leaves some out: so it stays for those that it has.
+        now = {self.origins[p]: i for i, p in enumerate(self.order) if self.nodes[p][0] == VARIABLE}
+        kept = [now[place] for place in before if place in now]
+        known = {now[place] for place in originals if place in now}
+        return _kept(kept + [i for i in variables if i not in known], before)
+
+    def _counts(self) -> list[int]:
+        """Count the outputs of each node."""
+        used = [0] * len(self.nodes)
+        for _, _, _, inputs, _, _, _ in self.nodes:
+            for position, index, _ in inputs:
+                used[position] = max(used[position], index + 1)
+        for place, index, _ in self.heads:
+            position = self.order[place]
+            used[position] = max(used[position], index + 1)
+        counts = []
+        for position, (op, _, attributes, _, present, _, _) in enumerate(self.nodes):
+            place = self.origins[position]
+            if place >= 0:
+                count = self.template.outputs[place]
+                declared = declared_outputs(op, attributes)
+                if declared and visible_attributes(self.template.nodes[place]) != attributes:
+                    count = declared
+            else:
+                count = 1 if op == VARIABLE else count_outputs(op, attributes) or present or 1
+            counts.append(max(count, used[position]))
+        return counts
+
+    def _edited(
+        self, key: str, current: Mapping[str, Any], counts: Sequence[int], *, untouched: bool
+    ) -> Mapping[str, Any]:
+        """Bring lists with one value an output in line with the nodes."""
+        original: Mapping[str, Any] = self.template.root.get(key, {})
+        if untouched and current is original:
+            return current
+        outputs, types = self._outputs(counts, current)
+        return edited(original, current, outputs, types)
+
+    def _outputs(
+        self, counts: Sequence[int], attributes: Mapping[str, Any]
+    ) -> tuple[Outputs, Callable[[int], TypeSpec]]:
+        old_first = [0]
+        for count in self.template.outputs:
+            old_first.append(old_first[-1] + count)
+        first = [0] * len(self.nodes)
+        old: list[int] = []
+        owner: list[int] = []
+        for position in self.order:
+            first[position] = len(old)
+            place = self.origins[position]
+            for index in range(counts[position]):
+                known = place >= 0 and index < self.template.outputs[place]
+                old.append(old_first[place] + index if known else -1)
+                owner.append(position)
+        steps: list[Step] = []
+        sources: list[int | None] = [None] * len(old)
+        users: dict[int, int] = {}
+        for position in self.order:
+            op, _, node_attributes, inputs, *_rest = self.nodes[position]
+            taken = [first[p] + index for p, index, _ in inputs]
+            made = range(first[position], first[position] + counts[position])
+            steps.append(Step.of(op, node_attributes, taken, made))
+            for entry in made:
+                sources[entry] = taken[0] if taken else None
+            for entry in taken:
+                users.setdefault(entry, made.start)
+        outputs = Outputs(
+            old,
+            old_first[-1],
+            [self.nodes[position][1] for position in owner],
+            sources,
+            users,
+            steps,
+            [first[self.order[place]] + index for place, index, _ in self.heads],
+            rewired=self._rewired(),
+        )
+        types: dict[int, list[TypeSpec]] = {}
+
+        def type_of(entry: int) -> TypeSpec:
+            if not types:
+                types.update(self._new_types(listed_types(attributes), old, first, counts))
+            return types[owner[entry]][entry - first[owner[entry]]]
+
+        return outputs, type_of
+
+    def _new_types(
+        self,
+        listed: Sequence[TypeSpec],
+        old: Sequence[int],
+        first: Sequence[int],
+        counts: Sequence[int],
+    ) -> dict[int, list[TypeSpec]]:
+        """Find the types of all outputs: from the lists, and of new nodes from their inputs."""
+        types: dict[int, list[TypeSpec]] = {}
+        for position in self.order:
+            before = old[first[position] : first[position] + counts[position]]
+            known = [listed[i] if 0 <= i < len(listed) else UNKNOWN for i in before]
+            if self.origins[position] < 0:
+                op, name, attributes, inputs, *_rest = self.nodes[position]
+                given = [types[p][index] if p in types else UNKNOWN for p, index, _ in inputs]
+                known = new_types(op, name, attributes, given, counts[position], self.arrays)
+            types[position] = known
+        return types
+
+    def _rewired(self) -> bool:
+        """Whether nodes or edges are other than in the file."""
+        originals = self.template.nodes
+        if [self.origins[p] for p in self.order] != list(range(len(originals))):
+            return True
+        for place, position in enumerate(self.order):
+            inputs = [(self.number[p], index) for p, index, _ in self.nodes[position][3]]
+            if inputs != [(entry[0], entry[1]) for entry in originals[place]["inputs"]]:
+                return True
+        before = [(entry[0], entry[1]) for entry in self.template.root["heads"]]
+        return before != [(place, index) for place, index, _ in self.heads]
+
+
+def _same(left: Any, right: Any) -> bool:
+    return left is right
+
+
+def _kept(value: list[_T], original: list[_T]) -> list[_T]:
+    """Give the original where it has this value; it remembers how it was written."""
+    return original if value == original else value

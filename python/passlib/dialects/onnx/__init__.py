@@ -1,0 +1,5 @@
+"""The ONNX dialect."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

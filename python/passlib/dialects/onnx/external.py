@@ -1,0 +1,143 @@
+"""Tensors whose data stands in files beside an ONNX model."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from passlib import dtypes
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
+from passlib.errors import FormatError
+
+__all__ = ["EXTERNAL", "Folder", "location_of", "resolve", "set_location"]
+
+EXTERNAL = 1
+"""``TensorProto.DataLocation`` of data outside the message."""
+
+
+def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
+    """Give file, offset and length (None: to the end of the file) of external data.
+
+    Raises
+    ------
+    FormatError
+        The file is not named, or a number is none.
+    """
+    said = {entry.key: entry.value for entry in tensor.external_data}
+    location = said.get("location")
+    if not isinstance(location, str) or not location:
+        raise FormatError(f"{place}: external data without a location")
+    numbers: list[int | None] = []
+    for key in ("offset", "length"):
+        text = said.get(key)
+        if text is None:
+            numbers.append(None)
+        elif isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20:
+            numbers.append(int(text))
+        else:
+            raise FormatError(f"{place}: external data with {key} {text!r}")
+    return location, numbers[0] or 0, numbers[1]
+
+
+def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
+    """Say where the data of a tensor stands; what else is said of it stays."""
+    tensor.data_location = EXTERNAL
+    new = {"location": location, "offset": str(offset), "length": str(length)}
+    for entry in tensor.external_data:
+        if entry.key in new:
+            entry.value = new.pop(entry.key)
+    for key, value in new.items():
+        tensor.external_data.add(key=key, value=value)
+    # A checksum of the old data would be wrong.
+    kept = [entry for entry in tensor.external_data if entry.key != "checksum"]
+    if len(kept) < len(tensor.external_data):
+        copies = [(entry.key, entry.value) for entry in kept]
+        del tensor.external_data[:]
+        for key, value in copies:
+            tensor.external_data.add(key=key, value=value)
+
+
+def resolve(folder: Path, location: str, place: str) -> Path:
+    """Find the file of a location, which must be inside the model's folder.
+
+    Raises
+    ------
+    FormatError
+        The location is absolute, leads out of the folder by ``..`` or by a link, or nowhere.
+    """
+    pure = PurePosixPath(location)
+    if pure.is_absolute() or ".." in pure.parts or "\0" in location or "\\" in location:
+        raise FormatError(
+            f"{place}: the location {location!r} of external data leads out of the model's "
+            "folder; it must be a plain path relative to it"
+        )
+    real = Path(os.path.realpath(folder / location))
+    if not real.is_relative_to(os.path.realpath(folder)):
+        raise FormatError(
+            f"{place}: the location {location!r} of external data is a link out of the model's "
+            "folder; put the file itself there"
+        )
+    if not real.is_file():
+        raise FormatError(f"{place}: there is no file {location!r} beside the model")
+    return real
+
+
+class Folder:
+    """The folder of a model: maps each data file once.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._maps: dict[Path, mmap.mmap | bytes] = {}
+
+    def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any] | None:
+        """Map the data of a tensor.
+
+        Returns
+        -------
+        numpy.ndarray or None
+            Read-only; None for element types that no array can hold.
+
+        Raises
+        ------
+        FormatError
+            The location is not allowed, or the file is shorter than the tensor.
+        """
+        location, offset, length = location_of(tensor, place)
+        file = resolve(self._path, location, place)
+        data = self._open(file)
+        end = len(data) if length is None else offset + length
+        if offset > end or end > len(data):
+            raise FormatError(
+                f"{place}: external data from byte {offset} to {end}, but {location!r} has "
+                f"{len(data)} bytes"
+            )
+        count = element_count(tensor, place)
+        name = ELEMENT_TYPES.get(tensor.data_type)
+        if name is None:
+            return None
+        dtype = dtypes.as_dtype(name)
+        size = count * dtype.itemsize
+        if end - offset != size and (length is not None or end - offset < size):
+            raise FormatError(
+                f"{place}: {end - offset} bytes of external data, but dimensions "
+                f"{list(tensor.dims)} of {name} take {size}"
+            )
+        return np.frombuffer(data, dtype, count, offset).reshape(tuple(tensor.dims))
+
+    def _open(self, file: Path) -> mmap.mmap | bytes:
+        if file not in self._maps:
+            with file.open("rb") as opened:
+                size = os.fstat(opened.fileno()).st_size
+                self._maps[file] = (
+                    mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+                )
+        return self._maps[file]

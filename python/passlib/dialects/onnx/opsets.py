@@ -1,0 +1,44 @@
+"""Operator sets: which versions belong to a file version, and what their schemas say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from passlib._optional import require
+
+__all__ = ["attribute_types", "newest_version"]
+
+
+def newest_version(domain: str, ir_version: int) -> int:
+    """Give the newest version of an operator set that belongs to a version of the file format.
+
+    A domain that ONNX does not define has version 1.
+    """
+    helper: Any = require("onnx.helper", extra="onnx")
+    domain = domain or "ai.onnx"
+    column = {"ai.onnx": 2, "ai.onnx.ml": 3, "ai.onnx.training": 4}.get(domain)
+    if column is None:
+        return _newest_registered(domain)
+    rows = [row for row in helper.VERSION_TABLE if row[1] <= max(ir_version, 3)]
+    versions = [int(row[column]) for row in rows if len(row) > column]
+    return max(versions, default=1)
+
+
+def _newest_registered(domain: str) -> int:
+    defs: Any = require("onnx.defs", extra="onnx")
+    versions = [s.since_version for s in defs.get_all_schemas() if s.domain == domain]
+    return max(versions, default=1)
+
+
+@lru_cache(maxsize=4096)
+def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
+    """Give the types of an operator's attributes by name; nothing for an unknown operator."""
+    defs: Any = require("onnx.defs", extra="onnx")
+    domain = "" if domain == "ai.onnx" else domain
+    try:
+        schema = defs.get_schema(op, version, domain)
+    except defs.SchemaError:
+        return {}
+    return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}

@@ -1,0 +1,107 @@
+"""ONNX files as graphs."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlib._optional import require
+from passlib.dialects.onnx import wire
+from passlib.dialects.onnx.collection import without_collection
+from passlib.dialects.onnx.document import DOCUMENT, Document, Reference
+from passlib.dialects.onnx.levels import LevelReader
+from passlib.dialects.protocol import ModelData
+from passlib.errors import FormatError
+
+__all__ = ["map_file", "parse_model", "read"]
+
+
+def map_file(path: Path) -> mmap.mmap | bytes:
+    """Map a file for reading."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def parse_model(
+    data: mmap.mmap | bytes,
+) -> tuple[Any, dict[int, np.ndarray[Any, Any]], bool]:
+    """Parse a serialized model.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        Without the raw data of larger weights.
+    payloads : dict of int to numpy.ndarray
+        These, as bytes, by number of the initializer; views of ``data``.
+    has_external : bool
+        Whether any data may be in other files.
+
+    Raises
+    ------
+    FormatError
+        Not an ONNX model.
+    """
+    onnx: Any = require("onnx", extra="onnx")
+    decode_error: Any = require("google.protobuf.message", extra="onnx").DecodeError
+    message, spans = wire.split(data)
+    try:
+        model = onnx.ModelProto.FromString(message)
+    except decode_error as error:
+        raise FormatError(f"this is no ONNX model: {error}") from None
+    if not model.HasField("graph"):
+        raise FormatError("this ONNX model has no graph")
+    bytes_of = {
+        number: np.frombuffer(data, np.uint8, length, start)
+        for number, (start, length) in spans.items()
+    }
+    return model, bytes_of, b"location" in message
+
+
+def read(path: Path) -> ModelData:
+    """Read a model.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    ModelData
+        Its weights are views of the mapped file and of the files beside it.
+
+    Raises
+    ------
+    FormatError, GraphError, UnsupportedError
+        See `dialects.protocol.Dialect.load`.
+    """
+    data = map_file(path)
+    try:
+        model, payloads, has_external = parse_model(data)
+        document = Document(model, path, has_external)
+        with without_collection():
+            graph = LevelReader(document, path.parent, payloads).read(model.graph)
+    except FormatError as error:
+        raise type(error)(f"{path}: {error}", offset=error.offset) from error
+    args = {
+        tensor.name: tensor.array
+        for key, tensor in document.tensors.items()
+        if tensor.array is not None and "." not in key.removeprefix("initializer.")
+    }
+    return ModelData(graph, _attributes(document), args, {}, document)
+
+
+def _attributes(document: Document) -> dict[str, str]:
+    model = document.model
+    imports = {entry.domain: entry.version for entry in model.opset_import}
+    return {
+        "ir_version": str(model.ir_version),
+        "opset_import": json.dumps(imports),
+        DOCUMENT: Reference.to(document),
+    }

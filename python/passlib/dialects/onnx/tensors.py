@@ -1,0 +1,156 @@
+"""Tensors of ONNX as NumPy arrays, and back."""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from passlib import dtypes
+from passlib._optional import require
+from passlib.errors import FormatError, UnsupportedError
+
+__all__ = ["ELEMENT_TYPES", "code_of", "element_count", "kind_of", "same_array", "to_array"]
+
+ELEMENT_TYPES: Final = MappingProxyType(
+    {
+        1: "float32",
+        2: "uint8",
+        3: "int8",
+        4: "uint16",
+        5: "int16",
+        6: "int32",
+        7: "int64",
+        9: "bool",
+        10: "float16",
+        11: "float64",
+        12: "uint32",
+        13: "uint64",
+        16: "bfloat16",
+    }
+)
+"""The element types of ``TensorProto.DataType`` that a pass can have as arrays.
+
+Strings, complex numbers and types of less than a byte or without a code in the extension ABI
+are not among them.
+"""
+
+_CODES: Final = {name: code for code, name in ELEMENT_TYPES.items()}
+
+_TYPED_FIELDS: Final = {
+    "float32": "float_data",
+    "float64": "double_data",
+    "int64": "int64_data",
+    "uint32": "uint64_data",
+    "uint64": "uint64_data",
+}
+"""Where the values stand that are not raw; ``int32_data`` for all other types."""
+
+_LARGEST = 1 << 58
+
+_MOST_DIMENSIONS = 32
+"""More than these no array of NumPy 1 has."""
+
+
+def code_of(dtype: np.dtype[Any], what: str) -> int:
+    """Give ONNX's number for an element type.
+
+    Raises
+    ------
+    UnsupportedError
+        There is none that passlib writes; the message begins with ``what``.
+    """
+    code = _CODES.get(dtype.name)
+    if code is None:
+        raise UnsupportedError(f"{what}: ONNX has no tensors of {dtype}")
+    return code
+
+
+def kind_of(tensor: Any) -> str:
+    """Name the element type of a tensor as ONNX does, in lower case."""
+    names = require("onnx", extra="onnx").TensorProto.DataType
+    return str(names.Name(tensor.data_type)).lower() if tensor.data_type in names.values() else "?"
+
+
+def element_count(tensor: Any, place: str) -> int:
+    """Count the elements that the dimensions of a tensor make.
+
+    Raises
+    ------
+    FormatError
+        A dimension is negative, or there are more elements than any memory holds.
+    """
+    dims = list(tensor.dims)
+    if any(size < 0 for size in dims):
+        raise FormatError(f"{place}: a dimension of {dims} is negative")
+    if len(dims) > _MOST_DIMENSIONS or math.prod(max(size, 1) for size in dims) > _LARGEST:
+        raise FormatError(f"{place}: dimensions {dims} are beyond any memory")
+    return math.prod(dims)
+
+
+def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] | None:
+    """Give the elements of a tensor that is not external.
+
+    Parameters
+    ----------
+    tensor : onnx.TensorProto
+    place : str
+        For messages.
+    data : bytes-like, optional
+        Its raw data where that was taken out of the message; the array is a view of it.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None for element types that are not in `ELEMENT_TYPES`, and for parts of larger tensors.
+
+    Raises
+    ------
+    FormatError
+        Elements are missing or too many.
+    """
+    count = element_count(tensor, place)
+    name = ELEMENT_TYPES.get(tensor.data_type)
+    if name is None or tensor.HasField("segment"):
+        return None
+    dtype = dtypes.as_dtype(name)
+    shape = tuple(tensor.dims)
+    if data is None and tensor.HasField("raw_data"):
+        data = tensor.raw_data
+    if data is not None:
+        if len(data) != count * dtype.itemsize:
+            raise FormatError(
+                f"{place}: raw data of {len(data)} bytes, but dimensions {list(tensor.dims)} of "
+                f"{name} take {count * dtype.itemsize}"
+            )
+        if sys.byteorder == "big":
+            return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+        return np.frombuffer(data, dtype).reshape(shape)
+    field = _TYPED_FIELDS.get(name, "int32_data")
+    values = getattr(tensor, field)
+    if len(values) != count:
+        raise FormatError(
+            f"{place}: {len(values)} elements in {field}, but dimensions {list(tensor.dims)} "
+            f"make {count}"
+        )
+    wide = np.dtype({"int32_data": np.int32, "uint64_data": np.uint64}.get(field, dtype))
+    array = np.array(values, wide)
+    if name in ("float16", "bfloat16"):
+        array = array.astype(np.uint16).view(dtype)
+    return array.astype(dtype, copy=False).reshape(shape)
+
+
+def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays have equal types, shapes and bits; at once where they share memory."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    if left.strides == right.strides and left.ctypes.data == right.ctypes.data:
+        return True
+    return bool(np.array_equal(_bits(left), _bits(right)))
+
+
+def _bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

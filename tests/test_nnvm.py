@@ -1,0 +1,356 @@
+"""Files of NNVM and TVM: recognised, read, checked, and written back as they were."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passlib
+from nnvm_files import (
+    BACKWARDS,
+    LEGACY,
+    NESTED,
+    NNVM_CORE,
+    OWN,
+    SHARED,
+    SHARED_NAMES,
+    TVM_EXECUTOR,
+    WRITTEN,
+    text_of,
+)
+from passlib import dialects
+from passlib.errors import FormatError, GraphError, UnsoundFileError, UnsupportedError
+
+FILES = [*OWN, *(SHARED / name for name in SHARED_NAMES)]
+NNVM = dialects.find("nnvm")
+
+
+def load(path: Path) -> passlib.model.Model:
+    return passlib.model.load(path, dialect="nnvm")
+
+
+def saved(model: passlib.model.Model, folder: Path) -> bytes:
+    target = folder / "saved.json"
+    assert model.save(target) == (str(target),)
+    return target.read_bytes()
+
+
+def problems(graph: Any, folder: Path) -> list[dialects.Problem]:
+    path = folder / "checked.json"
+    path.write_bytes(text_of(graph))
+    return NNVM.validate(path)
+
+
+@pytest.fixture
+def genuine(request: pytest.FixtureRequest) -> Path:
+    path: Path = request.param
+    if not path.exists():
+        pytest.skip("the shared test data are not here")
+    return path
+
+
+def each_file(function: Callable[..., None]) -> Callable[..., None]:
+    names = [path.name for path in FILES]
+    return pytest.mark.parametrize("genuine", FILES, ids=names, indirect=True)(function)
+
+
+@each_file
+def test_genuine_file_is_written_back_as_it_was(
+    genuine: Path,
+    tmp_path: Path,
+    handover: str,
+    load_plugin: Callable[[str], passlib.library.Library],
+) -> None:
+    load_plugin("good")
+    model = load(genuine)
+    text = genuine.read_bytes()
+    assert saved(model, tmp_path) == text
+    assert saved(model.optimize_for("identity"), tmp_path) == text
+
+
+@each_file
+def test_genuine_file_has_no_problem(genuine: Path) -> None:
+    assert NNVM.validate(genuine) == []
+
+
+@pytest.mark.parametrize("indent", [None, 1, 2])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_any_layout_is_written_back_as_it_was(
+    name: str,
+    indent: int | None,
+    tmp_path: Path,
+    handover: str,
+    load_plugin: Callable[[str], passlib.library.Library],
+) -> None:
+    load_plugin("good")
+    text = b" \n" + text_of(WRITTEN[name], indent) + b"\n\n"
+    path = tmp_path / "graph.json"
+    path.write_bytes(text)
+    assert saved(load(path).optimize_for("identity"), tmp_path) == text
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({"metadata": {"a": [1, 2.0, True, None, -3]}}, b'"metadata": {"a": [1, 2.0, true, null'),
+        ({"version": 1.50}, b'"version": 1.5'),
+        ({"dialect": "another"}, b'"dialect": "another"'),
+    ],
+)
+def test_unknown_keys_stay(
+    change: dict[str, Any],
+    kept: bytes,
+    tmp_path: Path,
+    handover: str,
+    load_plugin: Callable[[str], passlib.library.Library],
+) -> None:
+    load_plugin("good")
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of({**NNVM_CORE, **change}))
+    text = saved(load(path).optimize_for("identity"), tmp_path)
+    assert kept in text
+    assert text == path.read_bytes()
+
+
+def test_operators_of_one_name_are_told_apart_and_written_back(
+    tmp_path: Path, handover: str, load_plugin: Callable[[str], passlib.library.Library]
+) -> None:
+    load_plugin("good")
+    graph = copy.deepcopy(TVM_EXECUTOR)
+    for node, name in zip(graph["nodes"], ("A", "B", "same", "same", ""), strict=True):
+        node["name"] = name
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(graph))
+    model = load(path)
+    names = [node.name for node in model.symbol.nodes()]
+    assert len(set(names)) == 5
+    assert names[2] == "same"
+    assert saved(model.optimize_for("identity"), tmp_path) == path.read_bytes()
+
+
+def test_uses_before_makers_are_put_in_order_for_passes(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(BACKWARDS))
+    model = load(path)
+    assert [node.name for node in model.symbol.nodes()] == ["x", "middle", "last"]
+    assert saved(model, tmp_path) == path.read_bytes()
+    assert [p.severity for p in NNVM.validate(path)] == ["warning", "warning"]
+
+
+def test_nodes_that_no_output_needs_stay(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(NESTED))
+    assert "dead" in [node.name for node in load(path).symbol.nodes()]
+
+
+def test_a_pass_sees_attributes_of_the_graph(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    load_plugin: Callable[[str], passlib.library.Library],
+) -> None:
+    load_plugin("good")
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(TVM_EXECUTOR))
+    load(path).optimize_for("showJson")
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["dialect"] == "nnvm"
+    assert shown["attrs"] == TVM_EXECUTOR["attrs"]
+    assert [node["attrs"]["__id__"] for node in shown["nodes"]] == ["0", "1", "2", "3", "4"]
+
+
+def test_legacy_attributes_are_seen_together(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(LEGACY))
+    layer = {node.name: node for node in load(path).symbol.nodes()}["fc"]
+    own = {"ctx_group": "stage1", "lr_mult": "0.1", "no_bias": "True", "num_hidden": "4"}
+    assert {k: v for k, v in layer.attrs.items() if k != "__id__"} == own
+
+
+def test_which_files_are_recognised(tmp_path: Path) -> None:
+    cases = {
+        "graph.json": (text_of(NNVM_CORE), "nnvm"),
+        "legacy.json": (text_of(LEGACY), "nnvm"),
+        "m-symbol.json": (text_of(NNVM_CORE), "mxnet"),
+        "version.json": (
+            text_of({**NNVM_CORE, "attrs": {"mxnet_version": ["int", 10901]}}),
+            "mxnet",
+        ),
+    }
+    for name, (text, expected) in cases.items():
+        (tmp_path / name).write_bytes(text)
+        assert dialects.recognise(tmp_path / name).name == expected
+    for name, text in {"empty": b"", "list.json": b"[]", "other.json": b'{"nodes": []}'}.items():
+        (tmp_path / name).write_bytes(text)
+        assert not NNVM.recognises(tmp_path / name)
+    assert not NNVM.recognises(tmp_path)
+    assert not NNVM.recognises(tmp_path / "absent.json")
+
+
+def changed(graph: dict[str, Any], *path: Any, value: Any = None, drop: bool = False) -> Any:
+    """Copy a graph, with the value at a path replaced or dropped."""
+    result = copy.deepcopy(graph)
+    place: Any = result
+    for key in path[:-1]:
+        place = place[key]
+    if drop:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return result
+
+
+BROKEN = [
+    (("nodes",), None, True, "nodes", FormatError),
+    (("heads",), None, True, "heads", FormatError),
+    (("arg_nodes",), None, True, "arg_nodes", FormatError),
+    (("nodes",), {}, False, "nodes", FormatError),
+    (("nodes", 0), 3, False, "nodes[0]", FormatError),
+    (("nodes", 2, "op"), None, True, "nodes[2].op", FormatError),
+    (("nodes", 2, "name"), 5, False, "nodes[2].name", FormatError),
+    (("nodes", 2, "inputs"), None, True, "nodes[2].inputs", FormatError),
+    (("nodes", 2, "inputs"), "x", False, "nodes[2].inputs", FormatError),
+    (("nodes", 2, "inputs", 1), [1], False, "nodes[2].inputs[1]", FormatError),
+    (("nodes", 2, "inputs", 1), [1, 0, 0, 0], False, "nodes[2].inputs[1]", FormatError),
+    (("nodes", 2, "inputs", 1), [1, 0, True], False, "nodes[2].inputs[1]", FormatError),
+    (("nodes", 2, "inputs", 1), [1, 0, 2**31], False, "nodes[2].inputs[1]", FormatError),
+    (("nodes", 2, "inputs", 1), [-1, 0, 0], False, "nodes[2].inputs[1]", FormatError),
+    (("nodes", 2, "inputs", 1), [1.5, 0, 0], False, "nodes[2].inputs[1]", FormatError),
+    (("nodes", 2, "inputs", 1), [9, 0, 0], False, "nodes[2].inputs[1]", UnsoundFileError),
+    (("nodes", 2, "inputs", 1), [1, 1, 0], False, "nodes[2].inputs[1]", UnsoundFileError),
+    (("nodes", 2, "inputs", 1), [2, 0, 0], False, "nodes[2]", UnsoundFileError),
+    (("nodes", 2, "inputs", 1), [4, 0, 0], False, "nodes[2]", UnsoundFileError),
+    (("nodes", 0, "inputs"), [[1, 0, 0]], False, "nodes[0].inputs", UnsoundFileError),
+    (("nodes", 1, "name"), "A", False, "nodes[1].name", UnsoundFileError),
+    (("nodes", 2, "attrs"), [], False, "nodes[2].attrs", FormatError),
+    (("nodes", 2, "attrs", "hash"), 4, False, "nodes[2].attrs.hash", FormatError),
+    (("nodes", 2, "control_deps"), 4, False, "nodes[2].control_deps", FormatError),
+    (("nodes", 2, "control_deps"), [9], False, "nodes[2].control_deps[0]", UnsoundFileError),
+    (("nodes", 2, "control_deps"), [2], False, "nodes[2].control_deps[0]", UnsoundFileError),
+    (("nodes", 2, "control_deps"), [4], False, "nodes[2]", UnsoundFileError),
+    (("nodes", 2, "subgraphs"), {}, False, "nodes[2].subgraphs", FormatError),
+    (("nodes", 2, "subgraphs"), [5], False, "nodes[2].subgraphs[0]", FormatError),
+    (("nodes", 2, "subgraphs"), [{}], False, "nodes[2].subgraphs[0].nodes", FormatError),
+    (("arg_nodes",), 0, False, "arg_nodes", FormatError),
+    (("arg_nodes",), [0, 1, 9], False, "arg_nodes[2]", UnsoundFileError),
+    (("arg_nodes",), [0, 1, 2], False, "arg_nodes[2]", UnsoundFileError),
+    (("heads",), [], False, "heads", UnsoundFileError),
+    (("heads", 0), [5, 0, 0], False, "heads[0]", UnsoundFileError),
+    (("heads", 0), 4, False, "heads[0]", FormatError),
+    (("node_row_ptr",), [0, 1, 2, 3, 4], False, "node_row_ptr", FormatError),
+    (("node_row_ptr",), "0", False, "node_row_ptr", FormatError),
+    (("node_row_ptr",), [1, 2, 3, 4, 5, 6], False, "node_row_ptr[0]", FormatError),
+    (("node_row_ptr",), [0, 1, 2, 1, 4, 5], False, "node_row_ptr[3]", FormatError),
+    (("node_row_ptr",), [0, 1, 2, 2**40, 2**41, 2**42], False, "node_row_ptr[3]", FormatError),
+    (("attrs",), [], False, "attrs", FormatError),
+    (("attrs", "shape"), "x", False, "attrs.shape", FormatError),
+    (("attrs", "shape"), ["list_int", [0] * 5], False, "attrs.shape[0]", FormatError),
+    (("attrs", "shape", 1), [[1]] * 4, False, "attrs.shape[1]", FormatError),
+    (("attrs", "shape", 1, 0), ["x"], False, "attrs.shape[1]", FormatError),
+    (("attrs", "storage_id", 1), [0, 1, 2, 3, 4.5], False, "attrs.storage_id[1]", FormatError),
+    (("attrs", "temp_storage_bytes", 1), -1, False, "attrs.temp_storage_bytes[1]", FormatError),
+    (("attr",), {}, False, "attr", FormatError),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "drop", "place", "error"), BROKEN)
+def test_broken_file_is_refused_with_the_place(
+    path: tuple[Any, ...],
+    value: Any,
+    drop: bool,
+    place: str,
+    error: type[FormatError],
+    tmp_path: Path,
+) -> None:
+    graph = changed(TVM_EXECUTOR, *path, value=value, drop=drop)
+    found = problems(graph, tmp_path)
+    assert place in [problem.place for problem in found if problem.severity == "error"]
+    with pytest.raises(error) as caught:
+        load(tmp_path / "checked.json")
+    assert "checked.json" in str(caught.value)
+    if error is FormatError:
+        assert not isinstance(caught.value, GraphError)
+
+
+BEARABLE = [
+    (("nodes", 2, "attrs", "func_name"), None, True, "error", "nodes[2].attrs"),
+    (("nodes", 2, "attrs", "num_inputs"), "3", False, "error", "nodes[2].attrs.num_inputs"),
+    (("nodes", 2, "attrs", "num_outputs"), "2", False, "error", "nodes[2].attrs.num_outputs"),
+    (("nodes", 2, "attrs", "num_outputs"), "x", False, "error", "nodes[2].attrs.num_outputs"),
+    (("attrs", "shape"), None, True, "error", "attrs.shape"),
+    (("attrs",), None, True, "error", "attrs"),
+    (("nodes", 2, "color"), "red", False, "warning", "nodes[2].color"),
+    (("color",), "red", False, "warning", "color"),
+    (("arg_nodes",), [0], False, "warning", "arg_nodes"),
+    (("arg_nodes",), [0, 1, 1], False, "warning", "arg_nodes[2]"),
+    (("attrs", "new"), ["list_complex", 1], False, "warning", "attrs.new[0]"),
+    (("attrs", "storage_id", 1), [0, 1, 2, 2, 2], False, None, ""),
+    (("attrs", "storage_id", 1), [0, 1, 2, 3, 0], False, "warning", "attrs.storage_id"),
+    (("attrs", "dltype", 1, 2), "", False, "warning", "attrs.dltype[1][2]"),
+    (("attrs", "shape", 1, 2), [-1], False, "warning", "attrs.shape[1][2]"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "drop", "severity", "place"), BEARABLE)
+def test_problem_that_does_not_keep_a_file_from_being_read(
+    path: tuple[Any, ...],
+    value: Any,
+    drop: bool,
+    severity: str | None,
+    place: str,
+    tmp_path: Path,
+) -> None:
+    graph = changed(TVM_EXECUTOR, *path, value=value, drop=drop)
+    expected = [] if severity is None else [(severity, place)]
+    assert [(p.severity, p.place) for p in problems(graph, tmp_path)] == expected
+    model = load(tmp_path / "checked.json")
+    assert saved(model, tmp_path) == (tmp_path / "checked.json").read_bytes()
+
+
+def test_every_problem_is_reported(tmp_path: Path) -> None:
+    graph = copy.deepcopy(TVM_EXECUTOR)
+    graph["nodes"][2]["inputs"][0] = [7, 0, 0]
+    graph["nodes"][3]["name"] = None
+    graph["heads"] = [[8, 0, 0], [1]]
+    assert [problem.place for problem in problems(graph, tmp_path)] == [
+        "nodes[2].inputs[0]",
+        "nodes[3].name",
+        "heads[0]",
+        "heads[1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"null", b'{"nodes": [}', b"\xff\xfe", b'{"nodes": 1, "nodes": 2}'],
+)
+def test_what_is_no_graph_at_all(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(text)
+    with pytest.raises(FormatError):
+        load(path)
+    assert [problem.severity for problem in NNVM.validate(path)][:1] == ["error"]
+
+
+def test_options_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(NNVM_CORE))
+    with pytest.raises(UnsupportedError, match="epoch"):
+        passlib.model.load(path, dialect="nnvm", epoch=3)
+    with pytest.raises(UnsupportedError, match="epoch"):
+        load(path).save(path, epoch=3)
+
+
+def test_deeply_nested_graphs_are_refused(tmp_path: Path) -> None:
+    graph: dict[str, Any] = copy.deepcopy(NESTED)
+    for _ in range(100):
+        holder = {**NESTED["nodes"][1], "subgraphs": [graph]}
+        graph = {**graph, "nodes": [graph["nodes"][0], holder], "node_row_ptr": [0, 1, 2]}
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(graph))
+    with pytest.raises(FormatError, match=r"nest|deep"):
+        load(path)

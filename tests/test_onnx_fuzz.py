@@ -1,0 +1,110 @@
+"""Damaged ONNX files: nothing but this project's errors, and no memory that the file has not."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import parser
+
+import onnx_models
+import passlib
+from passlib.dialects.onnx import wire
+from passlib.errors import FormatError, GraphError, UnsupportedError
+
+EXPECTED = (FormatError, GraphError, UnsupportedError)
+EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "300"))
+SEEDS = [
+    onnx_models.every_attribute().SerializeToString(),
+    *(
+        parser.parse_model(text).SerializeToString()
+        for text in (onnx_models.NESTED, onnx_models.LOOP, onnx_models.CHAIN)
+    ),
+    next(iter((Path(onnx.__file__).parent / "backend/test/data/light").glob("*squeeze*.onnx")))
+    .read_bytes()[:20000],
+]  # fmt: skip
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A genuine file with some bytes changed, cut, repeated or put in."""
+    data = bytearray(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(1, 6))):
+        start = draw(st.integers(0, max(len(data) - 1, 0)))
+        stop = min(start + draw(st.integers(1, 12)), len(data))
+        kind = draw(st.integers(0, 3))
+        if kind == 0:
+            data[start:stop] = draw(st.binary(min_size=stop - start, max_size=stop - start))
+        elif kind == 1:
+            del data[start:stop]
+        elif kind == 2:
+            data[start:start] = data[start:stop]
+        else:
+            data[start:start] = draw(st.binary(max_size=12))
+    return bytes(data)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=damaged())
+def test_damaged_files(folder: Path, data: bytes) -> None:
+    path = folder / "a.onnx"
+    path.write_bytes(data)
+    dialect = passlib.dialects.find("onnx")
+    dialect.recognises(path)
+    problems = dialect.validate(path)
+    tracemalloc.start()
+    try:
+        model = passlib.load(path, "onnx")
+        model.save(folder / "b.onnx")
+    except EXPECTED:
+        assert any(problem.severity == "error" for problem in problems)
+    else:
+        again = onnx.ModelProto.FromString((folder / "b.onnx").read_bytes())
+        assert again.SerializeToString(deterministic=True) == onnx.ModelProto.FromString(
+            data
+        ).SerializeToString(deterministic=True)
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 1 << 25
+
+
+@given(data=st.binary(max_size=60))
+def test_random_bytes_on_the_wire(data: bytes) -> None:
+    wire.is_model(data)
+    try:
+        message, payloads = wire.split(data)
+    except FormatError:
+        return
+    assert message == data
+    assert payloads == {}
+
+
+@given(st.lists(st.integers(3900, 4300), max_size=6))
+def test_what_is_taken_out_is_put_back(sizes: list[int]) -> None:
+    model = onnx.ModelProto(ir_version=8)
+    for number, size in enumerate(sizes):
+        tensor = model.graph.initializer.add(name=str(number), raw_data=bytes([number]) * size)
+        tensor.dims.append(size)
+    data = model.SerializeToString()
+    message, payloads = wire.split(data)
+    assert set(payloads) == {number for number, size in enumerate(sizes) if size >= 4096}
+    stripped = onnx.ModelProto.FromString(message)
+    for number, (start, length) in payloads.items():
+        assert not stripped.graph.initializer[number].HasField("raw_data")
+        stripped.graph.initializer[number].raw_data = data[start : start + length]
+    assert stripped == model

@@ -1,0 +1,130 @@
+"""What is wrong with ONNX files is all said, and at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import onnx_models
+from passlib import dialects
+from passlib.dialects import Problem
+
+VALIDATE = dialects.find("onnx").validate
+
+
+def problems_after(text: str, path: Path, damage: Callable[[Any], object]) -> list[Problem]:
+    onnx_models.save(text, path)
+    model = onnx.load(path)
+    damage(model)
+    path.write_bytes(model.SerializeToString())
+    return VALIDATE(path)
+
+
+@pytest.mark.parametrize("text", [onnx_models.CHAIN, onnx_models.LOOP, onnx_models.NESTED])
+def test_sound_models_have_no_problems(text: str, tmp_path: Path) -> None:
+    assert VALIDATE(onnx_models.save(text, tmp_path / "a.onnx")) == []
+
+
+DAMAGES: dict[str, tuple[Callable[[Any], object], str, str]] = {
+    "no version": (lambda m: m.ClearField("ir_version"), "ir_version", "missing"),
+    "no operator sets": (lambda m: m.ClearField("opset_import"), "opset_import", "no operator"),
+    "a set twice": (
+        lambda m: m.opset_import.add(domain="", version=3),
+        "opset_import[1]",
+        "twice",
+    ),
+    "a key twice": (
+        lambda m: [m.metadata_props.add(key="k", value="v") for _ in range(2)],
+        "metadata_props[1]",
+        "'k' stands twice",
+    ),
+    "an input twice": (lambda m: m.graph.input.append(m.graph.input[0]), "graph.input[1]", "'x'"),
+    "an initializer twice": (
+        lambda m: m.graph.initializer.append(m.graph.initializer[0]),
+        "graph.initializer[2]",
+        "'w' is defined twice",
+    ),
+    "an unknown input": (
+        lambda m: m.graph.node[1].input.__setitem__(0, "q"),
+        "graph.node[1]",
+        "input 0, 'q'",
+    ),
+    "an unknown output": (
+        lambda m: setattr(m.graph.output[1], "name", "q"),
+        "graph.output[1]",
+        "'q'",
+    ),
+    "a value twice": (
+        lambda m: m.graph.node[1].output.__setitem__(0, "a"),
+        "graph.node[1]",
+        "'a' is defined twice",
+    ),
+    "an unknown operator": (
+        lambda m: setattr(m.graph.node[2], "op_type", "Clop"),
+        "graph.node[2]",
+        "Clop",
+    ),
+    "an unknown domain": (
+        lambda m: setattr(m.graph.node[2], "domain", "nowhere"),
+        "graph.node[2]",
+        "'nowhere' is not imported",
+    ),
+    "an unknown attribute": (
+        lambda m: m.graph.node[2].attribute.add(name="q", type=2, i=1),
+        "graph.node[2]",
+        "q",
+    ),
+    "too few elements": (
+        lambda m: m.graph.initializer[0].dims.__setitem__(0, 5),
+        "graph.initializer[0]",
+        "5",
+    ),
+    "no outputs": (lambda m: m.graph.ClearField("output"), "graph.output", "no outputs"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_each_problem_has_its_place(what: str, tmp_path: Path) -> None:
+    damage, place, message = DAMAGES[what]
+    found = problems_after(onnx_models.CHAIN, tmp_path / "a.onnx", damage)
+    errors = [p for p in found if p.severity == "error"]
+    assert any(p.place == place and message in p.message for p in errors), found
+
+
+def test_all_problems_are_said(tmp_path: Path) -> None:
+    def damage(model: Any) -> None:
+        for what in ("an unknown operator", "an unknown input", "too few elements", "a key twice"):
+            DAMAGES[what][0](model)
+
+    found = problems_after(onnx_models.CHAIN, tmp_path / "a.onnx", damage)
+    assert [p.place for p in found] == [
+        "metadata_props[1]",
+        "graph.initializer[0]",
+        "graph.node[1]",
+        "graph.node[2]",
+    ]
+
+
+def test_problems_in_nested_graphs(tmp_path: Path) -> None:
+    def damage(model: Any) -> None:
+        model.graph.node[2].attribute[1].g.node[0].input[1] = "q"
+
+    found = problems_after(onnx_models.NESTED, tmp_path / "a.onnx", damage)
+    assert [p.place for p in found] == ["graph.node[2].attribute['else_branch'].node[0]"]
+
+
+def test_newer_formats_are_warned_of(tmp_path: Path) -> None:
+    found = problems_after(
+        onnx_models.CHAIN, tmp_path / "a.onnx", lambda m: setattr(m, "ir_version", 99)
+    )
+    assert ("warning", "ir_version") in [(p.severity, p.place) for p in found]
+
+
+def test_what_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "a.onnx"
+    path.write_bytes(b"\x0a\xff\xff")
+    assert [p.severity for p in VALIDATE(path)] == ["error"]
