@@ -1702,6 +1702,7 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
                 std::to_string(at) + " of the string)",
             at, 1, at + 1);
       }
+      out->noteNotAscii();
       p += length;
       continue;
     }

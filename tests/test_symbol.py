@@ -220,3 +220,11 @@ def test_long_chain() -> None:
     assert len(again.nodes()) == 20001
     assert again.list_outputs() == ["r19999_output"]
     assert pickle.loads(pickle.dumps(symbol)).tojson() == symbol.tojson()
+
+
+def test_text_beyond_ascii_survives() -> None:
+    named = passlib.sym.var("é中\U0001f600") + 1
+    text = named.tojson()
+    assert '"é中\U0001f600"' in text
+    assert passlib.sym.load_json(text).tojson() == text
+    assert passlib.sym.load_json(text.encode()).list_arguments() == ["é中\U0001f600"]

@@ -20,7 +20,10 @@ MAX_DEPTH = 200
 
 
 class JsonObject(dict[str, Any]):
-    """An object of the text. Do not change it: make a new dict, which may hold its members."""
+    """An object of the text. Do not change it: make a new dict, which may hold its members.
+
+    It can be printed only with the `Layout` of its own text, for it is copied from there.
+    """
 
     __slots__ = ("end", "start")
     start: int
