@@ -318,7 +318,7 @@ def test_an_output_that_is_gone_leaves_the_others(tmp_path: Path) -> None:
 
 def test_a_node_and_its_copy_are_two(tmp_path: Path) -> None:
     model = passlib.load(onnx_models.save(onnx_models.NESTED, tmp_path / "a.onnx"))
-    edited = model.optimize_for("duplicate", node="If_2")
+    edited = model.optimize_for("copyNode", node="If_2")
     graph = saved(edited, tmp_path / "b.onnx").graph
     assert sorted_names(graph) == ["Identity", "Add", "If", "If"]
     assert [value.name for value in graph.output] == ["y", "If_2_again"]

@@ -119,7 +119,7 @@ MXReturnValue fillParameter(Graph* graph, const Options& options) {
 REGISTER_PASS(fillParameter).setBody(fillParameter);
 
 /// Lets node `name` run a copy of itself behind it: two nodes of one origin.
-MXReturnValue duplicate(Graph* graph, const Options& options) {
+MXReturnValue copyNode(Graph* graph, const Options& options) {
   Node* node = find(graph, options.at("node"));
   Node* copy = graph->addNode(node->name + "_again", node->op);
   copy->attrs = node->attrs;
@@ -132,7 +132,7 @@ MXReturnValue duplicate(Graph* graph, const Options& options) {
   graph->outputs.push_back(NodeEntry(copy, 0));
   return MX_SUCCESS;
 }
-REGISTER_PASS(duplicate).setBody(duplicate);
+REGISTER_PASS(copyNode).setBody(copyNode);
 
 /// Makes the outputs of the graph stand in the opposite order, and the nodes too.
 MXReturnValue reverseOutputs(Graph* graph, const Options&) {
