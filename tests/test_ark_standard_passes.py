@@ -184,3 +184,47 @@ def test_communication_is_not_merged(tmp_path: Path) -> None:
     model = passlib.load(path)
     result = model.optimize_for(MERGE)
     assert work(result) == work(model)
+
+
+def dead_branch(b: Builder, x: Value, y: Value) -> None:
+    """A Sub whose second operand nothing needs once the Sub is gone."""
+    other = b.op("Sigmoid", [y], b.tensor("FP32", (2, 4)))
+    b.op("Sub", [x, b.op("Exp", [other], b.tensor("FP32", (2, 4)))], b.tensor("FP32", (2, 4)))
+
+
+def dead_branch_in_an_input(b: Builder, x: Value, y: Value) -> None:
+    """The same, written to an input, which whoever runs the model sees."""
+    other = b.op("Sigmoid", [y], y)
+    b.op("Sub", [x, other], b.tensor("FP32", (2, 4)))
+
+
+def dead_branch_in_used_memory(b: Builder, x: Value, y: Value) -> None:
+    """The same, written to memory of which an output shows a part."""
+    whole = b.tensor("FP32", (4, 4))
+    top = b.op("Exp", [y], b.view(whole, (2, 4), (4, 4), (0, 0)))
+    bottom = b.op("Sigmoid", [y], b.view(whole, (2, 4), (4, 4), (2, 0)))
+    b.op("Sub", [x, bottom], b.tensor("FP32", (2, 4)))
+    b.op("Relu", [b.view(whole, (4, 4), after=[top])], b.tensor("FP32", (4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("build", "gone"),
+    [
+        (dead_branch, {"Sigmoid": 1, "Exp": 1}),
+        (dead_branch_in_an_input, {}),
+        (dead_branch_in_used_memory, {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_dead_nodes(
+    build: Callable[[Builder, Value, Value], None], gone: dict[str, int], tmp_path: Path
+) -> None:
+    b = Builder()
+    x, y = (b.tensor("FP32", (2, 4), name=name) for name in "xy")
+    # What stands in for the Sub must have memory of its own.
+    start = b.op("Copy", [x], b.tensor("FP32", (2, 4)))
+    build(b, start, y)
+    model = passlib.load(b.write(tmp_path / "in.json")).optimize_for("arkRemove", op="Sub")
+    result = model.optimize_for("removeDeadNodes")
+    assert work(model) - work(result) == Counter(gone)
+    agree(saved(result, tmp_path), small)

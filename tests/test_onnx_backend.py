@@ -86,11 +86,15 @@ def right_before(cases: list[Case]) -> list[Case]:
     return right
 
 
-@pytest.mark.parametrize("pass_name", ["rebuildOperators", "interpose"])
+STANDARD = ("removeDeadNodes", "mergeEqualNodes", "foldBatchNormalization")
+
+
+@pytest.mark.parametrize("pass_name", ["rebuildOperators", "interpose", *STANDARD])
 def test_results_stay_what_the_suite_expects(
     right_before: list[Case], pass_name: str, tmp_path: Path, load_plugin: Loader
 ) -> None:
     load_plugin("onnx_edits")
+    passlib.library.load_standard()
     source, out = tmp_path / "a.onnx", tmp_path / "b.onnx"
     wrong = []
     for case in right_before:
