@@ -69,6 +69,8 @@ PROGRAMS: dict[str, Recipe] = {
         ("cpp/main.cc", "cpp/json.cc", "cpp/graph.cc", "cpp/random_edits.cc", "cpp/tensor.cc"),
         (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
     ),
+    "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),
+    "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
     "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
     "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
 }
