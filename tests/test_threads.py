@@ -1,4 +1,4 @@
-"""Several threads, each with a library of its own, on shared symbols. Also run under ThreadSanitizer."""
+"""Threads, each with a library of its own, on shared symbols. Also run under ThreadSanitizer."""
 
 from __future__ import annotations
 
