@@ -37,9 +37,7 @@ class Ratio:
 HEAD = "| what | ms | against | ms | ratio |\n|---|---|---|---|---|"
 
 
-def measure_ratio(
-    ours: Callable[[], Any], theirs: Callable[[], Any], *, rounds: int = 5
-) -> Ratio:
+def measure_ratio(ours: Callable[[], Any], theirs: Callable[[], Any], *, rounds: int = 5) -> Ratio:
     """Run two things by turns and compare their best rounds.
 
     What a round gives is freed, and the collector run, outside the times: load and save are
