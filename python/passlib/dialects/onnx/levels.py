@@ -56,6 +56,8 @@ class LevelReader:
         self.document = document
         self.folder = Folder(folder)
         self.payloads = payloads
+        self.texts: dict[bytes, tuple[str, str]] = {}
+        """Names and texts of plain attributes, by the bytes of these."""
 
     def read(self, graph: Any) -> _core.Graph:
         """Read the main graph.
@@ -140,7 +142,8 @@ class _Level:
 
     def _read_initializer(self, number: int, tensor: Any, given: Any) -> None:
         key = f"{self._prefix}initializer.{number}"
-        place = f"initializer {tensor.name!r}"
+        name = tensor.name
+        place = f"initializer {name!r}"
         payload = None if self._prefix else self._reader.payloads.get(number)
         external = tensor.data_location == EXTERNAL
         if external:
@@ -156,7 +159,7 @@ class _Level:
             OriginalTensor(
                 "initializer",
                 tensor,
-                tensor.name,
+                name,
                 array,
                 number,
                 detached=payload is not None,
@@ -247,7 +250,7 @@ class _Level:
         values = self._values
         inputs = [
             values.get(value) or self._find_input(value, slot, name, op)
-            for slot, value in enumerate(node.input)
+            for slot, value in enumerate(node.input[:])
         ]
         attrs = {ID: key}
         if domain := node.domain:
@@ -256,29 +259,43 @@ class _Level:
             attrs[OVERLOAD] = text_of(overload, name)
         graphs: list[_core.Graph] = []
         captures: Captures = {}
-        for value in node.attribute:
-            label = text_of(value.name, name)
+        for value in node.attribute[:]:
+            label, text = self._attribute(value, key, name, len(graphs))
             if label in attrs or label in OWN_KEYS:
                 raise FormatError(f"node {name!r} ({op}): attribute {label!r} stands twice")
-            attrs[label] = text = attributes.to_text(value, f"{key}/{label}", len(graphs))
+            attrs[label] = text
             if not text.startswith("subgraph["):
                 continue
             for inner, proto in _graphs_of(value, f"{key}.{label}"):
                 self._document.graphs[inner] = proto
                 level = _Level(self._reader, proto, f"{inner}.", self, captures, len(inputs))
                 graphs.append(level.build())
-        for entry in node.metadata_props:
-            if _is_mark(entry.key) and entry.key not in attrs:
-                attrs[entry.key] = text_of(entry.value, name)
+        if node.metadata_props:
+            for entry in node.metadata_props:
+                if _is_mark(entry.key) and entry.key not in attrs:
+                    attrs[entry.key] = text_of(entry.value, name)
         if graphs:
             attrs[FORMAL], attrs[CAPTURED] = str(len(inputs)), str(len(captures))
             inputs += [self._find(captured, name) for captured in captures]
         self._document.nodes[key] = OriginalNode(node, name, attrs)
-        outputs = list(node.output)
+        outputs = node.output[:]
         position = self._append(op, name, attrs, inputs, len(outputs), graphs)
         for number, value in enumerate(outputs):
             if value:
                 self._define(text_of(value, name), position, number)
+
+    def _attribute(self, value: Any, key: str, node: str, graphs: int) -> tuple[str, str]:
+        """Give name and text of an attribute. Most of them a model repeats many times."""
+        known, data = self._reader.texts, b""
+        if attributes.is_plain(value):
+            data = value.SerializeToString()
+            if data in known:
+                return known[data]
+        label = text_of(value.name, node)
+        found = label, attributes.to_text(value, f"{key}/{label}", graphs)
+        if data:
+            known[data] = found
+        return found
 
     def _name_node(self, name: str, op: str, key: str) -> str:
         wish = name or f"{op}_{key}"

@@ -93,7 +93,7 @@ def element_count(dims: Sequence[int], place: str) -> int:
     FormatError
         A dimension is negative, or there are more elements than any memory holds.
     """
-    if min(dims, default=0) < 0:
+    if dims and min(dims) < 0:
         raise FormatError(f"{place}: a dimension of {dims} is negative")
     count = math.prod(dims)
     if len(dims) > _MOST_DIMENSIONS or (count or math.prod(filter(None, dims))) > _LARGEST:
@@ -122,7 +122,7 @@ def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] 
     FormatError
         Elements are missing or too many.
     """
-    shape = list(tensor.dims)
+    shape: list[int] = tensor.dims[:]
     count = element_count(shape, place)
     code = tensor.data_type
     if code not in ELEMENT_TYPES or tensor.HasField("segment"):
@@ -138,7 +138,8 @@ def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] 
             )
         if sys.byteorder == "big":
             return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
-        return np.frombuffer(data, dtype).reshape(shape)
+        array = np.frombuffer(data, dtype)
+        return array if len(shape) == 1 else array.reshape(shape)
     name = ELEMENT_TYPES[code]
     field = _TYPED_FIELDS.get(name, "int32_data")
     values = getattr(tensor, field)
@@ -173,6 +174,9 @@ def differing(
         if left.dtype == right.dtype and left.shape == right.shape
     ]
     found = set(range(len(pairs))).difference(alike)
-    contiguous = (tuple(map(np.ascontiguousarray, pairs[position])) for position in alike)
+    contiguous = (
+        (np.ascontiguousarray(left), np.ascontiguousarray(right))
+        for left, right in (pairs[position] for position in alike)
+    )
     found.update(alike[number] for number in _core.differing_arrays(contiguous))
     return found
