@@ -150,7 +150,7 @@ def _template(root: dict[str, Any]) -> tuple[GraphTemplate, _core.Graph]:
     nested: dict[tuple[int, int], GraphTemplate] = {}
     subgraphs: dict[int, list[_core.Graph]] = {}
     for place, node in enumerate(nodes):
-        for i, subgraph in enumerate(node["subgraphs"] if "subgraphs" in node else ()):
+        for i, subgraph in enumerate(node.get("subgraphs", ())):
             nested[place, i], inner = _template(subgraph)
             subgraphs.setdefault(place, []).append(inner)
     names, outputs = _unique_names(nodes), _count_outputs(root)
@@ -205,7 +205,7 @@ def _build(
         attributes = merged_attributes(node)
         attributes[PLACE] = str(place)
         inputs = node["inputs"]
-        waits = node["control_deps"] if "control_deps" in node else ()
+        waits = node.get("control_deps", ())
         if moved is not None:
             inputs = [_moved(entry, moved) for entry in inputs]
             waits = [moved[other] for other in waits]

@@ -60,9 +60,7 @@ def control_dependencies(node: Mapping[str, Any]) -> list[int]:
 
 
 class _Examiner:
-    def __init__(
-        self, root: dict[str, Any], report: Report, path: str, *, warnings: bool
-    ) -> None:
+    def __init__(self, root: dict[str, Any], report: Report, path: str, *, warnings: bool) -> None:
         self.root = root
         self.warnings = warnings
         self.report = report
