@@ -1,5 +1,4 @@
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -145,10 +144,25 @@ class OperatorState:
     ) -> Computed: ...
 
 def seed_random(seed: int) -> None: ...
-def parse_json(text: bytes, types: ModuleType, comments: bool, max_depth: int) -> Any: ...
 def differing_arrays(
     pairs: Iterable[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
 ) -> list[int]: ...
+
+class JsonObject(dict[str, Any]):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+class JsonArray(list[Any]):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+def parse_json(
+    text: bytes, number: Callable[[str], Any], comments: bool, max_depth: int
+) -> Any: ...
 def run_pass(
     library: Library,
     index: int,
