@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from passlib import _core
+from passlib import _core, operators
 from passlib.errors import LoadError, PasslibError
 
 __all__ = ["Library", "find_pass", "load", "load_standard", "loaded"]
@@ -74,8 +74,9 @@ def load(
     verbose : bool
         Log what was found, at level INFO.
     replace : bool
-        Let its passes take over names that other libraries hold. Also needed after a library was
-        built again, for its names are still held by the old build.
+        Let its passes and operators take over names that other libraries hold, or that MXNet has
+        for an operator of its own. Also needed after a library was built again, for its names are
+        still held by the old build.
     version : int
         The version that the library's ``initialize`` is told, ``10000 * major + 100 * minor +
         patch`` of MXNet.
@@ -228,8 +229,10 @@ def _register(library: Library, *, replace: bool) -> None:
             + "; load with replace=True to let the new one take over"
         )
         raise LoadError(message)
+    operators.require_names(library, replace=replace)
     for index, name in enumerate(library.passes):
         _passes[name] = (library, index)
+    operators.register(library)
     if not any(library is known for known in _libraries):
         _libraries.append(library)
 
