@@ -312,6 +312,25 @@ ParamBlock makeBlock(const py::list& params) {
   return block;
 }
 
+/// Positions of the pairs whose arrays differ in any bit. Both of a pair must be C-contiguous.
+std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
+  std::vector<std::size_t> positions;
+  std::size_t position = 0;
+  for (const py::handle& item : pairs) {
+    const auto pair = item.cast<py::tuple>();
+    const auto left = pair[0].cast<py::array>();
+    const auto right = pair[1].cast<py::array>();
+    const auto bytes = static_cast<std::size_t>(left.nbytes());
+    const bool same_place = left.data() == right.data() || bytes == 0;
+    if (left.nbytes() != right.nbytes() ||
+        (!same_place && std::memcmp(left.data(), right.data(), bytes) != 0)) {
+      positions.push_back(position);
+    }
+    ++position;
+  }
+  return positions;
+}
+
 /// A new parameter as (name, is_arg, dtype code, shape, bytes); the bytes own the memory.
 py::tuple takeParam(NewParam param) {
   void* memory = param.data.release();
@@ -465,6 +484,8 @@ PYBIND11_MODULE(_core, m) {
   m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("number"), py::arg("comments"),
         py::arg("max_depth"));
   addJsonTypes(m);
+
+  m.def("differing_arrays", &differingArrays, py::arg("pairs"));
 
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
         py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),

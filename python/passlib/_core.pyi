@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,9 @@ class JsonArray(list[Any]):
 def parse_json(
     text: bytes, number: Callable[[str], Any], comments: bool, max_depth: int
 ) -> Any: ...
+def differing_arrays(
+    pairs: Iterable[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
+) -> list[int]: ...
 def run_pass(
     library: Library,
     index: int,

@@ -379,6 +379,8 @@ def _frozen(name: str, array: Any) -> Any:
     """Give a view that cannot be written to; of a sparse array, which has no views, itself."""
     if isinstance(array, BaseSparseNDArray):
         return array
+    if type(array) is NDArray and not array.flags.writeable:
+        return array
     if not isinstance(array, np.ndarray):
         raise TypeError(f"weight {name!r} is no array, but of type {type(array).__name__}")
     view = array.view(NDArray)

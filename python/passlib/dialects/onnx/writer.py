@@ -28,6 +28,7 @@ from passlib.dialects.onnx.naming import Names, NameSource, choose_names
 from passlib.dialects.onnx.nodes import NodeWriter
 from passlib.dialects.onnx.order import file_order
 from passlib.dialects.onnx.types import complete_types
+from passlib.dialects.onnx.unchanged import arrays_aside, is_unchanged
 from passlib.errors import GraphError
 from passlib.node import VARIABLE
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from passlib._core import NodeTuple
     from passlib.dialects.lowering_types import TypeSpec
 
-__all__ = ["Assembled", "assemble", "main_names"]
+__all__ = ["Assembled", "assemble", "assemble_for_file", "main_names"]
 
 _WITHIN = re.compile(r"\.(?:(?:input|initializer|sparse)\.)?\d+$")
 """What an `ID` has behind the place of the nested graph."""
@@ -96,6 +97,29 @@ def assemble(
     """
     with without_collection():
         return _ModelWriter(graph, attributes, document, params, fed or {}).write()
+
+
+def assemble_for_file(
+    graph: _core.Graph,
+    attributes: Mapping[str, str],
+    document: Document,
+    params: Mapping[str, np.ndarray[Any, Any]],
+) -> Assembled:
+    """Make the model of a graph where nobody asks for the names of its values.
+
+    Parameters and errors are those of `assemble`.
+
+    Returns
+    -------
+    Assembled
+        Without ``names``.
+    """
+    same_imports = _imports(attributes, document) == _imports({}, document)
+    if not same_imports or not is_unchanged(graph, document, params):
+        return assemble(graph, attributes, document, params)
+    model = type(document.model)()
+    model.CopyFrom(document.model)
+    return Assembled(model, *arrays_aside(document))
 
 
 class _ModelWriter:
