@@ -39,7 +39,7 @@ def main() -> None:
     """Measure each dialect and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=100_001, help="an odd number")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     DATA.mkdir(exist_ok=True)
     passlib.library.load(str(build_library()), verbose=False)
