@@ -14,17 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "bindings_common.h"
+#include "bindings_operator.h"
 #include "check.h"
 #include "errors.h"
 #include "graph.h"
 #include "json_objects.h"
 #include "lib_api.h"
 #include "library.h"
-#include "output.h"
 #include "pass.h"
 #include "source.h"
-
-namespace py = pybind11;
 
 namespace passlib {
 namespace {
@@ -36,16 +35,6 @@ using mxnet::ext::JsonVal;
 using AttributeTexts = std::map<std::string, std::string>;
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
-/// Sets a Python exception of passlib.errors, made with keyword arguments.
-void setError(const char* name, const std::string& message, const py::dict& details = {}) {
-  const py::object type = py::module_::import("passlib.errors").attr(name);
-  const py::object error =
-      type(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-               message.data(), static_cast<py::ssize_t>(message.size()), "replace")),
-           **details);
-  PyErr_SetObject(type.ptr(), error.ptr());
-}
-
 void setJsonError(const JsonError& error) {
   const bool unsound = error.code == mxnet::ext::kJsonRange ||
                        error.code == mxnet::ext::kJsonCycle ||
@@ -55,25 +44,15 @@ void setJsonError(const JsonError& error) {
            py::dict("offset"_a = error.offset, "line"_a = error.line, "column"_a = error.column));
 }
 
-void setPassError(const char* name, const PassError& error) {
-  using namespace py::literals;  // NOLINT: this function only
-  py::list messages;
-  for (const std::string& text : error.messages) {
-    messages.append(py::reinterpret_steal<py::str>(
-        PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
-  }
-  setError(name, error.what(), py::dict("messages"_a = py::tuple(messages)));
-}
-
 void translate(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const JsonError& error) {
     setJsonError(error);
   } catch (const PassResultError& error) {
-    setPassError("PassResultError", error);
+    setLibraryError("PassResultError", error);
   } catch (const PassError& error) {
-    setPassError("PassError", error);
+    setLibraryError("PassError", error);
   } catch (const LoadError& error) {
     setError("LoadError", error.what());
   } catch (const GraphError& error) {
@@ -257,6 +236,22 @@ void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, in
   for (const auto& [position, count] : counts) graph->nodes.at(position)->_declareOutputs(count);
 }
 
+/// The nodes with these operators: position, op, attrs, number of inputs, nested graphs.
+py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string>& operators) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list list;
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node& node = *graph->nodes[i];
+    if (operators.count(node.op) == 0) continue;
+    py::list subgraphs;
+    for (const Graph* subgraph : node.subgraphs) {
+      subgraphs.append(std::make_shared<GraphSource>(copyGraph(*subgraph)));
+    }
+    list.append(py::make_tuple(i, node.op, node.attrs, node.inputs.size(), subgraphs));
+  }
+  return list;
+}
+
 /// How often each operator occurs.
 std::unordered_map<std::string, int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
@@ -370,23 +365,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
   // What the pass leaves alone keeps the text that it came in.
   const AttributeTexts printed = printAttributes(call.attributes);
   PassResult result;
-  std::unique_ptr<py::error_already_set> write_error;
-  {
-    const py::gil_scoped_release released;
-    const CapturedOutput output([&](const std::string& text) {
-      const py::gil_scoped_acquire acquired;
-      try {
-        if (write_error == nullptr) {
-          write(py::reinterpret_steal<py::str>(
-              PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
-        }
-      } catch (py::error_already_set& error) {
-        write_error = std::make_unique<py::error_already_set>(error);
-      }
-    });
-    result = runPass(call, graph.get());
-  }
-  if (write_error != nullptr) throw py::error_already_set(*write_error);
+  runCaptured(write, [&]() { result = runPass(call, graph.get()); });
   py::list params;
   for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
   AttributeTexts texts = printAttributes(result.graph->attrs);
@@ -423,13 +402,16 @@ PYBIND11_MODULE(_core, m) {
              const std::shared_ptr<const Graph> graph = source.get();
              return entryList(graph->outputs, NodeTable(graph->nodes));
            })
-      .def("variables",
-           [](GraphSource& source, const AuxiliaryInputs& auxiliary) {
-             Variables variables = listVariables(*source.get(), auxiliary);
-             return py::make_tuple(variables.args, variables.aux);
-           })
+      .def(
+          "variables",
+          [](GraphSource& source, const AuxiliaryInputs& auxiliary, const NodeStates& own) {
+            Variables variables = listVariables(*source.get(), auxiliary, own);
+            return py::make_tuple(variables.args, variables.aux);
+          },
+          py::arg("auxiliary"), py::arg("own") = NodeStates())
       .def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
+      .def("nodes_with", &listNodesWith, py::arg("operators"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)
       .def("set_node_attributes", &setNodeAttributes)
@@ -469,7 +451,12 @@ PYBIND11_MODULE(_core, m) {
                                  list.emplace_back(p.name, p.strategies);
                                return list;
                              })
-      .def_property_readonly("operators", &Library::operators)
+      .def_property_readonly("operators",
+                             [](const Library& library) {
+                               std::vector<std::string> names;
+                               for (const auto& op : library.operators()) names.push_back(op.name);
+                               return names;
+                             })
       .def_property_readonly("shares_types", &Library::sharesTypes)
       .def_property_readonly("is_ours", &Library::isOurs);
 
@@ -480,6 +467,8 @@ PYBIND11_MODULE(_core, m) {
                }),
            py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
            py::arg("consume"), py::arg("ordered"));
+
+  bindOperators(&m);
 
   m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("number"), py::arg("comments"),
         py::arg("max_depth"));
