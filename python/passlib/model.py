@@ -195,10 +195,13 @@ class Model:
 
     def _run(self, inputs: Mapping[str, Any], *, train: bool = False) -> list[NDArray]:
         feeds = {name: _as_array(value) for name, value in inputs.items()}
+        fed, constants = feeds, {**self._args, **self._aux}
+        if train:
+            # What is compiled in cannot change, and states do at each step.
+            states = self._aux.keys() & self._symbol.list_inputs()
+            fed = {**{name: constants.pop(name) for name in states}, **feeds}
         try:
-            outputs, updates = self._runner.run_updating(
-                feeds, {**self._args, **self._aux}, train=train
-            )
+            outputs, updates = self._runner.run_updating(fed, constants, train=train)
         except (GraphError, UnsupportedError) as error:
             hint = self._hint(feeds)
             if not hint:
