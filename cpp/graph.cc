@@ -155,12 +155,20 @@ void orderGraph(Graph* root) {
   });
 }
 
-Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary) {
+Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
+                        const NodeStates& own) {
   std::unordered_set<const Node*> states;
-  for (const Node* node : graph.nodes) {
-    const auto found = auxiliary.find(node->op);
-    if (found == auxiliary.end()) continue;
-    for (int slot : found->second) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node* node = graph.nodes[i];
+    const std::vector<int>* slots = nullptr;
+    if (const auto told = own.find(i); told != own.end()) {
+      slots = &told->second;
+    } else if (const auto found = auxiliary.find(node->op); found != auxiliary.end()) {
+      slots = &found->second;
+    } else {
+      continue;
+    }
+    for (int slot : *slots) {
       if (static_cast<std::size_t>(slot) >= node->inputs.size()) continue;
       states.insert(node->inputs[static_cast<std::size_t>(slot)].node);
     }

@@ -19,6 +19,9 @@ using mxnet::ext::NodeTable;
 /// Inputs of an operator that are auxiliary states, by operator name.
 using AuxiliaryInputs = std::unordered_map<std::string, std::vector<int>>;
 
+/// The same by position of the node, where its operator alone does not tell.
+using NodeStates = std::unordered_map<std::size_t, std::vector<int>>;
+
 /// Names of the variables, in the order of the nodes.
 struct Variables {
   std::vector<std::string> args;
@@ -37,8 +40,10 @@ bool equalGraphs(const Graph& left, const Graph& right);
 /// and drops what no head needs. The graph must be sound.
 void orderGraph(Graph* graph);
 
-/// Names of all variables, those that stand at an auxiliary input of some operator apart.
-Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary);
+/// Names of all variables, those that stand at an auxiliary input of some node apart. What `own`
+/// says of a node counts for it alone.
+Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
+                        const NodeStates& own = {});
 
 /// Puts back what MXNet's own lib_api loses on the way through a pass: numbers of outputs, entry
 /// versions, control dependencies. Nodes are recognised by name and operator.

@@ -37,6 +37,10 @@ def library(*sources: str) -> Recipe:
     return Recipe(tuple(f"plugins/{name}" for name in sources))
 
 
+def all_kinds(number: int) -> Recipe:
+    return Recipe(("plugins/all_kinds.cc",), (*CXX, *LIBRARY, f"-DNUMBER={number}"))
+
+
 def plain_c(abi: int, *flags: str) -> Recipe:
     return Recipe(("plugins/plain.c",), ("gcc", *LIBRARY, f"-DABI={abi}", *flags))
 
@@ -54,6 +58,7 @@ PLUGINS: dict[str, Recipe] = {
     "bad_edges": library("bad_edges.cc"),
     "bad_nodes": library("bad_nodes.cc"),
     "refuses": library("refuses.cc"),
+    **{f"all_kinds_{number}": all_kinds(number) for number in range(4)},
     "missing_symbol": library("missing_symbol.cc"),
     "no_initialize": library("no_initialize.cc"),
     **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
@@ -69,6 +74,8 @@ PROGRAMS: dict[str, Recipe] = {
         ("cpp/main.cc", "cpp/json.cc", "cpp/graph.cc", "cpp/random_edits.cc", "cpp/tensor.cc"),
         (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
     ),
+    "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),
+    "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
     "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
     "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
 }

@@ -15,10 +15,12 @@ from passlib.errors import UnsupportedError
 __all__ = [
     "ABSENT",
     "CAPTURED",
+    "DEFAULT",
     "DOCUMENT",
     "DOMAIN",
     "FORMAL",
     "ID",
+    "INPUTS_ALSO",
     "OPAQUE",
     "OUTER",
     "OVERLOAD",
@@ -54,7 +56,14 @@ OUTER = "__outer__"
 OPAQUE = "__opaque__"
 """Of a constant that no array can hold, its element type."""
 
-OWN_KEYS = frozenset((ID, DOMAIN, OVERLOAD, FORMAL, CAPTURED, OUTER, OPAQUE))
+DEFAULT = "__default__"
+"""``True`` on an initializer that is only the default of an input: whoever runs the model may give
+other values. Up to IR version 3 all initializers are listed as inputs, which says nothing."""
+
+INPUTS_ALSO = 4
+"""Up to the file version before this one, each initializer is an input of the graph as well."""
+
+OWN_KEYS = frozenset((ID, DOMAIN, OVERLOAD, FORMAL, CAPTURED, OUTER, OPAQUE, DEFAULT))
 
 
 class OriginalNode(NamedTuple):

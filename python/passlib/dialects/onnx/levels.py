@@ -13,9 +13,11 @@ from passlib.dialects.onnx import attributes, constants, tensors
 from passlib.dialects.onnx.document import (
     ABSENT,
     CAPTURED,
+    DEFAULT,
     DOMAIN,
     FORMAL,
     ID,
+    INPUTS_ALSO,
     OPAQUE,
     OUTER,
     OVERLOAD,
@@ -182,6 +184,8 @@ class _Level:
         attrs = {ID: key}
         if tensor.array is None:
             attrs[OPAQUE] = constants.opaque_kind(tensor)
+        if tensor.input is not None and self._document.model.ir_version >= INPUTS_ALSO:
+            attrs[DEFAULT] = "True"
         self._document.tensors[key] = tensor
         self._add_variable(tensor.name, attrs)
 

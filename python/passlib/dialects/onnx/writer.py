@@ -20,6 +20,7 @@ from passlib.dialects.onnx.document import (
     CAPTURED,
     FORMAL,
     ID,
+    INPUTS_ALSO,
     OUTER,
     Document,
     OriginalNode,
@@ -40,9 +41,6 @@ __all__ = ["Assembled", "assemble", "assemble_for_file", "main_names"]
 
 _WITHIN = re.compile(r"\.(?:(?:input|initializer|sparse)\.)?\d+$")
 """What an `ID` has behind the place of the nested graph."""
-
-_INPUTS_ALSO = 4
-"""Up to the file version before this one, each initializer is an input of the graph as well."""
 
 
 @dataclass
@@ -223,7 +221,7 @@ class _ModelWriter:
             known = {value.name for value in (*template.output, *template.value_info)}
             self._result.names = names
             self._untyped = set(names.outputs) - known
-        inputs = level.inputs(all_of_them=main and self._document.model.ir_version < _INPUTS_ALSO)
+        inputs = level.inputs(all_of_them=main and self._document.model.ir_version < INPUTS_ALSO)
         outputs = describe_outputs(template, names, like)
         return make_graph(
             template, protos, inputs, outputs, level, names, nodes, claims, self._document
