@@ -36,6 +36,7 @@ interop: .venv/installed
 bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/pip install -q --group bench
 	$(BIN)/python bench/run.py --mxnet .venv-mxnet/bin/python
+	$(BIN)/python bench/onnx_dialect.py
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it.
 sanitize: .venv/installed
