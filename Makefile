@@ -37,6 +37,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/pip install -q --group bench
 	$(BIN)/python bench/run.py --mxnet .venv-mxnet/bin/python
 	$(BIN)/python bench/json_dialects.py
+	$(BIN)/python bench/onnx_dialect.py
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it.
 sanitize: .venv/installed
