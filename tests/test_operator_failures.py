@@ -197,6 +197,10 @@ def test_operator_for_another_device() -> None:
         pl.nd.only_on_gpu(X, X)
 
 
+def test_mutated_inputs_in_any_order_and_number() -> None:
+    assert bad_operator("bad_operator").mutated_inputs({"how": "mutates twice"}) == (0, 1)
+
+
 def test_operator_without_state() -> None:
     with pytest.raises(OperatorError, match="has no state on the cpu"):
         bad_operator("plugin_abs").create_state("n", {}, [X.shape], [FLOAT])

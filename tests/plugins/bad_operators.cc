@@ -77,6 +77,7 @@ MXReturnValue inferStorage(const Attributes& attributes, std::vector<int>* in,
 }
 
 MXReturnValue mutate(const Attributes& attributes, std::vector<int>* indices) {
+  if (is(attributes, "mutates twice")) indices->assign({1, 0, 1});
   if (is(attributes, "mutates input 5")) indices->push_back(5);
   if (is(attributes, "mutates input -1")) indices->push_back(-1);
   if (is(attributes, "changes a state and fails")) indices->push_back(1);

@@ -157,7 +157,7 @@ MXReturnValue accumulate(const Attributes&, std::vector<MXTensor>* in, std::vect
 }
 
 MXReturnValue mutateSecond(const Attributes&, std::vector<int>* indices) {
-  indices->assign({1, 1});
+  indices->push_back(1);
   return MX_SUCCESS;
 }
 
