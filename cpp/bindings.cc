@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -30,7 +31,6 @@ namespace {
 using mxnet::ext::JsonError;
 using mxnet::ext::JsonVal;
 
-using HeadTuple = std::tuple<int64_t, int, int>;
 /// Top-level attributes of a graph: JSON text by key.
 using AttributeTexts = std::map<std::string, std::string>;
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
@@ -156,23 +156,42 @@ py::list listNodes(GraphSource& source) {
   return list;
 }
 
-NodeEntry entryAt(const Graph& graph, const py::handle& tuple) {
-  const auto [position, output, version] = tuple.cast<HeadTuple>();
-  return NodeEntry(graph.nodes.at(static_cast<std::size_t>(position)), output, version);
+std::string_view textOf(const py::handle& string) {
+  py::ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+  if (text == nullptr) throw py::error_already_set();
+  return std::string_view(text, static_cast<std::size_t>(size));
+}
+
+/// Reads a node's position, the number of its output and, if it is there, a version.
+NodeEntry entryAt(const Graph& graph, const py::handle& item) {
+  const auto numbers = py::reinterpret_steal<py::object>(
+      PySequence_Fast(item.ptr(), "an entry is a sequence of two or three numbers"));
+  if (!numbers) throw py::error_already_set();
+  PyObject** const items = PySequence_Fast_ITEMS(numbers.ptr());
+  const auto size = PySequence_Fast_GET_SIZE(numbers.ptr());
+  if (size < 2) throw py::value_error("an entry is a sequence of two or three numbers");
+  const auto number = [&](py::ssize_t i) {
+    return i < size ? py::handle(items[i]).cast<int>() : 0;
+  };
+  return NodeEntry(graph.nodes.at(static_cast<std::size_t>(number(0))), number(1), number(2));
 }
 
 /// The reverse of listNodes. Inputs must refer to earlier nodes.
 std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& heads) {
   auto graph = std::make_unique<Graph>();
+  graph->nodes.reserve(nodes.size());
   for (const py::handle& item : nodes) {
-    const auto fields = item.cast<py::tuple>();
-    Node* node = graph->addNode(fields[1].cast<std::string>(), fields[0].cast<std::string>());
-    for (const auto& [key, value] : fields[2].cast<py::dict>()) {
-      node->attrs.emplace(key.cast<std::string>(), value.cast<std::string>());
-    }
+    const auto fields = py::reinterpret_borrow<py::tuple>(item);
+    Node* node = graph->addNode(std::string(textOf(fields[1])), std::string(textOf(fields[0])));
+    const auto attributes = fields[2].cast<py::dict>();
+    node->attrs.reserve(attributes.size());
+    for (const auto& [key, value] : attributes) node->attrs.emplace(textOf(key), textOf(value));
     if (const int outputs = fields[4].cast<int>()) node->_declareOutputs(outputs);
     if (node->op == "null") graph->inputs.push_back(node);
-    for (const py::handle& input : fields[3].cast<py::sequence>()) {
+    const auto inputs = fields[3].cast<py::sequence>();
+    node->inputs.reserve(inputs.size());
+    for (const py::handle& input : inputs) {
       const NodeEntry entry = entryAt(*graph, input);
       entry.node->outputs.emplace_back(node, static_cast<int>(node->inputs.size()));
       node->inputs.push_back(entry);
@@ -288,6 +307,25 @@ ParamBlock makeBlock(const py::list& params) {
   return block;
 }
 
+/// Positions of the pairs whose arrays differ in any bit. Both of a pair must be C-contiguous.
+std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
+  std::vector<std::size_t> positions;
+  std::size_t position = 0;
+  for (const py::handle& item : pairs) {
+    const auto pair = item.cast<py::tuple>();
+    const auto left = pair[0].cast<py::array>();
+    const auto right = pair[1].cast<py::array>();
+    const auto bytes = static_cast<std::size_t>(left.nbytes());
+    const bool same_place = left.data() == right.data() || bytes == 0;
+    if (left.nbytes() != right.nbytes() ||
+        (!same_place && std::memcmp(left.data(), right.data(), bytes) != 0)) {
+      positions.push_back(position);
+    }
+    ++position;
+  }
+  return positions;
+}
+
 /// A new parameter as (name, is_arg, dtype code, shape, bytes); the bytes own the memory.
 py::tuple takeParam(NewParam param) {
   void* memory = param.data.release();
@@ -324,11 +362,17 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                 settings.force_json,
                 settings.consume,
                 settings.ordered};
+  // What the pass leaves alone keeps the text that it came in.
+  const AttributeTexts printed = printAttributes(call.attributes);
   PassResult result;
   runCaptured(write, [&]() { result = runPass(call, graph.get()); });
   py::list params;
   for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
-  const AttributeTexts texts = printAttributes(result.graph->attrs);
+  AttributeTexts texts = printAttributes(result.graph->attrs);
+  for (auto& [key, text] : texts) {
+    const auto before = printed.find(key);
+    if (before != printed.end() && before->second == text) text = attributes.at(key);
+  }
   result.graph->attrs.clear();
   return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
                         result.gone);
@@ -372,6 +416,15 @@ PYBIND11_MODULE(_core, m) {
       .def("set_outputs", &setOutputs)
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes)
+      .def(
+          "equals",
+          [](GraphSource& left, GraphSource& right) {
+            const std::shared_ptr<const Graph> a = left.get();
+            const std::shared_ptr<const Graph> b = right.get();
+            const py::gil_scoped_release released;
+            return equalGraphs(*a, *b);
+          },
+          py::arg("other"))
       .def("attributes", [](GraphSource& s) { return printAttributes(s.attributes()); })
       .def(
           "copy",
@@ -417,8 +470,11 @@ PYBIND11_MODULE(_core, m) {
 
   bindOperators(&m);
 
-  m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("types"), py::arg("comments"),
+  m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("number"), py::arg("comments"),
         py::arg("max_depth"));
+  addJsonTypes(m);
+
+  m.def("differing_arrays", &differingArrays, py::arg("pairs"));
 
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
         py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),

@@ -37,9 +37,10 @@ class GivenShapes {
   /// The call succeeded: what there is belongs to this. After a failure it may be half made.
   void complete() { complete_ = true; }
 
-  /// Copies them; says what is wrong with them in `problem`.
+  /// Copies them, unless there is a problem already; says what is wrong with them in `problem`.
   std::vector<Extents> take(const char* kind, std::string* problem) const {
     std::vector<Extents> result(static_cast<std::size_t>(count_));
+    if (!problem->empty()) return result;
     if (count_ > 0 && (shapes_ == nullptr || dims_ == nullptr)) {
       *problem = std::string("gives no shapes of its ") + kind + "s";
       return result;

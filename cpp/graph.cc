@@ -78,7 +78,50 @@ std::vector<Node*> reachable(const Graph& graph, const NodeTable& table) {
   return order;
 }
 
+/// Compares one graph without its nested ones, which are queued in pairs.
+bool equalLevel(const Graph& left, const Graph& right,
+                std::vector<std::pair<const Graph*, const Graph*>>* nested) {
+  if (left.nodes.size() != right.nodes.size() || left.outputs.size() != right.outputs.size()) {
+    return false;
+  }
+  const NodeTable left_table(left.nodes);
+  const NodeTable right_table(right.nodes);
+  const auto same_entry = [&](const NodeEntry& a, const NodeEntry& b) {
+    return a.entry == b.entry && a.version == b.version &&
+           left_table.find(a.node) == right_table.find(b.node);
+  };
+  const auto same_node = [&](const Node* a, const Node* b) {
+    return left_table.find(a) == right_table.find(b);
+  };
+  for (std::size_t i = 0; i < left.nodes.size(); ++i) {
+    const Node& a = *left.nodes[i];
+    const Node& b = *right.nodes[i];
+    if (a.name != b.name || a.op != b.op || a.num_outputs != b.num_outputs || a.attrs != b.attrs ||
+        a.subgraphs.size() != b.subgraphs.size() || !(a.extra == b.extra) ||
+        !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                    same_entry) ||
+        !std::equal(a.control_deps.begin(), a.control_deps.end(), b.control_deps.begin(),
+                    b.control_deps.end(), same_node)) {
+      return false;
+    }
+    for (std::size_t k = 0; k < a.subgraphs.size(); ++k) {
+      nested->emplace_back(a.subgraphs[k], b.subgraphs[k]);
+    }
+  }
+  return std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(), same_entry);
+}
+
 }  // namespace
+
+bool equalGraphs(const Graph& left, const Graph& right) {
+  std::vector<std::pair<const Graph*, const Graph*>> pending{{&left, &right}};
+  while (!pending.empty()) {
+    const auto [a, b] = pending.back();
+    pending.pop_back();
+    if (!equalLevel(*a, *b, &pending)) return false;
+  }
+  return true;
+}
 
 std::unique_ptr<Graph> copyGraph(const Graph& graph) {
   auto copy = std::make_unique<Graph>();

@@ -32,6 +32,10 @@ struct Variables {
 /// it is touched, so several threads may copy the same graph.
 std::unique_ptr<Graph> copyGraph(const Graph& graph);
 
+/// Whether two sound graphs have the same nodes in the same order, with the same edges, attributes
+/// and nested graphs. Their top-level attributes are not looked at.
+bool equalGraphs(const Graph& left, const Graph& right);
+
 /// Puts the nodes, those of nested graphs too, into post-order from the heads, as NNVM orders them,
 /// and drops what no head needs. The graph must be sound.
 void orderGraph(Graph* graph);

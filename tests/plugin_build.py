@@ -12,7 +12,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["INCLUDE", "PLUGINS", "PROGRAMS", "ROOT", "Builder", "Recipe", "compile_to"]
+__all__ = [
+    "INCLUDE",
+    "PLUGINS",
+    "PROGRAMS",
+    "ROOT",
+    "Builder",
+    "Recipe",
+    "compile_to",
+    "plain_operator",
+]
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -45,6 +54,10 @@ def plain_c(abi: int, *flags: str) -> Recipe:
     return Recipe(("plugins/plain.c",), ("gcc", *LIBRARY, f"-DABI={abi}", *flags))
 
 
+def plain_operator(*flags: str) -> Recipe:
+    return Recipe(("plugins/plain_operator.c",), ("gcc", *LIBRARY, *flags))
+
+
 PLUGINS: dict[str, Recipe] = {
     "good": library("good.cc"),
     "edits": library("edits.cc"),
@@ -63,6 +76,9 @@ PLUGINS: dict[str, Recipe] = {
     "missing_symbol": library("missing_symbol.cc"),
     "no_initialize": library("no_initialize.cc"),
     **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
+    "operators": library("operators.cc"),
+    "bad_operators": library("bad_operators.cc"),
+    **{f"plain_operator_{abi}": plain_operator(f"-DABI={abi}") for abi in range(7, 12)},
     "plain_c_results": plain_c(11, "-DRESULTS"),
     "plain_c_same_name": plain_c(11, "-DSAME_NAME"),
     "plain_c_no_free": plain_c(11, "-DNO_FREE"),

@@ -13,12 +13,15 @@ from pathlib import Path
 from passlib import _core, operators
 from passlib.errors import LoadError, PasslibError
 
-__all__ = ["Library", "find_pass", "load", "loaded"]
+__all__ = ["Library", "find_pass", "load", "load_standard", "loaded"]
 
 logger = logging.getLogger(__name__)
 
 MXNET_VERSION = 10901
 """What ``initialize`` is told by default: the version of MXNet whose behaviour passlib has."""
+
+_STANDARD = "libpasslib_passes.so"
+"""The library of standard passes, which is installed beside the native module."""
 
 _lock = threading.RLock()
 _libraries: list[Library] = []
@@ -99,6 +102,29 @@ def load(
                 _log(known)
         _register(known, replace=replace)
     return known
+
+
+def load_standard(*, replace: bool = False) -> Library:
+    """Load the passes that come with passlib.
+
+    They are ``removeDeadNodes``, ``mergeEqualNodes`` and ``foldBatchNormalization``, and run on
+    the models of every dialect; docs/standard-passes.md describes them.
+
+    Parameters
+    ----------
+    replace : bool
+        As for `load`.
+
+    Returns
+    -------
+    Library
+
+    Raises
+    ------
+    LoadError
+        The library is missing from the installation, or a name is taken.
+    """
+    return load(Path(_core.__file__).with_name(_STANDARD), verbose=False, replace=replace)
 
 
 def loaded() -> tuple[Library, ...]:
