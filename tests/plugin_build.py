@@ -61,6 +61,7 @@ def plain_operator(*flags: str) -> Recipe:
 PLUGINS: dict[str, Recipe] = {
     "good": library("good.cc"),
     "edits": library("edits.cc"),
+    "graph_operators": library("graph_operators.cc"),
     "dlprim": library("dlprim.cc"),
     "ark_passes": library("ark_passes.cc"),
     "onnx_edits": library("onnx_edits.cc"),

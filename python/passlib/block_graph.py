@@ -14,7 +14,7 @@ from passlib.dialects.mxnet.lowering import lower
 from passlib.errors import GraphError
 from passlib.infer import infer
 from passlib.nd import BaseSparseNDArray, NDArray
-from passlib.sessions import Runner
+from passlib.runner import Runner
 from passlib.symbol import Symbol
 
 __all__ = ["BlockGraph"]
@@ -67,7 +67,11 @@ class BlockGraph:
             if parameter.array is None:
                 raise parameter.missing()
             (feeds if parameter.shared else constants)[name] = parameter.array
-        return self._runner.run(feeds, constants)
+        outcome = self._runner.run(feeds, constants)
+        for name, array in outcome.mutated.items():
+            if name in self.parameters:
+                self.parameters[name].set_data(array)
+        return outcome.outputs
 
     def initialize(self, values: Mapping[str, Any]) -> None:
         """Make first values for the parameters that only wait for their shapes.

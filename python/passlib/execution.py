@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passlib.dialects.mxnet.lowering import lower
 from passlib.errors import GraphError, PasslibError, UnsupportedError
+from passlib.gradients import Gradients
 from passlib.infer import infer
 from passlib.nd import BaseSparseNDArray, NDArray, zeros
-from passlib.sessions import Runner
+from passlib.runner import Runner
 
 if TYPE_CHECKING:
     from passlib.context import Context
+    from passlib.custom_node import Done
     from passlib.symbol import Symbol
 
-__all__ = ["Executor", "no_gradients", "variable_types"]
+__all__ = ["Executor", "variable_types"]
 
 
 class Executor:
@@ -31,15 +33,24 @@ class Executor:
     ctx : Context
     args, aux : mapping of str to array
         One for each argument and each auxiliary state.
+    gradients : Gradients, optional
+        What `backward` writes to.
     """
 
     def __init__(
-        self, symbol: Symbol, ctx: Context, args: Mapping[str, Any], aux: Mapping[str, Any]
+        self,
+        symbol: Symbol,
+        ctx: Context,
+        args: Mapping[str, Any],
+        aux: Mapping[str, Any],
+        gradients: Gradients | None = None,
     ) -> None:
         self._symbol = symbol
         self._ctx = ctx
         self._args = dict(args)
         self._aux = dict(aux)
+        self._gradients = gradients
+        self._record: list[Done] = []
         self._outputs: list[NDArray] | None = None
         self._runner = Runner(symbol, lower)
 
@@ -64,14 +75,15 @@ class Executor:
         return list(self._aux.values())
 
     @property
-    def grad_arrays(self) -> list[None]:
-        """One None for each argument: gradients are not computed."""
-        return [None] * len(self._args)
+    def grad_arrays(self) -> list[NDArray | None]:
+        """Gradients in the order of `Symbol.list_arguments`; None where no array was bound."""
+        return list(self.grad_dict.values())
 
     @property
-    def grad_dict(self) -> dict[str, None]:
-        """None for each argument: gradients are not computed."""
-        return dict.fromkeys(self._args)
+    def grad_dict(self) -> dict[str, NDArray | None]:
+        """Gradients by name of the argument; None where no array was bound."""
+        bound = self._gradients.arrays if self._gradients is not None else {}
+        return {name: bound.get(name) for name in self._args}
 
     @property
     def outputs(self) -> list[NDArray]:
@@ -109,7 +121,8 @@ class Executor:
         ----------
         is_train : bool
             Run as in training: batch statistics instead of the moving ones, active dropout.
-            The moving statistics stay as they are; MXNet changes them in ``backward``.
+            The moving statistics stay as they are; MXNet changes them in ``backward``. Auxiliary
+            states that operators of libraries write to do change, in training or not.
         **inputs : array
             Copied into the arrays of these arguments first, and converted to their type.
 
@@ -126,6 +139,8 @@ class Executor:
             A shape differs from that of the array that was bound.
         UnsupportedError
             Something in the graph has no faithful lowering, in training if that is asked for.
+        OperatorError
+            An operator of a library failed. Auxiliary states are as they were.
         PasslibError
             ONNX Runtime is absent, or failed.
         """
@@ -133,7 +148,15 @@ class Executor:
             self._check(name, value)
         for name, value in inputs.items():
             self._assign(self._args, name, value)
-        self._outputs = self._runner.run({**self._args, **self._aux}, {}, train=bool(is_train))
+        outcome = self._runner.run(
+            {**self._args, **self._aux},
+            {},
+            train=bool(is_train),
+            record=self._gradients is not None,
+        )
+        for name, array in outcome.mutated.items():
+            self._assign(self._aux if name in self._aux else self._args, name, array)
+        self._outputs, self._record = outcome.outputs, outcome.record
         return self._outputs
 
     def _check(self, name: str, value: Any) -> None:
@@ -251,17 +274,50 @@ class Executor:
                 )
             new[name] = zeros(shape, self._ctx, array.dtype)
         args = {name: new[name] for name in self._args}
-        return Executor(self._symbol, self._ctx, args, {name: new[name] for name in self._aux})
+        aux = {name: new[name] for name in self._aux}
+        gradients = None
+        if self._gradients is not None:
+            arrays = {
+                name: array
+                if array is None or array.shape == args[name].shape
+                else zeros(args[name].shape, self._ctx, array.dtype)
+                for name, array in self._gradients.arrays.items()
+            }
+            gradients = Gradients(self._symbol, arrays, self._gradients.requests)
+        return Executor(self._symbol, self._ctx, args, aux, gradients)
 
-    def backward(self, out_grads: Any = None, is_train: bool = True) -> NoReturn:
-        """Refuse: passlib optimizes and runs models, and does not train them.
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Compute gradients of the arguments, as the last `forward` saw them.
+
+        They are written to the arrays that were bound as ``args_grad``, or added to them if
+        ``grad_req`` says so.
+
+        Parameters
+        ----------
+        out_grads : array, list of arrays, or dict of str to array
+            The gradient of each output, of its shape.
+        is_train : bool
+            Accepted for MXNet's sake.
 
         Raises
         ------
         UnsupportedError
-            Always.
+            No arrays were bound for gradients: they are only computed where all operators between
+            an argument and the outputs are a library's.
+        PasslibError
+            `forward` was not called.
+        ValueError
+            The gradient of an output is missing or has another shape.
+        OperatorError
+            A backward function failed. No gradient has changed then.
         """
-        raise no_gradients("backward")
+        if self._gradients is None:
+            raise UnsupportedError(
+                "backward: gradients are not computed, for no arrays were bound for them. Give "
+                "args_grad to bind; all operators between these arguments and the outputs must be "
+                "a library's, passlib does not train models"
+            )
+        self._gradients.backward(self._record, self.outputs, out_grads)
 
 
 def variable_types(
@@ -277,11 +333,3 @@ def variable_types(
             complete = spec.shape is not None and len(sizes) == len(spec.shape)
             found[node.name] = (tuple(sizes) if complete else None, spec.dtype)
     return found
-
-
-def no_gradients(what: str) -> UnsupportedError:
-    """Make the error for what would need gradients."""
-    return UnsupportedError(
-        f"{what}: gradients are not computed; passlib runs models forward only. Bind with "
-        "args_grad=None and call forward()"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from passlib import dtypes
 from passlib.context import Context, require_host
-from passlib.errors import GraphError
-from passlib.execution import Executor, no_gradients, variable_types
+from passlib.errors import GraphError, UnsupportedError
+from passlib.execution import Executor, variable_types
+from passlib.gradients import Gradients
 from passlib.nd import BaseSparseNDArray, NDArray, zeros
 
 if TYPE_CHECKING:
@@ -41,10 +43,13 @@ def bind(
     args, aux_states : sequence of arrays, or mapping of str to array
         One for each argument and auxiliary state; names that the symbol does not have are
         passed over.
-    args_grad : None
-        Gradients are not computed.
-    grad_req : str, sequence or mapping
-        Checked, and without effect.
+    args_grad : sequence of arrays, or mapping of str to array, optional
+        Where `Executor.backward` writes the gradients of the arguments; None, or missing in the
+        mapping, for those whose gradient is not wanted. All operators between such an argument and
+        the outputs must be those of libraries.
+    grad_req : {"write", "add", "null"}, or a sequence or mapping of these
+        Whether a gradient replaces what is in its array, is added to it, or is not computed: for
+        all arguments or for each. Those missing in a mapping have ``"null"``.
     group2ctx : mapping, optional
         Without effect: everything is on the CPU.
     shared_exec : Executor, optional
@@ -57,24 +62,27 @@ def bind(
     Raises
     ------
     ValueError
-        An array is missing, there are too many, or ``grad_req`` is unknown.
+        An array is missing, there are too many, ``grad_req`` is unknown, or an array for a gradient
+        has another shape than its argument.
     TypeError
         Something is not an array.
     UnsupportedError
-        Gradients, or a GPU.
+        Gradients through a built-in operator or into a sparse array, or a GPU.
     """
     context = require_host(ctx, "an executor")
     for place in (group2ctx or {}).values():
         require_host(place, "part of an executor")
-    _check_requests(grad_req)
-    given = args_grad.values() if isinstance(args_grad, Mapping) else args_grad or ()
-    if any(array is not None for array in given):
-        raise no_gradients("args_grad")
+    names = symbol.list_arguments()
+    requests = _requests(grad_req, names)
+    made = _by_name("args", args, names)
+    arrays = _gradient_arrays(args_grad, made)
+    wanted = any(array is not None for array in arrays.values())
     return Executor(
         symbol,
         context,
-        _by_name("args", args, symbol.list_arguments()),
+        made,
         _by_name("aux_states", aux_states or {}, symbol.list_auxiliary_states()),
+        Gradients(symbol, arrays, requests) if wanted else None,
     )
 
 
@@ -93,8 +101,9 @@ def simple_bind(
     symbol : Symbol
     ctx : Context or None
         None is the current one.
-    grad_req : str, sequence or mapping
-        Checked, and without effect: gradients are not computed.
+    grad_req : {"write", "add", "null"}, or a sequence or mapping of these
+        See `bind`. Where a built-in operator stands between an argument and the outputs, there are
+        no gradients, and `Executor.backward` says so.
     type_dict : mapping of str to dtype, optional
         Element types of variables; float32 where nothing else follows.
     **shapes : tuple of int
@@ -112,7 +121,7 @@ def simple_bind(
         A GPU.
     """
     context = require_host(ctx, "an executor")
-    _check_requests(grad_req)
+    requests = _requests(grad_req, symbol.list_arguments())
     types = {name: dtypes.as_dtype(kind) for name, kind in (type_dict or {}).items()}
     found = variable_types(symbol, shapes, types)
 
@@ -129,7 +138,13 @@ def simple_bind(
         return arrays
 
     args = make(symbol.list_arguments())
-    return Executor(symbol, context, args, make(symbol.list_auxiliary_states()))
+    aux = make(symbol.list_auxiliary_states())
+    wanted = [name for name in args if requests[name] != "null"]
+    gradients = None
+    with contextlib.suppress(UnsupportedError):
+        arrays = {name: zeros(args[name].shape, context, args[name].dtype) for name in wanted}
+        gradients = Gradients(symbol, arrays, requests) if wanted else None
+    return Executor(symbol, context, args, aux, gradients)
 
 
 def evaluate(symbol: Symbol, ctx: Context | None = None, /, **arrays: Any) -> list[NDArray]:
@@ -167,32 +182,68 @@ def _by_name(
         if missing:
             raise ValueError(f"{what} has no array for {', '.join(map(repr, missing))}")
         pairs = [(name, given[name]) for name in names]
-    elif isinstance(given, (list, tuple)):
-        if len(given) != len(names):
-            raise ValueError(
-                f"{what} has {len(given)} arrays, but the symbol wants {len(names)}: "
-                f"{', '.join(names) or 'none'}"
-            )
-        pairs = list(zip(names, given, strict=True))
     else:
+        pairs = list(zip(names, _of_length(what, given, names), strict=True))
+    return {name: _as_array(what, name, array) for name, array in pairs}
+
+
+def _of_length(what: str, given: Any, names: Sequence[str]) -> Sequence[Any]:
+    if not isinstance(given, (list, tuple)):
         raise TypeError(f"{what} is of type {type(given).__name__}, not a list or a dictionary")
-    arrays: dict[str, Any] = {}
-    for name, array in pairs:
-        if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
-            raise TypeError(
-                f"{what}: {name!r} is of type {type(array).__name__}, not an array; make one with "
-                "passlib.nd.array"
-            )
-        plain = isinstance(array, np.ndarray) and not isinstance(array, NDArray)
-        arrays[name] = np.asarray(array).view(NDArray) if plain else array
-    return arrays
+    if len(given) != len(names):
+        raise ValueError(
+            f"{what} has {len(given)} arrays, but the symbol wants {len(names)}: "
+            f"{', '.join(names) or 'none'}"
+        )
+    return given
 
 
-def _check_requests(grad_req: str | Sequence[str] | Mapping[str, str]) -> None:
+def _as_array(what: str, name: str, array: Any) -> Any:
+    if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
+        raise TypeError(
+            f"{what}: {name!r} is of type {type(array).__name__}, not an array; make one with "
+            "passlib.nd.array"
+        )
+    plain = isinstance(array, np.ndarray) and not isinstance(array, NDArray)
+    return np.asarray(array).view(NDArray) if plain else array
+
+
+def _requests(
+    grad_req: str | Sequence[str] | Mapping[str, str], names: Sequence[str]
+) -> dict[str, str]:
+    """Give the request of each argument."""
     if isinstance(grad_req, str):
-        values: Sequence[str] = [grad_req]
+        requests = dict.fromkeys(names, grad_req)
+    elif isinstance(grad_req, Mapping):
+        requests = {**dict.fromkeys(names, "null"), **grad_req}
+    elif len(grad_req) == len(names):
+        requests = dict(zip(names, grad_req, strict=True))
     else:
-        values = list(grad_req.values() if isinstance(grad_req, Mapping) else grad_req)
-    for value in values:
+        raise ValueError(
+            f"grad_req has {len(grad_req)} elements, the symbol {len(names)} arguments"
+        )
+    for value in requests.values():
         if value not in _REQUESTS:
             raise ValueError(f"grad_req {value!r} is none of {', '.join(_REQUESTS)}")
+    return requests
+
+
+def _gradient_arrays(
+    given: Sequence[Any] | Mapping[str, Any] | None, args: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Give the array for the gradient of each argument, or None."""
+    if not isinstance(given, Mapping):
+        listed = _of_length("args_grad", given or [None] * len(args), list(args))
+        given = dict(zip(args, listed, strict=True))
+    arrays: dict[str, Any] = {}
+    for name, value in args.items():
+        array = given.get(name)
+        if isinstance(array, BaseSparseNDArray):
+            raise UnsupportedError(f"args_grad: the gradient of {name!r} cannot be a sparse array")
+        arrays[name] = None if array is None else _as_array("args_grad", name, array)
+        if array is not None and array.shape != value.shape:
+            raise ValueError(
+                f"args_grad: the array of {name!r} has shape {array.shape}, the argument "
+                f"{value.shape}"
+            )
+    return arrays

@@ -19,8 +19,9 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.infer import infer
 from passlib.nd import BaseSparseNDArray, NDArray
 from passlib.nd.files import from_parts, to_parts
+from passlib.runner import Runner
 from passlib.runtime import save_onnx
-from passlib.sessions import Runner, as_dense
+from passlib.sessions import as_dense
 from passlib.symbol import Symbol
 
 __all__ = ["Model", "load", "load_checkpoint", "load_params", "save_checkpoint"]
@@ -140,8 +141,9 @@ class Model:
             `passlib.nd.array`; arrays keep their element type.
         train : bool
             Run the forward pass of training: with the statistics of the batch, and running ones
-            brought up to date in `aux`, where the dialect says how. That is the one way in which
-            a model changes; arrays taken from `aux` before stay as they were.
+            brought up to date in `aux`, where the dialect says how. Besides, operators of libraries
+            may write to states, in training or not. No call changes a model otherwise; arrays
+            taken from `aux` before stay as they were.
 
         Returns
         -------
@@ -201,16 +203,16 @@ class Model:
             states = self._aux.keys() & self._symbol.list_inputs()
             fed = {**{name: constants.pop(name) for name in states}, **feeds}
         try:
-            outputs, updates = self._runner.run_updating(fed, constants, train=train)
+            outcome = self._runner.run(fed, constants, train=train)
         except (GraphError, UnsupportedError) as error:
             hint = self._hint(feeds)
             if not hint:
                 raise
             raise type(error)(f"{error}; {hint}") from error
-        for name, array in updates.items():
+        for name, array in {**outcome.updates, **outcome.mutated}.items():
             if name in self._aux:
                 self._aux[name] = _frozen(name, array)
-        return outputs
+        return outcome.outputs
 
     def _hint(self, feeds: Mapping[str, Any]) -> str:
         """Name the likely cause of inputs that do not fit: too few, or NumPy's doubles."""

@@ -1,4 +1,4 @@
-"""Running one symbol many times: a session for each kind of input, compiled once and kept."""
+"""Running one ONNX model many times: a session for each kind of input, compiled once and kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlib.dialects.lowering import Graph, TypeSpec
 from passlib.nd import BaseSparseNDArray, NDArray
 from passlib.runtime import Session
 
-__all__ = ["Runner", "as_dense"]
+__all__ = ["Sessions", "as_dense"]
 
 _KEPT = 8
 """Sessions kept for one symbol. Each may hold its own rearranged copy of all weights."""
@@ -27,8 +27,8 @@ class _Compiled(NamedTuple):
     session: Session
 
 
-class Runner:
-    """Runs a symbol on arrays, and compiles it anew only where it must.
+class Sessions:
+    """Runs a graph of built-in operators on arrays, and compiles it anew only where it must.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class Runner:
         self._sessions: OrderedDict[_Signature, _Compiled] = OrderedDict()
         self._lock = threading.Lock()
 
-    def run(
+    def run_updating(
         self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool = False
-    ) -> list[NDArray]:
-        """Compute the outputs.
+    ) -> tuple[list[NDArray], dict[str, NDArray]]:
+        """Compute the outputs, and the new content of variables that operators write to.
 
         Parameters
         ----------
@@ -60,7 +60,9 @@ class Runner:
 
         Returns
         -------
-        list of NDArray
+        outputs : list of NDArray
+        updates : dict of str to NDArray
+            Such as running means, in training. Nothing given is changed.
 
         Raises
         ------
@@ -70,21 +72,6 @@ class Runner:
             Something in the graph has no faithful lowering.
         PasslibError
             ONNX Runtime is absent, or failed.
-        """
-        return self.run_updating(feeds, constants, train=train)[0]
-
-    def run_updating(
-        self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool = False
-    ) -> tuple[list[NDArray], dict[str, NDArray]]:
-        """Compute the outputs, and the new content of variables that operators write to.
-
-        Parameters and errors are those of `run`.
-
-        Returns
-        -------
-        outputs : list of NDArray
-        updates : dict of str to NDArray
-            Such as running means, in training. Nothing given is changed.
         """
         arrays = {name: as_dense(array) for name, array in feeds.items()}
         session = self._session(arrays, constants, train=train)

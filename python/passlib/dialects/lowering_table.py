@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from passlib.dialects.lowering_types import Value
@@ -42,6 +42,14 @@ class Lowerings:
     def find(self, operator: str) -> LoweringFunction | None:
         """Give the function of an operator, if there is one."""
         return self._functions.get(operator)
+
+    def without(self, operators: Collection[str]) -> Lowerings:
+        """Give the table without some operators: itself if it has none of them."""
+        if self._functions.keys().isdisjoint(operators):
+            return self
+        rest = Lowerings(self.dialect)
+        rest._functions = {k: v for k, v in self._functions.items() if k not in operators}
+        return rest
 
     def operators(self) -> list[str]:
         """Names of all operators that can be lowered, sorted."""

@@ -27,6 +27,18 @@ class TypeSpec(NamedTuple):
     dtype: np.dtype | None
     shape: Shape | None
 
+    def __eq__(self, other: object) -> bool:
+        # NumPy takes None for float64 where it compares element types.
+        if not isinstance(other, tuple) or len(other) != 2:
+            return False
+        return (self.dtype is None) == (other[0] is None) and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
 
 @dataclass(eq=False)
 class Value:

@@ -8,16 +8,19 @@ import numpy as np
 
 from passlib import dtypes
 from passlib.dialects.attribute_text import parse_int, parse_optional_ints
-from passlib.dialects.lowering import Graph, Shape, TypeSpec
+from passlib.dialects.lowering import Graph, Shape, TypeSpec, Value
+from passlib.dialects.lowering_walk import Complete, Overriding
 from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.custom_types import CustomTypes
 from passlib.dialects.mxnet.hidden_types import with_hidden
-from passlib.dialects.mxnet.lowering import load_table
+from passlib.dialects.mxnet.library_operator import library_rules
+from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.parameter_shapes import complete
-from passlib.dialects.type_inference import infer_graph
+from passlib.dialects.type_inference import infer_graph, leaves_sizes_open
 from passlib.errors import FormatError, UnsupportedError
 from passlib.node import Node
 
-__all__ = ["infer"]
+__all__ = ["infer", "open_sizes"]
 
 _UNKNOWN = TypeSpec(None, None)
 
@@ -43,7 +46,14 @@ def infer(
         )
         for name, node in variables.items()
     }
-    found = infer_graph(symbol, load_table(), known, complete, default=default_dtype, train=train)
+    found = infer_graph(
+        symbol,
+        table_for(symbol),
+        known,
+        _completing(symbol),
+        default=default_dtype,
+        train=train,
+    )
     outputs: dict[Node, tuple[TypeSpec, ...]] = {}
     for node in nodes:
         values = (found.value_of.get((node, index)) for index in range(_count(node)))
@@ -51,6 +61,41 @@ def infer(
         inputs = [outputs[entry.node][entry.index] for entry in node.inputs]
         outputs[node] = with_hidden(node, inputs, specs)
     return outputs
+
+
+def open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
+    """Find the sizes that creating operators leave open, from all that surrounds them.
+
+    Parameters
+    ----------
+    symbol : Graph
+    known : mapping of str to TypeSpec
+        What is known of the variables.
+    train : bool
+
+    Returns
+    -------
+    mapping of Node to mapping of str to str
+        The full attribute ``shape`` of each such node for which it was found.
+    """
+    if not any(leaves_sizes_open(node) for node in symbol.nodes()):
+        return {}
+    completing = _completing(symbol)
+    return infer_graph(symbol, table_for(symbol), known, completing, train=train).overriding
+
+
+def _completing(symbol: Graph) -> Complete:
+    """Give the rules for all nodes of a symbol: MXNet's own, and those of libraries."""
+    operators = library_rules(symbol)
+    if not operators:
+        return complete
+    custom = CustomTypes(operators, infer)
+
+    def completing(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
+        rule = custom.complete if node.op in operators else complete
+        rule(node, inputs, outputs)
+
+    return completing
 
 
 def _shape(node: Node, shapes: Mapping[str, Sequence[int] | Shape]) -> Shape | None:
@@ -88,4 +133,5 @@ def _count(node: Node) -> int:
     operator = schema.find(node.op)
     if operator is None:
         return max(node.num_outputs, 1)
-    return operator.num_outputs(node.attrs)
+    # Only the node tells of operators that run its subgraph.
+    return operator.num_outputs(node.attrs) or max(node.num_outputs, 1)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from passlib.dialects.mxnet import arity
+import numpy as np
+
+from passlib.dialects.mxnet import arity, schema
 from passlib.dialects.mxnet.schema import Operator
 
-__all__ = ["LibraryOperator", "Rules"]
+if TYPE_CHECKING:
+    from passlib.dialects.lowering_types import Shape
+    from passlib.dialects.lowering_walk import Graph
+
+__all__ = ["LibraryOperator", "Rules", "library_rules"]
 
 _NO_ATTRS: Mapping[str, str] = {}
 
@@ -24,11 +30,33 @@ class Rules(Protocol):
     def is_subgraph(self) -> bool:
         """Whether inputs and outputs are those of the graph that a node carries."""
 
-    def arity(self, attributes: Mapping[str, str]) -> tuple[int, int]:
+    @property
+    def infers(self) -> bool:
+        """Whether it tells arity, shapes and types itself."""
+
+    def arity(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, int]:
         """Count inputs and outputs."""
 
     def mutated_inputs(self, attributes: Mapping[str, str]) -> tuple[int, ...]:
         """Give the positions of the inputs that the operator writes to."""
+
+    def infer_shapes(
+        self,
+        attributes: Mapping[str, str],
+        inputs: Sequence[Shape | None],
+        num_outputs: int,
+        node_name: str = "",
+    ) -> tuple[list[Shape | None], list[Shape | None]]:
+        """Infer the shapes of inputs and outputs."""
+
+    def infer_types(
+        self,
+        attributes: Mapping[str, str],
+        inputs: Sequence[np.dtype | None],
+        num_outputs: int,
+        node_name: str = "",
+    ) -> tuple[list[np.dtype | None], list[np.dtype | None]]:
+        """Infer the element types of inputs and outputs."""
 
 
 class LibraryOperator(Operator):
@@ -43,6 +71,11 @@ class LibraryOperator(Operator):
             {"inputs": (), "parameters": {}, "open": True, "explicit": True, "variadic": ""},
         )
         self._rules = rules
+
+    @property
+    def rules(self) -> Rules:
+        """What the library says of it."""
+        return self._rules
 
     @property
     def is_subgraph(self) -> bool:
@@ -74,3 +107,12 @@ class LibraryOperator(Operator):
             return (), 0
         names, total = arity.numbered(self._rules.arity(attrs)[1])
         return tuple(names), total
+
+
+def library_rules(graph: Graph) -> dict[str, Rules]:
+    """Give what libraries say of those operators of a graph that they registered, by name."""
+    names = {node.op for node in graph.nodes() if not node.is_variable}
+    found = {name: schema.find(name) for name in names}
+    return {
+        n: operator.rules for n, operator in found.items() if isinstance(operator, LibraryOperator)
+    }

@@ -113,6 +113,9 @@ def complete(graph: _core.Graph) -> None:
         count = count_outputs(op, attrs)
         if count > 0 and count != present:
             counts.append((position, count))
+    for position, _, _, _, subgraphs in graph.nodes_with(_subgraph_operators(graph)):
+        if subgraphs:
+            counts.append((position, max(len(subgraphs[0].heads()), 1)))
     if counts:
         graph.set_outputs(counts)
         graph.check()
@@ -189,6 +192,12 @@ def _states_within(subgraphs: list[_core.Graph], depth: int) -> list[int]:
     states = frozenset(_variables(subgraphs[0], depth)[1])
     names = subgraphs[0].variables({})[0]
     return [position for position, name in enumerate(names) if name in states]
+
+
+def _subgraph_operators(graph: _core.Graph) -> set[str]:
+    """Name the operators of a graph whose outputs are those of the graph that a node carries."""
+    found = {name: schema.find(name) for name in graph.operators()}
+    return {n for n, op in found.items() if isinstance(op, LibraryOperator) and op.is_subgraph}
 
 
 def _writers_by_node(graph: _core.Graph) -> set[str]:

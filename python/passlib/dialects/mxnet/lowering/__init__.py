@@ -10,11 +10,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from passlib.dialects.lowering import Graph, Lowered, Lowerings, TypeSpec, lower_graph
+from passlib.dialects.mxnet.library_operator import library_rules
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.parameter_shapes import complete
 from passlib.dialects.type_inference import infer_graph, leaves_sizes_open
 
-__all__ = ["load_table", "lower"]
+__all__ = ["load_table", "lower", "table_for"]
 
 
 @functools.cache
@@ -23,6 +24,11 @@ def load_table() -> Lowerings:
     for module in pkgutil.iter_modules(__path__, __name__ + "."):
         importlib.import_module(module.name)
     return table
+
+
+def table_for(symbol: Graph) -> Lowerings:
+    """Give the table without those operators that a library took over."""
+    return load_table().without(library_rules(symbol))
 
 
 def lower(
@@ -59,11 +65,11 @@ def lower(
     if any(leaves_sizes_open(node) for node in symbol.nodes()):
         known = {name: TypeSpec(array.dtype, array.shape) for name, array in params.items()}
         overriding = infer_graph(
-            symbol, load_table(), {**_of_graph(symbol, known), **inputs}, complete, train=train
+            symbol, table_for(symbol), {**_of_graph(symbol, known), **inputs}, complete, train=train
         ).overriding
     return lower_graph(
         symbol,
-        load_table(),
+        table_for(symbol),
         inputs,
         params,
         train=train,
