@@ -29,6 +29,10 @@ def _parts() -> tuple[Nodes, Heads]:
     return nodes, [(4, 0, 0)]
 
 
+def _built(nodes: Nodes, heads: Heads) -> _core.Graph:
+    return _core.Graph.build([tuple(node) for node in nodes], heads)
+
+
 def _set(position: int, field: int, value: Any) -> Callable[[Nodes, Heads], None]:
     def change(nodes: Nodes, heads: Heads) -> None:
         nodes[position][field] = value
@@ -70,16 +74,16 @@ CHANGES: dict[str, Callable[[Nodes, Heads], None]] = {
 
 
 def test_a_copy_is_equal() -> None:
-    graph = _core.Graph.build(*_parts())
+    graph = _built(*_parts())
     assert graph.equals(graph.copy())
-    assert graph.equals(_core.Graph.build(*_parts()))
+    assert graph.equals(_built(*_parts()))
 
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_change_is_seen(what: str) -> None:
-    graph = _core.Graph.build(*_parts())
+    graph = _built(*_parts())
     nodes, heads = _parts()
     CHANGES[what](nodes, heads)
-    other = _core.Graph.build(nodes, heads)
+    other = _built(nodes, heads)
     assert not graph.equals(other)
     assert not other.equals(graph)
