@@ -24,10 +24,10 @@ void setError(const char* name, const std::string& message, const py::dict& deta
 /// The same for what a library caused, with the messages of the library and further details.
 void setLibraryError(const char* name, const LibraryError& error, const py::dict& details = {});
 
-/// Runs `body` without the GIL. What libraries print meanwhile goes to `write`, a Python function
+/// Runs `body` without the GIL. What libraries print meanwhile goes to `write`, a Python callable
 /// of a str; what `write` throws is thrown when `body` is done.
 template <typename Body>
-void runCaptured(const py::function& write, Body body) {
+void runCaptured(const py::object& write, Body body) {
   std::unique_ptr<py::error_already_set> write_error;
   {
     const py::gil_scoped_release released;

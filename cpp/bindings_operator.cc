@@ -106,10 +106,22 @@ py::list computeWith(const ComputeSettings& settings, const py::list& inputs,
 }
 
 /// Destroys a state without the GIL, which another thread that is in the library may wait for.
+/// What its destructor prints goes to sys.stdout, if there still is one.
 struct DestroyState {
   void operator()(OperatorState* state) const {
-    const py::gil_scoped_release released;
-    delete state;
+    py::object write;
+    try {
+      write = py::module_::import("sys").attr("stdout").attr("write");
+    } catch (const py::error_already_set&) {  // the interpreter is about to end
+      const py::gil_scoped_release released;
+      delete state;
+      return;
+    }
+    try {
+      runCaptured(write, [state]() { delete state; });
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("sys.stdout.write");
+    }
   }
 };
 

@@ -260,12 +260,18 @@ Columns inputColumns(const std::vector<InputArray>& inputs) {
 }
 
 /// Makes the memory of dense outputs; that of sparse ones is asked for by the operator.
-Columns outputColumns(std::vector<OutputArray>* outputs, bool guarded) {
+Columns outputColumns(const CustomOp& op, ComputeCall* call) {
   Columns columns;
-  for (OutputArray& output : *outputs) {
+  for (std::size_t i = 0; i < call->outputs.size(); ++i) {
+    OutputArray& output = call->outputs[i];
     if (output.storage == mxnet::ext::kDefaultStorage) {
       output.stored_shape = output.shape;
-      output.data = Buffer(countBytes(output.dtype, output.shape), guarded);
+      try {
+        output.data = Buffer(countBytes(output.dtype, output.shape), call->check_memory);
+      } catch (const std::bad_alloc&) {
+        op.fail("needs more memory for its output " + std::to_string(i) + " than the system has",
+                call->node);
+      }
     }
     columns.add(output.shape, output.data.data(), output.dtype, output.storage);
   }
@@ -279,7 +285,7 @@ void run(const CustomOp& op, ComputeCall* call, Enter enter) {
   const std::lock_guard<std::recursive_mutex> lock(library.mutex());
   Resources resources(&call->outputs, call->check_memory);
   Columns in = inputColumns(call->inputs);
-  Columns out = outputColumns(&call->outputs, call->check_memory);
+  Columns out = outputColumns(op, call);
   const Copies copies(&call->inputs, call->check_memory);
   CallOutcome outcome = callLibrary(library, [&]() {
     return enter(in.shapes.data(), in.dims.data(), in.data.data(), in.types.data(), in.ids.data(),

@@ -188,6 +188,7 @@ def test_state_counts_and_is_destroyed(capsys: pytest.CaptureFixture[str]) -> No
     assert alive() == before + 1
     assert capsys.readouterr().out == ""
     del state
+    assert capsys.readouterr().out == "counter destroyed\n"
     assert alive() == before
 
 
