@@ -182,7 +182,7 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
   auto graph = std::make_unique<Graph>();
   graph->nodes.reserve(nodes.size());
   for (const py::handle& item : nodes) {
-    const auto fields = py::reinterpret_borrow<py::tuple>(item);
+    const py::tuple fields(py::reinterpret_borrow<py::object>(item));
     Node* node = graph->addNode(std::string(textOf(fields[1])), std::string(textOf(fields[0])));
     const auto attributes = fields[2].cast<py::dict>();
     node->attrs.reserve(attributes.size());
