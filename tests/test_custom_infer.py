@@ -96,9 +96,7 @@ def test_what_is_unknown_stays_unknown(make, given):
     ],
 )
 def test_contradictions(make, given):
-    with pytest.raises(
-        (GraphError, OperatorError), match=r"node '(l|_op0|tp_product\d+)'"
-    ):
+    with pytest.raises((GraphError, OperatorError), match=r"node '(l|_op0|tp_product\d+)'"):
         make().infer_shape(**given)
 
 
