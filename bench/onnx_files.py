@@ -8,7 +8,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import passlib
+
 __all__ = ["write_layers", "write_resnet"]
+
+RESNET = Path(__file__).parents[1] / "tests/data/mxnet/models/resnet152_v1-symbol.json"
 
 LAYER = 10
 """Nodes that `_add_layer` adds."""
@@ -81,3 +85,35 @@ def write_layers(path: Path, nodes: int) -> int:
     opset = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
     return len(graph.node)
+
+
+def write_resnet(path: Path) -> int:
+    """Write ResNet-152, lowered from MXNet's, with weights that keep its values in range.
+
+    Returns
+    -------
+    int
+        How many nodes it has.
+    """
+    symbol = passlib.sym.load(RESNET)
+    shape = (1, 3, 224, 224)
+    shapes, _, states = symbol.infer_shape(data=shape)
+    random = np.random.default_rng(0)
+
+    def values(name: str, size: tuple[int, ...]) -> np.ndarray:
+        if name.endswith("weight"):
+            scale = np.sqrt(2 / np.prod(size[1:]))
+            return (random.standard_normal(size, np.float32) * scale).astype(np.float32)
+        return np.full(size, 1 if name.endswith(("gamma", "var")) else 0, np.float32)
+
+    args = {
+        name: values(name, size)
+        for name, size in zip(symbol.list_arguments(), shapes, strict=True)
+        if name != "data"
+    }
+    aux = {
+        name: values(name, size)
+        for name, size in zip(symbol.list_auxiliary_states(), states, strict=True)
+    }
+    passlib.Model(symbol, args, aux).to_onnx(path, {"data": shape})
+    return len(onnx.load(path, load_external_data=False).graph.node)

@@ -140,13 +140,13 @@ class Folding {
     Node& node = layer.node();
     const MXTensor old = parameterOf(family_, node, 1);  // before alloc_arg changes it
     const MXDType bias_type = layer.hasBias() ? parameterOf(family_, node, 2).dtype : old.dtype;
-    const std::vector<double> weight = layer.weightFor(affine);
+    const std::vector<double> factors = layer.weightFactors(affine);
     const std::vector<double> bias = layer.biasFor(affine);
-    if (!isFiniteAs(weight, old.dtype) || !isFiniteAs(bias, bias_type)) {
+    if (!scalesToFinite(old, factors) || !isFiniteAs(bias, bias_type)) {
       throw LeftAlone("the new weights would not be finite");
     }
     const std::vector<int64_t> bias_shape(1, static_cast<int64_t>(bias.size()));
-    setValues(own(&node, 1, "_weight")->alloc_arg(old.shape, old.ctx, old.dtype), weight);
+    setScaled(own(&node, 1, "_weight")->alloc_arg(old.shape, old.ctx, old.dtype), old, factors);
     setValues(own(&node, 2, "_bias")->alloc_arg(bias_shape, old.ctx, bias_type), bias);
     layer.declareBias();
     Node* last = norms.back();

@@ -100,11 +100,17 @@ class Merging {
     text.addNumber(static_cast<std::size_t>(std::max(node.num_outputs, 1)));
     const std::size_t count = memory_ ? Memory::readCount(node) : node.inputs.size();
     if (memory_) text.add(Memory::geometry(node));
+    // Outside training nobody writes to states, however often they were counted as written.
+    std::vector<std::size_t> unchanged;
+    if (choice_.inference) unchanged = family_.stateInputs(node);
+    const auto counts = [&unchanged](std::size_t input) {
+      return std::find(unchanged.begin(), unchanged.end(), input) == unchanged.end();
+    };
     for (std::size_t i = 0; i < count; ++i) {
       const NodeEntry& input = node.inputs[i];
       text.addNumber(class_of_[static_cast<std::size_t>(table_.find(input.node))]);
       text.addNumber(static_cast<std::size_t>(input.entry));
-      text.addNumber(static_cast<std::size_t>(input.version));
+      text.addNumber(counts(i) ? static_cast<std::size_t>(input.version) : 0);
     }
     return text.take();
   }

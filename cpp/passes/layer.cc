@@ -119,23 +119,19 @@ int Layer::inferredRank() const {
   return 1 + static_cast<int>(std::count(shape.begin(), shape.end(), ','));
 }
 
-std::size_t Layer::channelOf(std::size_t element) const {
-  std::size_t size = 1;
-  for (int64_t extent : shape_) size *= static_cast<std::size_t>(extent);
-  const std::size_t rows = static_cast<std::size_t>(shape_[0]);
-  const std::size_t columns = static_cast<std::size_t>(shape_[1]);
+std::vector<double> Layer::weightFactors(const Affine& affine) const {
   const bool by_row = facts_.weight == WeightOrder::kOutputsFirst ||
                       (facts_.weight == WeightOrder::kMatrixByFlag && isTransposedMatrix());
-  const std::size_t row = element / (size / rows);
-  if (by_row) return row;
-  const std::size_t column = element / (size / rows / columns) % columns;
-  return row / (rows / groups_) * columns + column;
-}
-
-std::vector<double> Layer::weightFor(const Affine& affine) const {
-  std::vector<double> values = valuesOf(parameterOf(family_, *node_, 1));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= affine.scale[channelOf(i)];
-  return values;
+  if (by_row) return affine.scale;
+  const std::size_t rows = static_cast<std::size_t>(shape_[0]);
+  const std::size_t columns = static_cast<std::size_t>(shape_[1]);
+  std::vector<double> factors;
+  factors.reserve(rows * columns);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const double* first = affine.scale.data() + row / (rows / groups_) * columns;
+    factors.insert(factors.end(), first, first + columns);
+  }
+  return factors;
 }
 
 std::vector<double> Layer::biasFor(const Affine& affine) const {

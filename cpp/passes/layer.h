@@ -47,15 +47,15 @@ class Layer {
   /// channels.
   void requireChannels(int axis) const;
 
-  /// Weight and bias of the layer that gives scale * y + shift where this one gives y.
-  std::vector<double> weightFor(const Affine& affine) const;
+  /// What the weight must be multiplied by, see setScaled, and the bias that the layer must have,
+  /// to give scale * y + shift where this one gives y.
+  std::vector<double> weightFactors(const Affine& affine) const;
   std::vector<double> biasFor(const Affine& affine) const;
 
   /// Sets the attributes that tell of a bias of which all values count.
   void declareBias() const;
 
  private:
-  std::size_t channelOf(std::size_t element) const;
   bool isTransposedMatrix() const { return boolAttribute(*node_, "transB", false); }
   std::vector<double> bias() const;
   int inferredRank() const;

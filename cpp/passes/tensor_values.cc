@@ -46,6 +46,42 @@ std::vector<double> widened(const MXTensor& tensor) {
   return std::vector<double>(first, first + tensor.size());
 }
 
+template <typename Element>
+bool staysFinite(const MXTensor& tensor, const std::vector<double>& factors) {
+  const Element* value = tensor.data<Element>();
+  const std::size_t run = static_cast<std::size_t>(tensor.size()) / factors.size();
+  constexpr double kMost = std::numeric_limits<Element>::max();
+  bool finite = true;
+  for (const double factor : factors) {
+    for (std::size_t k = 0; k < run; ++k) {
+      finite &= std::fabs(static_cast<double>(value[k]) * factor) <= kMost;
+    }
+    value += run;
+  }
+  return finite;
+}
+
+template <typename Element>
+void writeScaled(MXTensor* target, const MXTensor& source, const std::vector<double>& factors) {
+  const Element* from = source.data<Element>();
+  Element* to = target->data<Element>();
+  const std::size_t run = static_cast<std::size_t>(source.size()) / factors.size();
+  for (const double factor : factors) {
+    for (std::size_t k = 0; k < run; ++k) {
+      to[k] = static_cast<Element>(static_cast<double>(from[k]) * factor);
+    }
+    from += run;
+    to += run;
+  }
+}
+
+std::vector<double> scaled(const MXTensor& tensor, const std::vector<double>& factors) {
+  std::vector<double> values = valuesOf(tensor);
+  const std::size_t run = values.size() / factors.size();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= factors[i / run];
+  return values;
+}
+
 }  // namespace
 
 bool isReal(MXDType dtype) { return dtype == kFloat16 || dtype == kFloat32 || dtype == kFloat64; }
@@ -76,6 +112,24 @@ bool isFiniteAs(const std::vector<double>& values, MXDType dtype) {
   if (dtype == kFloat16) most = kLargestHalf;
   return std::none_of(values.begin(), values.end(),
                       [most](double value) { return !(std::fabs(value) <= most); });
+}
+
+bool scalesToFinite(const MXTensor& tensor, const std::vector<double>& factors) {
+  if (factors.empty()) return true;
+  if (tensor.dtype == kFloat64) return staysFinite<double>(tensor, factors);
+  if (tensor.dtype == kFloat32) return staysFinite<float>(tensor, factors);
+  return isFiniteAs(scaled(tensor, factors), tensor.dtype);
+}
+
+void setScaled(MXTensor* target, const MXTensor& source, const std::vector<double>& factors) {
+  if (factors.empty()) return;
+  if (source.dtype == kFloat64) {
+    writeScaled<double>(target, source, factors);
+  } else if (source.dtype == kFloat32) {
+    writeScaled<float>(target, source, factors);
+  } else {
+    setValues(target, scaled(source, factors));
+  }
 }
 
 }  // namespace passes

@@ -197,8 +197,13 @@ class Model:
 
     def _run(self, inputs: Mapping[str, Any], *, train: bool = False) -> list[NDArray]:
         feeds = {name: _as_array(value) for name, value in inputs.items()}
+        fed, constants = feeds, {**self._args, **self._aux}
+        if train:
+            # What is compiled in cannot change, and states do at each step.
+            states = self._aux.keys() & self._symbol.list_inputs()
+            fed = {**{name: constants.pop(name) for name in states}, **feeds}
         try:
-            outcome = self._runner.run(feeds, {**self._args, **self._aux}, train=train)
+            outcome = self._runner.run(fed, constants, train=train)
         except (GraphError, UnsupportedError) as error:
             hint = self._hint(feeds)
             if not hint:

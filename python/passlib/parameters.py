@@ -69,7 +69,7 @@ class Lent:
         return name, array, dtypes.code(array.dtype)
 
     def commit(
-        self, gone: Iterable[str], new: Iterable[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date. Call it only when everything has succeeded.
 
@@ -93,20 +93,21 @@ class Lent:
                     stacklevel=4,
                 )
             return
-        for name in self._changed():
+        over = {*removed, *(param.name for param in new)}
+        for name in self._changed(self._copies.keys() - over):
             self._write_back(name, self._copies[name][0])
         for name in removed:
             self._given.pop(name, None)
         for param in new:
             self._given[param.name] = wrap(param)
 
-    def _changed(self) -> list[str]:
+    def _changed(self, among: Iterable[str]) -> list[str]:
         """Name the parameters whose copies differ in any bit from what they are copies of."""
+        names = list(among)
         pairs = (
             (copy, np.ascontiguousarray(before, dtype=copy.dtype))
-            for copy, before in self._copies.values()
+            for copy, before in (self._copies[name] for name in names)
         )
-        names = list(self._copies)
         return [names[position] for position in _core.differing_arrays(pairs)]
 
     def _write_back(self, name: str, copy: np.ndarray[Any, Any]) -> None:

@@ -50,6 +50,7 @@ class Assembled:
     Attributes
     ----------
     model : onnx.ModelProto
+        That of the document itself if there are no ``arrays`` and no other files to write.
     arrays : dict of int to numpy.ndarray
         Values of initializers of the main graph that are not in the message, by number.
     external : dict of int to bool
@@ -115,9 +116,12 @@ def assemble_for_file(
     same_imports = _imports(attributes, document) == _imports({}, document)
     if not same_imports or not is_unchanged(graph, document, params):
         return assemble(graph, attributes, document, params)
+    arrays, external = arrays_aside(document)
+    if not arrays and not document.has_external:
+        return Assembled(document.model)  # there is nothing to change when it is written
     model = type(document.model)()
     model.CopyFrom(document.model)
-    return Assembled(model, *arrays_aside(document))
+    return Assembled(model, arrays, external)
 
 
 class _ModelWriter:
