@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings.h"
 #include "check.h"
 #include "errors.h"
 #include "graph.h"
@@ -32,8 +33,6 @@ using mxnet::ext::JsonError;
 using mxnet::ext::JsonVal;
 
 using HeadTuple = std::tuple<int64_t, int, int>;
-/// Top-level attributes of a graph: JSON text by key.
-using AttributeTexts = std::map<std::string, std::string>;
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
 /// Sets a Python exception of passlib.errors, made with keyword arguments.
@@ -109,12 +108,6 @@ std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, 
   reading.allow_control_characters = lenient;
   return std::make_shared<GraphSource>(std::string_view(text, static_cast<std::size_t>(size)),
                                        owner, reading, ordered);
-}
-
-std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
-  std::map<std::string, JsonVal> attributes;
-  for (const auto& [key, json] : texts) attributes.emplace(key, JsonVal::parse(json));
-  return attributes;
 }
 
 py::str makeString(mxnet::ext::detail::TextBuffer* buffer) {
@@ -280,19 +273,6 @@ AttributeTexts printAttributes(const std::map<std::string, JsonVal>& attributes)
   return texts;
 }
 
-/// Arrays come as (name, array, dtype code); they must be C-contiguous.
-ParamBlock makeBlock(const py::list& params) {
-  ParamBlock block;
-  for (const py::handle& item : params) {
-    const auto fields = item.cast<py::tuple>();
-    const auto array = fields[1].cast<py::array>();
-    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
-              fields[2].cast<int>());
-  }
-  return block;
-}
-
 /// A new parameter as (name, is_arg, dtype code, shape, bytes); the bytes own the memory.
 py::tuple takeParam(NewParam param) {
   void* memory = param.data.release();
@@ -330,6 +310,36 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                 settings.consume,
                 settings.ordered};
   PassResult result;
+  withOutput(write, [&]() { result = runPass(call, graph.get()); });
+  py::list params;
+  for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
+  const AttributeTexts texts = printAttributes(result.graph->attrs);
+  result.graph->attrs.clear();
+  return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
+                        result.gone);
+}
+
+}  // namespace
+
+std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
+  std::map<std::string, JsonVal> attributes;
+  for (const auto& [key, json] : texts) attributes.emplace(key, JsonVal::parse(json));
+  return attributes;
+}
+
+ParamBlock makeBlock(const py::list& params) {
+  ParamBlock block;
+  for (const py::handle& item : params) {
+    const auto fields = item.cast<py::tuple>();
+    const auto array = fields[1].cast<py::array>();
+    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
+    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
+              fields[2].cast<int>());
+  }
+  return block;
+}
+
+void withOutput(const py::function& write, const std::function<void()>& body) {
   std::unique_ptr<py::error_already_set> write_error;
   {
     const py::gil_scoped_release released;
@@ -344,18 +354,10 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
         write_error = std::make_unique<py::error_already_set>(error);
       }
     });
-    result = runPass(call, graph.get());
+    body();
   }
   if (write_error != nullptr) throw py::error_already_set(*write_error);
-  py::list params;
-  for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
-  const AttributeTexts texts = printAttributes(result.graph->attrs);
-  result.graph->attrs.clear();
-  return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
-                        result.gone);
 }
-
-}  // namespace
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
@@ -412,8 +414,12 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("partitioners",
                              [](const Library& library) {
                                std::vector<std::pair<std::string, std::vector<std::string>>> list;
-                               for (const auto& p : library.partitioners())
-                                 list.emplace_back(p.name, p.strategies);
+                               for (const auto& p : library.partitioners()) {
+                                 list.emplace_back(p.name, std::vector<std::string>());
+                                 for (const auto& strategy : p.strategies) {
+                                   list.back().second.push_back(strategy.name);
+                                 }
+                               }
                                return list;
                              })
       .def_property_readonly("operators", &Library::operators)
@@ -434,6 +440,8 @@ PYBIND11_MODULE(_core, m) {
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
         py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
         py::arg("settings"), py::arg("write"));
+
+  bindPartition(&m);
 }
 
 }  // namespace passlib

@@ -78,6 +78,44 @@ std::vector<Node*> reachable(const Graph& graph, const NodeTable& table) {
   return order;
 }
 
+/// Whether a graph was cut out by a partitioner: its variables are the inputs of its node, in order.
+bool isPartition(const Graph& graph) {
+  const auto says_whose = [](const Node* variable) { return variable->attrs.count("isArg") != 0; };
+  return std::all_of(graph.inputs.begin(), graph.inputs.end(), says_whose);
+}
+
+/// Variables at auxiliary inputs of operators, also of operators in subgraphs, whose nodes then
+/// write to these inputs as well.
+std::unordered_set<const Node*> findStates(const Graph& graph, const AuxiliaryInputs& auxiliary) {
+  std::vector<const Graph*> levels{&graph};
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    for (const Node* node : levels[i]->nodes) {
+      for (const Graph* subgraph : node->subgraphs) {
+        if (isPartition(*subgraph)) levels.push_back(subgraph);
+      }
+    }
+  }
+  std::unordered_set<const Node*> states;
+  const auto add = [&](const Node& node, std::size_t slot) {
+    if (slot < node.inputs.size()) states.insert(node.inputs[slot].node);
+  };
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    for (const Node* node : (*level)->nodes) {
+      const auto found = auxiliary.find(node->op);
+      if (found != auxiliary.end()) {
+        for (int slot : found->second) add(*node, static_cast<std::size_t>(slot));
+      }
+      for (const Graph* subgraph : node->subgraphs) {
+        if (!isPartition(*subgraph)) continue;
+        for (std::size_t i = 0; i < subgraph->inputs.size(); ++i) {
+          if (states.count(subgraph->inputs[i]) != 0) add(*node, i);
+        }
+      }
+    }
+  }
+  return states;
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> copyGraph(const Graph& graph) {
@@ -113,15 +151,7 @@ void orderGraph(Graph* root) {
 }
 
 Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary) {
-  std::unordered_set<const Node*> states;
-  for (const Node* node : graph.nodes) {
-    const auto found = auxiliary.find(node->op);
-    if (found == auxiliary.end()) continue;
-    for (int slot : found->second) {
-      if (static_cast<std::size_t>(slot) >= node->inputs.size()) continue;
-      states.insert(node->inputs[static_cast<std::size_t>(slot)].node);
-    }
-  }
+  const std::unordered_set<const Node*> states = findStates(graph, auxiliary);
   Variables variables;
   for (const Node* node : graph.nodes) {
     if (node->op != "null") continue;

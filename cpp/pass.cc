@@ -7,24 +7,12 @@
 
 #include "check.h"
 #include "errors.h"
+#include "library_call.h"
 
 namespace passlib {
 namespace {
 
 using mxnet::ext::detail::quoted;
-
-/// Runs `body`, which calls into a library, and says what it threw; "" if nothing.
-template <typename Body>
-std::string catchAll(Body body) {
-  try {
-    body();
-    return "";
-  } catch (const std::exception& error) {
-    return std::string("it threw: ") + error.what();
-  } catch (...) {
-    return "it threw something that is not a std::exception";
-  }
-}
 
 class Caller {
  public:
@@ -91,19 +79,10 @@ class Caller {
  private:
   template <typename Body>
   void run(Body body) {
-    const int before = call_.library->messageCount();
-    int result = mxnet::ext::MX_FAIL;
-    const std::string thrown = catchAll([&]() { result = body(); });
-    std::vector<std::string> messages = call_.library->messagesFrom(before);
-    if (result == mxnet::ext::MX_SUCCESS && thrown.empty() && allocator_->error().empty()) return;
-    std::string text = described("failed");
-    if (!allocator_->error().empty()) text += ": " + allocator_->error();
-    if (!thrown.empty()) text += ": " + thrown;
-    for (const std::string& message : messages) text += "\n  " + message;
-    if (messages.empty() && thrown.empty() && allocator_->error().empty()) {
-      text += " without saying why: it returned MX_FAIL and wrote nothing to MX_ERROR_MSG";
-    }
-    throw PassError(text, std::move(messages));
+    CallOutcome outcome = callLibrary(*call_.library, body);
+    if (outcome.succeeded() && allocator_->error().empty()) return;
+    throw PassError(describeFailure(described("failed"), outcome, allocator_->error()),
+                    std::move(outcome.messages));
   }
 
   const PassCall& call_;

@@ -63,6 +63,17 @@ class CallSettings:
         ordered: bool,
     ) -> None: ...
 
+class PartitionSettings:
+    def __init__(
+        self,
+        *,
+        strategy: int,
+        auxiliary: dict[str, list[int]],
+        merge_equal: bool,
+        consume: bool,
+        ordered: bool,
+    ) -> None: ...
+
 def parse_json(text: bytes, types: ModuleType, comments: bool, max_depth: int) -> Any: ...
 def run_pass(
     library: Library,
@@ -80,3 +91,15 @@ def run_pass(
     list[tuple[str, bool, int, tuple[int, ...], np.ndarray[Any, Any]]],
     list[str],
 ]: ...
+def run_partition(
+    library: Library,
+    index: int,
+    graph: Graph,
+    attributes: dict[str, str],
+    options: Sequence[tuple[str, str]],
+    args: list[tuple[str, np.ndarray[Any, Any], int]],
+    aux: list[tuple[str, np.ndarray[Any, Any], int]],
+    settings: PartitionSettings,
+    suffix: Callable[[str, dict[str, str], int, int], str],
+    write: Callable[[str], object],
+) -> Graph: ...

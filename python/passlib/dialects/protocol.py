@@ -143,5 +143,8 @@ class Optional(Protocol):
     def output_names(self, symbol: Any) -> list[str]:
         """Name the outputs of a symbol, where `Dialect.output_name` cannot know them."""
 
+    def auxiliary_inputs(self, graph: _core.Graph) -> dict[str, list[int]]:
+        """Give the inputs that are auxiliary states, by operator; without it there are none."""
+
     def data_inputs(self, graph: _core.Graph) -> list[str]:
         """Name the variables that users feed, where others stand for something else."""

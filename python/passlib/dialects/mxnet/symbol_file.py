@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTRIBUTES",
     "auxiliary_inputs",
+    "auxiliary_inputs_of",
     "complete",
     "count_outputs",
     "default_attributes",
@@ -147,14 +148,19 @@ def auxiliary_inputs() -> dict[str, list[int]]:
     return table
 
 
-def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
-    """Name the variables of a graph: arguments, and auxiliary states."""
+def auxiliary_inputs_of(graph: _core.Graph) -> dict[str, list[int]]:
+    """Give the inputs that are auxiliary states, for all operators of a graph."""
     table = dict(auxiliary_inputs())
     for _, op, attrs in _variadic_writers(graph):
         operator = schema.find(op)
         if operator is not None:
             table[op] = sorted({*table.get(op, ()), *operator.auxiliary(attrs)})
-    return graph.variables(table)
+    return table
+
+
+def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
+    """Name the variables of a graph: arguments, and auxiliary states."""
+    return graph.variables(auxiliary_inputs_of(graph))
 
 
 _DATA_INPUTS = frozenset(
