@@ -1,4 +1,6 @@
 // The module passlib._core: pybind11 and nothing else.
+#include "bindings.h"
+
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -13,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "bindings.h"
 #include "check.h"
 #include "errors.h"
 #include "graph.h"

@@ -21,8 +21,8 @@ std::map<std::string, mxnet::ext::JsonVal> parseAttributes(const AttributeTexts&
 /// Arrays come as (name, array, dtype code); they must be C-contiguous.
 ParamBlock makeBlock(const pybind11::list& params);
 
-/// Runs `body` without the GIL. What it prints goes to `write`, a function of a str, whose exception
-/// is thrown in the end.
+/// Runs `body` without the GIL. What it prints goes to `write`, a function of a str, whose
+/// exception is thrown in the end.
 void withOutput(const pybind11::function& write, const std::function<void()>& body);
 
 void bindPartition(pybind11::module_* module);

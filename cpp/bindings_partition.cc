@@ -32,11 +32,16 @@ std::shared_ptr<GraphSource> callPartition(const std::shared_ptr<Library>& libra
                                            const OptionList& options, const py::list& args,
                                            const py::list& aux, const PartitionSettings& settings,
                                            const py::function& suffix, const py::function& write) {
-  const PartitionCall call{library.get(),        index,
-                           settings.strategy,    parseAttributes(attributes),
-                           options,              makeBlock(args),
-                           makeBlock(aux),       settings.auxiliary,
-                           settings.merge_equal, settings.consume,
+  const PartitionCall call{library.get(),
+                           index,
+                           settings.strategy,
+                           parseAttributes(attributes),
+                           options,
+                           makeBlock(args),
+                           makeBlock(aux),
+                           settings.auxiliary,
+                           settings.merge_equal,
+                           settings.consume,
                            settings.ordered};
   const OutputSuffix suffix_of = [&](const Node& node, int output) {
     const py::gil_scoped_acquire acquired;

@@ -78,7 +78,8 @@ std::vector<Node*> reachable(const Graph& graph, const NodeTable& table) {
   return order;
 }
 
-/// Whether a graph was cut out by a partitioner: its variables are the inputs of its node, in order.
+/// Whether a graph was cut out by a partitioner: its variables are the inputs of its node, in
+/// order.
 bool isPartition(const Graph& graph) {
   const auto says_whose = [](const Node* variable) { return variable->attrs.count("isArg") != 0; };
   return std::all_of(graph.inputs.begin(), graph.inputs.end(), says_whose);

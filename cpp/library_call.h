@@ -2,6 +2,7 @@
 #ifndef PASSLIB_LIBRARY_CALL_H_
 #define PASSLIB_LIBRARY_CALL_H_
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
@@ -37,11 +38,15 @@ CallOutcome callLibrary(const Library& library, Body body) {
 /// The text of an error. `refusal`: what the host found wrong with the call itself, "" if nothing.
 inline std::string describeFailure(const std::string& what, const CallOutcome& outcome,
                                    const std::string& refusal = "") {
+  // A refusal may itself have been thrown, through the library or into its messages.
+  const auto tells = [&refusal](const std::string& other) {
+    return !refusal.empty() && other.find(refusal) != std::string::npos;
+  };
   std::string text = what;
-  if (!refusal.empty()) text += ": " + refusal;
-  // A refusal may itself have been thrown through the library.
-  const bool told = !refusal.empty() && outcome.thrown.find(refusal) != std::string::npos;
-  if (!outcome.thrown.empty() && !told) text += ": " + outcome.thrown;
+  if (!refusal.empty() && std::none_of(outcome.messages.begin(), outcome.messages.end(), tells)) {
+    text += ": " + refusal;
+  }
+  if (!outcome.thrown.empty() && !tells(outcome.thrown)) text += ": " + outcome.thrown;
   for (const std::string& message : outcome.messages) text += "\n  " + message;
   if (outcome.messages.empty() && outcome.thrown.empty() && refusal.empty()) {
     text += " without saying why: it returned MX_FAIL and wrote nothing to MX_ERROR_MSG";

@@ -66,9 +66,8 @@ class ParamIndex {
 
 void orderLevels(Graph* graph, bool ordered) {
   if (ordered) return orderGraph(graph);
-  mxnet::ext::detail::forEachGraph(graph, [](Graph* level) {
-    level->nodes = sortNodes(level->nodes, NodeTable(level->nodes));
-  });
+  mxnet::ext::detail::forEachGraph(
+      graph, [](Graph* level) { level->nodes = sortNodes(level->nodes, NodeTable(level->nodes)); });
 }
 
 class Reviewer {
@@ -132,8 +131,7 @@ std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffi
   try {
     checkGraph(graph.get());
   } catch (const GraphError& error) {
-    throw PassResultError(library.described() + " made a graph that is not sound: " +
-                          error.what());
+    throw PassResultError(library.described() + " made a graph that is not sound: " + error.what());
   }
   orderLevels(graph.get(), call.ordered);
   return graph;

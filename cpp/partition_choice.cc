@@ -39,16 +39,14 @@ class Selected : public Choice {
   }
   bool selectInput(int node, int input) override {
     int selected = 0;
-    library_.callSelector("SelectInput", [&]() {
-      calls_.select_input(selector_.get(), node, input, &selected);
-    });
+    library_.callSelector("SelectInput",
+                          [&]() { calls_.select_input(selector_.get(), node, input, &selected); });
     return selected != 0;
   }
   bool selectOutput(int node, int output) override {
     int selected = 0;
-    library_.callSelector("SelectOutput", [&]() {
-      calls_.select_output(selector_.get(), node, output, &selected);
-    });
+    library_.callSelector(
+        "SelectOutput", [&]() { calls_.select_output(selector_.get(), node, output, &selected); });
     return selected != 0;
   }
   std::vector<int> filter(const std::vector<int>& candidates) override {

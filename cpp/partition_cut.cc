@@ -78,8 +78,7 @@ std::string Cutter::outputName(const NodeEntry& entry) {
   // Operators that differ in neither operator nor attributes call their outputs the same.
   std::string key = producer.op + '\0' + std::to_string(entry.entry) + '\0' +
                     std::to_string(producer.num_outputs);
-  const std::map<std::string, std::string> attributes(producer.attrs.begin(),
-                                                      producer.attrs.end());
+  const std::map<std::string, std::string> attributes(producer.attrs.begin(), producer.attrs.end());
   for (const auto& [name, value] : attributes) key += '\0' + name + '\0' + value;
   auto found = suffixes_.find(key);
   if (found == suffixes_.end()) {

@@ -51,10 +51,10 @@ class Cut {
   const std::vector<int>& members_;
   std::unique_ptr<Graph> graph_;
   std::vector<Node*> variables_;
-  std::vector<NodeEntry> sources_;              ///< of the variables
-  std::vector<Input> inputs_;                   ///< every edge that was cut
-  std::vector<std::pair<int, int>> outputs_;    ///< edges that leave the group, and their outputs
-  std::map<std::string, int> times_named_;  ///< how many variables are named after an output
+  std::vector<NodeEntry> sources_;            ///< of the variables
+  std::vector<Input> inputs_;                 ///< every edge that was cut
+  std::vector<std::pair<int, int>> outputs_;  ///< edges that leave the group, and their outputs
+  std::map<std::string, int> times_named_;    ///< how many variables are named after an output
   std::unordered_set<std::string> names_;
   std::map<Node*, std::vector<Node*>> control_;  ///< control dependencies as they were
   std::vector<Node*> control_outside_;

@@ -20,8 +20,8 @@ namespace passlib {
 /// many such ways, the groups that are left take in a node only if all that it needs, or all that
 /// needs it, is in the group: then there can be no cycle.
 ///
-/// Variables are in no group: those are the inputs of subgraphs. `fail` is called, and throws, where
-/// the choice's filter leaves nodes that would make a cycle.
+/// Variables are in no group: those are the inputs of subgraphs. `fail` is called, and throws,
+/// where the choice's filter leaves nodes that would make a cycle.
 std::vector<std::vector<int>> growGroups(const NumberedGraph& graph, Choice* choice,
                                          const std::function<void(const std::string&)>& fail);
 

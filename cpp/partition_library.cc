@@ -36,9 +36,9 @@ void StrategyLibrary::fail(const std::string& reason) const {
   throw PassError(described() + ": " + reason);
 }
 
-void StrategyLibrary::failCall(const char* function, CallOutcome outcome) const {
+void StrategyLibrary::failCall(const char* function, const CallOutcome& outcome) const {
   throw PassError(describeFailure(described() + " failed in " + function, outcome),
-                  std::move(outcome.messages));
+                  outcome.messages);
 }
 
 std::vector<int> StrategyLibrary::supportedOps(const std::string& json, std::size_t nodes) const {
@@ -54,8 +54,8 @@ std::vector<int> StrategyLibrary::supportedOps(const std::string& json, std::siz
 StrategyLibrary::Selector StrategyLibrary::createSelector(const std::string& json) const {
   void* selector = nullptr;
   call("createSelector", [&]() {
-    return calls().create_selector(strategy_.create_selector, json.c_str(), &selector,
-                                   keys_.data(), values_.data(), static_cast<int>(keys_.size()));
+    return calls().create_selector(strategy_.create_selector, json.c_str(), &selector, keys_.data(),
+                                   values_.data(), static_cast<int>(keys_.size()));
   });
   if (selector == nullptr) fail("createSelector succeeded, but gave no selector");
   const auto destroy = calls().destroy_selector;

@@ -59,10 +59,10 @@ class StrategyLibrary {
  private:
   template <typename Body>
   void call(const char* function, Body body) const {
-    CallOutcome outcome = callLibrary(library_, body);
-    if (!outcome.succeeded()) failCall(function, std::move(outcome));
+    const CallOutcome outcome = callLibrary(library_, body);
+    if (!outcome.succeeded()) failCall(function, outcome);
   }
-  [[noreturn]] void failCall(const char* function, CallOutcome outcome) const;
+  [[noreturn]] void failCall(const char* function, const CallOutcome& outcome) const;
   Attributes takeAttributes(char** keys, char** values, int count) const;
 
   const Library& library_;

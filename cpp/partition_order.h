@@ -19,8 +19,8 @@ class UnitOrder {
   explicit UnitOrder(const NumberedGraph& graph);
 
   /// Searches for ways that leave a group and come back into it: merged, it would be on a cycle.
-  /// `group`: single nodes that are not merged yet, in ascending order. The result stays valid until
-  /// the next call.
+  /// `group`: single nodes that are not merged yet, in ascending order. The result stays valid
+  /// until the next call.
   void search(const std::vector<int>& group);
   /// The last node at which such a way comes back, -1 if there is none.
   int lastReentry() const { return last_reentry_; }

@@ -82,7 +82,7 @@ class Caller {
     CallOutcome outcome = callLibrary(*call_.library, body);
     if (outcome.succeeded() && allocator_->error().empty()) return;
     throw PassError(describeFailure(described("failed"), outcome, allocator_->error()),
-                    std::move(outcome.messages));
+                    outcome.messages);
   }
 
   const PassCall& call_;

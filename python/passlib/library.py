@@ -9,7 +9,6 @@ import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from passlib import _core
 from passlib.errors import LoadError, PasslibError
@@ -52,7 +51,8 @@ class Library:
     inode: tuple[int, int] = field(repr=False, compare=False)
 
 
-class Backend(NamedTuple):
+@dataclass(frozen=True)
+class Backend:
     """What ``optimize_for`` can run by name: a pass or a partitioner of a library."""
 
     library: Library
@@ -81,8 +81,8 @@ def load(
     verbose : bool
         Log what was found, at level INFO.
     replace : bool
-        Let its passes and partitioners take over names that other libraries hold. Also needed after a library was
-        built again, for its names are still held by the old build.
+        Let its passes and partitioners take over names that other libraries hold. Also needed
+        after a library was built again, for its names are still held by the old build.
     version : int
         The version that the library's ``initialize`` is told, ``10000 * major + 100 * minor +
         patch`` of MXNet.

@@ -43,7 +43,9 @@ def optimize_graph(
     keep_inferred: bool,
     options: Mapping[str, object],
 ) -> tuple[_core.Graph, dict[str, str]]:
-    """Run a pass or a partitioner on a symbol. Parameters and errors are those of `Symbol.optimize_for`.
+    """Run a pass or a partitioner on a symbol.
+
+    Parameters and errors are those of `Symbol.optimize_for`.
 
     Returns
     -------

@@ -77,7 +77,9 @@ class Selector : public CustomOpSelector {
   }
 
  private:
-  bool isExp(int node) const { return graph_->getNode(static_cast<std::size_t>(node))->op == "exp"; }
+  bool isExp(int node) const {
+    return graph_->getNode(static_cast<std::size_t>(node))->op == "exp";
+  }
   const Graph* graph_;
   std::string how_;
 };
