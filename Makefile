@@ -3,7 +3,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
-SOURCES := $(wildcard cpp/*.cc cpp/*.h cpp/passes/*.cc include/*.h include/mxnet/*.h)
+SOURCES := $(wildcard cpp/*.cc cpp/*.h cpp/passes/*.cc cpp/passes/*.h include/*.h include/mxnet/*.h)
 CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 .PHONY: demo test lint format bench interop sanitize clean
@@ -36,6 +36,8 @@ interop: .venv/installed
 bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/pip install -q --group bench
 	$(BIN)/python bench/run.py --mxnet .venv-mxnet/bin/python
+	$(BIN)/python bench/json_dialects.py
+	$(BIN)/python bench/onnx_dialect.py
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it.
 sanitize: .venv/installed

@@ -1,5 +1,4 @@
 // The module passlib._core: pybind11 and nothing else.
-#include "bindings.h"
 
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
@@ -10,22 +9,23 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "bindings_common.h"
+#include "bindings_operator.h"
+#include "bindings_partition.h"
 #include "check.h"
 #include "errors.h"
 #include "graph.h"
 #include "json_objects.h"
 #include "lib_api.h"
 #include "library.h"
-#include "output.h"
 #include "pass.h"
 #include "source.h"
-
-namespace py = pybind11;
 
 namespace passlib {
 namespace {
@@ -33,18 +33,7 @@ namespace {
 using mxnet::ext::JsonError;
 using mxnet::ext::JsonVal;
 
-using HeadTuple = std::tuple<int64_t, int, int>;
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
-
-/// Sets a Python exception of passlib.errors, made with keyword arguments.
-void setError(const char* name, const std::string& message, const py::dict& details = {}) {
-  const py::object type = py::module_::import("passlib.errors").attr(name);
-  const py::object error =
-      type(py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-               message.data(), static_cast<py::ssize_t>(message.size()), "replace")),
-           **details);
-  PyErr_SetObject(type.ptr(), error.ptr());
-}
 
 void setJsonError(const JsonError& error) {
   const bool unsound = error.code == mxnet::ext::kJsonRange ||
@@ -55,25 +44,15 @@ void setJsonError(const JsonError& error) {
            py::dict("offset"_a = error.offset, "line"_a = error.line, "column"_a = error.column));
 }
 
-void setPassError(const char* name, const PassError& error) {
-  using namespace py::literals;  // NOLINT: this function only
-  py::list messages;
-  for (const std::string& text : error.messages) {
-    messages.append(py::reinterpret_steal<py::str>(
-        PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
-  }
-  setError(name, error.what(), py::dict("messages"_a = py::tuple(messages)));
-}
-
 void translate(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const JsonError& error) {
     setJsonError(error);
   } catch (const PassResultError& error) {
-    setPassError("PassResultError", error);
+    setLibraryError("PassResultError", error);
   } catch (const PassError& error) {
-    setPassError("PassError", error);
+    setLibraryError("PassError", error);
   } catch (const LoadError& error) {
     setError("LoadError", error.what());
   } catch (const GraphError& error) {
@@ -171,23 +150,42 @@ py::list listNodes(GraphSource& source) {
   return list;
 }
 
-NodeEntry entryAt(const Graph& graph, const py::handle& tuple) {
-  const auto [position, output, version] = tuple.cast<HeadTuple>();
-  return NodeEntry(graph.nodes.at(static_cast<std::size_t>(position)), output, version);
+std::string_view textOf(const py::handle& string) {
+  py::ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+  if (text == nullptr) throw py::error_already_set();
+  return std::string_view(text, static_cast<std::size_t>(size));
+}
+
+/// Reads a node's position, the number of its output and, if it is there, a version.
+NodeEntry entryAt(const Graph& graph, const py::handle& item) {
+  const auto numbers = py::reinterpret_steal<py::object>(
+      PySequence_Fast(item.ptr(), "an entry is a sequence of two or three numbers"));
+  if (!numbers) throw py::error_already_set();
+  PyObject** const items = PySequence_Fast_ITEMS(numbers.ptr());
+  const auto size = PySequence_Fast_GET_SIZE(numbers.ptr());
+  if (size < 2) throw py::value_error("an entry is a sequence of two or three numbers");
+  const auto number = [&](py::ssize_t i) {
+    return i < size ? py::handle(items[i]).cast<int>() : 0;
+  };
+  return NodeEntry(graph.nodes.at(static_cast<std::size_t>(number(0))), number(1), number(2));
 }
 
 /// The reverse of listNodes. Inputs must refer to earlier nodes.
 std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& heads) {
   auto graph = std::make_unique<Graph>();
+  graph->nodes.reserve(nodes.size());
   for (const py::handle& item : nodes) {
-    const auto fields = item.cast<py::tuple>();
-    Node* node = graph->addNode(fields[1].cast<std::string>(), fields[0].cast<std::string>());
-    for (const auto& [key, value] : fields[2].cast<py::dict>()) {
-      node->attrs.emplace(key.cast<std::string>(), value.cast<std::string>());
-    }
+    const auto fields = py::reinterpret_borrow<py::tuple>(item);
+    Node* node = graph->addNode(std::string(textOf(fields[1])), std::string(textOf(fields[0])));
+    const auto attributes = fields[2].cast<py::dict>();
+    node->attrs.reserve(attributes.size());
+    for (const auto& [key, value] : attributes) node->attrs.emplace(textOf(key), textOf(value));
     if (const int outputs = fields[4].cast<int>()) node->_declareOutputs(outputs);
     if (node->op == "null") graph->inputs.push_back(node);
-    for (const py::handle& input : fields[3].cast<py::sequence>()) {
+    const auto inputs = fields[3].cast<py::sequence>();
+    node->inputs.reserve(inputs.size());
+    for (const py::handle& input : inputs) {
       const NodeEntry entry = entryAt(*graph, input);
       entry.node->outputs.emplace_back(node, static_cast<int>(node->inputs.size()));
       node->inputs.push_back(entry);
@@ -232,6 +230,22 @@ void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, in
   for (const auto& [position, count] : counts) graph->nodes.at(position)->_declareOutputs(count);
 }
 
+/// The nodes with these operators: position, op, attrs, number of inputs, nested graphs.
+py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string>& operators) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list list;
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node& node = *graph->nodes[i];
+    if (operators.count(node.op) == 0) continue;
+    py::list subgraphs;
+    for (const Graph* subgraph : node.subgraphs) {
+      subgraphs.append(std::make_shared<GraphSource>(copyGraph(*subgraph)));
+    }
+    list.append(py::make_tuple(i, node.op, node.attrs, node.inputs.size(), subgraphs));
+  }
+  return list;
+}
+
 /// How often each operator occurs.
 std::unordered_map<std::string, int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
@@ -274,6 +288,25 @@ AttributeTexts printAttributes(const std::map<std::string, JsonVal>& attributes)
   return texts;
 }
 
+/// Positions of the pairs whose arrays differ in any bit. Both of a pair must be C-contiguous.
+std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
+  std::vector<std::size_t> positions;
+  std::size_t position = 0;
+  for (const py::handle& item : pairs) {
+    const auto pair = item.cast<py::tuple>();
+    const auto left = pair[0].cast<py::array>();
+    const auto right = pair[1].cast<py::array>();
+    const auto bytes = static_cast<std::size_t>(left.nbytes());
+    const bool same_place = left.data() == right.data() || bytes == 0;
+    if (left.nbytes() != right.nbytes() ||
+        (!same_place && std::memcmp(left.data(), right.data(), bytes) != 0)) {
+      positions.push_back(position);
+    }
+    ++position;
+  }
+  return positions;
+}
+
 /// A new parameter as (name, is_arg, dtype code, shape, bytes); the bytes own the memory.
 py::tuple takeParam(NewParam param) {
   void* memory = param.data.release();
@@ -310,55 +343,23 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                 settings.force_json,
                 settings.consume,
                 settings.ordered};
+  // What the pass leaves alone keeps the text that it came in.
+  const AttributeTexts printed = printAttributes(call.attributes);
   PassResult result;
-  withOutput(write, [&]() { result = runPass(call, graph.get()); });
+  runCaptured(write, [&]() { result = runPass(call, graph.get()); });
   py::list params;
   for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
-  const AttributeTexts texts = printAttributes(result.graph->attrs);
+  AttributeTexts texts = printAttributes(result.graph->attrs);
+  for (auto& [key, text] : texts) {
+    const auto before = printed.find(key);
+    if (before != printed.end() && before->second == text) text = attributes.at(key);
+  }
   result.graph->attrs.clear();
   return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
                         result.gone);
 }
 
 }  // namespace
-
-std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
-  std::map<std::string, JsonVal> attributes;
-  for (const auto& [key, json] : texts) attributes.emplace(key, JsonVal::parse(json));
-  return attributes;
-}
-
-ParamBlock makeBlock(const py::list& params) {
-  ParamBlock block;
-  for (const py::handle& item : params) {
-    const auto fields = item.cast<py::tuple>();
-    const auto array = fields[1].cast<py::array>();
-    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
-              fields[2].cast<int>());
-  }
-  return block;
-}
-
-void withOutput(const py::function& write, const std::function<void()>& body) {
-  std::unique_ptr<py::error_already_set> write_error;
-  {
-    const py::gil_scoped_release released;
-    const CapturedOutput output([&](const std::string& text) {
-      const py::gil_scoped_acquire acquired;
-      try {
-        if (write_error == nullptr) {
-          write(py::reinterpret_steal<py::str>(
-              PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace")));
-        }
-      } catch (py::error_already_set& error) {
-        write_error = std::make_unique<py::error_already_set>(error);
-      }
-    });
-    body();
-  }
-  if (write_error != nullptr) throw py::error_already_set(*write_error);
-}
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
@@ -382,17 +383,29 @@ PYBIND11_MODULE(_core, m) {
              const std::shared_ptr<const Graph> graph = source.get();
              return entryList(graph->outputs, NodeTable(graph->nodes));
            })
-      .def("variables",
-           [](GraphSource& source, const AuxiliaryInputs& auxiliary) {
-             Variables variables = listVariables(*source.get(), auxiliary);
-             return py::make_tuple(variables.args, variables.aux);
-           })
+      .def(
+          "variables",
+          [](GraphSource& source, const AuxiliaryInputs& auxiliary, const NodeStates& own) {
+            Variables variables = listVariables(*source.get(), auxiliary, own);
+            return py::make_tuple(variables.args, variables.aux);
+          },
+          py::arg("auxiliary"), py::arg("own") = NodeStates())
       .def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
+      .def("nodes_with", &listNodesWith, py::arg("operators"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes)
+      .def(
+          "equals",
+          [](GraphSource& left, GraphSource& right) {
+            const std::shared_ptr<const Graph> a = left.get();
+            const std::shared_ptr<const Graph> b = right.get();
+            const py::gil_scoped_release released;
+            return equalGraphs(*a, *b);
+          },
+          py::arg("other"))
       .def("attributes", [](GraphSource& s) { return printAttributes(s.attributes()); })
       .def(
           "copy",
@@ -423,7 +436,12 @@ PYBIND11_MODULE(_core, m) {
                                }
                                return list;
                              })
-      .def_property_readonly("operators", &Library::operators)
+      .def_property_readonly("operators",
+                             [](const Library& library) {
+                               std::vector<std::string> names;
+                               for (const auto& op : library.operators()) names.push_back(op.name);
+                               return names;
+                             })
       .def_property_readonly("shares_types", &Library::sharesTypes)
       .def_property_readonly("is_ours", &Library::isOurs);
 
@@ -435,14 +453,18 @@ PYBIND11_MODULE(_core, m) {
            py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
            py::arg("consume"), py::arg("ordered"));
 
-  m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("types"), py::arg("comments"),
+  bindOperators(&m);
+  bindPartition(&m);
+
+  m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("number"), py::arg("comments"),
         py::arg("max_depth"));
+  addJsonTypes(m);
+
+  m.def("differing_arrays", &differingArrays, py::arg("pairs"));
 
   m.def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
         py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
         py::arg("settings"), py::arg("write"));
-
-  bindPartition(&m);
 }
 
 }  // namespace passlib

@@ -19,16 +19,34 @@ struct GraphError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A pass failed. `messages`: what its library said during the call.
-struct PassError : std::runtime_error {
-  explicit PassError(const std::string& what, std::vector<std::string> said = {})
+/// A function of a library failed. `messages`: what the library said during the call.
+struct LibraryError : std::runtime_error {
+  explicit LibraryError(const std::string& what, std::vector<std::string> said = {})
       : std::runtime_error(what), messages(std::move(said)) {}
   std::vector<std::string> messages;
+};
+
+/// A pass failed.
+struct PassError : LibraryError {
+  using LibraryError::LibraryError;
 };
 
 /// A pass succeeded by its own account, but gave back something that is no sound graph.
 struct PassResultError : PassError {
   using PassError::PassError;
+};
+
+/// An operator of a library failed, or did what operators must not do.
+struct OperatorError : LibraryError {
+  OperatorError(const std::string& what, std::vector<std::string> said, std::string operator_name,
+                std::string library_path, std::string node_name)
+      : LibraryError(what, std::move(said)),
+        op(std::move(operator_name)),
+        library(std::move(library_path)),
+        node(std::move(node_name)) {}
+  std::string op;
+  std::string library;
+  std::string node;
 };
 
 }  // namespace passlib

@@ -78,46 +78,50 @@ std::vector<Node*> reachable(const Graph& graph, const NodeTable& table) {
   return order;
 }
 
-/// Whether a graph was cut out by a partitioner: its variables are the inputs of its node, in
-/// order.
-bool isPartition(const Graph& graph) {
-  const auto says_whose = [](const Node* variable) { return variable->attrs.count("isArg") != 0; };
-  return std::all_of(graph.inputs.begin(), graph.inputs.end(), says_whose);
-}
-
-/// Variables at auxiliary inputs of operators, also of operators in subgraphs, whose nodes then
-/// write to these inputs as well.
-std::unordered_set<const Node*> findStates(const Graph& graph, const AuxiliaryInputs& auxiliary) {
-  std::vector<const Graph*> levels{&graph};
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    for (const Node* node : levels[i]->nodes) {
-      for (const Graph* subgraph : node->subgraphs) {
-        if (isPartition(*subgraph)) levels.push_back(subgraph);
-      }
-    }
+/// Compares one graph without its nested ones, which are queued in pairs.
+bool equalLevel(const Graph& left, const Graph& right,
+                std::vector<std::pair<const Graph*, const Graph*>>* nested) {
+  if (left.nodes.size() != right.nodes.size() || left.outputs.size() != right.outputs.size()) {
+    return false;
   }
-  std::unordered_set<const Node*> states;
-  const auto add = [&](const Node& node, std::size_t slot) {
-    if (slot < node.inputs.size()) states.insert(node.inputs[slot].node);
+  const NodeTable left_table(left.nodes);
+  const NodeTable right_table(right.nodes);
+  const auto same_entry = [&](const NodeEntry& a, const NodeEntry& b) {
+    return a.entry == b.entry && a.version == b.version &&
+           left_table.find(a.node) == right_table.find(b.node);
   };
-  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
-    for (const Node* node : (*level)->nodes) {
-      const auto found = auxiliary.find(node->op);
-      if (found != auxiliary.end()) {
-        for (int slot : found->second) add(*node, static_cast<std::size_t>(slot));
-      }
-      for (const Graph* subgraph : node->subgraphs) {
-        if (!isPartition(*subgraph)) continue;
-        for (std::size_t i = 0; i < subgraph->inputs.size(); ++i) {
-          if (states.count(subgraph->inputs[i]) != 0) add(*node, i);
-        }
-      }
+  const auto same_node = [&](const Node* a, const Node* b) {
+    return left_table.find(a) == right_table.find(b);
+  };
+  for (std::size_t i = 0; i < left.nodes.size(); ++i) {
+    const Node& a = *left.nodes[i];
+    const Node& b = *right.nodes[i];
+    if (a.name != b.name || a.op != b.op || a.num_outputs != b.num_outputs || a.attrs != b.attrs ||
+        a.subgraphs.size() != b.subgraphs.size() || !(a.extra == b.extra) ||
+        !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                    same_entry) ||
+        !std::equal(a.control_deps.begin(), a.control_deps.end(), b.control_deps.begin(),
+                    b.control_deps.end(), same_node)) {
+      return false;
+    }
+    for (std::size_t k = 0; k < a.subgraphs.size(); ++k) {
+      nested->emplace_back(a.subgraphs[k], b.subgraphs[k]);
     }
   }
-  return states;
+  return std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(), same_entry);
 }
 
 }  // namespace
+
+bool equalGraphs(const Graph& left, const Graph& right) {
+  std::vector<std::pair<const Graph*, const Graph*>> pending{{&left, &right}};
+  while (!pending.empty()) {
+    const auto [a, b] = pending.back();
+    pending.pop_back();
+    if (!equalLevel(*a, *b, &pending)) return false;
+  }
+  return true;
+}
 
 std::unique_ptr<Graph> copyGraph(const Graph& graph) {
   auto copy = std::make_unique<Graph>();
@@ -151,8 +155,24 @@ void orderGraph(Graph* root) {
   });
 }
 
-Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary) {
-  const std::unordered_set<const Node*> states = findStates(graph, auxiliary);
+Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
+                        const NodeStates& own) {
+  std::unordered_set<const Node*> states;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node* node = graph.nodes[i];
+    const std::vector<int>* slots = nullptr;
+    if (const auto told = own.find(i); told != own.end()) {
+      slots = &told->second;
+    } else if (const auto found = auxiliary.find(node->op); found != auxiliary.end()) {
+      slots = &found->second;
+    } else {
+      continue;
+    }
+    for (int slot : *slots) {
+      if (static_cast<std::size_t>(slot) >= node->inputs.size()) continue;
+      states.insert(node->inputs[static_cast<std::size_t>(slot)].node);
+    }
+  }
   Variables variables;
   for (const Node* node : graph.nodes) {
     if (node->op != "null") continue;

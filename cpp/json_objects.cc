@@ -1,6 +1,12 @@
 #include "json_objects.h"
 
+#include <structmember.h>
+
+#include <array>
+#include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib_api.h"
@@ -12,117 +18,215 @@ namespace {
 
 using mxnet::ext::JsonReader;
 
-py::str makeString(const JsonReader::Slice& text) {
-  PyObject* string = PyUnicode_DecodeUTF8(text.data, static_cast<py::ssize_t>(text.size), nullptr);
-  if (string == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(string);
+/// Where a container stood, in the memory of the Python object behind that of its base class.
+struct Span {
+  Py_ssize_t start;
+  Py_ssize_t end;
+};
+
+PyTypeObject* object_type = nullptr;  // for the life of the process, as the module itself
+PyTypeObject* array_type = nullptr;
+
+/// Makes a subclass of a built-in container that remembers a Span.
+PyTypeObject* makeType(const char* name, const char* doc, PyTypeObject* base) {
+  const Py_ssize_t at = base->tp_basicsize;
+  std::array<PyMemberDef, 3> members{{
+      {"start", T_PYSSIZET, at + static_cast<Py_ssize_t>(offsetof(Span, start)), READONLY,
+       "Byte offset of the opening brace."},
+      {"end", T_PYSSIZET, at + static_cast<Py_ssize_t>(offsetof(Span, end)), READONLY,
+       "Byte offset behind the closing brace."},
+      {nullptr, 0, 0, 0, nullptr},
+  }};
+  std::array<PyType_Slot, 3> slots{{
+      {Py_tp_doc, const_cast<char*>(doc)},
+      {Py_tp_members, members.data()},
+      {0, nullptr},
+  }};
+  PyType_Spec spec{name, static_cast<int>(at + static_cast<Py_ssize_t>(sizeof(Span))), 0,
+                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots.data()};
+  const auto bases = py::make_tuple(py::handle(reinterpret_cast<PyObject*>(base)));
+  PyObject* type = PyType_FromSpecWithBases(&spec, bases.ptr());
+  if (type == nullptr) throw py::error_already_set();
+  return reinterpret_cast<PyTypeObject*>(type);
 }
 
-/// An int where Python spells it the same way, else what `number` makes of the text.
-py::object makeNumber(const std::string& text, const py::object& number) {
-  int64_t value = 0;
-  if (mxnet::ext::detail::parseInteger(text.data(), text.size(), &value) && text != "-0") {
-    return py::int_(value);
-  }
-  return number(text);
+Span& spanOf(PyObject* container, bool is_object) {
+  const PyTypeObject& base = is_object ? PyDict_Type : PyList_Type;
+  return *reinterpret_cast<Span*>(reinterpret_cast<char*>(container) + base.tp_basicsize);
 }
+
+py::object own(PyObject* made) {
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
+/// Values made before, by their text: keys, names of types and common numbers come again and again.
+class Memory {
+ public:
+  /// What was made of this text, or empty.
+  py::object find(std::string_view text) {
+    const Entry& entry = entries_[slot(text)];
+    return entry.value && entry.text == text ? entry.value : py::object();
+  }
+  void keep(std::string_view text, const py::object& value) {
+    entries_[slot(text)] = Entry{std::string(text), value};
+  }
+  /// Longer texts seldom come twice.
+  static constexpr std::size_t kLongest = 40;
+
+ private:
+  struct Entry {
+    std::string text;
+    py::object value;
+  };
+  static std::size_t slot(std::string_view text) {
+    return std::hash<std::string_view>()(text) % kEntries;
+  }
+  static constexpr std::size_t kEntries = 1024;
+  std::vector<Entry> entries_ = std::vector<Entry>(kEntries);
+};
 
 class Builder {
  public:
-  Builder(JsonReader* reader, const py::object& types)
-      : reader_(*reader),
-        object_(types.attr("JsonObject")),
-        array_(types.attr("JsonArray")),
-        number_(types.attr("JsonNumber")) {}
+  Builder(JsonReader* reader, py::object number) : reader_(*reader), number_(std::move(number)) {}
 
   py::object build() {
-    py::object value = begin();
-    for (;;) {
-      // A container that was just begun goes on the stack; anything else goes into the innermost.
-      if (!started_) {
-        if (open_.empty()) return value;
-        put(value);
+    py::object root = value();
+    while (!open_.empty()) {
+      Frame& frame = open_.back();
+      if (!advance(&frame)) {
+        close(frame);
+        continue;
       }
-      while (!advance()) {
-        py::object done = open_.back().container;
-        done.attr("end") = reader_.offset();
-        open_.pop_back();
-        if (open_.empty()) return done;
-        put(done);
+      // Each value goes into its container at once, which keeps it alive.
+      const bool is_object = frame.is_object;
+      PyObject* container = frame.container;
+      const py::object key = std::move(frame.key);
+      const std::size_t at = reader_.offset();
+      const py::object item = value();  // may move frames
+      if (is_object) {
+        put(container, key, item, at);
+      } else if (PyList_Append(container, item.ptr()) != 0) {
+        throw py::error_already_set();
       }
-      value = begin();
     }
+    return root;
   }
 
  private:
   struct Frame {
-    py::object container;
+    PyObject* container;  // its own container keeps it alive, the outermost one `root`
     bool is_object;
     bool first;
     py::object key;
   };
 
-  /// Begins a value: all of a scalar, the opening of a container.
-  py::object begin() {
-    started_ = false;
-    const char c = reader_.peek();
-    if (c == '{' || c == '[') {
-      const py::object container = c == '{' ? object_() : array_();
-      container.attr("start") = reader_.offset();
-      if (c == '{') {
-        reader_.beginObject();
-      } else {
-        reader_.beginList();
-      }
-      open_.push_back(Frame{container, c == '{', true, py::none()});
-      started_ = true;
-      return container;
+  /// Reads a scalar, or begins a container.
+  py::object value() {
+    switch (reader_.peek()) {
+      case '{':
+      case '[':
+        return open();
+      case '"':
+        return string(reader_.readString());
+      case 't':
+      case 'f':
+        return py::bool_(reader_.readBool());
+      case 'n':
+        reader_.readNull();
+        return py::none();
+      default:
+        return number(reader_.readNumber());
     }
-    if (c == '"') return makeString(reader_.readString());
-    if (c == 't' || c == 'f') return py::bool_(reader_.readBool());
-    if (c == 'n') {
-      reader_.readNull();
-      return py::none();
-    }
-    return makeNumber(reader_.readNumber().str(), number_);
   }
 
-  /// Moves to the next member of the innermost container; false at its end.
-  bool advance() {
-    Frame& frame = open_.back();
-    if (!frame.is_object) return reader_.nextItem(&frame.first);
-    JsonReader::Slice key;
-    if (!reader_.nextKey(&frame.first, &key)) return false;
-    const std::size_t at = reader_.offset();
-    frame.key = makeString(key);
-    if (frame.container.contains(frame.key)) {
-      reader_.fail(mxnet::ext::kJsonDuplicateKey,
-                   "the key '" + frame.key.cast<std::string>() + "' stands twice in one object",
-                   at);
+  py::object open() {
+    const bool is_object = reader_.peek() == '{';
+    PyTypeObject* type = is_object ? object_type : array_type;
+    py::object container = own(type->tp_new(type, nothing_.ptr(), nullptr));
+    spanOf(container.ptr(), is_object).start = static_cast<Py_ssize_t>(reader_.offset());
+    if (is_object) {
+      reader_.beginObject();
+    } else {
+      reader_.beginList();
     }
+    open_.push_back(Frame{container.ptr(), is_object, true, py::object()});
+    return container;
+  }
+
+  void close(const Frame& frame) {
+    spanOf(frame.container, frame.is_object).end = static_cast<Py_ssize_t>(reader_.offset());
+    // What was read is a tree: the garbage collector finds no cycle in it, however often it looks.
+    PyObject_GC_UnTrack(frame.container);
+    open_.pop_back();
+  }
+
+  /// Moves to the next member of a container; false at its end.
+  bool advance(Frame* frame) {
+    if (!frame->is_object) return reader_.nextItem(&frame->first);
+    JsonReader::Slice key;
+    if (!reader_.nextKey(&frame->first, &key)) return false;
+    frame->key = string(key);
     return true;
   }
 
-  void put(const py::object& value) {
-    Frame& frame = open_.back();
-    if (frame.is_object) {
-      frame.container[frame.key] = value;
-    } else {
-      frame.container.attr("append")(value);
+  void put(PyObject* object, const py::object& key, const py::object& item, std::size_t at) {
+    const Py_ssize_t size = PyDict_GET_SIZE(object);
+    if (PyDict_SetItem(object, key.ptr(), item.ptr()) != 0) throw py::error_already_set();
+    if (PyDict_GET_SIZE(object) != size) return;
+    reader_.fail(mxnet::ext::kJsonDuplicateKey,
+                 "the key '" + key.cast<std::string>() + "' stands twice in one object", at);
+  }
+
+  py::object string(const JsonReader::Slice& slice) {
+    const std::string_view text(slice.data, slice.size);
+    if (text.size() <= Memory::kLongest) {
+      if (py::object known = strings_.find(text)) return known;
     }
+    py::object made =
+        own(PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr));
+    if (text.size() <= Memory::kLongest) strings_.keep(text, made);
+    return made;
+  }
+
+  /// An int where Python spells it the same way, else what `number_` makes of the text.
+  py::object number(const JsonReader::Slice& slice) {
+    int64_t integer = 0;
+    const std::string_view text(slice.data, slice.size);
+    if (mxnet::ext::detail::parseInteger(text.data(), text.size(), &integer) && text != "-0") {
+      return own(PyLong_FromLongLong(integer));
+    }
+    if (text.size() > Memory::kLongest) return number_(std::string(text));
+    py::object made = numbers_.find(text);
+    if (!made) {
+      made = number_(std::string(text));
+      numbers_.keep(text, made);
+    }
+    return made;
   }
 
   JsonReader& reader_;
-  py::object object_;
-  py::object array_;
   py::object number_;
+  py::tuple nothing_;
+  Memory strings_;
+  Memory numbers_;
   std::vector<Frame> open_;
-  bool started_ = false;
 };
 
 }  // namespace
 
-py::object parseJsonObjects(const py::bytes& text, const py::object& types, bool comments,
+void addJsonTypes(py::module_& module) {
+  object_type =
+      makeType("passlib._core.JsonObject",
+               "An object of a JSON text. Do not change it: make a new dict.", &PyDict_Type);
+  array_type =
+      makeType("passlib._core.JsonArray",
+               "An array of a JSON text. Do not change it: make a new list.", &PyList_Type);
+  module.attr("JsonObject") = py::handle(reinterpret_cast<PyObject*>(object_type));
+  module.attr("JsonArray") = py::handle(reinterpret_cast<PyObject*>(array_type));
+}
+
+py::object parseJsonObjects(const py::bytes& text, const py::object& number, bool comments,
                             std::size_t max_depth) {
   char* data = nullptr;
   py::ssize_t size = 0;
@@ -131,7 +235,7 @@ py::object parseJsonObjects(const py::bytes& text, const py::object& types, bool
   reading.allow_comments = comments;
   reading.max_depth = max_depth;
   JsonReader reader(data, static_cast<std::size_t>(size), reading);
-  py::object value = Builder(&reader, types).build();
+  py::object value = Builder(&reader, number).build();
   reader.finish();
   return value;
 }

@@ -101,6 +101,16 @@ void checkFile(const std::string& path) {
   if (header.e_ident[EI_CLASS] == ELFCLASS64) checkLength(path, &file, header);
 }
 
+/// Pairs devices with functions. A library may list a device again each time it is asked.
+template <typename Function>
+std::map<std::string, Function> byDevice(const char** devices, Function* functions, int count) {
+  std::map<std::string, Function> result;
+  for (int i = 0; i < count && devices != nullptr && functions != nullptr; ++i) {
+    if (devices[i] != nullptr && functions[i] != nullptr) result[devices[i]] = functions[i];
+  }
+  return result;
+}
+
 }  // namespace
 
 Library::Library(const std::string& path) : path_(path) {
@@ -237,24 +247,65 @@ void Library::listOperators() {
   const int count = size == nullptr ? 0 : size();
   if (count <= 0) return;
   const auto get = require<mxnet::ext::opRegGet_t>("_opRegGet");
+  findOperatorCalls();
   for (int i = 0; i < count; ++i) {
+    Operator op;
     const char* name = nullptr;
-    int is_subgraph_op = 0;
-    const char** contexts[3] = {nullptr, nullptr, nullptr};
+    int is_subgraph = 0;
+    const char** devices[3] = {nullptr, nullptr, nullptr};
     int counts[3] = {0, 0, 0};
     mxnet::ext::fcomp_t* forward = nullptr;
     mxnet::ext::fcomp_t* backward = nullptr;
     mxnet::ext::createOpState_t* create = nullptr;
-    mxnet::ext::parseAttrs_t parse = nullptr;
-    mxnet::ext::inferType_t type = nullptr;
-    mxnet::ext::inferSType_t stype = nullptr;
-    mxnet::ext::inferShape_t shape = nullptr;
-    mxnet::ext::mutateInputs_t mutate = nullptr;
-    get(i, &name, &is_subgraph_op, &contexts[0], &forward, &counts[0], &contexts[1], &backward,
-        &counts[1], &contexts[2], &create, &counts[2], &parse, &type, &stype, &shape, &mutate);
+    get(i, &name, &is_subgraph, &devices[0], &forward, &counts[0], &devices[1], &backward,
+        &counts[1], &devices[2], &create, &counts[2], &op.parse, &op.type, &op.storage, &op.shape,
+        &op.mutate);
     if (name == nullptr) refuse(path_, "operator number " + std::to_string(i) + " has no name");
-    operators_.emplace_back(name);
+    op.name = name;
+    op.is_subgraph = is_subgraph != 0;
+    op.forward = byDevice(devices[0], forward, counts[0]);
+    op.backward = byDevice(devices[1], backward, counts[1]);
+    op.create_state = byDevice(devices[2], create, counts[2]);
+    checkOperator(op);
+    operators_.push_back(std::move(op));
   }
+}
+
+void Library::findOperatorCalls() {
+  OperatorCalls& calls = operator_calls_;
+  calls.parse = require<mxnet::ext::opCallParseAttrs_t>("_opCallParseAttrs");
+  calls.shape = require<mxnet::ext::opCallInferShape_t>("_opCallInferShape");
+  calls.type = require<mxnet::ext::opCallInferType_t>("_opCallInferType");
+  calls.storage = require<mxnet::ext::opCallInferSType_t>("_opCallInferSType");
+  calls.compute = require<mxnet::ext::opCallFComp_t>("_opCallFCompute");
+  calls.mutate = require<mxnet::ext::opCallMutateInputs_t>("_opCallMutateInputs");
+  calls.compute_stateful = require<mxnet::ext::opCallFStatefulComp_t>("_opCallFStatefulCompute");
+  const char* create = "_opCallCreateOpState";
+  if (abi_version_ < 10) {
+    calls.create_state_before_10 = require<CreateOpStateBefore10>(create);
+  } else {
+    calls.create_state = require<mxnet::ext::opCallCreateOpState_t>(create);
+  }
+  // Before version 11 no library can destroy a state: those are never freed.
+  if (abi_version_ >= 11) {
+    calls.destroy_state = require<mxnet::ext::opCallDestroyOpState_t>("_opCallDestroyOpState");
+  }
+}
+
+/// Refuses operators that MXNet refuses at load time.
+void Library::checkOperator(const Operator& op) const {
+  const auto missing = [&](const char* setter) {
+    refuse(path_, "its operator " + quoted(op.name) + " is not complete: " + setter +
+                      " was not called where it is registered");
+  };
+  if (op.is_subgraph) {  // arity, types and shapes are those of the graph that a node carries
+    if (op.create_state.empty()) missing("setCreateOpState");
+    return;
+  }
+  if (op.parse == nullptr) missing("setParseAttrs");
+  if (op.type == nullptr) missing("setInferType");
+  if (op.shape == nullptr) missing("setInferShape");
+  if (op.forward.empty() && op.create_state.empty()) missing("setForward or setCreateOpState");
 }
 
 void Library::compareTags() {

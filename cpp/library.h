@@ -2,6 +2,7 @@
 #ifndef PASSLIB_LIBRARY_H_
 #define PASSLIB_LIBRARY_H_
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace passlib {
 
-/// Versions of the extension ABI that can be called. The C functions that passes need are the same
-/// in all of them.
+/// Versions of the extension ABI that can be called. The C functions are the same in all of them,
+/// but for those that create and destroy the state of an operator.
 constexpr int kOldestAbi = 7;
 constexpr int kNewestAbi = MX_LIBRARY_VERSION;
 
@@ -48,6 +49,37 @@ class Library {
     void (*destroy_selector)(void* selector) = nullptr;
   };
 
+  struct Operator {
+    std::string name;
+    bool is_subgraph = false;  ///< runs the graph that its node carries
+    mxnet::ext::parseAttrs_t parse = nullptr;
+    mxnet::ext::inferType_t type = nullptr;
+    mxnet::ext::inferSType_t storage = nullptr;
+    mxnet::ext::inferShape_t shape = nullptr;
+    mxnet::ext::mutateInputs_t mutate = nullptr;
+    // By device. Only what is for kDevice is ever called.
+    std::map<std::string, mxnet::ext::fcomp_t> forward;
+    std::map<std::string, mxnet::ext::fcomp_t> backward;
+    std::map<std::string, mxnet::ext::createOpState_t> create_state;
+  };
+  static constexpr const char* kDevice = "cpu";
+  /// ABI 7 to 9: the state of an operator is made without knowing device, shapes and types.
+  using CreateOpStateBefore10 = int (*)(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
+                                        void** state_op);
+  /// The entry points for operators; null in a library without operators.
+  struct OperatorCalls {
+    mxnet::ext::opCallParseAttrs_t parse = nullptr;
+    mxnet::ext::opCallInferShape_t shape = nullptr;
+    mxnet::ext::opCallInferType_t type = nullptr;
+    mxnet::ext::opCallInferSType_t storage = nullptr;
+    mxnet::ext::opCallFComp_t compute = nullptr;
+    mxnet::ext::opCallMutateInputs_t mutate = nullptr;
+    mxnet::ext::opCallCreateOpState_t create_state = nullptr;    ///< ABI 10 and later
+    CreateOpStateBefore10 create_state_before_10 = nullptr;      ///< ABI 7 to 9
+    mxnet::ext::opCallDestroyOpState_t destroy_state = nullptr;  ///< ABI 11
+    mxnet::ext::opCallFStatefulComp_t compute_stateful = nullptr;
+  };
+
   /// Opens a library and shakes hands with it: version, initialize, what it registered. `version`
   /// is what initialize is told, 10000 * major + 100 * minor + patch of MXNet. Throws LoadError.
   static std::shared_ptr<Library> open(const std::string& path, int version);
@@ -60,7 +92,8 @@ class Library {
   const std::vector<Pass>& passes() const { return passes_; }
   const std::vector<Partitioner>& partitioners() const { return partitioners_; }
   const PartitionerCalls& partitionerCalls() const { return partitioner_calls_; }
-  const std::vector<std::string>& operators() const { return operators_; }
+  const std::vector<Operator>& operators() const { return operators_; }
+  const OperatorCalls& operatorCalls() const { return operator_calls_; }
   /// Whether the library was built like this host, so that a Graph may be handed to it.
   bool sharesTypes() const { return call_pass_direct_ != nullptr; }
   /// Whether its lib_api is this project's, which keeps all that a graph holds.
@@ -89,6 +122,8 @@ class Library {
   void listPartitioners();
   void findPartitionerCalls();
   void listOperators();
+  void findOperatorCalls();
+  void checkOperator(const Operator& op) const;
   void compareTags();
 
   std::string path_;
@@ -98,7 +133,8 @@ class Library {
   std::vector<Pass> passes_;
   std::vector<Partitioner> partitioners_;
   PartitionerCalls partitioner_calls_;
-  std::vector<std::string> operators_;
+  std::vector<Operator> operators_;
+  OperatorCalls operator_calls_;
   mxnet::ext::opCallFree_t call_free_ = nullptr;
   mxnet::ext::msgSize_t message_size_ = nullptr;
   mxnet::ext::msgGet_t message_get_ = nullptr;

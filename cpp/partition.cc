@@ -72,13 +72,20 @@ void orderLevels(Graph* graph, bool ordered) {
 
 class Reviewer {
  public:
-  Reviewer(const PartitionCall& call, const StrategyLibrary& library)
-      : call_(call), library_(library), args_(call.args), aux_(call.aux) {}
+  Reviewer(const PartitionCall& call, const StrategyLibrary& library, const Graph& graph)
+      : call_(call), library_(library), args_(call.args), aux_(call.aux) {
+    for (const auto& [position, slots] : call.states) states_[graph.nodes.at(position)] = slots;
+  }
 
   /// Attributes for the subgraph's node, or nothing if the library does not want it.
   std::optional<StrategyLibrary::Attributes> review(Graph* subgraph, std::size_t number) const {
     if (library_.strategy().review == nullptr) return StrategyLibrary::Attributes();
-    const Variables variables = listVariables(*subgraph, call_.auxiliary);
+    NodeStates own;
+    for (std::size_t i = 0; i < subgraph->nodes.size() && !states_.empty(); ++i) {
+      const auto found = states_.find(subgraph->nodes[i]);
+      if (found != states_.end()) own.emplace(i, found->second);
+    }
+    const Variables variables = listVariables(*subgraph, call_.auxiliary, own);
     const std::unordered_set<std::string> states(variables.aux.begin(), variables.aux.end());
     for (Node* variable : subgraph->inputs) {
       variable->attrs["isAux"] = states.count(variable->name) != 0 ? "True" : "False";
@@ -95,6 +102,7 @@ class Reviewer {
   const StrategyLibrary& library_;
   ParamIndex args_;
   ParamIndex aux_;
+  std::unordered_map<const Node*, std::vector<int>> states_;
 };
 
 std::vector<std::vector<int>> chooseGroups(const PartitionCall& call,
@@ -117,7 +125,7 @@ std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffi
   std::unique_ptr<Graph> graph = call.consume ? source->consume() : source->take();
   const NumberedGraph numbers(*graph);
   const std::vector<std::vector<int>> groups = chooseGroups(call, library, numbers, graph.get());
-  const Reviewer reviewer(call, library);
+  const Reviewer reviewer(call, library, *graph);
   NodeNames names(*graph);
   Cutter cutter(graph.get(), numbers, groups, suffix, call.merge_equal);
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -24,6 +24,7 @@ struct PartitionCall {
   ParamBlock args;
   ParamBlock aux;
   AuxiliaryInputs auxiliary;  ///< says which variables of a subgraph are auxiliary states
+  NodeStates states;          ///< the same for single nodes of the source's graph
   bool merge_equal = false;   ///< one input of a subgraph for all uses of a value, and one output
   bool consume = false;       ///< nobody needs the source after this
   bool ordered = false;       ///< see orderGraph

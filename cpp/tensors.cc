@@ -13,10 +13,21 @@ namespace {
 
 using mxnet::ext::detail::quoted;
 
-/// Cache line and widest vector register of today's machines.
-constexpr std::size_t kAlignment = 64;
-
 }  // namespace
+
+std::optional<std::size_t> arrayBytes(std::size_t element, const int64_t* shape, int num_dims) {
+  for (int i = 0; i < num_dims; ++i) {
+    if (shape[i] == 0) return 0;
+  }
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  std::size_t bytes = element;
+  for (int i = 0; i < num_dims; ++i) {
+    const auto extent = static_cast<std::size_t>(shape[i]);
+    if (bytes > kMost / extent) return std::nullopt;
+    bytes *= extent;
+  }
+  return bytes;
+}
 
 std::size_t elementSize(int dtype) {
   switch (dtype) {
@@ -73,25 +84,19 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
   const auto refuse = [&](const std::string& reason) {
     if (error_.empty()) error_ = what + reason;
   };
-  std::size_t bytes = elementSize(dtype);
-  if (bytes == 0) return refuse(" with the unknown dtype code " + std::to_string(dtype));
-  bool empty = false;
+  const std::size_t element = elementSize(dtype);
+  if (element == 0) return refuse(" with the unknown dtype code " + std::to_string(dtype));
   for (int i = 0; i < num_dims; ++i) {
     if (shape[i] < 0) {
       return refuse(" with the negative extent " + std::to_string(shape[i]));
     }
-    empty = empty || shape[i] == 0;
   }
-  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
-  for (int i = 0; i < num_dims && !empty; ++i) {
-    const auto extent = static_cast<std::size_t>(shape[i]);
-    if (bytes > kMost / extent) return refuse(" with more elements than memory has");
-    bytes *= extent;
-  }
-  if (empty) bytes = 0;
-  const std::size_t rounded =
-      std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
-  std::unique_ptr<void, FreeMemory> memory(std::aligned_alloc(kAlignment, rounded));
+  const std::optional<std::size_t> counted = arrayBytes(element, shape, num_dims);
+  if (!counted) return refuse(" with more elements than memory has");
+  const std::size_t bytes = *counted;
+  const std::size_t rounded = std::max(
+      (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment, kMemoryAlignment);
+  std::unique_ptr<void, FreeMemory> memory(std::aligned_alloc(kMemoryAlignment, rounded));
   if (memory == nullptr) {
     return refuse(" of " + std::to_string(bytes) + " bytes, which the system does not have");
   }

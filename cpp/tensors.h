@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,8 +81,15 @@ class Allocator {
   std::vector<NewParam> params_;
 };
 
+/// Cache line and widest vector register of today's machines.
+constexpr std::size_t kMemoryAlignment = 64;
+
 /// Bytes of one element, by MXNet's dtype code; 0 for an unknown one.
 std::size_t elementSize(int dtype);
+
+/// Bytes of an array with elements of this size; nothing where memory has not so many. No extent
+/// may be negative.
+std::optional<std::size_t> arrayBytes(std::size_t element, const int64_t* shape, int num_dims);
 
 }  // namespace passlib
 

@@ -675,40 +675,274 @@ class PassResource {
   const void* nd_alloc_;
 };
 
-class OpResource;
+/// Random number states: one for each thread of an operator, so that they never wait for each
+/// other.
+#define MX_NUM_CPU_RANDOM_STATES 1024
+#define MX_NUM_GPU_RANDOM_STATES 32768
+
+typedef std::mt19937 mx_cpu_rand_t;
+#if defined(__NVCC__)
+typedef cudaStream_t mx_stream_t;
+typedef curandStatePhilox4_32_10_t mx_gpu_rand_t;
+#else
+typedef void* mx_stream_t;
+typedef void* mx_gpu_rand_t;
+#endif
+
+/// What an operator may ask of the host while it computes. Everything that it gives is the host's
+/// and ends with the call.
+class OpResource {
+ public:
+  OpResource(xpu_malloc_t cpu_malloc, void* cpu_alloc, xpu_malloc_t gpu_malloc, void* gpu_alloc,
+             void* stream, sparse_malloc_t sparse_malloc, void* sparse_alloc, void* rng_cpu_states,
+             void* rng_gpu_states)
+      : cpu_malloc_(cpu_malloc),
+        gpu_malloc_(gpu_malloc),
+        sparse_malloc_(sparse_malloc),
+        cpu_alloc_(cpu_alloc),
+        gpu_alloc_(gpu_alloc),
+        sparse_alloc_(sparse_alloc),
+        stream_(stream),
+        rng_cpu_states_(rng_cpu_states),
+        rng_gpu_states_(rng_gpu_states) {}
+
+  /// Scratch memory of `size` bytes, not initialised; null if the host has none. MXNet has one
+  /// workspace: there, each call takes back what the one before it gave, so ask once for all.
+  void* alloc_cpu(int size) const { return cpu_malloc_(cpu_alloc_, size); }
+  void* alloc_gpu(int size) const { return gpu_malloc_(gpu_alloc_, size); }
+  /// Memory for output number `index`, which is sparse: indices_len values (CSR) or rows (row
+  /// sparse), and indptr_len row starts (CSR only; rows + 1). Sets data, indices, indptr and how
+  /// many there are; data_len only for CSR, for it does not know how long a row is.
+  void alloc_sparse(MXSparse* sparse, int index, int indices_len, int indptr_len = 0) const;
+  mx_stream_t get_cuda_stream() const { return static_cast<mx_stream_t>(stream_); }
+  /// MX_NUM_CPU_RANDOM_STATES states, seeded by the host.
+  mx_cpu_rand_t* get_cpu_rand_states() const {
+    return static_cast<mx_cpu_rand_t*>(rng_cpu_states_);
+  }
+  /// Null where there is no GPU.
+  mx_gpu_rand_t* get_gpu_rand_states() const {
+    return static_cast<mx_gpu_rand_t*>(rng_gpu_states_);
+  }
+
+ private:
+  xpu_malloc_t cpu_malloc_;
+  xpu_malloc_t gpu_malloc_;
+  sparse_malloc_t sparse_malloc_;
+  void* cpu_alloc_;
+  void* gpu_alloc_;
+  void* sparse_alloc_;
+  void* stream_;
+  void* rng_cpu_states_;
+  void* rng_gpu_states_;
+};
 
 // ================================================================================================
 // Operators, partitioners, passes
 // ================================================================================================
 
-class CustomStatefulOp;
-class CustomOpSelector;
-
 typedef std::unordered_map<std::string, std::string> options_map_t;
 
+/// An operator that remembers something from one call to the next. Made by the function given to
+/// setCreateOpState, once for each node of a model that is run; the host destroys it.
+class CustomStatefulOp {
+ public:
+  CustomStatefulOp() : ignore_warn(false), created_(false) {}
+  virtual ~CustomStatefulOp() {}
+
+  /// Makes the state in the way that the host can destroy: *state =
+  /// CustomStatefulOp::create<My>(x);
+  template <class Operator, typename... Arguments>
+  static CustomStatefulOp* create(Arguments... arguments) {
+    CustomStatefulOp* state = new Operator(arguments...);
+    state->created_ = true;
+    return state;
+  }
+  bool wasCreated() const { return created_; }
+
+  virtual MXReturnValue Forward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
+                                const OpResource& op_res) = 0;
+  /// inputs: gradients of the outputs, then the inputs, then the outputs of Forward. outputs: one
+  /// gradient for each input.
+  virtual MXReturnValue Backward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
+                                 const OpResource& op_res);
+
+  /// Set it to silence the host's warning about a state that was not made by create.
+  bool ignore_warn;
+
+ private:
+  bool created_;  // hosts read both flags where they lie: right behind the pointer to the vtable
+};
+
+/// Computes an operator. Tensors are sized and allocated by the host, but for sparse outputs (see
+/// OpResource::alloc_sparse). For a backward function see CustomStatefulOp::Backward.
 typedef MXReturnValue (*fcomp_t)(const options_map_t& attributes, std::vector<MXTensor>* inputs,
                                  std::vector<MXTensor>* outputs, const OpResource& res);
+/// Says how many inputs and outputs an operator with these attributes has.
 typedef MXReturnValue (*parseAttrs_t)(const options_map_t& attributes, int* num_inputs,
                                       int* num_outputs);
+/// Infers dtype codes: -1 is unknown. May fill in unknown inputs, too.
 typedef MXReturnValue (*inferType_t)(const options_map_t& attributes, std::vector<int>* in_types,
                                      std::vector<int>* out_types);
+/// Infers storage types (MXStorageType). Without such a function all tensors are dense.
 typedef MXReturnValue (*inferSType_t)(const options_map_t& attributes,
                                       std::vector<int>* in_storage_types,
                                       std::vector<int>* out_storage_types);
+/// Infers shapes. out_shapes has one empty shape for each output. May fill in inputs, too.
 typedef MXReturnValue (*inferShape_t)(const options_map_t& attributes,
                                       std::vector<std::vector<unsigned int>>* in_shapes,
                                       std::vector<std::vector<unsigned int>>* out_shapes);
+/// Says which inputs the operator writes to; they become auxiliary states of the model.
 typedef MXReturnValue (*mutateInputs_t)(const options_map_t& attributes,
                                         std::vector<int>* input_indices);
+/// Makes the state of one node, which has inputs of these shapes and dtype codes. For an operator
+/// that runs subgraphs, attributes[MX_STR_SUBGRAPH_SYM_JSON] is the subgraph.
 typedef MXReturnValue (*createOpState_t)(const options_map_t& attributes, const MXContext& ctx,
                                          const std::vector<std::vector<unsigned int>>& in_shapes,
                                          const std::vector<int> in_types, CustomStatefulOp**);
+
+/// An operator as a library registers it. Contexts are "cpu" and "gpu"; one function for each.
+/// Needed are parseAttrs, inferType, inferShape, and a forward function or a state; of an operator
+/// for subgraphs only the state.
+class CustomOp {
+ public:
+  explicit CustomOp(const char* op_name)
+      : name(op_name),
+        parse_attrs(nullptr),
+        infer_type(nullptr),
+        infer_storage_type(nullptr),
+        infer_shape(nullptr),
+        mutate_inputs(nullptr),
+        isSGop(false),
+        valid(true) {}
+
+  CustomOp& setForward(fcomp_t fn, const char* ctx) {
+    return add(fn, ctx, "forward", &forward_fp, &forward_ctx_cstr);
+  }
+  CustomOp& setBackward(fcomp_t fn, const char* ctx) {
+    return add(fn, ctx, "backward", &backward_fp, &backward_ctx_cstr);
+  }
+  CustomOp& setCreateOpState(createOpState_t fn, const char* ctx) {
+    return add(fn, ctx, "createOpState", &create_op_fp, &create_op_ctx_cstr);
+  }
+  CustomOp& setParseAttrs(parseAttrs_t fn) {
+    parse_attrs = fn;
+    return *this;
+  }
+  CustomOp& setInferType(inferType_t fn) {
+    infer_type = fn;
+    return *this;
+  }
+  CustomOp& setInferSType(inferSType_t fn) {
+    infer_storage_type = fn;
+    return *this;
+  }
+  CustomOp& setInferShape(inferShape_t fn) {
+    infer_shape = fn;
+    return *this;
+  }
+  CustomOp& setMutateInputs(mutateInputs_t fn) {
+    mutate_inputs = fn;
+    return *this;
+  }
+  /// Makes it an operator whose nodes carry a subgraph, as partitioners make them.
+  CustomOp& setIsSubgraphOp() {
+    isSGop = true;
+    return *this;
+  }
+
+  const char* name;
+  parseAttrs_t parse_attrs;
+  inferType_t infer_type;
+  inferSType_t infer_storage_type;
+  inferShape_t infer_shape;
+  mutateInputs_t mutate_inputs;
+  bool isSGop;
+  bool valid;  ///< false after a second function for one context
+  std::vector<const char*> forward_ctx_cstr, backward_ctx_cstr, create_op_ctx_cstr;
+  std::vector<fcomp_t> forward_fp, backward_fp;
+  std::vector<createOpState_t> create_op_fp;
+
+ private:
+  template <typename Function>
+  CustomOp& add(Function fn, const char* ctx, const char* what, std::vector<Function>* functions,
+                std::vector<const char*>* contexts);
+};
+
+/// Decides node by node what belongs to a subgraph. Node numbers are positions in the graph that
+/// the function given to setCreateSelector got, which lives as long as the selector. The host
+/// destroys it, where it is passlib; MXNet never does.
+class CustomOpSelector {
+ public:
+  virtual ~CustomOpSelector() {}
+  /// Whether a subgraph may begin with this node.
+  virtual bool Select(int nodeID) = 0;
+  /// Whether a subgraph that has node nodeID may take in the node that gives it an input.
+  virtual bool SelectInput(int nodeID, int input_nodeID) = 0;
+  /// The same for a node that takes one of its outputs.
+  virtual bool SelectOutput(int nodeID, int output_nodeID) = 0;
+  /// Chooses from a grown subgraph the nodes to keep. All of them by default.
+  virtual void Filter(const std::vector<int>& candidates, std::vector<int>* keep) {
+    keep->insert(keep->end(), candidates.begin(), candidates.end());
+  }
+  /// Called before each subgraph is grown anew.
+  virtual void Reset() {}
+};
+
+/// Says which nodes are supported: ids has one number for each node, -2 at first. -2 is not
+/// supported, -1 in any subgraph, a number from 0 up only together with nodes of the same number.
 typedef MXReturnValue (*supportedOps_t)(const Graph* graph, std::vector<int>* ids,
                                         const options_map_t& options);
 typedef MXReturnValue (*createSelector_t)(const Graph* graph, CustomOpSelector** sel_inst,
                                           const options_map_t& options);
+/// Accepts a subgraph or not (*accept is false at first), and gives attributes to the node that
+/// will stand for it. Variables of the subgraph that are parameters have their tensor.
 typedef MXReturnValue (*reviewSubgraph_t)(const Graph* subgraph, int subgraph_id, bool* accept,
                                           const options_map_t& options, options_map_t* attrs);
+
+/// A partitioner: strategies that run in turn. Each one needs supportedOps or createSelector (the
+/// former wins) and replaces what it finds by nodes of its own subgraph operator.
+class CustomPartitioner {
+ public:
+  CustomPartitioner() : name("ERROR") {}
+  explicit CustomPartitioner(const char* backend_name) : name(backend_name) {}
+
+  CustomPartitioner& addStrategy(const char* prop_name, const char* sg_name) {
+    strategies.push_back(prop_name);
+    op_names.push_back(sg_name);
+    return *this;
+  }
+  CustomPartitioner& setSupportedOps(const char* prop_name, supportedOps_t fn) {
+    supported_map[prop_name] = fn;
+    return *this;
+  }
+  CustomPartitioner& setCreateSelector(const char* prop_name, createSelector_t fn) {
+    selector_map[prop_name] = fn;
+    return *this;
+  }
+  CustomPartitioner& setReviewSubgraph(const char* prop_name, reviewSubgraph_t fn) {
+    review_map[prop_name] = fn;
+    return *this;
+  }
+
+  /// Functions of strategy number stg_id; null if it has none.
+  supportedOps_t getSupportedOps(int stg_id) const { return find(supported_map, stg_id); }
+  createSelector_t getCreateSelector(int stg_id) const { return find(selector_map, stg_id); }
+  reviewSubgraph_t getReviewSubgraph(int stg_id) const { return find(review_map, stg_id); }
+
+  const char* name;
+  std::map<std::string, supportedOps_t> supported_map;
+  std::map<std::string, createSelector_t> selector_map;
+  std::map<std::string, reviewSubgraph_t> review_map;
+  std::vector<const char*> strategies;
+  std::vector<const char*> op_names;  ///< the subgraph operator of each strategy
+
+ private:
+  template <typename Function>
+  Function find(const std::map<std::string, Function>& functions, int stg_id) const {
+    const auto found = functions.find(strategies.at(static_cast<std::size_t>(stg_id)));
+    return found == functions.end() ? nullptr : found->second;
+  }
+};
 
 /// A pass: changes the graph in place. MX_FAIL, or anything thrown, leaves the caller's model as it
 /// was. `options` are the keyword arguments of optimize_for, as text.
@@ -758,8 +992,25 @@ class Registry {
 #define MX_STRINGIFY(x) #x
 #define MX_TOSTRING(x) MX_STRINGIFY(x)
 
+#define MX_REGISTER_NAME_(Name) MXNet##_CustomOp##_##Name
+#define MX_REGISTER_DEF_(Name) static mxnet::ext::CustomOp& MX_REGISTER_NAME_(Name)
+#define MX_REGISTER_PROP_NAME_(Name) MXNet##_CustomSubProp##_##Name
+#define MX_REGISTER_PROP_DEF_(Name) \
+  static mxnet::ext::CustomPartitioner& MX_REGISTER_PROP_NAME_(Name)
 #define MX_REGISTER_PASS_NAME_(Name) MXNet##_CustomPass##_##Name
 #define MX_REGISTER_PASS_DEF_(Name) static mxnet::ext::CustomPass& MX_REGISTER_PASS_NAME_(Name)
+
+/// Registers an operator: REGISTER_OP(my_gemm).setForward(forward, "cpu").setParseAttrs(parse)...
+#define REGISTER_OP(Name)                            \
+  MX_STR_CONCAT(MX_REGISTER_DEF_(Name), __COUNTER__) \
+  __attribute__((unused)) =                          \
+      mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->add(MX_TOSTRING(Name))
+
+/// Registers a partitioner: REGISTER_PARTITIONER(mine).addStrategy("first", "my_subgraph_op")...
+#define REGISTER_PARTITIONER(Name)                        \
+  MX_STR_CONCAT(MX_REGISTER_PROP_DEF_(Name), __COUNTER__) \
+  __attribute__((unused)) =                               \
+      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->add(MX_TOSTRING(Name))
 
 /// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
 #define REGISTER_PASS(Name)                               \
@@ -775,7 +1026,8 @@ class Registry {
 // for the call. What a library gives out is either static (names) or malloc'd, to be released by
 // the host through _opCallFree of the same library. `fp` arguments are function pointers that the
 // host got from the library's RegGet functions and does not look into. No C++ exception leaves
-// them.
+// them, but for the calls of a selector, which have no other way to say that they failed: what it
+// throws reaches the host as a std::exception.
 // ================================================================================================
 
 // A block of parameters: n names, and for each one the data, the shape (dims numbers), the dtype
@@ -803,6 +1055,18 @@ class Registry {
       void **in_indptr, void **out_indptr, int64_t *in_indices_shapes,                          \
       int64_t *out_indices_shapes, int64_t *in_indptr_shapes, int64_t *out_indptr_shapes,       \
       void *rng_cpu_states, void *rng_gpu_states
+
+// The same blocks where they are passed on.
+#define PASSLIB_PARAM_NAMES(kind)                                                              \
+  kind##_names, num_##kind, kind##_data, kind##_shapes, kind##_dims, kind##_types, kind##_IDs, \
+      kind##_dev_type, kind##_dev_id
+#define PASSLIB_IO_NAMES                                                                      \
+  inshapes, indims, indata, intypes, inIDs, indev_type, indev_id, num_in, outshapes, outdims, \
+      outdata, outtypes, outIDs, outdev_type, outdev_id, num_out
+#define PASSLIB_RESOURCE_NAMES                                                                 \
+  cpu_malloc, cpu_alloc, gpu_malloc, gpu_alloc, stream, sparse_malloc, sparse_alloc, instypes, \
+      outstypes, in_indices, out_indices, in_indptr, out_indptr, in_indices_shapes,            \
+      out_indices_shapes, in_indptr_shapes, out_indptr_shapes, rng_cpu_states, rng_gpu_states
 
 typedef int (*opVersion_t)();
 typedef int (*initialize_t)(int version);
@@ -857,6 +1121,8 @@ typedef int (*partCallReviewSubgraph_t)(reviewSubgraph_t fp, const char* json, i
                                         char*** attr_vals, int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
                                         PASSLIB_PARAM_BLOCK(aux));
 
+typedef void (*passlibPartDestroySelector_t)(void* selector);
+
 typedef int (*passRegSize_t)();
 typedef void (*passRegGet_t)(int idx, graphPass_t* fp, const char** name);
 typedef int (*passCallGraphPass_t)(graphPass_t fp, const char* in_graph, char** out_graph,
@@ -910,7 +1176,8 @@ PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                         mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
 
-/// Operators: this version of the header has none to offer; the calls fail.
+/// Number of operators; operator number idx. The arrays are the library's, one entry for each
+/// context; functions that were not set are null.
 PASSLIB_ENTRY int _opRegSize();
 PASSLIB_ENTRY void _opRegGet(int idx, const char** name, int* isSGop, const char*** forward_ctx,
                              mxnet::ext::fcomp_t** forward_fp, int* forward_count,
@@ -922,18 +1189,23 @@ PASSLIB_ENTRY void _opRegGet(int idx, const char** name, int* isSGop, const char
                              mxnet::ext::mutateInputs_t* mutate);
 PASSLIB_ENTRY int _opCallParseAttrs(mxnet::ext::parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in,
                                     int* num_out);
+/// Shapes may come back changed: *mod_inshapes and *outshapes are malloc'd arrays of malloc'd
+/// shapes, *mod_indims and *outdims malloc'd arrays of their lengths. Nothing is set on failure.
 PASSLIB_ENTRY int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
                                     unsigned int** inshapes, int* indims, int num_in,
                                     unsigned int*** mod_inshapes, int** mod_indims,
                                     unsigned int*** outshapes, int** outdims, int num_out);
+/// Types change in place.
 PASSLIB_ENTRY int _opCallInferType(mxnet::ext::inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes,
                                    int num_in, int* outtypes, int num_out);
 PASSLIB_ENTRY int _opCallInferSType(mxnet::ext::inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes,
                                     int num_in, int* outstypes, int num_out);
 PASSLIB_ENTRY int _opCallFCompute(mxnet::ext::fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
                                   PASSLIB_RESOURCE_BLOCK);
+/// *mutate_indices is malloc'd.
 PASSLIB_ENTRY int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK,
                                       int** mutate_indices, int* indices_size);
+/// *state_op is a CustomStatefulOp, to be given back to _opCallDestroyOpState.
 PASSLIB_ENTRY int _opCallCreateOpState(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
                                        const char* dev_type, int dev_id, unsigned int** inshapes,
                                        int* indims, int num_in, const int* intypes,
@@ -942,7 +1214,7 @@ PASSLIB_ENTRY void _opCallDestroyOpState(void* state_op);
 PASSLIB_ENTRY int _opCallFStatefulCompute(int is_forward, void* state_op, PASSLIB_IO_BLOCK,
                                           PASSLIB_RESOURCE_BLOCK);
 
-/// Partitioners: this version of the header has none to offer; the calls fail.
+/// Number of partitioners; name and number of strategies of number idx; strategy stg_idx of it.
 PASSLIB_ENTRY int _partRegSize();
 PASSLIB_ENTRY int _partRegGetCount(int idx, const char** name);
 PASSLIB_ENTRY void _partRegGet(int part_idx, int stg_idx, const char** strategy,
@@ -951,14 +1223,20 @@ PASSLIB_ENTRY void _partRegGet(int part_idx, int stg_idx, const char** strategy,
                                mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name);
 PASSLIB_ENTRY int _partCallSupportedOps(mxnet::ext::supportedOps_t fp, const char* json,
                                         int num_ids, int* ids, PASSLIB_OPTION_BLOCK);
+/// *selector is opaque, for the functions below.
 PASSLIB_ENTRY int _partCallCreateSelector(mxnet::ext::createSelector_t fp, const char* json,
                                           void** selector, PASSLIB_OPTION_BLOCK);
 PASSLIB_ENTRY void _partCallSelect(void* selector, int node, int* selected);
 PASSLIB_ENTRY void _partCallSelectInput(void* selector, int node, int input_node, int* selected);
 PASSLIB_ENTRY void _partCallSelectOutput(void* selector, int node, int output_node, int* selected);
+/// *keep is malloc'd.
 PASSLIB_ENTRY void _partCallFilter(void* selector, int* candidates, int num_candidates, int** keep,
                                    int* num_keep);
 PASSLIB_ENTRY void _partCallReset(void* selector);
+/// Destroys a selector, and the graph that it was made for. Not part of MXNet's ABI.
+PASSLIB_ENTRY void _passlibPartDestroySelector(void* selector);
+/// *attr_keys and *attr_vals are malloc'd arrays of malloc'd strings, and null where there are
+/// none.
 PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* json,
                                           int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                           char*** attr_keys, char*** attr_vals, int* num_attrs,
@@ -3265,6 +3543,38 @@ inline std::string getDtypeAt(const std::string& dtype, unsigned index) {
   return detail::listEntry(dtype, index, "getDtypeAt");
 }
 
+inline void OpResource::alloc_sparse(MXSparse* sparse, int index, int indices_len,
+                                     int indptr_len) const {
+  sparse_malloc_(sparse_alloc_, index, indices_len, indptr_len, &sparse->data, &sparse->indices,
+                 &sparse->indptr);
+  sparse->indices_len = indices_len;
+  sparse->indptr_len = indptr_len;
+  if (indptr_len > 0) sparse->data_len = indices_len;
+}
+
+// ---- operators ---------------------------------------------------------------------------------
+
+inline MXReturnValue CustomStatefulOp::Backward(std::vector<MXTensor>*, std::vector<MXTensor>*,
+                                                const OpResource&) {
+  MX_ERROR_MSG << "this operator has no Backward";
+  return MX_FAIL;
+}
+
+template <typename Function>
+CustomOp& CustomOp::add(Function fn, const char* ctx, const char* what,
+                        std::vector<Function>* functions, std::vector<const char*>* contexts) {
+  // No exception: this runs while the library is being loaded, where nobody could catch it.
+  for (const char* known : *contexts) {
+    if (strcmp(known, ctx) != 0) continue;
+    MXerrorMsgs::get()->add(std::string("operator '") + name + "' has two " + what +
+                            " functions for the context '" + ctx + "'");
+    valid = false;
+  }
+  functions->push_back(fn);
+  contexts->push_back(ctx);
+  return *this;
+}
+
 // ---- entry points ------------------------------------------------------------------------------
 
 namespace detail {
@@ -3280,14 +3590,6 @@ int guarded(const std::string& what, Body body) {
     MXerrorMsgs::get()->add(what + ": something was thrown that is not a std::exception");
   }
   return MX_FAIL;
-}
-
-inline char* copyText(const std::string& text) {
-  char* copy = static_cast<char*>(malloc(text.size() + 1));
-  if (copy == nullptr) throw std::bad_alloc();
-  memcpy(copy, text.data(), text.size());
-  copy[text.size()] = '\0';
-  return copy;
 }
 
 inline options_map_t makeOptions(const char* const* keys, const char* const* vals, int num) {
@@ -3325,9 +3627,160 @@ inline int runPass(graphPass_t fp, Graph* graph, const options_map_t& options, c
   return fp(graph, options) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
 }
 
-inline int noSuchThing(const char* what) {
-  MXerrorMsgs::get()->add(std::string("this library has no ") + what);
-  return MX_FAIL;
+/// Memory that goes to the host, which will free it; until release it is freed here.
+class Handout {
+ public:
+  template <typename T>
+  T* array(std::size_t count) {
+    void* memory = malloc(std::max<std::size_t>(count, 1) * sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    blocks_.emplace_back(memory);
+    return static_cast<T*>(memory);
+  }
+  template <typename T>
+  T* copy(const std::vector<T>& values) {
+    T* memory = array<T>(values.size());
+    std::copy(values.begin(), values.end(), memory);
+    return memory;
+  }
+  char* copy(const std::string& text) {
+    char* memory = array<char>(text.size() + 1);
+    memcpy(memory, text.c_str(), text.size() + 1);
+    return memory;
+  }
+  void release() {
+    for (Block& block : blocks_) block.release();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { free(memory); }
+  };
+  typedef std::unique_ptr<void, Free> Block;
+  std::vector<Block> blocks_;
+};
+
+template <typename T>
+void requireCount(const std::vector<T>& values, int count, const char* what) {
+  if (values.size() == static_cast<std::size_t>(count)) return;
+  throw std::runtime_error(std::string("there must be ") + std::to_string(count) + " " + what +
+                           ", the function left " + std::to_string(values.size()));
+}
+
+template <typename Function>
+void requireFunction(Function fn, const char* setter) {
+  if (fn != nullptr) return;
+  throw std::runtime_error(std::string("there is no such function: call ") + setter);
+}
+
+typedef std::vector<std::vector<unsigned int>> ShapeList;
+
+inline ShapeList makeShapes(unsigned int** shapes, const int* dims, int count) {
+  ShapeList list;
+  for (int i = 0; i < count; ++i) list.emplace_back(shapes[i], shapes[i] + dims[i]);
+  return list;
+}
+
+inline void handOut(const ShapeList& list, Handout* memory, unsigned int*** shapes, int** dims) {
+  *shapes = memory->array<unsigned int*>(list.size());
+  *dims = memory->array<int>(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    (*shapes)[i] = memory->copy(list[i]);
+    (*dims)[i] = static_cast<int>(list[i].size());
+  }
+}
+
+/// One side of the tensors of an operator's call.
+struct TensorBlock {
+  const int64_t** shapes;
+  const int* dims;
+  void** data;
+  const int* types;
+  const size_t* ids;
+  const char** device_types;
+  const int* device_ids;
+  int count;
+  const int* storage_types;
+  void** indices;
+  void** indptr;
+  const int64_t* indices_counts;
+  const int64_t* indptr_counts;
+};
+
+/// `sparse` receives what the data_ptr of sparse tensors points to.
+inline std::vector<MXTensor> makeTensors(const TensorBlock& block, std::deque<MXSparse>* sparse) {
+  std::vector<MXTensor> tensors(static_cast<std::size_t>(block.count));
+  for (int i = 0; i < block.count; ++i) {
+    const MXStorageType storage = static_cast<MXStorageType>(block.storage_types[i]);
+    void* data = block.data[i];
+    if (storage != kDefaultStorage) {
+      sparse->emplace_back();
+      const bool csr = storage == kCSRStorage;
+      sparse->back().set(data, block.shapes[i], block.dims[i], block.indices[i],
+                         block.indices_counts[i], csr ? block.indptr[i] : nullptr,
+                         csr ? block.indptr_counts[i] : 0);
+      data = &sparse->back();
+    }
+    tensors[static_cast<std::size_t>(i)].setTensor(
+        data, static_cast<MXDType>(block.types[i]), block.shapes[i], block.dims[i], block.ids[i],
+        MXContext(block.device_types[i], block.device_ids[i]), storage);
+  }
+  return tensors;
+}
+
+/// Calls body(inputs, outputs, resource) with the tensors of an operator's call.
+template <typename Body>
+int compute(Body body, PASSLIB_IO_BLOCK, PASSLIB_RESOURCE_BLOCK) {
+  std::deque<MXSparse> sparse;
+  std::vector<MXTensor> inputs =
+      makeTensors({inshapes, indims, indata, intypes, inIDs, indev_type, indev_id, num_in, instypes,
+                   in_indices, in_indptr, in_indices_shapes, in_indptr_shapes},
+                  &sparse);
+  std::vector<MXTensor> outputs =
+      makeTensors({outshapes, outdims, outdata, outtypes, outIDs, outdev_type, outdev_id, num_out,
+                   outstypes, out_indices, out_indptr, out_indices_shapes, out_indptr_shapes},
+                  &sparse);
+  const OpResource resource(cpu_malloc, cpu_alloc, gpu_malloc, gpu_alloc, stream, sparse_malloc,
+                            sparse_alloc, rng_cpu_states, rng_gpu_states);
+  return body(&inputs, &outputs, resource) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
+}
+
+/// Calls an inferType or inferSType function. Outputs are -1, unknown, before.
+template <typename Function>
+int inferInPlace(Function fn, const options_map_t& attributes, int* in, int num_in, int* out,
+                 int num_out) {
+  std::vector<int> in_codes(in, in + num_in);
+  std::vector<int> out_codes(static_cast<std::size_t>(num_out), -1);
+  if (fn(attributes, &in_codes, &out_codes) != MX_SUCCESS) return MX_FAIL;
+  requireCount(in_codes, num_in, "input types");
+  requireCount(out_codes, num_out, "output types");
+  std::copy(in_codes.begin(), in_codes.end(), in);
+  std::copy(out_codes.begin(), out_codes.end(), out);
+  return MX_SUCCESS;
+}
+
+inline std::unique_ptr<Graph> readGraph(const char* json) {
+  JsonOptions reading;
+  reading.allow_control_characters = true;  // MXNet writes them raw
+  return std::unique_ptr<Graph>(Graph::fromString(json, strlen(json), reading));
+}
+
+/// A selector, with the graph that it looks at.
+struct OwnedSelector {
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<CustomOpSelector> selector;  // destroyed first
+};
+
+/// Calls a selector. The host has to understand what it throws.
+template <typename Body>
+void callSelector(void* selector, Body body) {
+  try {
+    body(static_cast<OwnedSelector*>(selector)->selector.get());
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {
+    throw std::runtime_error("the selector threw something that is not a std::exception");
+  }
 }
 
 #define PASSLIB_TEXT_(x) #x
@@ -3397,18 +3850,17 @@ inline int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph, 
   return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
     std::unordered_map<std::string, MXTensor> args;
     std::unordered_map<std::string, MXTensor> aux;
-    detail::addParams(arg_names, num_arg, arg_data, arg_shapes, arg_dims, arg_types, arg_IDs,
-                      arg_dev_type, arg_dev_id, &args);
-    detail::addParams(aux_names, num_aux, aux_data, aux_shapes, aux_dims, aux_types, aux_IDs,
-                      aux_dev_type, aux_dev_id, &aux);
-    JsonOptions reading;
-    reading.allow_control_characters = true;  // MXNet writes them raw
-    const std::unique_ptr<Graph> graph(Graph::fromString(in_graph, strlen(in_graph), reading));
+    detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
+    detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
+    const std::unique_ptr<Graph> graph = detail::readGraph(in_graph);
     const int result =
         detail::runPass(fp, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
                         pass_name, &args, &aux, nd_malloc, nd_alloc);
-    if (result == MX_SUCCESS) *out_graph = detail::copyText(graph->toString());
-    return result;
+    if (result != MX_SUCCESS) return MX_FAIL;
+    detail::Handout memory;
+    *out_graph = memory.copy(graph->toString());
+    memory.release();
+    return MX_SUCCESS;
   });
 }
 
@@ -3428,112 +3880,302 @@ inline int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* 
   return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
     std::unordered_map<std::string, MXTensor> args;
     std::unordered_map<std::string, MXTensor> aux;
-    detail::addParams(arg_names, num_arg, arg_data, arg_shapes, arg_dims, arg_types, arg_IDs,
-                      arg_dev_type, arg_dev_id, &args);
-    detail::addParams(aux_names, num_aux, aux_data, aux_shapes, aux_dims, aux_types, aux_IDs,
-                      aux_dev_type, aux_dev_id, &aux);
+    detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
+    detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
     return detail::runPass(fp, graph, detail::makeOptions(opt_keys, opt_vals, num_opts), pass_name,
                            &args, &aux, nd_malloc, nd_alloc);
   });
 }
 
-inline int _opRegSize() { return 0; }
+inline int _opRegSize() { return mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->size(); }
 
-inline void _opRegGet(int, const char**, int*, const char***, mxnet::ext::fcomp_t**, int*,
-                      const char***, mxnet::ext::fcomp_t**, int*, const char***,
-                      mxnet::ext::createOpState_t**, int*, mxnet::ext::parseAttrs_t*,
-                      mxnet::ext::inferType_t*, mxnet::ext::inferSType_t*,
-                      mxnet::ext::inferShape_t*, mxnet::ext::mutateInputs_t*) {}
-
-inline int _opCallParseAttrs(mxnet::ext::parseAttrs_t, const char* const*, const char* const*, int,
-                             int*, int*) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** forward_ctx,
+                      mxnet::ext::fcomp_t** forward_fp, int* forward_count,
+                      const char*** backward_ctx, mxnet::ext::fcomp_t** backward_fp,
+                      int* backward_count, const char*** create_op_ctx,
+                      mxnet::ext::createOpState_t** create_op_fp, int* create_op_count,
+                      mxnet::ext::parseAttrs_t* parse, mxnet::ext::inferType_t* type,
+                      mxnet::ext::inferSType_t* stype, mxnet::ext::inferShape_t* shape,
+                      mxnet::ext::mutateInputs_t* mutate) {
+  mxnet::ext::CustomOp& op = mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->get(idx);
+  *name = op.name;
+  *isSGop = op.isSGop ? 1 : 0;
+  // An operator that was registered wrongly offers nothing, which hosts refuse.
+  const auto count = [&op](std::size_t functions) {
+    return op.valid ? static_cast<int>(functions) : 0;
+  };
+  *forward_ctx = op.forward_ctx_cstr.data();
+  *forward_fp = op.forward_fp.data();
+  *forward_count = count(op.forward_fp.size());
+  *backward_ctx = op.backward_ctx_cstr.data();
+  *backward_fp = op.backward_fp.data();
+  *backward_count = count(op.backward_fp.size());
+  *create_op_ctx = op.create_op_ctx_cstr.data();
+  *create_op_fp = op.create_op_fp.data();
+  *create_op_count = count(op.create_op_fp.size());
+  *parse = op.valid ? op.parse_attrs : nullptr;
+  *type = op.infer_type;
+  *stype = op.infer_storage_type;
+  *shape = op.infer_shape;
+  *mutate = op.mutate_inputs;
 }
 
-inline int _opCallInferShape(mxnet::ext::inferShape_t, const char* const*, const char* const*, int,
-                             unsigned int**, int*, int, unsigned int***, int**, unsigned int***,
-                             int**, int) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallParseAttrs(mxnet::ext::parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in,
+                             int* num_out) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("parseAttrs", [&]() -> int {
+    detail::requireFunction(fp, "setParseAttrs");
+    return fp(detail::makeOptions(keys, vals, num), num_in, num_out);
+  });
 }
 
-inline int _opCallInferType(mxnet::ext::inferType_t, const char* const*, const char* const*, int,
-                            int*, int, int*, int) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
+                             unsigned int** inshapes, int* indims, int num_in,
+                             unsigned int*** mod_inshapes, int** mod_indims,
+                             unsigned int*** outshapes, int** outdims, int num_out) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("inferShape", [&]() -> int {
+    detail::requireFunction(fp, "setInferShape");
+    detail::ShapeList in_shapes = detail::makeShapes(inshapes, indims, num_in);
+    detail::ShapeList out_shapes(static_cast<std::size_t>(num_out));
+    if (fp(detail::makeOptions(keys, vals, num), &in_shapes, &out_shapes) != MX_SUCCESS) {
+      return MX_FAIL;
+    }
+    detail::requireCount(in_shapes, num_in, "input shapes");
+    detail::requireCount(out_shapes, num_out, "output shapes");
+    detail::Handout memory;
+    detail::handOut(in_shapes, &memory, mod_inshapes, mod_indims);
+    detail::handOut(out_shapes, &memory, outshapes, outdims);
+    memory.release();
+    return MX_SUCCESS;
+  });
 }
 
-inline int _opCallInferSType(mxnet::ext::inferSType_t, const char* const*, const char* const*, int,
-                             int*, int, int*, int) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallInferType(mxnet::ext::inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes,
+                            int num_in, int* outtypes, int num_out) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("inferType", [&]() -> int {
+    detail::requireFunction(fp, "setInferType");
+    return detail::inferInPlace(fp, detail::makeOptions(keys, vals, num), intypes, num_in, outtypes,
+                                num_out);
+  });
 }
 
-inline int _opCallFCompute(mxnet::ext::fcomp_t, const char* const*, const char* const*, int,
-                           const int64_t**, int*, void**, int*, size_t*, const char**, int*, int,
-                           const int64_t**, int*, void**, int*, size_t*, const char**, int*, int,
-                           mxnet::ext::xpu_malloc_t, void*, mxnet::ext::xpu_malloc_t, void*, void*,
-                           mxnet::ext::sparse_malloc_t, void*, int*, int*, void**, void**, void**,
-                           void**, int64_t*, int64_t*, int64_t*, int64_t*, void*, void*) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallInferSType(mxnet::ext::inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes,
+                             int num_in, int* outstypes, int num_out) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("inferSType", [&]() -> int {
+    detail::requireFunction(fp, "setInferSType");
+    return detail::inferInPlace(fp, detail::makeOptions(keys, vals, num), instypes, num_in,
+                                outstypes, num_out);
+  });
 }
 
-inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t, const char* const*, const char* const*,
-                               int, int**, int*) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallFCompute(mxnet::ext::fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
+                           PASSLIB_RESOURCE_BLOCK) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("compute", [&]() -> int {
+    detail::requireFunction(fp, "setForward or setBackward");
+    const options_map_t attributes = detail::makeOptions(keys, vals, num);
+    return detail::compute(
+        [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& lent) {
+          return fp(attributes, inputs, outputs, lent);
+        },
+        PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
+  });
 }
 
-inline int _opCallCreateOpState(mxnet::ext::createOpState_t, const char* const*, const char* const*,
-                                int, const char*, int, unsigned int**, int*, int, const int*,
-                                void**) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK,
+                               int** mutate_indices, int* indices_size) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("mutateInputs", [&]() -> int {
+    detail::requireFunction(fp, "setMutateInputs");
+    std::vector<int> indices;
+    if (fp(detail::makeOptions(keys, vals, num), &indices) != MX_SUCCESS) return MX_FAIL;
+    detail::Handout memory;
+    *mutate_indices = memory.copy(indices);
+    *indices_size = static_cast<int>(indices.size());
+    memory.release();
+    return MX_SUCCESS;
+  });
 }
 
-inline void _opCallDestroyOpState(void*) {}
-
-inline int _opCallFStatefulCompute(int, void*, const int64_t**, int*, void**, int*, size_t*,
-                                   const char**, int*, int, const int64_t**, int*, void**, int*,
-                                   size_t*, const char**, int*, int, mxnet::ext::xpu_malloc_t,
-                                   void*, mxnet::ext::xpu_malloc_t, void*, void*,
-                                   mxnet::ext::sparse_malloc_t, void*, int*, int*, void**, void**,
-                                   void**, void**, int64_t*, int64_t*, int64_t*, int64_t*, void*,
-                                   void*) {
-  return mxnet::ext::detail::noSuchThing("operators");
+inline int _opCallCreateOpState(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
+                                const char* dev_type, int dev_id, unsigned int** inshapes,
+                                int* indims, int num_in, const int* intypes, void** state_op) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("createOpState", [&]() -> int {
+    detail::requireFunction(fp, "setCreateOpState");
+    CustomStatefulOp* state = nullptr;
+    if (fp(detail::makeOptions(keys, vals, num), MXContext(dev_type, dev_id),
+           detail::makeShapes(inshapes, indims, num_in),
+           std::vector<int>(intypes, intypes + num_in), &state) != MX_SUCCESS) {
+      return MX_FAIL;
+    }
+    if (state == nullptr) throw std::runtime_error("the function made no state");
+    *state_op = state;
+    return MX_SUCCESS;
+  });
 }
 
-inline int _partRegSize() { return 0; }
-
-inline int _partRegGetCount(int, const char**) { return 0; }
-
-inline void _partRegGet(int, int, const char**, mxnet::ext::supportedOps_t*,
-                        mxnet::ext::createSelector_t*, mxnet::ext::reviewSubgraph_t*,
-                        const char**) {}
-
-inline int _partCallSupportedOps(mxnet::ext::supportedOps_t, const char*, int, int*,
-                                 const char* const*, const char* const*, int) {
-  return mxnet::ext::detail::noSuchThing("partitioners");
+inline void _opCallDestroyOpState(void* state_op) {
+  mxnet::ext::detail::guarded("the state's destructor", [&]() -> int {
+    delete static_cast<mxnet::ext::CustomStatefulOp*>(state_op);
+    return mxnet::ext::MX_SUCCESS;
+  });
 }
 
-inline int _partCallCreateSelector(mxnet::ext::createSelector_t, const char*, void**,
-                                   const char* const*, const char* const*, int) {
-  return mxnet::ext::detail::noSuchThing("partitioners");
+inline int _opCallFStatefulCompute(int is_forward, void* state_op, PASSLIB_IO_BLOCK,
+                                   PASSLIB_RESOURCE_BLOCK) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded(is_forward != 0 ? "Forward" : "Backward", [&]() -> int {
+    CustomStatefulOp* state = static_cast<CustomStatefulOp*>(state_op);
+    return detail::compute(
+        [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& lent) {
+          return is_forward != 0 ? state->Forward(inputs, outputs, lent)
+                                 : state->Backward(inputs, outputs, lent);
+        },
+        PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
+  });
 }
 
-inline void _partCallSelect(void*, int, int*) {}
+inline int _partRegSize() {
+  return mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->size();
+}
 
-inline void _partCallSelectInput(void*, int, int, int*) {}
+inline int _partRegGetCount(int idx, const char** name) {
+  const mxnet::ext::CustomPartitioner& partitioner =
+      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->get(idx);
+  *name = partitioner.name;
+  return static_cast<int>(partitioner.strategies.size());
+}
 
-inline void _partCallSelectOutput(void*, int, int, int*) {}
+inline void _partRegGet(int part_idx, int stg_idx, const char** strategy,
+                        mxnet::ext::supportedOps_t* supported_ops,
+                        mxnet::ext::createSelector_t* create_selector,
+                        mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name) {
+  const mxnet::ext::CustomPartitioner& partitioner =
+      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->get(part_idx);
+  *strategy = partitioner.strategies.at(static_cast<std::size_t>(stg_idx));
+  *op_name = partitioner.op_names.at(static_cast<std::size_t>(stg_idx));
+  *supported_ops = partitioner.getSupportedOps(stg_idx);
+  *create_selector = partitioner.getCreateSelector(stg_idx);
+  *review_subgraph = partitioner.getReviewSubgraph(stg_idx);
+}
 
-inline void _partCallFilter(void*, int*, int, int**, int*) {}
+inline int _partCallSupportedOps(mxnet::ext::supportedOps_t fp, const char* json, int num_ids,
+                                 int* ids, PASSLIB_OPTION_BLOCK) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("supportedOps", [&]() -> int {
+    detail::requireFunction(fp, "setSupportedOps");
+    const std::unique_ptr<Graph> graph = detail::readGraph(json);
+    std::vector<int> supported(static_cast<std::size_t>(num_ids), -2);
+    if (fp(graph.get(), &supported, detail::makeOptions(opt_keys, opt_vals, num_opts)) !=
+        MX_SUCCESS) {
+      return MX_FAIL;
+    }
+    detail::requireCount(supported, num_ids, "ids, one for each node");
+    std::copy(supported.begin(), supported.end(), ids);
+    return MX_SUCCESS;
+  });
+}
 
-inline void _partCallReset(void*) {}
+inline int _partCallCreateSelector(mxnet::ext::createSelector_t fp, const char* json,
+                                   void** selector, PASSLIB_OPTION_BLOCK) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  return detail::guarded("createSelector", [&]() -> int {
+    detail::requireFunction(fp, "setCreateSelector");
+    std::unique_ptr<detail::OwnedSelector> owned(new detail::OwnedSelector());
+    owned->graph = detail::readGraph(json);
+    CustomOpSelector* made = nullptr;
+    const MXReturnValue result =
+        fp(owned->graph.get(), &made, detail::makeOptions(opt_keys, opt_vals, num_opts));
+    owned->selector.reset(made);
+    if (result != MX_SUCCESS) return MX_FAIL;
+    if (made == nullptr) throw std::runtime_error("the function made no selector");
+    *selector = owned.release();
+    return MX_SUCCESS;
+  });
+}
 
-inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t, const char*, int, int*,
-                                   const char* const*, const char* const*, int, char***, char***,
-                                   int*, const char* const*, int, void* const*,
-                                   const int64_t* const*, const int*, const int*, const size_t*,
-                                   const char* const*, const int*, const char* const*, int,
-                                   void* const*, const int64_t* const*, const int*, const int*,
-                                   const size_t*, const char* const*, const int*) {
-  return mxnet::ext::detail::noSuchThing("partitioners");
+inline void _partCallSelect(void* selector, int node, int* selected) {
+  mxnet::ext::detail::callSelector(selector, [&](mxnet::ext::CustomOpSelector* chosen) {
+    *selected = chosen->Select(node) ? 1 : 0;
+  });
+}
+
+inline void _partCallSelectInput(void* selector, int node, int input_node, int* selected) {
+  mxnet::ext::detail::callSelector(selector, [&](mxnet::ext::CustomOpSelector* chosen) {
+    *selected = chosen->SelectInput(node, input_node) ? 1 : 0;
+  });
+}
+
+inline void _partCallSelectOutput(void* selector, int node, int output_node, int* selected) {
+  mxnet::ext::detail::callSelector(selector, [&](mxnet::ext::CustomOpSelector* chosen) {
+    *selected = chosen->SelectOutput(node, output_node) ? 1 : 0;
+  });
+}
+
+inline void _partCallFilter(void* selector, int* candidates, int num_candidates, int** keep,
+                            int* num_keep) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  detail::callSelector(selector, [&](CustomOpSelector* chosen) {
+    std::vector<int> kept;
+    chosen->Filter(std::vector<int>(candidates, candidates + num_candidates), &kept);
+    detail::Handout memory;
+    *keep = memory.copy(kept);
+    *num_keep = static_cast<int>(kept.size());
+    memory.release();
+  });
+}
+
+inline void _partCallReset(void* selector) {
+  mxnet::ext::detail::callSelector(selector,
+                                   [](mxnet::ext::CustomOpSelector* chosen) { chosen->Reset(); });
+}
+
+inline void _passlibPartDestroySelector(void* selector) {
+  mxnet::ext::detail::guarded("the selector's destructor", [&]() -> int {
+    delete static_cast<mxnet::ext::detail::OwnedSelector*>(selector);
+    return mxnet::ext::MX_SUCCESS;
+  });
+}
+
+inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* json,
+                                   int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
+                                   char*** attr_keys, char*** attr_vals, int* num_attrs,
+                                   PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
+  using namespace mxnet::ext;  // NOLINT: this function only
+  *attr_keys = nullptr;
+  *attr_vals = nullptr;
+  *num_attrs = 0;
+  return detail::guarded("reviewSubgraph", [&]() -> int {
+    detail::requireFunction(fp, "setReviewSubgraph");
+    std::unordered_map<std::string, MXTensor> args;
+    std::unordered_map<std::string, MXTensor> aux;
+    detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
+    detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
+    const std::unique_ptr<Graph> subgraph = detail::readGraph(json);
+    subgraph->_setParams(&args, &aux);
+    bool accepted = false;
+    options_map_t attributes;
+    if (fp(subgraph.get(), subgraph_id, &accepted,
+           detail::makeOptions(opt_keys, opt_vals, num_opts), &attributes) != MX_SUCCESS) {
+      return MX_FAIL;
+    }
+    *accept = accepted ? 1 : 0;
+    if (attributes.empty()) return MX_SUCCESS;
+    detail::Handout memory;
+    *attr_keys = memory.array<char*>(attributes.size());
+    *attr_vals = memory.array<char*>(attributes.size());
+    for (const auto& attribute : attributes) {
+      (*attr_keys)[*num_attrs] = memory.copy(attribute.first);
+      (*attr_vals)[*num_attrs] = memory.copy(attribute.second);
+      ++*num_attrs;
+    }
+    memory.release();
+    return MX_SUCCESS;
+  });
 }
 
 }  // extern "C"

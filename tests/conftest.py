@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import passlib
-from plugin_build import PLUGINS, PROGRAMS, Builder
+from plugin_build import PLUGINS, PROGRAMS, TESTS, Builder, compile_to, plain_operator
 
 MODELS = Path(__file__).parent / "data" / "mxnet" / "models"
 
@@ -33,6 +33,20 @@ def program() -> Iterator[Callable[[str], Path]]:
 def load_plugin(plugin: Callable[[str], Path]) -> Callable[[str], passlib.library.Library]:
     """Load a test library, by name."""
     return lambda name: passlib.library.load(plugin(name), verbose=False)
+
+
+@pytest.fixture(scope="session")
+def compile_plain() -> Callable[..., Path]:
+    """Compile the operators in plain C with further flags into a folder; ABI 11 by default."""
+
+    def compile_with(folder: Path, *flags: str) -> Path:
+        given = flags if any(flag.startswith("-DABI") for flag in flags) else (*flags, "-DABI=11")
+        recipe = plain_operator(*given)
+        path = folder / ("-".join(flag.lstrip("-D") for flag in given).replace("=", "_") + ".so")
+        compile_to(path, recipe.command, [TESTS / source for source in recipe.sources])
+        return path
+
+    return compile_with
 
 
 @pytest.fixture(params=["direct", "json"])

@@ -12,7 +12,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["INCLUDE", "PLUGINS", "PROGRAMS", "ROOT", "Builder", "Recipe", "compile_to"]
+__all__ = [
+    "INCLUDE",
+    "PLUGINS",
+    "PROGRAMS",
+    "ROOT",
+    "Builder",
+    "Recipe",
+    "compile_to",
+    "plain_operator",
+]
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -37,8 +46,16 @@ def library(*sources: str) -> Recipe:
     return Recipe(tuple(f"plugins/{name}" for name in sources))
 
 
+def all_kinds(number: int) -> Recipe:
+    return Recipe(("plugins/all_kinds.cc",), (*CXX, *LIBRARY, f"-DNUMBER={number}"))
+
+
 def plain_c(abi: int, *flags: str) -> Recipe:
     return Recipe(("plugins/plain.c",), ("gcc", *LIBRARY, f"-DABI={abi}", *flags))
+
+
+def plain_operator(*flags: str) -> Recipe:
+    return Recipe(("plugins/plain_operator.c",), ("gcc", *LIBRARY, *flags))
 
 
 PLUGINS: dict[str, Recipe] = {
@@ -56,9 +73,13 @@ PLUGINS: dict[str, Recipe] = {
     "partitioners": library("partitioners.cc"),
     "bad_partitioners": library("bad_partitioners.cc"),
     "refuses": library("refuses.cc"),
+    **{f"all_kinds_{number}": all_kinds(number) for number in range(4)},
     "missing_symbol": library("missing_symbol.cc"),
     "no_initialize": library("no_initialize.cc"),
     **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
+    "operators": library("operators.cc"),
+    "bad_operators": library("bad_operators.cc"),
+    **{f"plain_operator_{abi}": plain_operator(f"-DABI={abi}") for abi in range(7, 12)},
     "plain_c_results": plain_c(11, "-DRESULTS"),
     "plain_c_same_name": plain_c(11, "-DSAME_NAME"),
     "plain_c_no_free": plain_c(11, "-DNO_FREE"),
@@ -71,6 +92,8 @@ PROGRAMS: dict[str, Recipe] = {
         ("cpp/main.cc", "cpp/json.cc", "cpp/graph.cc", "cpp/random_edits.cc", "cpp/tensor.cc"),
         (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
     ),
+    "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),
+    "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
     "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
     "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
 }

@@ -308,3 +308,28 @@ def test_updates_leave_the_weights_alone(tmp_path: Path) -> None:
     assert len(Session(lowered).run(inputs)) == 1
     for name, array in before.items():
         np.testing.assert_array_equal(model.aux[name], array)
+
+
+def test_steps_of_training_compile_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+
+    def counting(*args: Any, **options: Any) -> Session:
+        compiled.append(args)
+        return Session(*args, **options)
+
+    monkeypatch.setattr("passlib.sessions.Session", counting)
+    layer = operator("bn", "BatchNorm", momentum=0.5)
+    model = with_weights(load(tmp_path, network(layer, shape=(4, 2, 3, 3))))
+    start = {name: np.array(array) for name, array in model.aux.items()}
+    batches = [random_inputs(model, seed) for seed in (1, 2, 3)]
+    for batch in batches:
+        model.run(batch, train=True)
+    assert len(compiled) == 1
+    mean = start["bn.0"]
+    for batch in batches:
+        mean = 0.5 * mean + 0.5 * batch["data"].mean((0, 2, 3))
+    close(model.aux["bn.0"], mean, "the running mean of all steps")
+    (first,) = model.run(batches[0]).values()
+    (again,) = model.run(batches[0]).values()
+    np.testing.assert_array_equal(first, again)
+    assert len(compiled) == 2, "inference has the statistics compiled in, once"

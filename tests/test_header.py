@@ -159,18 +159,22 @@ def cases(*sources: str) -> list[str]:
 
 UNIT = cases("json.cc", "graph.cc", "random_edits.cc", "tensor.cc")
 SCALE = cases("scale.cc")
+ENTRY_POINT_CASES = {name: cases(f"{name}.cc") for name in ("operators", "partitioners")}
+PROGRAM_CASES = {"unit": UNIT, **ENTRY_POINT_CASES}
 
 
-@pytest.mark.parametrize(("name", "known"), [("unit", UNIT), ("scale", SCALE)])
+@pytest.mark.parametrize(("name", "known"), [*PROGRAM_CASES.items(), ("scale", SCALE)])
 def test_no_case_is_lost(program: PathOf, name: str, known: list[str]) -> None:
     run = subprocess.run([program(name)], capture_output=True, text=True, check=True)
     assert sorted(run.stdout.split()) == known
 
 
-@pytest.mark.parametrize("case", UNIT)
-def test_unit(program: PathOf, case: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "case"), [(name, case) for name, known in PROGRAM_CASES.items() for case in known]
+)
+def test_unit(program: PathOf, name: str, case: str) -> None:
     run = subprocess.run(
-        [program("unit"), case], capture_output=True, text=True, timeout=60, check=False
+        [program(name), case], capture_output=True, text=True, timeout=60, check=False
     )
     assert run.returncode == 0, run.stderr
 

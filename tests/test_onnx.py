@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_models
 import passlib
+from passlib.dialects.onnx import writer
 from passlib.errors import FormatError, GraphError, UnsupportedError
 
 Loader = Callable[[str], passlib.library.Library]
@@ -39,14 +40,35 @@ def test_identity_gives_the_file_back(name: str, tmp_path: Path, load_plugin: Lo
     assert canonical(tmp_path / "b.onnx") == canonical(source)
 
 
+@pytest.mark.parametrize("anew", [False, True])
 @pytest.mark.usefixtures("handover")
-def test_all_kinds_of_attributes_come_back(tmp_path: Path, load_plugin: Loader) -> None:
+def test_all_kinds_of_attributes_come_back(
+    anew: bool, tmp_path: Path, load_plugin: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load_plugin("good")
     source = tmp_path / "a.onnx"
     source.write_bytes(onnx_models.every_attribute().SerializeToString())
     assert b"later" in source.read_bytes()
+    if anew:
+        monkeypatch.setattr(writer, "is_unchanged", lambda *_: False)
     passlib.load(source).optimize_for("identity").save(tmp_path / "b.onnx")
     assert canonical(tmp_path / "b.onnx") == canonical(source)
+
+
+def test_a_weight_that_changed_is_written(tmp_path: Path, load_plugin: Loader) -> None:
+    load_plugin("good")
+    source = onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx")
+    model = passlib.load(source).optimize_for("identity")
+    weights = {name: np.array(array) for name, array in model.args.items()}
+    weights["w"][2] = -0.0
+    weights["w"][3] = np.nan
+    changed = passlib.Model(model.symbol, weights, dialect="onnx")
+    for number in range(2):  # the first writing has used nothing up
+        changed.save(tmp_path / "b.onnx")
+        model.save(tmp_path / "c.onnx")
+        again = passlib.load(tmp_path / "b.onnx")
+        assert again.args["w"].tobytes() == weights["w"].tobytes(), number
+        assert canonical(tmp_path / "c.onnx") == canonical(source), number
 
 
 def test_a_pass_in_mxnets_manner_gives_the_file_back(tmp_path: Path, load_plugin: Loader) -> None:

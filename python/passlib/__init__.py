@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
-from passlib import attribute, context, executor, gluon, library, model, nd, nn, symbol
+from passlib import attribute, context, executor, gluon, library, model, nd, nn, random, symbol
 from passlib import naming as name
 from passlib import symbol as sym
 from passlib.attribute import AttrScope
@@ -20,6 +20,7 @@ from passlib.errors import (
     FormatError,
     GraphError,
     LoadError,
+    OperatorError,
     PassError,
     PasslibError,
     PassResultError,
@@ -36,6 +37,7 @@ __all__ = [
     "GraphError",
     "LoadError",
     "Model",
+    "OperatorError",
     "PassError",
     "PassResultError",
     "PasslibError",
@@ -55,6 +57,7 @@ __all__ = [
     "name",
     "nd",
     "nn",
+    "random",
     "sym",
     "symbol",
     "validate",

@@ -1,5 +1,4 @@
-from collections.abc import Callable, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +6,9 @@ import numpy as np
 NodeTuple = tuple[
     str, str, dict[str, str], list[tuple[int, int, int]], int, list[int], list["Graph"]
 ]
+
+Bytes = np.ndarray[Any, Any]
+Write = Callable[[str], object]
 
 class Graph:
     @staticmethod
@@ -17,7 +19,12 @@ class Graph:
     def check(self) -> None: ...
     def nodes(self) -> list[NodeTuple]: ...
     def heads(self) -> list[tuple[int, int, int]]: ...
-    def variables(self, auxiliary: dict[str, list[int]]) -> tuple[list[str], list[str]]: ...
+    def variables(
+        self, auxiliary: dict[str, list[int]], own: dict[int, list[int]] = ...
+    ) -> tuple[list[str], list[str]]: ...
+    def nodes_with(
+        self, operators: set[str]
+    ) -> list[tuple[int, str, dict[str, str], int, list[Graph]]]: ...
     def operators(self) -> dict[str, int]: ...
     def uses(
         self, names: set[str]
@@ -28,6 +35,7 @@ class Graph:
     def set_outputs(self, counts: list[tuple[int, int]]) -> None: ...
     def set_node_attributes(self, values: list[tuple[int, str, str]]) -> None: ...
     def drop_node_attributes(self, keys: list[str]) -> None: ...
+    def equals(self, other: Graph) -> bool: ...
     def attributes(self) -> dict[str, str]: ...
     def copy(self) -> Graph: ...
     def __len__(self) -> int: ...
@@ -69,12 +77,104 @@ class PartitionSettings:
         *,
         strategy: int,
         auxiliary: dict[str, list[int]],
+        states: dict[int, list[int]],
         merge_equal: bool,
         consume: bool,
         ordered: bool,
     ) -> None: ...
 
-def parse_json(text: bytes, types: ModuleType, comments: bool, max_depth: int) -> Any: ...
+class ComputeSettings:
+    def __init__(self, *, node: str, is_forward: bool, check_memory: bool) -> None: ...
+
+InputColumn = tuple[Any, ...]
+OutputColumn = tuple[int, int, tuple[int, ...]]
+Computed = list[tuple[tuple[int, ...], Bytes, Bytes | None, Bytes | None]]
+
+class CustomOp:
+    def __init__(self, library: Library, index: int) -> None: ...
+    @property
+    def is_subgraph(self) -> bool: ...
+    @property
+    def is_stateful(self) -> bool: ...
+    @property
+    def has_backward_function(self) -> bool: ...
+    def described(self, what: str, node: str) -> str: ...
+    def arity(self, attributes: dict[str, str], node: str, write: Write) -> tuple[int, int]: ...
+    def mutated_inputs(
+        self, attributes: dict[str, str], num_inputs: int, node: str, write: Write
+    ) -> list[int]: ...
+    def infer_shapes(
+        self,
+        attributes: dict[str, str],
+        inputs: list[list[int]],
+        num_outputs: int,
+        node: str,
+        write: Write,
+    ) -> tuple[list[list[int]], list[list[int]]]: ...
+    def infer_types(
+        self,
+        attributes: dict[str, str],
+        inputs: list[int],
+        num_outputs: int,
+        node: str,
+        write: Write,
+    ) -> tuple[list[int], list[int]]: ...
+    def infer_storage(
+        self,
+        attributes: dict[str, str],
+        inputs: list[int],
+        num_outputs: int,
+        node: str,
+        write: Write,
+    ) -> list[int]: ...
+    def create_state(
+        self,
+        attributes: dict[str, str],
+        shapes: list[list[int]],
+        types: list[int],
+        node: str,
+        write: Write,
+    ) -> OperatorState: ...
+    def compute(
+        self,
+        attributes: dict[str, str],
+        settings: ComputeSettings,
+        inputs: list[InputColumn],
+        outputs: list[OutputColumn],
+        write: Write,
+    ) -> Computed: ...
+
+class OperatorState:
+    @property
+    def made_by_create(self) -> bool: ...
+    def compute(
+        self,
+        settings: ComputeSettings,
+        inputs: list[InputColumn],
+        outputs: list[OutputColumn],
+        write: Write,
+    ) -> Computed: ...
+
+def seed_random(seed: int) -> None: ...
+def differing_arrays(
+    pairs: Iterable[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
+) -> list[int]: ...
+
+class JsonObject(dict[str, Any]):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+class JsonArray(list[Any]):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+def parse_json(
+    text: bytes, number: Callable[[str], Any], comments: bool, max_depth: int
+) -> Any: ...
 def run_pass(
     library: Library,
     index: int,

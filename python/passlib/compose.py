@@ -14,6 +14,7 @@ import numpy as np
 from passlib import attribute, naming
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.hidden import hidden_on_operator
+from passlib.dialects.mxnet.library_operator import LibraryOperator
 from passlib.errors import GraphError, UnsupportedError
 from passlib.node import Entry, Node
 from passlib.variables import Variable, is_dunder, symbol_class, var
@@ -87,7 +88,7 @@ def create(
     operator = schema.find(op)
     if operator is None:
         near = difflib.get_close_matches(op, schema.names(), 3)
-        message = f"MXNet 1.9.1 has no operator {op!r}" + _suggest(near)
+        message = f"neither MXNet 1.9.1 nor a loaded library has operator {op!r}" + _suggest(near)
         raise UnsupportedError(message)
     name = naming.current().get(name, hint if hint is not None else op.lower())
     count = len(inputs) + len(subgraphs)
@@ -95,8 +96,8 @@ def create(
     visible = operator.num_visible_outputs(texts)
     if visible == 0:
         message = (
-            f"node {name!r}: the number of outputs of operator {operator.name!r} is decided by "
-            f"code that only MXNet has; it cannot be composed here"
+            f"node {name!r}: the attributes of operator {operator.name!r} do not tell how many "
+            f"outputs it has; it cannot be composed here"
         )
         raise UnsupportedError(message)
     if isinstance(inputs, Mapping):
@@ -126,7 +127,8 @@ def _attributes(
     texts: dict[str, str] = {}
     for given, value in attrs.items():
         key = given if given in parameters else hidden_on_operator(given)
-        text = _type_name(value) if key == "dtype" else attribute.text(value)
+        typed = key == "dtype" and not isinstance(operator, LibraryOperator)
+        text = _type_name(value) if typed else attribute.text(value)
         parameter = parameters.get(key)
         if parameter is not None:
             if not parameter.accepts(text):

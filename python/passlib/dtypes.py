@@ -38,6 +38,9 @@ MXNet 1.9.1 computes with 0 to 7 and 12; 8 to 11 exist since 2.0.
 
 _CODES: Final = {name: number for number, name in NAMES.items()}
 
+_NATIVE: Final = {np.dtype(name): code for name, code in _CODES.items() if name != "bfloat16"}
+"""The same by type, for NumPy takes long to make up a name."""
+
 
 def from_code(number: int) -> np.dtype[Any]:
     """Give the NumPy type that MXNet's ``number`` stands for.
@@ -83,7 +86,9 @@ def code(dtype: object) -> int:
         MXNet has no such type, e.g. complex numbers, text or Python objects.
     """
     resolved = as_dtype(dtype)
-    number = _CODES.get(resolved.name)
+    number = _NATIVE.get(resolved)
+    if number is None:
+        number = _CODES.get(resolved.name)
     if number is None:
         known = ", ".join(NAMES.values())
         raise UnsupportedError(f"MXNet has no dtype for {resolved}; it knows {known}")

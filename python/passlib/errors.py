@@ -6,6 +6,7 @@ __all__ = [
     "FormatError",
     "GraphError",
     "LoadError",
+    "OperatorError",
     "PassError",
     "PassResultError",
     "PasslibError",
@@ -61,6 +62,36 @@ class PassError(PasslibError):
 
     def __init__(self, message: str, *, messages: tuple[str, ...] = ()) -> None:
         super().__init__(message)
+        self.messages = messages
+
+
+class OperatorError(PasslibError):
+    """A library's operator failed, or did what operators must not do.
+
+    Attributes
+    ----------
+    operator : str
+    library : str
+        Path of the library that registered it.
+    node : str
+        Name of the node; empty where the operator was called without one.
+    messages : tuple of str
+        What the library reported through ``MX_ERROR_MSG`` during this one call.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operator: str,
+        library: str,
+        node: str = "",
+        messages: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.operator = operator
+        self.library = library
+        self.node = node
         self.messages = messages
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from passlib import attribute, compose
@@ -30,6 +30,7 @@ __all__ = [
     "op",
     "operator",
     "operator_names",
+    "place",
     "sparse",
 ]
 
@@ -40,7 +41,7 @@ _IN_PLACE = frozenset(("flatten", "expand_dims", "squeeze"))
 _METHODS = {"astype": "cast"}
 
 
-def _place(name: str) -> tuple[str, str]:
+def place(name: str) -> tuple[str, str]:
     """Give the namespace of a registered name, and its name there; no namespace is ``""``."""
     for namespace, prefix in zip(NAMESPACES, _PREFIXES, strict=True):
         # Random generators without "_like" are reached by functions that choose between them.
@@ -49,13 +50,18 @@ def _place(name: str) -> tuple[str, str]:
     return (_INTERNAL if name.startswith("_") else ""), name
 
 
-@cache
 def _places() -> dict[str, dict[str, str]]:
+    return _places_of(schema.generation())
+
+
+@lru_cache(maxsize=1)
+def _places_of(generation: int) -> dict[str, dict[str, str]]:
+    del generation  # made anew for each one
     places: dict[str, dict[str, str]] = {}
     for name in schema.names():
         # Operators of NumPy's manner have other calling rules; they are read, not composed.
         if not name.startswith(("_np_", "_npi_", "_npx_", "_np")):
-            namespace, short = _place(name)
+            namespace, short = place(name)
             places.setdefault(namespace, {})[short] = name
     return places
 
@@ -65,7 +71,6 @@ def operator_names(namespace: str = "") -> Iterator[str]:
     yield from _places().get(namespace, {})
 
 
-@cache
 def operator(name: str, namespace: str = "") -> Callable[..., Symbol]:
     """Give the function that applies an operator.
 
@@ -88,6 +93,12 @@ def operator(name: str, namespace: str = "") -> Callable[..., Symbol]:
     AttributeError
         No such operator there.
     """
+    return _operator(name, namespace, schema.generation())
+
+
+@cache
+def _operator(name: str, namespace: str, generation: int) -> Callable[..., Symbol]:
+    del generation  # a library may have taken the name over
     if name.startswith("__"):
         raise AttributeError(name)
     registered = _places().get(namespace, {}).get(name)

@@ -10,15 +10,18 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from passlib import _core
+from passlib import _core, operators
 from passlib.errors import LoadError, PasslibError
 
-__all__ = ["Backend", "Library", "find_backend", "load", "loaded"]
+__all__ = ["Backend", "Library", "find_backend", "load", "load_standard", "loaded"]
 
 logger = logging.getLogger(__name__)
 
 MXNET_VERSION = 10901
 """What ``initialize`` is told by default: the version of MXNet whose behaviour passlib has."""
+
+_STANDARD = "libpasslib_passes.so"
+"""The library of standard passes, which is installed beside the native module."""
 
 _lock = threading.RLock()
 _libraries: list[Library] = []
@@ -81,8 +84,9 @@ def load(
     verbose : bool
         Log what was found, at level INFO.
     replace : bool
-        Let its passes and partitioners take over names that other libraries hold. Also needed
-        after a library was built again, for its names are still held by the old build.
+        Let its passes, partitioners and operators take over names that other libraries hold, or
+        that MXNet has for an operator of its own. Also needed after a library was built again,
+        for its names are still held by the old build.
     version : int
         The version that the library's ``initialize`` is told, ``10000 * major + 100 * minor +
         patch`` of MXNet.
@@ -108,6 +112,29 @@ def load(
                 _log(known)
         _register(known, replace=replace)
     return known
+
+
+def load_standard(*, replace: bool = False) -> Library:
+    """Load the passes that come with passlib.
+
+    They are ``removeDeadNodes``, ``mergeEqualNodes`` and ``foldBatchNormalization``, and run on
+    the models of every dialect; docs/standard-passes.md describes them.
+
+    Parameters
+    ----------
+    replace : bool
+        As for `load`.
+
+    Returns
+    -------
+    Library
+
+    Raises
+    ------
+    LoadError
+        The library is missing from the installation, or a name is taken.
+    """
+    return load(Path(_core.__file__).with_name(_STANDARD), verbose=False, replace=replace)
 
 
 def loaded() -> tuple[Library, ...]:
@@ -213,7 +240,9 @@ def _register(library: Library, *, replace: bool) -> None:
             + "; load with replace=True to let the new one take over"
         )
         raise LoadError(message)
+    operators.require_names(library, replace=replace)
     _backends.update(backends)
+    operators.register(library)
     if not any(library is known for known in _libraries):
         _libraries.append(library)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from passlib import dialects, dtypes, nd
+from passlib._collector import collection_off
 from passlib.checkpoint import load_checkpoint, load_params, save_checkpoint
 from passlib.dialects import ModelData
 from passlib.dialects.lowering import TypeSpec
@@ -194,10 +195,13 @@ class Model:
 
     def _run(self, inputs: Mapping[str, Any], *, train: bool = False) -> list[NDArray]:
         feeds = {name: _as_array(value) for name, value in inputs.items()}
+        fed, constants = feeds, {**self._args, **self._aux}
+        if train:
+            # What is compiled in cannot change, and states do at each step.
+            states = self._aux.keys() & self._symbol.list_inputs()
+            fed = {**{name: constants.pop(name) for name in states}, **feeds}
         try:
-            outputs, updates = self._runner.run_updating(
-                feeds, {**self._args, **self._aux}, train=train
-            )
+            outputs, updates = self._runner.run_updating(fed, constants, train=train)
         except (GraphError, UnsupportedError) as error:
             hint = self._hint(feeds)
             if not hint:
@@ -245,7 +249,8 @@ class Model:
         OSError
             A file cannot be written.
         """
-        return self._format.save(Path(path), self._data(), **options)
+        with collection_off():
+            return self._format.save(Path(path), self._data(), **options)
 
     def _data(self) -> ModelData:
         return ModelData(
@@ -361,8 +366,9 @@ def load(path: str | os.PathLike[str], dialect: str | None = None, **options: An
     OSError
         There is no such model, or no such epoch of it.
     """
-    family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
-    data = family.load(Path(path), **options)
+    with collection_off():
+        family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
+        data = family.load(Path(path), **options)
     return Model(
         Symbol.of_graph(data.graph, data.attributes, family.name),
         {name: from_parts(array) for name, array in data.args.items()},
@@ -375,6 +381,8 @@ def load(path: str | os.PathLike[str], dialect: str | None = None, **options: An
 def _frozen(name: str, array: Any) -> Any:
     """Give a view that cannot be written to; of a sparse array, which has no views, itself."""
     if isinstance(array, BaseSparseNDArray):
+        return array
+    if type(array) is NDArray and not array.flags.writeable:
         return array
     if not isinstance(array, np.ndarray):
         raise TypeError(f"weight {name!r} is no array, but of type {type(array).__name__}")

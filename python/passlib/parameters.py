@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dtypes
+from passlib import _core, dtypes
 from passlib.nd import BaseSparseNDArray, NDArray
 from passlib.pass_call import NewParam, Param
 
@@ -60,15 +60,16 @@ class Lent:
 
     def _lend(self, name: str, value: Any) -> Param:
         array = _as_array(f"{self._kind}[{name!r}]", value)
-        native = array.dtype.newbyteorder("=")
-        plain = isinstance(value, np.ndarray) and array.dtype == native
-        if not (plain and array.flags.c_contiguous and array.flags.writeable):
+        plain = isinstance(value, np.ndarray) and array.dtype.isnative
+        flags = array.flags
+        if not (plain and flags.c_contiguous and flags.writeable):
+            native = array.dtype.newbyteorder("=")
             original, array = array, np.array(array, dtype=native, order="C")
             self._copies[name] = (array, original)
         return name, array, dtypes.code(array.dtype)
 
     def commit(
-        self, gone: Iterable[str], new: Iterable[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date. Call it only when everything has succeeded.
 
@@ -92,13 +93,22 @@ class Lent:
                     stacklevel=4,
                 )
             return
-        for name, (copy, before) in self._copies.items():
-            if not _same_bytes(copy, before):
-                self._write_back(name, copy)
+        over = {*removed, *(param.name for param in new)}
+        for name in self._changed(self._copies.keys() - over):
+            self._write_back(name, self._copies[name][0])
         for name in removed:
             self._given.pop(name, None)
         for param in new:
             self._given[param.name] = wrap(param)
+
+    def _changed(self, among: Iterable[str]) -> list[str]:
+        """Name the parameters whose copies differ in any bit from what they are copies of."""
+        names = list(among)
+        pairs = (
+            (copy, np.ascontiguousarray(before, dtype=copy.dtype))
+            for copy, before in (self._copies[name] for name in names)
+        )
+        return [names[position] for position in _core.differing_arrays(pairs)]
 
     def _write_back(self, name: str, copy: np.ndarray[Any, Any]) -> None:
         assert self._given is not None
@@ -126,9 +136,3 @@ def _as_array(what: str, value: Any) -> np.ndarray[Any, Any]:
         message = f"{what} must be an array, not {type(value).__name__}"
         raise TypeError(message)
     return np.asarray(value)
-
-
-def _same_bytes(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """Compare bit by bit: NaN equals itself. The arrays have one shape and one kind of elements."""
-    right = np.ascontiguousarray(right, dtype=left.dtype)
-    return bool(np.array_equal(left.reshape(-1).view(np.uint8), right.reshape(-1).view(np.uint8)))

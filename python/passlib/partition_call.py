@@ -67,7 +67,7 @@ def call_partitioner(
         partitioner, strategy and library.
     """
     texts = [(key, str(value)) for key, value in options.items()]
-    auxiliary_inputs = getattr(dialect, "auxiliary_inputs", None)
+    states_of = getattr(dialect, "states", None)
 
     def suffix(op: str, attrs: Mapping[str, str], num_outputs: int, index: int) -> str:
         return dialect.output_name(Node(op, "", attrs, num_outputs=num_outputs), index)
@@ -80,9 +80,11 @@ def call_partitioner(
         )
         raise PassError(message)
     for strategy in range(len(strategies)):
+        auxiliary, states = states_of(graph) if states_of is not None else ({}, {})
         settings = _core.PartitionSettings(
             strategy=strategy,
-            auxiliary=auxiliary_inputs(graph) if auxiliary_inputs is not None else {},
+            auxiliary=auxiliary,
+            states=states,
             merge_equal=(_MERGE_EQUAL, "True") in texts,
             consume=consume or strategy > 0,
             ordered=dialect.ordered,

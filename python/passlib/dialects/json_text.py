@@ -1,43 +1,24 @@
 """JSON files that are written back as they were: only what changed is printed anew.
 
-Objects and arrays remember where they stood in the text. A container that comes back untouched
-is copied from there, letter by letter: number spelling, spaces, comments and all.
+Objects and arrays (`JsonObject`, a dict, and `JsonArray`, a list) remember where they stood in the
+text: ``start`` and ``end`` are byte offsets, of the opening brace and behind the closing one. A
+container that comes back untouched is copied from there, letter by letter: number spelling, spaces,
+comments and all. So do not change one: make a new dict or list, which may hold its members.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from passlib import _core
+from passlib._core import JsonArray, JsonObject
 
 __all__ = ["JsonArray", "JsonNumber", "JsonObject", "Layout", "parse", "print_json"]
 
 MAX_DEPTH = 200
 """Models nest a dozen levels; what nests deeper than this is an attack on somebody's stack."""
-
-
-class JsonObject(dict[str, Any]):
-    """An object of the text. Do not change it: make a new dict, which may hold its members.
-
-    It can be printed only with the `Layout` of its own text, for it is copied from there.
-    """
-
-    __slots__ = ("end", "start")
-    start: int
-    """Byte offset of the opening brace."""
-    end: int
-    """Byte offset behind the closing brace."""
-
-
-class JsonArray(list[Any]):
-    """An array of the text. Do not change it: make a new list."""
-
-    __slots__ = ("end", "start")
-    start: int
-    end: int
 
 
 class JsonNumber(float):
@@ -75,7 +56,7 @@ def parse(text: bytes, *, comments: bool = False) -> Any:
     FormatError
         The text is not JSON, an object has a key twice, or values nest deeper than 200 levels.
     """
-    return _core.parse_json(text, sys.modules[__name__], comments, MAX_DEPTH)
+    return _core.parse_json(text, JsonNumber, comments, MAX_DEPTH)
 
 
 class Layout:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from passlib.nd import sparse
 from passlib.nd.creation import arange, array, empty, full, ones, zeros
 from passlib.nd.files import load, load_frombuffer, save
@@ -29,3 +31,18 @@ __all__ = [
 
 def waitall() -> None:
     """Do nothing: passlib computes at once, so all is done."""
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    # It imports this package; the form "from passlib.nd import" would come back here.
+    from passlib.nd.functions import SPACES, Namespace, find
+
+    return Namespace(SPACES[name]) if name in SPACES else find(name)
+
+
+def __dir__() -> list[str]:
+    from passlib.nd.functions import operator_names
+
+    return sorted({*globals(), *operator_names()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from passlib import _core
 from passlib.dialects.ark import schema
@@ -31,8 +31,8 @@ class Template:
         By the ``__id__`` of their nodes.
     names : dict of str to str
         Names of their nodes in the graph, by the same.
-    nodes : list of tuple
-        The graph as it was, as `_core.Graph.nodes` lists it.
+    graph : _core.Graph
+        The graph as it was, which nobody may change.
     positions : dict of int to int
         Position of each node of a model file by its Id.
     needs : list of set of int
@@ -44,10 +44,15 @@ class Template:
     document: Document
     ops: dict[str, FileOp]
     names: dict[str, str]
-    nodes: list[Any]
+    graph: _core.Graph
     positions: dict[int, int]
     needs: list[set[int]]
     control: list[set[int]]
+
+    @cached_property
+    def nodes(self) -> list[_core.NodeTuple]:
+        """The graph's nodes."""
+        return self.graph.nodes()
 
 
 def read(text: bytes) -> tuple[_core.Graph, Template]:
@@ -80,7 +85,7 @@ def read(text: bytes) -> tuple[_core.Graph, Template]:
         raise UnsoundFileError(str(error)) from error
     by_key = {op.place.key: op for op in ops}
     names = {key: wired.nodes[node][1] for key, node in wired.node_of.items()}
-    return graph, Template(document, by_key, names, graph.nodes(), positions, needs, control)
+    return graph, Template(document, by_key, names, graph, positions, needs, control)
 
 
 def _control(

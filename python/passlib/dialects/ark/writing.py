@@ -45,9 +45,9 @@ def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False
     UnsupportedError
         A new node cannot be described in this format.
     """
-    described = graph.nodes()
-    if described == template.nodes:
+    if template.graph.equals(graph):
         return template.document.text
+    described = graph.nodes()
     nodes = _nodes(described)
     claims = _claims(template, nodes)
     if not allow_removed:

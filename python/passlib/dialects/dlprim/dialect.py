@@ -139,8 +139,7 @@ class _DLPrimitives:
             check_network(document.network, findings)
             for problem in findings.problems:
                 warnings.warn(f"{network_path}: {problem.place}: {problem.message}", stacklevel=3)
-        graph = _core.Graph.build(*document.description)
-        graph.check()
+        graph = document.graph
         names = [output.name for output in document.network.outputs]
         attributes = {_OUTPUTS: json.dumps(names)} if names else {}
         where = Path(params) if params is not None else files.weights_of(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from passlib.dialects.dlprim.types import Spec
 from passlib.dialects.json_text import JsonObject
@@ -37,8 +37,7 @@ class Input:
     json: JsonObject
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(NamedTuple):
     """An operator, as the original parser understands it.
 
     Attributes
@@ -122,6 +121,8 @@ def parameter_names(operator: str, params: Iterable[str], count: int) -> tuple[s
     """
     given = [*params]
     given += [""] * (count - len(given))
+    if not given:
+        return ()
     return tuple(
-        f"{operator}.{index}" if name in AUTO else name for index, name in enumerate(given)
+        [f"{operator}.{index}" if name in AUTO else name for index, name in enumerate(given)]
     )

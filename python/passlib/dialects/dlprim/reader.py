@@ -20,6 +20,7 @@ _MISSING: Any = object()
 _INPUT_FIELDS = frozenset(("name", "shape", "dtype"))
 _OPERATOR_FIELDS = frozenset(("name", "type", "inputs", "outputs", "params", "frozen", "options"))
 _OUTPUT_FIELDS = frozenset(("name", "loss_weight"))
+_TEXT = frozenset((str,))
 
 
 def read_network(text: bytes, root: Any, findings: Findings) -> Network:
@@ -111,11 +112,12 @@ class _Reader:
             self._findings.malformed(place, "must be an object")
             return None
         self._unknown(place, json, _OPERATOR_FIELDS)
-        name, kind = (self._required(place, json, field) for field in ("name", "type"))
+        name = self._required(place, json, "name")
+        kind = self._required(place, json, "type")
         frozen = self._optional(place, json, "frozen", False, "true or false", bool)
-        inputs, outputs, params = (
-            self._names(place, json, field) for field in ("inputs", "outputs", "params")
-        )
+        inputs = self._names(place, json, "inputs")
+        outputs = self._names(place, json, "outputs")
+        params = self._names(place, json, "params")
         if name is None or kind is None:
             self._declare(outputs)
             return None
@@ -131,12 +133,13 @@ class _Reader:
             return None
         attributes = self._cached_options(place, kind, json.get("options", {}))
         specs = self._input_specs(place, inputs)
-        who = f"{name!r} ({kind})"
-        output, parameter_specs = self._infer(place, who, kind, attributes, specs)
-        self._outputs(place, who, kind, inputs, outputs, output)
+        output, parameter_specs = self._infer(place, name, kind, attributes, specs)
+        self._outputs(place, name, kind, inputs, outputs, output)
         count = len(parameter_specs) if output is not None else len(params)
         if len(params) > count:
-            message = f"{who} has {count} parameters, but {len(params)} names are given"
+            message = (
+                f"{_who(name, kind)} has {count} parameters, but {len(params)} names are given"
+            )
             self._findings.unsound(f"{place}.params", message)
         parameters = parameter_names(name, params[:count], count)
         self._declare_parameters(place, parameters, parameter_specs)
@@ -213,19 +216,20 @@ class _Reader:
         return False
 
     def _input_specs(self, place: str, inputs: Sequence[str]) -> list[Spec] | None:
+        known = [spec for name in inputs if (spec := self._tensors.get(name)) is not None]
+        if len(known) == len(inputs):
+            return known
         for index, name in enumerate(inputs):
             if name not in self._tensors:
                 message = f"there is no tensor {name!r} before this operator"
                 self._findings.unsound(f"{place}.inputs[{index}]", message)
                 self._tensors[name] = None
-        specs = [self._tensors[name] for name in inputs]
-        known = [spec for spec in specs if spec is not None]
-        return known if len(known) == len(specs) else None
+        return None
 
     def _infer(
         self,
         place: str,
-        who: str,
+        operator: str,
         kind: str,
         attributes: Mapping[str, str] | None,
         specs: Sequence[Spec] | None,
@@ -235,20 +239,20 @@ class _Reader:
         try:
             return infer_cached(kind, tuple(attributes.items()), tuple(specs))
         except Misfit as error:
-            self._findings.unsound(place, f"{who} {error}")
+            self._findings.unsound(place, f"{_who(operator, kind)} {error}")
             return None, ()
 
     def _outputs(
         self,
         place: str,
-        who: str,
+        operator: str,
         kind: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
         spec: Spec | None,
     ) -> None:
         if len(outputs) != 1:
-            message = f"{who} has 1 output, but {len(outputs)} names are given"
+            message = f"{_who(operator, kind)} has 1 output, but {len(outputs)} names are given"
             self._findings.unsound(f"{place}.outputs", message)
             self._declare(outputs)
             return
@@ -257,6 +261,7 @@ class _Reader:
             self._tensors[name] = spec
             return
         known = self._tensors[name]
+        who = _who(operator, kind)
         if name not in inputs:
             message = f"there is a tensor {name!r} already, which {who} does not work on in place"
             self._findings.unsound(f"{place}.outputs[0]", message)
@@ -316,17 +321,25 @@ class _Reader:
         return default
 
     def _names(self, place: str, json: Mapping[str, Any], field: str) -> tuple[str, ...]:
-        value = json.get(field, [])
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        if field not in json:
+            return ()
+        value = json[field]
+        if isinstance(value, list) and _TEXT.issuperset(map(type, value)):
             return tuple(value)
         message = "must be a list of texts: passed over, an empty list is taken"
         self._findings.warn(f"{place}.{field}", message)
         return ()
 
     def _unknown(self, place: str, json: Mapping[str, Any], known: frozenset[str]) -> None:
+        if json.keys() <= known:
+            return
         for key in json:
             if key not in known:
                 self._findings.warn(f"{place}.{key}", "no such field: passed over")
+
+
+def _who(operator: str, kind: str) -> str:
+    return f"{operator!r} ({kind})"
 
 
 def _spelled(value: Any) -> str:

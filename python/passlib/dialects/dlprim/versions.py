@@ -9,6 +9,9 @@ Reshape that no file has stands between.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from passlib import _core
 from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.network import Input, Network, Operator
@@ -20,6 +23,9 @@ from passlib.node import VARIABLE
 __all__ = ["describe_graph"]
 
 Entry = tuple[int, int, int]
+
+_NONE: list[Any] = []
+"""Control dependencies and nested graphs of a node: a network has neither."""
 
 
 def describe_graph(network: Network) -> tuple[list[_core.NodeTuple], list[Entry]]:
@@ -111,7 +117,11 @@ class _Builder:
     def _operator(self, operator: Operator) -> None:
         (output,) = operator.outputs
         inputs = [self._read(name) for name in operator.inputs]
-        inputs += [self._parameter(name) for name in operator.parameters]
+        positions = self._parameters
+        for name in operator.parameters:
+            if name not in positions:
+                positions[name] = self._add(VARIABLE, name, {}, ())
+            inputs.append(positions[name])
         attributes = {**operator.attributes, notes.ID: operator.place, notes.TENSOR: output}
         if operator.frozen:
             attributes[notes.FROZEN] = "true"
@@ -142,14 +152,9 @@ class _Builder:
             tensor.written = tensor.memory.latest
         return tensor.value
 
-    def _parameter(self, name: str) -> int:
-        if name not in self._parameters:
-            self._parameters[name] = self._add(VARIABLE, name, {}, [])
-        return self._parameters[name]
-
-    def _add(self, op: str, name: str, attributes: dict[str, str], inputs: list[int]) -> int:
-        entries = [(position, 0, 0) for position in inputs]
-        self._nodes.append((op, name, attributes, entries, 1, [], []))
+    def _add(self, op: str, name: str, attributes: dict[str, str], inputs: Sequence[int]) -> int:
+        entries = [(position, 0, 0) for position in inputs] if inputs else []
+        self._nodes.append((op, name, attributes, entries, 1, _NONE, _NONE))
         return len(self._nodes) - 1
 
     def _unique(self, wish: str) -> str:

@@ -42,9 +42,11 @@ class Document:
     network: Network
 
     @cached_property
-    def description(self) -> tuple[list[_core.NodeTuple], list[tuple[int, int, int]]]:
-        """Nodes and outputs of the network's graph."""
-        return describe_graph(self.network)
+    def graph(self) -> _core.Graph:
+        """The network's graph, which nobody may change."""
+        graph = _core.Graph.build(*describe_graph(self.network))
+        graph.check()
+        return graph
 
 
 def write_network(
@@ -99,8 +101,7 @@ def _unchanged(
     )
     if not fitting or list(names) != [output.name for output in document.network.outputs]:
         return False
-    nodes, heads = document.description
-    return graph.heads() == heads and graph.nodes() == nodes
+    return document.graph.equals(graph)
 
 
 class _Writer:

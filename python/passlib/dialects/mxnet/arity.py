@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from passlib.dialects.mxnet.parameters import is_true
 from passlib.errors import UnsupportedError
 
-__all__ = ["CONDITIONS", "OUTPUTS", "REPEATED", "SUBGRAPHS", "Get", "count"]
+__all__ = ["CONDITIONS", "OUTPUTS", "REPEATED", "SUBGRAPHS", "Get", "count", "numbered"]
 
 _MOST = 1_000_000
 
@@ -175,7 +175,8 @@ def _parts(text: str | None) -> int:
     return sum(1 for part in (text or "").strip("()[] ").split(",") if part.strip())
 
 
-def _numbered(number: int) -> tuple[Sequence[str], int]:
+def numbered(number: int) -> tuple[Sequence[str], int]:
+    """Name so many outputs as MXNet does where it has no names for them, and count them."""
     names = ["output"] if number == 1 else [f"output{i}" for i in range(number)]
     return names, number
 
@@ -190,7 +191,7 @@ def _pooling(get: Get) -> tuple[Sequence[str], int]:
 
 
 def _by(name: str) -> Outputs:
-    return lambda get: _numbered(count(get, name))
+    return lambda get: numbered(count(get, name))
 
 
 def _more(flag: str, extra: tuple[str, ...], total: int) -> Outputs:
@@ -199,7 +200,7 @@ def _more(flag: str, extra: tuple[str, ...], total: int) -> Outputs:
 
 
 def _split(get: Get) -> tuple[Sequence[str], int]:
-    return _numbered(count(get, "sections") or _parts(get("indices")))
+    return numbered(count(get, "sections") or _parts(get("indices")))
 
 
 def _slice_channel(get: Get) -> tuple[Sequence[str], int]:
@@ -232,7 +233,7 @@ def _leaky(get: Get) -> tuple[Sequence[str], int]:
 
 def _unique(get: Get) -> tuple[Sequence[str], int]:
     flags = ("return_index", "return_inverse", "return_counts")
-    return _numbered(1 + sum(is_true(get(flag)) for flag in flags))
+    return numbered(1 + sum(is_true(get(flag)) for flag in flags))
 
 
 def _ranged(flag: str, when: bool) -> Outputs:
@@ -246,13 +247,13 @@ def _average(get: Get) -> tuple[Sequence[str], int]:
 
 
 def _sampled(get: Get) -> tuple[Sequence[str], int]:
-    return _numbered(2 if is_true(get("get_prob")) else 1)
+    return numbered(2 if is_true(get("get_prob")) else 1)
 
 
 def _subgraphs(others: int, mapped: int) -> Outputs:
     def outputs(get: Get) -> tuple[Sequence[str], int]:
         graphs = (count(get, "num_args") - others) // mapped
-        return _numbered(graphs * (2 if is_true(get("return_mapping")) else 1))
+        return numbered(graphs * (2 if is_true(get("return_mapping")) else 1))
 
     return outputs
 

@@ -16,7 +16,7 @@ from passlib.dialects.mxnet.arity import CONDITIONS, OUTPUTS, REPEATED, SUBGRAPH
 from passlib.dialects.mxnet.parameters import Parameter, declared
 from passlib.errors import UnsupportedError
 
-__all__ = ["Operator", "find", "names"]
+__all__ = ["Operator", "find", "generation", "names", "register"]
 
 _NO_ATTRS: Mapping[str, str] = {}
 
@@ -189,10 +189,12 @@ def _table() -> Mapping[str, tuple[str, Mapping[str, Any]]]:
 
 
 _found: dict[str, Operator] = {}
+_registered: dict[str, Operator] = {}
+_generation = 0
 
 
 def find(op: str) -> Operator | None:
-    """Look an operator up by its name or an alias; None for one that MXNet 1.9.1 does not have."""
+    """Look an operator up by its name or an alias; None for one that nobody registered."""
     operator = _found.get(op)
     if operator is None:
         entry = _table().get(op)
@@ -206,4 +208,17 @@ def find(op: str) -> Operator | None:
 
 def names() -> Iterator[str]:
     """Every name of every operator, aliases included."""
-    return iter(_table())
+    yield from _table()
+    yield from (name for name in _registered if name not in _table())
+
+
+def register(operator: Operator) -> None:
+    """Add an operator of a library. It takes its name over from any that had it."""
+    global _generation  # noqa: PLW0603 (one registry a process, as there is one set of libraries)
+    _registered[operator.name] = _found[operator.name] = operator
+    _generation += 1
+
+
+def generation() -> int:
+    """Count the registrations so far: tables made from all operators hold for one generation."""
+    return _generation

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from passlib import _core
 from passlib.dialects.mxnet import schema
-from passlib.errors import FormatError, GraphError, UnsoundFileError
+from passlib.dialects.mxnet.library_operator import LibraryOperator
+from passlib.errors import FormatError, GraphError, UnsoundFileError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTRIBUTES",
     "auxiliary_inputs",
-    "auxiliary_inputs_of",
     "complete",
     "count_outputs",
     "default_attributes",
     "parameters_among",
     "read",
     "saved_version",
+    "states",
     "variables",
 ]
 
@@ -34,6 +35,9 @@ VERSION = 10901
 
 OLDEST = 800
 """Files without a version are from MXNet 0.8 or earlier."""
+
+_DEEPEST = 64
+"""How deep graphs may be nested in one another."""
 
 ATTRIBUTES = "attrs"
 """The key of the file under which the graph's own attributes stand, the version among them."""
@@ -106,7 +110,7 @@ def complete(graph: _core.Graph) -> None:
         An output is used that its node does not have.
     """
     counts = []
-    for position, op, attrs, present in graph.doubtful_outputs(_output_table()):
+    for position, op, attrs, present in graph.doubtful_outputs(_output_table(schema.generation())):
         count = count_outputs(op, attrs)
         if count > 0 and count != present:
             counts.append((position, count))
@@ -116,7 +120,8 @@ def complete(graph: _core.Graph) -> None:
 
 
 @lru_cache(maxsize=1)
-def _output_table() -> _core.OutputTable:
+def _output_table(generation: int) -> _core.OutputTable:
+    del generation  # the table is made anew for each one
     fixed, varying = {"null": 1}, set()
     for name in schema.names():
         operator = schema.find(name)
@@ -137,9 +142,14 @@ def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
     return operator.num_outputs(attrs) if operator is not None else 0
 
 
-@lru_cache(maxsize=1)
-def auxiliary_inputs() -> dict[str, list[int]]:
+def auxiliary_inputs() -> Mapping[str, list[int]]:
     """Give the inputs that are auxiliary states, for the operators that have a fixed number."""
+    return _auxiliary_table(schema.generation())
+
+
+@lru_cache(maxsize=1)
+def _auxiliary_table(generation: int) -> dict[str, list[int]]:
+    del generation  # the table is made anew for each one
     table = {}
     for name in schema.names():
         operator = schema.find(name)
@@ -148,19 +158,63 @@ def auxiliary_inputs() -> dict[str, list[int]]:
     return table
 
 
-def auxiliary_inputs_of(graph: _core.Graph) -> dict[str, list[int]]:
-    """Give the inputs that are auxiliary states, for all operators of a graph."""
-    table = dict(auxiliary_inputs())
-    for _, op, attrs in _variadic_writers(graph):
-        operator = schema.find(op)
-        if operator is not None:
-            table[op] = sorted({*table.get(op, ()), *operator.auxiliary(attrs)})
-    return table
-
-
 def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
-    """Name the variables of a graph: arguments, and auxiliary states."""
-    return graph.variables(auxiliary_inputs_of(graph))
+    """Name the variables of a graph: arguments, and auxiliary states.
+
+    Raises
+    ------
+    OperatorError
+        A library's operator fails to tell what it writes to.
+    UnsupportedError
+        Graphs are nested too deeply.
+    """
+    return _variables(graph, 0)
+
+
+def states(graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+    """Give the inputs that are auxiliary states, by operator, and by position of the node.
+
+    What is said of a node counts for it alone. Errors are those of `variables`.
+    """
+    return dict(auxiliary_inputs()), _own_states(graph, 0)
+
+
+def _variables(graph: _core.Graph, depth: int) -> tuple[list[str], list[str]]:
+    return graph.variables(dict(auxiliary_inputs()), _own_states(graph, depth))
+
+
+def _own_states(graph: _core.Graph, depth: int) -> dict[int, list[int]]:
+    own: dict[int, list[int]] = {}
+    for position, op, attrs, number, subgraphs in graph.nodes_with(_writers_by_node(graph)):
+        operator = schema.find(op)
+        if isinstance(operator, LibraryOperator) and operator.is_subgraph:
+            own[position] = _states_within(subgraphs, depth + 1) if subgraphs else []
+        elif operator is not None:
+            own[position] = [i for i in sorted(operator.auxiliary(attrs)) if i < number]
+    return own
+
+
+def _states_within(subgraphs: list[_core.Graph], depth: int) -> list[int]:
+    """Positions of the states among the variables of a graph that a node runs, its first one."""
+    if depth > _DEEPEST:
+        message = f"graphs are nested in one another more than {_DEEPEST} levels deep"
+        raise UnsupportedError(message)
+    states = frozenset(_variables(subgraphs[0], depth)[1])
+    names = subgraphs[0].variables({})[0]
+    return [position for position, name in enumerate(names) if name in states]
+
+
+def _writers_by_node(graph: _core.Graph) -> set[str]:
+    """Name the operators of a graph that write to what only each node tells."""
+    present = set()
+    for op in graph.operators():
+        operator = schema.find(op)
+        counted = operator is not None and operator.variadic is not None
+        if isinstance(operator, LibraryOperator) or (
+            operator is not None and counted and operator.auxiliary({operator.variadic or "": "1"})
+        ):
+            present.add(op)
+    return present
 
 
 _DATA_INPUTS = frozenset(
@@ -189,17 +243,3 @@ def parameters_among(graph: _core.Graph, names: set[str]) -> set[str]:
         if weight_input or "__init__" in own_attrs or "__lr_mult__" in own_attrs:
             found.add(name)
     return found
-
-
-def _variadic_writers(graph: _core.Graph) -> list[tuple[int, str, dict[str, str]]]:
-    """List the nodes that write to a number of inputs that depends on their attributes."""
-    present = set()
-    for op in graph.operators():
-        operator = schema.find(op)
-        if operator is None or operator.variadic is None:
-            continue
-        if operator.auxiliary({operator.variadic: "1"}):
-            present.add(op)
-    if not present:
-        return []
-    return [(i, op, attrs) for i, (op, _, attrs, *_) in enumerate(graph.nodes()) if op in present]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from passlib import _core
@@ -19,7 +20,6 @@ __all__ = [
     "PLACE",
     "Document",
     "GraphTemplate",
-    "described",
     "merged_attributes",
     "parse",
     "read",
@@ -42,6 +42,8 @@ class GraphTemplate:
         Names that the nodes have in the graph; operators without a name of their own got one.
     outputs : sequence of int
         Outputs of each node.
+    graph : _core.Graph or None
+        What passes see, which nobody may change; None where there was no file.
     nested : mapping of (int, int) to GraphTemplate
         By place of the node and number of its nested graph.
     """
@@ -49,6 +51,7 @@ class GraphTemplate:
     root: dict[str, Any]
     names: Sequence[str]
     outputs: Sequence[int]
+    graph: _core.Graph | None = None
     nested: Mapping[tuple[int, int], GraphTemplate] = field(default_factory=dict)
 
     @property
@@ -78,8 +81,14 @@ class Document:
     mxnet_weights: bool = False
 
 
-def parse(text: bytes) -> tuple[Any, list[Finding]]:
+def parse(text: bytes, *, warnings: bool = True) -> tuple[Any, list[Finding]]:
     """Read a text and check it.
+
+    Parameters
+    ----------
+    text : bytes
+    warnings : bool
+        Whether to look for what is only worth a warning, too.
 
     Returns
     -------
@@ -94,7 +103,7 @@ def parse(text: bytes) -> tuple[Any, list[Finding]]:
     """
     root = json_text.parse(text)
     findings: list[Finding] = []
-    examine(root, findings.append)
+    examine(root, findings.append, warnings=warnings)
     return root, findings
 
 
@@ -108,15 +117,14 @@ def read(text: bytes) -> tuple[_core.Graph, Document]:
     UnsoundFileError
         The graph contradicts itself.
     """
-    root, findings = parse(text)
+    root, findings = parse(text, warnings=False)
     errors = [f for f in findings if f.severity == "error" and not f.bearable]
     if errors:
         first = errors[0]
         more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
         kind = UnsoundFileError if first.unsound else FormatError
         raise kind(f"{first.place}: {first.message}{more}")
-    template = _template(root)
-    graph = _build(template)
+    template, graph = _template(root)
     graph.check()
     return graph, Document(text, template)
 
@@ -137,14 +145,17 @@ def visible_attributes(node: Mapping[str, Any]) -> dict[str, str]:
     return merged
 
 
-def _template(root: dict[str, Any]) -> GraphTemplate:
+def _template(root: dict[str, Any]) -> tuple[GraphTemplate, _core.Graph]:
     nodes = root["nodes"]
-    nested = {
-        (place, i): _template(subgraph)
-        for place, node in enumerate(nodes)
-        for i, subgraph in enumerate(node.get("subgraphs", ()))
-    }
-    return GraphTemplate(root, _unique_names(nodes), _count_outputs(root), nested)
+    nested: dict[tuple[int, int], GraphTemplate] = {}
+    subgraphs: dict[int, list[_core.Graph]] = {}
+    for place, node in enumerate(nodes):
+        for i, subgraph in enumerate(node.get("subgraphs", ())):
+            nested[place, i], inner = _template(subgraph)
+            subgraphs.setdefault(place, []).append(inner)
+    names, outputs = _unique_names(nodes), _count_outputs(root)
+    graph = _build(root, names, outputs, subgraphs)
+    return GraphTemplate(root, names, outputs, graph, nested), graph
 
 
 def _unique_names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -181,49 +192,51 @@ def _count_outputs(root: Mapping[str, Any]) -> list[int]:
     ]
 
 
-def described(template: GraphTemplate) -> tuple[list[Any], list[tuple[int, int, int]]]:
-    """Describe the nodes and heads of a graph as `_core.Graph.build` wants them.
-
-    The graph's ``nodes()`` and ``heads()`` are equal to that as long as nobody changed it, save
-    for nested graphs.
-    """
-    nodes = template.nodes
-    order = _order(nodes)
-    position: Sequence[int] = range(len(nodes))
-    if order != list(position):
-        position = [0] * len(nodes)
-        for i, place in enumerate(order):
-            position[place] = i
+def _build(
+    root: Mapping[str, Any],
+    names: Sequence[str],
+    outputs: Sequence[int],
+    subgraphs: Mapping[int, list[_core.Graph]],
+) -> _core.Graph:
+    nodes = root["nodes"]
     rows = []
-    for place in order:
-        node = nodes[place]
+    moved = None if _is_ordered(nodes) else _positions(nodes)
+    for place, node in enumerate(nodes):
         attributes = merged_attributes(node)
         attributes[PLACE] = str(place)
-        rows.append(
-            (
-                node["op"],
-                template.names[place],
-                attributes,
-                [_moved(entry, position) for entry in node["inputs"]],
-                template.outputs[place],
-                [position[other] for other in node.get("control_deps", ())],
-                [_build(template.nested[place, i]) for i in range(len(node.get("subgraphs", ())))],
-            )
-        )
-    return rows, [_moved(entry, position) for entry in template.root["heads"]]
-
-
-def _build(template: GraphTemplate) -> _core.Graph:
-    return _core.Graph.build(*described(template))
+        inputs = node["inputs"]
+        waits = node.get("control_deps", ())
+        if moved is not None:
+            inputs = [_moved(entry, moved) for entry in inputs]
+            waits = [moved[other] for other in waits]
+        nested = subgraphs.get(place, ()) if subgraphs else ()
+        rows.append((node["op"], names[place], attributes, inputs, outputs[place], waits, nested))
+    heads = root["heads"]
+    if moved is not None:
+        rows = [row for _, row in sorted(zip(moved, rows, strict=True), key=itemgetter(0))]
+        heads = [_moved(entry, moved) for entry in heads]
+    return _core.Graph.build(rows, heads)
 
 
 def _moved(entry: Sequence[int], position: Sequence[int]) -> tuple[int, int, int]:
     return position[entry[0]], entry[1], entry[2] if len(entry) > 2 else 0
 
 
-def _order(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Give the order of the file, or where that has uses before makers, one that has not."""
+def _is_ordered(nodes: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the nodes that a node needs come before it."""
+    for place, node in enumerate(nodes):
+        for entry in node["inputs"]:
+            if entry[0] >= place:
+                return False
+        if "control_deps" in node and max(node["control_deps"], default=-1) >= place:
+            return False
+    return True
+
+
+def _positions(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Give each node's position in an order in which those that it needs come before it."""
     needs = [[entry[0] for entry in node["inputs"]] + control_dependencies(node) for node in nodes]
-    if all(not needed or max(needed) < place for place, needed in enumerate(needs)):
-        return list(range(len(nodes)))
-    return sort_places(needs)
+    positions = [0] * len(nodes)
+    for position, place in enumerate(sort_places(needs)):
+        positions[place] = position
+    return positions

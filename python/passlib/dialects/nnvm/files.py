@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from passlib import _core
@@ -30,21 +28,8 @@ def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
     FormatError
         The text is no graph.
     """
-    with _collection_off():
-        graph, document = read(text)
+    graph, document = read(text)
     return graph, _own_attributes(document.graph, text), document
-
-
-@contextmanager
-def _collection_off() -> Iterator[None]:
-    """Keep Python from looking for garbage among the many objects of a graph: there is none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _own_attributes(template: GraphTemplate, text: bytes) -> dict[str, str]:
@@ -77,9 +62,8 @@ def render(model: ModelData) -> bytes:
     else:
         template, text = document.graph, document.text
         manner = manner_of(text, template.root)
-    with _collection_off():
-        writer = GraphWriter(model.graph, template, {**model.args, **model.aux})
-        value = writer.value(_changed_members(model.attributes, template, text))
+    writer = GraphWriter(model.graph, template, {**model.args, **model.aux})
+    value = writer.value(_changed_members(model.attributes, template, text))
     if value is template.root and document is not None:
         return text
     printed = print_value(value, text, manner)

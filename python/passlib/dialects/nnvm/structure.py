@@ -34,7 +34,7 @@ _GRAPH_KEYS = frozenset(("nodes", "arg_nodes", "node_row_ptr", "heads", *GRAPH_A
 _TVM_ATTRIBUTES = ("func_name", "num_inputs", "num_outputs", "flatten_data")
 
 
-def examine(root: Any, report: Report, path: str = "") -> None:
+def examine(root: Any, report: Report, path: str = "", *, warnings: bool = True) -> None:
     """Check a graph object, and report all that is wrong with it, in the order of the file.
 
     Parameters
@@ -44,12 +44,14 @@ def examine(root: Any, report: Report, path: str = "") -> None:
     report : callable
     path : str
         Where the graph stands in the file: empty, or a path that ends in a dot.
+    warnings : bool
+        Whether to look for what takes long to find and is only worth a warning, too.
     """
     if not isinstance(root, dict):
         place = path.rstrip(".") or "the file"
         report(Finding("error", place, f"a graph is an object, not {describe_type(root)}"))
         return
-    _Examiner(root, report, path).run()
+    _Examiner(root, report, path, warnings=warnings).run()
 
 
 def control_dependencies(node: Mapping[str, Any]) -> list[int]:
@@ -58,8 +60,9 @@ def control_dependencies(node: Mapping[str, Any]) -> list[int]:
 
 
 class _Examiner:
-    def __init__(self, root: dict[str, Any], report: Report, path: str) -> None:
+    def __init__(self, root: dict[str, Any], report: Report, path: str, *, warnings: bool) -> None:
         self.root = root
+        self.warnings = warnings
         self.report = report
         self.path = path
         self.nodes: list[Any] = []
@@ -91,6 +94,8 @@ class _Examiner:
         for place, node in enumerate(nodes):
             if not self._is_plain(place, node):
                 self._node(place, node)
+            elif node["op"] == TVM_OPERATOR:
+                self._tvm_node(f"nodes[{place}]", place, node, len(node["inputs"]))
             executable |= isinstance(node, dict) and node.get("op") == TVM_OPERATOR
         self._arg_nodes()
         self._heads()
@@ -126,7 +131,7 @@ class _Examiner:
         if not isinstance(node, dict) or not node.keys() <= _PLAIN_KEYS:
             return False
         op, inputs, rows = node.get("op"), node.get("inputs"), self.rows
-        if type(op) is not str or type(node.get("name")) is not str or op == TVM_OPERATOR:
+        if type(op) is not str or type(node.get("name")) is not str:
             return False
         for key in ATTRIBUTE_KEYS:
             if key in node:
@@ -178,7 +183,8 @@ class _Examiner:
                 if not isinstance(nested, dict):
                     self.error(f"{where}.subgraphs[{i}]", "a graph is an object")
                     continue
-                examiner = _Examiner(nested, self.report, f"{self.path}{where}.subgraphs[{i}].")
+                path = f"{self.path}{where}.subgraphs[{i}]."
+                examiner = _Examiner(nested, self.report, path, warnings=self.warnings)
                 examiner.run()
                 self.has_errors |= examiner.has_errors
         if node.get("op") == TVM_OPERATOR and isinstance(inputs, list):
@@ -314,6 +320,6 @@ class _Examiner:
             value, f"{self.path}{key}", entries, self.report, executable=executable
         )
         self.has_errors |= not fine
-        if fine and executable and self.rows is not None:
+        if self.warnings and fine and executable and self.rows is not None:
             for message in storage.overlaps(self.nodes, self.root["heads"], self.rows, value):
                 self.warn(f"{key}.storage_id", message)

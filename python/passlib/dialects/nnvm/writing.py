@@ -10,7 +10,6 @@ from passlib.dialects.lowering_types import TypeSpec
 from passlib.dialects.nnvm.document import (
     PLACE,
     GraphTemplate,
-    described,
     visible_attributes,
 )
 from passlib.dialects.nnvm.entry_lists import Outputs, edited
@@ -43,14 +42,9 @@ class GraphWriter:
     def __init__(
         self, graph: _core.Graph, template: GraphTemplate, arrays: Mapping[str, Any]
     ) -> None:
+        self.graph = graph
         self.template = template
         self.arrays = arrays
-        self.habits = habits_of(template.root)
-        self.executable = any(node["op"] == TVM_OPERATOR for node in template.nodes)
-        self.nodes: list[NodeTuple] = graph.nodes()
-        self.heads: list[tuple[int, int, int]] = graph.heads()
-        # Comparing all at once is much faster than looking at each node.
-        self.is_same = not template.nested and described(template) == (self.nodes, self.heads)
 
     def value(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """Make the graph object; the original one if nothing is different.
@@ -65,8 +59,12 @@ class GraphWriter:
         same = members.keys() == before.keys() and all(
             members[key] is value for key, value in before.items()
         )
-        if self.is_same and same:
+        if same and self.template.graph is not None and self.template.graph.equals(self.graph):
             return root
+        self.habits = habits_of(root)
+        self.executable = any(node["op"] == TVM_OPERATOR for node in self.template.nodes)
+        self.nodes: list[NodeTuple] = self.graph.nodes()
+        self.heads: list[tuple[int, int, int]] = self.graph.heads()
         self.origins = self._origins()
         self.order = self._order()
         self.number = [0] * len(self.nodes)

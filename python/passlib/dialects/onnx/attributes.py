@@ -26,6 +26,7 @@ __all__ = [
     "TENSORS",
     "TYPE_PROTO",
     "TYPE_PROTOS",
+    "is_plain",
     "kind_of",
     "reference_of",
     "to_text",
@@ -55,6 +56,9 @@ _FIELDS = {
 }
 
 
+_PLAIN = frozenset((FLOAT, INT, STRING, FLOATS, INTS, STRINGS))
+
+
 def kind_of(attribute: Any) -> int:
     """Give the type of an attribute; models of the first versions do not write it down.
 
@@ -67,6 +71,11 @@ def kind_of(attribute: Any) -> int:
         return int(attribute.type)
     present = {field.name for field, _ in attribute.ListFields()}
     return next((kind for kind, field in _FIELDS.items() if field in present), 0)
+
+
+def is_plain(attribute: Any) -> bool:
+    """Whether the text of an attribute depends on nothing but the attribute itself."""
+    return attribute.type in _PLAIN
 
 
 def to_text(attribute: Any, where: str, graphs: int) -> str:

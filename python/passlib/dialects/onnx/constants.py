@@ -10,7 +10,9 @@ from passlib.dialects.onnx import attributes, tensors
 from passlib.dialects.onnx.document import OriginalTensor
 from passlib.dialects.onnx.external import EXTERNAL, Folder
 
-__all__ = ["opaque_kind", "to_array", "value_of"]
+__all__ = ["OPERATOR", "opaque_kind", "to_array", "value_of"]
+
+OPERATOR = "Constant"
 
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -29,7 +31,7 @@ _CONSTANT_KINDS = {
 
 def value_of(node: Any) -> Any:
     """Find the attribute with the value of a node that is a constant; None if it is none."""
-    if node.op_type != "Constant" or node.domain not in _DEFAULT_DOMAINS:
+    if node.op_type != OPERATOR or node.domain not in _DEFAULT_DOMAINS:
         return None
     if node.input or len(node.output) != 1 or not node.output[0] or len(node.attribute) != 1:
         return None

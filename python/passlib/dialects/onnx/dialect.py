@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from passlib import _core
 from passlib.dialects.onnx import lowering, reader, storage, validation, wire
 from passlib.dialects.onnx.document import DOCUMENT, ID, Document, document_of
-from passlib.dialects.onnx.writer import assemble
+from passlib.dialects.onnx.writer import assemble_for_file
 from passlib.dialects.protocol import ModelData, Problem
 from passlib.errors import UnsupportedError
 from passlib.node import VARIABLE
@@ -76,7 +76,7 @@ class _ONNX:
         if not isinstance(document, Document):
             document = document_of(model.attributes)
         params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
-        assembled = assemble(model.graph, model.attributes, document, params)
+        assembled = assemble_for_file(model.graph, model.attributes, document, params)
         return storage.save(path, assembled, document)
 
     def validate(self, path: Path) -> list[Problem]:

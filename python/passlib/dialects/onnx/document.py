@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from passlib import _core
 from passlib.errors import UnsupportedError
 
 __all__ = [
     "ABSENT",
     "CAPTURED",
+    "DEFAULT",
     "DOCUMENT",
     "DOMAIN",
     "FORMAL",
     "ID",
+    "INPUTS_ALSO",
     "OPAQUE",
     "OUTER",
     "OVERLOAD",
@@ -53,11 +56,17 @@ OUTER = "__outer__"
 OPAQUE = "__opaque__"
 """Of a constant that no array can hold, its element type."""
 
-OWN_KEYS = frozenset((ID, DOMAIN, OVERLOAD, FORMAL, CAPTURED, OUTER, OPAQUE))
+DEFAULT = "__default__"
+"""``True`` on an initializer that is only the default of an input: whoever runs the model may give
+other values. Up to IR version 3 all initializers are listed as inputs, which says nothing."""
+
+INPUTS_ALSO = 4
+"""Up to the file version before this one, each initializer is an input of the graph as well."""
+
+OWN_KEYS = frozenset((ID, DOMAIN, OVERLOAD, FORMAL, CAPTURED, OUTER, OPAQUE, DEFAULT))
 
 
-@dataclass(frozen=True, eq=False)
-class OriginalNode:
+class OriginalNode(NamedTuple):
     """A node as it stood in the file, and as passes saw it.
 
     Attributes
@@ -67,18 +76,19 @@ class OriginalNode:
         The name that passes see.
     attrs : mapping of str to str
         The attributes that passes see.
-    values : mapping of str to onnx.AttributeProto
-        The attributes of the file by name.
     """
 
     proto: Any
     name: str
     attrs: Mapping[str, str]
-    values: Mapping[str, Any]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The attributes of the file, each an onnx.AttributeProto, by name."""
+        return {value.name: value for value in self.proto.attribute}
 
 
-@dataclass(frozen=True, eq=False)
-class OriginalTensor:
+class OriginalTensor(NamedTuple):
     """A constant as it stood in the file.
 
     Attributes
@@ -130,6 +140,8 @@ class Document:
         All names of values, nested graphs included.
     graphs : mapping of str to onnx.GraphProto
         The nested graphs by place: ``12.body``.
+    graph : _core.Graph or None
+        What was made of it all.
     """
 
     model: Any
@@ -140,6 +152,13 @@ class Document:
     tensors: dict[str, OriginalTensor] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     graphs: dict[str, Any] = field(default_factory=dict)
+    graph: _core.Graph | None = None
+
+    def main_tensors(self) -> Iterator[OriginalTensor]:
+        """Iterate over the tensors that belong to the main graph, not to nested ones."""
+        for key, tensor in self.tensors.items():
+            if "." not in key.removeprefix("initializer.").removeprefix("sparse."):
+                yield tensor
 
     def attribute(self, place: str) -> Any:
         """Find an attribute by the place that `attributes.to_text` was given; None if unknown."""

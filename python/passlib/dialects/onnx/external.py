@@ -120,7 +120,7 @@ class Folder:
                 f"{place}: external data from byte {offset} to {end}, but {location!r} has "
                 f"{len(data)} bytes"
             )
-        count = element_count(tensor, place)
+        count = element_count(list(tensor.dims), place)
         name = ELEMENT_TYPES.get(tensor.data_type)
         if name is None:
             return None

@@ -13,9 +13,11 @@ from passlib.dialects.onnx import attributes, constants, tensors
 from passlib.dialects.onnx.document import (
     ABSENT,
     CAPTURED,
+    DEFAULT,
     DOMAIN,
     FORMAL,
     ID,
+    INPUTS_ALSO,
     OPAQUE,
     OUTER,
     OVERLOAD,
@@ -32,6 +34,10 @@ __all__ = ["LevelReader"]
 
 Captures = dict[str, int]
 """Names that nested graphs of a node take from outside; which of its inputs they become."""
+
+
+_Entry = tuple[int, int, int]
+"""A value: position of its node, output, and the version that graphs have beside these."""
 
 
 class LevelReader:
@@ -52,6 +58,8 @@ class LevelReader:
         self.document = document
         self.folder = Folder(folder)
         self.payloads = payloads
+        self.texts: dict[bytes, tuple[str, str]] = {}
+        """Names and texts of plain attributes, by the bytes of these."""
 
     def read(self, graph: Any) -> _core.Graph:
         """Read the main graph.
@@ -83,7 +91,7 @@ class _Level:
         self._outer = outer
         self._captures = {} if captures is None else captures
         self._formal = formal
-        self._values: dict[str, tuple[int, int]] = {}
+        self._values: dict[str, _Entry] = {}
         self._nodes: list[Any] = []
         self._node_names: set[str] = set()
 
@@ -91,12 +99,12 @@ class _Level:
         self._read_inputs()
         for position, node in enumerate(self._proto.node):
             key = f"{self._prefix}{position}"
-            if not self._read_constant(node, key, position):
+            if node.op_type != constants.OPERATOR or not self._read_constant(node, key, position):
                 self._read_node(node, key)
         heads = []
         for number, value in enumerate(self._proto.output):
             name = text_of(value.name, f"{self._prefix}output.{number}")
-            heads.append((*self._find(name, f"output {number} of the graph"), 0))
+            heads.append(self._find(name, f"output {number} of the graph"))
         graph = _core.Graph.build(self._nodes, heads)
         if self._outer is None:
             graph.check()
@@ -136,7 +144,8 @@ class _Level:
 
     def _read_initializer(self, number: int, tensor: Any, given: Any) -> None:
         key = f"{self._prefix}initializer.{number}"
-        place = f"initializer {tensor.name!r}"
+        name = tensor.name
+        place = f"initializer {name!r}"
         payload = None if self._prefix else self._reader.payloads.get(number)
         external = tensor.data_location == EXTERNAL
         if external:
@@ -152,7 +161,7 @@ class _Level:
             OriginalTensor(
                 "initializer",
                 tensor,
-                tensor.name,
+                name,
                 array,
                 number,
                 detached=payload is not None,
@@ -175,6 +184,8 @@ class _Level:
         attrs = {ID: key}
         if tensor.array is None:
             attrs[OPAQUE] = constants.opaque_kind(tensor)
+        if tensor.input is not None and self._document.model.ir_version >= INPUTS_ALSO:
+            attrs[DEFAULT] = "True"
         self._document.tensors[key] = tensor
         self._add_variable(tensor.name, attrs)
 
@@ -189,7 +200,7 @@ class _Level:
             raise UnsupportedError(f"a value is named {ABSENT!r}, which passlib uses itself")
         if name in self._values:
             raise GraphError(f"value {name!r} is defined twice")
-        self._values[name] = (node, output)
+        self._values[name] = (node, output, 0)
         self._document.names.add(name)
 
     def _append(
@@ -197,20 +208,23 @@ class _Level:
         op: str,
         name: str,
         attrs: dict[str, str],
-        inputs: Sequence[tuple[int, int, int]],
+        inputs: Sequence[_Entry],
         outputs: int,
         subgraphs: Sequence[_core.Graph] = (),
     ) -> int:
-        self._nodes.append((op, name, attrs, inputs, outputs, [], list(subgraphs)))
+        self._nodes.append((op, name, attrs, inputs, outputs, (), subgraphs))
         return len(self._nodes) - 1
 
     # Names.
 
-    def _find(self, name: str, user: str) -> tuple[int, int]:
+    def _find_input(self, name: str, slot: int, user: str, op: str) -> _Entry:
+        return self._find(text_of(name, user), f"input {slot} of node {user!r} ({op})")
+
+    def _find(self, name: str, user: str) -> _Entry:
         """Find the value that a name stands for, in this graph or in one around it."""
         if not name:
             if "" not in self._values:
-                self._values[""] = (self._append(VARIABLE, ABSENT, {}, [], 1), 0)
+                self._values[""] = (self._append(VARIABLE, ABSENT, {}, [], 1), 0, 0)
             return self._values[""]
         found = self._values.get(name)
         if found is not None:
@@ -219,7 +233,7 @@ class _Level:
             raise GraphError(f"{user} is {name!r}, which nothing before it computes")
         slot = self._captures.setdefault(name, len(self._captures))
         attrs = {OUTER: str(self._formal + slot)}
-        self._values[name] = (self._append(VARIABLE, name, attrs, [], 1), 0)
+        self._values[name] = (self._append(VARIABLE, name, attrs, [], 1), 0, 0)
         return self._values[name]
 
     def _has(self, name: str) -> bool:
@@ -238,41 +252,54 @@ class _Level:
             raise FormatError(f"node {key} has operator {op!r}")
         name = self._name_node(text_of(node.name, f"node {key}"), op, key)
         values = self._values
-        inputs = []
-        for slot, value in enumerate(node.input):
-            entry = values.get(value) or self._find(
-                text_of(value, name), f"input {slot} of node {name!r} ({op})"
-            )
-            inputs.append((entry[0], entry[1], 0))
+        inputs = [
+            values.get(value) or self._find_input(value, slot, name, op)
+            for slot, value in enumerate(node.input[:])
+        ]
         attrs = {ID: key}
-        if node.domain:
-            attrs[DOMAIN] = text_of(node.domain, name)
-        if node.overload:
-            attrs[OVERLOAD] = text_of(node.overload, name)
-        stored: dict[str, Any] = {}
+        if domain := node.domain:
+            attrs[DOMAIN] = text_of(domain, name)
+        if overload := node.overload:
+            attrs[OVERLOAD] = text_of(overload, name)
         graphs: list[_core.Graph] = []
         captures: Captures = {}
-        for value in node.attribute:
-            label = text_of(value.name, name)
-            if label in stored or label in OWN_KEYS:
+        for value in node.attribute[:]:
+            label, text = self._attribute(value, key, name, len(graphs))
+            if label in attrs or label in OWN_KEYS:
                 raise FormatError(f"node {name!r} ({op}): attribute {label!r} stands twice")
-            stored[label] = value
-            attrs[label] = attributes.to_text(value, f"{key}/{label}", len(graphs))
+            attrs[label] = text
+            if not text.startswith("subgraph["):
+                continue
             for inner, proto in _graphs_of(value, f"{key}.{label}"):
                 self._document.graphs[inner] = proto
                 level = _Level(self._reader, proto, f"{inner}.", self, captures, len(inputs))
                 graphs.append(level.build())
-        for entry in node.metadata_props:
-            if _is_mark(entry.key) and entry.key not in attrs:
-                attrs[entry.key] = text_of(entry.value, name)
+        if node.metadata_props:
+            for entry in node.metadata_props:
+                if _is_mark(entry.key) and entry.key not in attrs:
+                    attrs[entry.key] = text_of(entry.value, name)
         if graphs:
             attrs[FORMAL], attrs[CAPTURED] = str(len(inputs)), str(len(captures))
-            inputs += [(*self._find(captured, name), 0) for captured in captures]
-        self._document.nodes[key] = OriginalNode(node, name, attrs, stored)
-        position = self._append(op, name, attrs, inputs, len(node.output), graphs)
-        for number, value in enumerate(node.output):
+            inputs += [self._find(captured, name) for captured in captures]
+        self._document.nodes[key] = OriginalNode(node, name, attrs)
+        outputs = node.output[:]
+        position = self._append(op, name, attrs, inputs, len(outputs), graphs)
+        for number, value in enumerate(outputs):
             if value:
                 self._define(text_of(value, name), position, number)
+
+    def _attribute(self, value: Any, key: str, node: str, graphs: int) -> tuple[str, str]:
+        """Give name and text of an attribute. Most of them a model repeats many times."""
+        known, data = self._reader.texts, b""
+        if attributes.is_plain(value):
+            data = value.SerializeToString()
+            if data in known:
+                return known[data]
+        label = text_of(value.name, node)
+        found = label, attributes.to_text(value, f"{key}/{label}", graphs)
+        if data:
+            known[data] = found
+        return found
 
     def _name_node(self, name: str, op: str, key: str) -> str:
         wish = name or f"{op}_{key}"

@@ -263,10 +263,15 @@ def _inferred(model: Any) -> dict[str, TypeSpec]:
     with suppress(inference.InferenceError, RuntimeError, ValueError):
         model = inference.infer_shapes(model)
     graph = model.graph
-    return {
-        value.name: spec_of(value.type)
-        for value in (*graph.value_info, *graph.input, *graph.output)
-    }
+    known: dict[bytes, TypeSpec] = {}
+    specs = {}
+    for value in (*graph.value_info, *graph.input, *graph.output):
+        # A model has few types, and many values of each.
+        data = value.type.SerializeToString()
+        if data not in known:
+            known[data] = spec_of(value.type)
+        specs[value.name] = known[data]
+    return specs
 
 
 def _spec_of_tensor(tensor: Any) -> TypeSpec:

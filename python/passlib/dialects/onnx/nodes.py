@@ -69,17 +69,19 @@ class NodeWriter:
         op, name, attrs = node[0], node[1], node[2]
         same_op = original is not None and original.proto.op_type == op
         if original is not None and same_op:
-            values, changed = self._values(node, original, graph_of)
             proto = original.proto
-            name = proto.name if name == original.name else name
-            if (
-                not changed
-                and attrs == original.attrs
-                and name == proto.name
-                and inputs == list(proto.input)
-                and outputs == list(proto.output)
-            ):
+            same = (
+                attrs == original.attrs
+                and inputs == proto.input[:]
+                and outputs == proto.output[:]
+                and (name == original.name or name == proto.name)
+            )
+            if same and not node[6]:
                 return proto
+            values, changed = self._values(node, original, graph_of)
+            if same and not changed:
+                return proto
+            name = proto.name if name == original.name else name
             made = self._proto()
             made.CopyFrom(proto)
             del made.input[:], made.output[:], made.attribute[:]

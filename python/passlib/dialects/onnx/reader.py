@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,11 @@ def read(path: Path) -> ModelData:
         document = Document(model, path, has_external)
         with without_collection():
             graph = LevelReader(document, path.parent, payloads).read(model.graph)
+        document = replace(document, graph=graph)
     except FormatError as error:
         raise type(error)(f"{path}: {error}", offset=error.offset) from error
     args = {
-        tensor.name: tensor.array
-        for key, tensor in document.tensors.items()
-        if tensor.array is not None and "." not in key.removeprefix("initializer.")
+        tensor.name: tensor.array for tensor in document.main_tensors() if tensor.array is not None
     }
     return ModelData(graph, _attributes(document), args, {}, document)
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from passlib import dtypes
+from passlib import _core, dtypes
 from passlib._optional import require
 from passlib.errors import FormatError, UnsupportedError
 
-__all__ = ["ELEMENT_TYPES", "code_of", "element_count", "kind_of", "same_array", "to_array"]
+__all__ = [
+    "ELEMENT_TYPES",
+    "code_of",
+    "differing",
+    "element_count",
+    "kind_of",
+    "same_array",
+    "to_array",
+]
 
 ELEMENT_TYPES: Final = MappingProxyType(
     {
@@ -75,7 +85,7 @@ def kind_of(tensor: Any) -> str:
     return str(names.Name(tensor.data_type)).lower() if tensor.data_type in names.values() else "?"
 
 
-def element_count(tensor: Any, place: str) -> int:
+def element_count(dims: Sequence[int], place: str) -> int:
     """Count the elements that the dimensions of a tensor make.
 
     Raises
@@ -83,12 +93,12 @@ def element_count(tensor: Any, place: str) -> int:
     FormatError
         A dimension is negative, or there are more elements than any memory holds.
     """
-    dims = list(tensor.dims)
-    if any(size < 0 for size in dims):
+    if dims and min(dims) < 0:
         raise FormatError(f"{place}: a dimension of {dims} is negative")
-    if len(dims) > _MOST_DIMENSIONS or math.prod(max(size, 1) for size in dims) > _LARGEST:
+    count = math.prod(dims)
+    if len(dims) > _MOST_DIMENSIONS or (count or math.prod(filter(None, dims))) > _LARGEST:
         raise FormatError(f"{place}: dimensions {dims} are beyond any memory")
-    return math.prod(dims)
+    return count
 
 
 def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] | None:
@@ -112,29 +122,30 @@ def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] 
     FormatError
         Elements are missing or too many.
     """
-    count = element_count(tensor, place)
-    name = ELEMENT_TYPES.get(tensor.data_type)
-    if name is None or tensor.HasField("segment"):
+    shape: list[int] = tensor.dims[:]
+    count = element_count(shape, place)
+    code = tensor.data_type
+    if code not in ELEMENT_TYPES or tensor.HasField("segment"):
         return None
-    dtype = dtypes.as_dtype(name)
-    shape = tuple(tensor.dims)
+    dtype = _dtype_of(code)
     if data is None and tensor.HasField("raw_data"):
         data = tensor.raw_data
     if data is not None:
         if len(data) != count * dtype.itemsize:
             raise FormatError(
-                f"{place}: raw data of {len(data)} bytes, but dimensions {list(tensor.dims)} of "
-                f"{name} take {count * dtype.itemsize}"
+                f"{place}: raw data of {len(data)} bytes, but dimensions {shape} of {dtype.name} "
+                f"take {count * dtype.itemsize}"
             )
         if sys.byteorder == "big":
             return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
-        return np.frombuffer(data, dtype).reshape(shape)
+        array = np.frombuffer(data, dtype)
+        return array if len(shape) == 1 else array.reshape(shape)
+    name = ELEMENT_TYPES[code]
     field = _TYPED_FIELDS.get(name, "int32_data")
     values = getattr(tensor, field)
     if len(values) != count:
         raise FormatError(
-            f"{place}: {len(values)} elements in {field}, but dimensions {list(tensor.dims)} "
-            f"make {count}"
+            f"{place}: {len(values)} elements in {field}, but dimensions {shape} make {count}"
         )
     wide = np.dtype({"int32_data": np.int32, "uint64_data": np.uint64}.get(field, dtype))
     array = np.array(values, wide)
@@ -143,14 +154,29 @@ def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] 
     return array.astype(dtype, copy=False).reshape(shape)
 
 
+@cache
+def _dtype_of(code: int) -> np.dtype[Any]:
+    return dtypes.as_dtype(ELEMENT_TYPES[code])
+
+
 def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays have equal types, shapes and bits; at once where they share memory."""
-    if left.dtype != right.dtype or left.shape != right.shape:
-        return False
-    if left.strides == right.strides and left.ctypes.data == right.ctypes.data:
-        return True
-    return bool(np.array_equal(_bits(left), _bits(right)))
+    return not differing([(left, right)])
 
 
-def _bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def differing(
+    pairs: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
+) -> set[int]:
+    """Find the pairs of arrays, by position, that differ in type, shape or any bit."""
+    alike = [
+        position
+        for position, (left, right) in enumerate(pairs)
+        if left.dtype == right.dtype and left.shape == right.shape
+    ]
+    found = set(range(len(pairs))).difference(alike)
+    contiguous = (
+        (np.ascontiguousarray(left), np.ascontiguousarray(right))
+        for left, right in (pairs[position] for position in alike)
+    )
+    found.update(alike[number] for number in _core.differing_arrays(contiguous))
+    return found

@@ -12,6 +12,7 @@ from passlib import dtypes
 from passlib._optional import require
 from passlib.dialects.onnx.document import ID, Document, OriginalTensor
 from passlib.dialects.onnx.tensors import code_of, same_array
+from passlib.dialects.onnx.unchanged import same_params
 from passlib.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class LevelVariables:
         self._document = document
         self._params = params
         self._names = names
+        self._same = same_params(document, params) if params else set()
         self._onnx: Any = require("onnx", extra="onnx")
         self._inputs: list[tuple[int, Any]] = []
         self._missing_inputs: list[Any] = []
@@ -104,7 +106,7 @@ class LevelVariables:
         if tensor is None:
             self._add_untied(position, node, key, name, array)
             return None
-        same = array is None or (tensor.array is not None and same_array(array, tensor.array))
+        same = array is None or self._is_same(node[1], array, tensor)
         if not same:
             self.changed.add(key)
         if tensor.kind == "constant":
@@ -125,6 +127,11 @@ class LevelVariables:
             else:
                 self._inputs.append((number, self._value_info(name, array)))
         return None
+
+    def _is_same(self, name: str, array: np.ndarray[Any, Any], tensor: OriginalTensor) -> bool:
+        if name == tensor.name:
+            return name in self._same
+        return tensor.array is not None and same_array(array, tensor.array)
 
     def _add_untied(
         self,

@@ -43,12 +43,11 @@ class Stripped(NamedTuple):
     payloads: dict[int, tuple[int, int]]
 
 
-class _Field(NamedTuple):
-    number: int
-    kind: int
-    start: int
-    body: int
-    end: int
+_Field = tuple[int, int, int, int, int]
+"""Number and wire type; where it starts, where its value does, and its end.
+
+No class of its own: a file has hundreds of thousands of them.
+"""
 
 
 class _GroupError(Exception):
@@ -77,7 +76,10 @@ def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:
         kind = tag & 7
         body = position
         if kind == _BYTES:
-            length, body = _varint(data, position, end)
+            length = data[position] if position < end else 0x80
+            body += 1
+            if length >= 0x80:
+                length, body = _varint(data, position, end)
             position = body + length
         elif kind == _VARINT:
             _, position = _varint(data, position, end)
@@ -89,21 +91,21 @@ def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:
             raise FormatError(f"protobuf has no wire type {kind}", offset=start)
         if position > end:
             raise FormatError("a field of protobuf ends beyond its message", offset=start)
-        yield _Field(tag >> 3, kind, start, body, position)
+        yield tag >> 3, kind, start, body, position
 
 
 def is_model(data: Buffer) -> bool:
     """Whether bytes are laid out as an ONNX model: read without looking into the graph."""
     seen = set()
     try:
-        for field in _fields(data, 0, len(data)):
-            if not 0 < field.number < _KNOWN_FIELDS:
+        for number, kind, _, _, _ in _fields(data, 0, len(data)):
+            if not 0 < number < _KNOWN_FIELDS:
                 return False
-            if field.number in (_GRAPH, _OPSET_IMPORT) and field.kind != _BYTES:
+            if number in (_GRAPH, _OPSET_IMPORT) and kind != _BYTES:
                 return False
-            if field.number == _IR_VERSION and field.kind != _VARINT:
+            if number == _IR_VERSION and kind != _VARINT:
                 return False
-            seen.add(field.number)
+            seen.add(number)
     except (FormatError, _GroupError):
         return False
     return _GRAPH in seen and bool(seen & {_IR_VERSION, _OPSET_IMPORT})
@@ -119,39 +121,40 @@ def split(data: Buffer) -> Stripped:
     """
     payloads: dict[int, tuple[int, int]] = {}
     pieces: list[bytes] = []
-    kept = number = 0
+    kept = count = 0
     try:
-        for field in _fields(data, 0, len(data)):
-            if field.number == _GRAPH and field.kind == _BYTES:
+        for number, kind, start, body, end in _fields(data, 0, len(data)):
+            if number == _GRAPH and kind == _BYTES:
                 # Messages that occur twice are merged, so the count goes on from graph to graph.
-                graph, number = _split_graph(data, field, number, payloads)
+                graph, count = _split_graph(data, body, end, count, payloads)
                 if graph is not None:
-                    pieces += (data[kept : field.start], _head(_GRAPH, len(graph)), graph)
-                    kept = field.end
+                    pieces += (data[kept:start], _head(_GRAPH, len(graph)), graph)
+                    kept = end
     except _GroupError:
         return Stripped(bytes(data[:]), {})
     return Stripped(b"".join((*pieces, data[kept:])), payloads)
 
 
 def _split_graph(
-    data: Buffer, graph: _Field, number: int, payloads: dict[int, tuple[int, int]]
+    data: Buffer, first: int, last: int, count: int, payloads: dict[int, tuple[int, int]]
 ) -> tuple[bytes | None, int]:
     pieces: list[bytes] = []
-    kept = graph.body
-    for field in _fields(data, graph.body, graph.end):
-        if field.number != _INITIALIZER or field.kind != _BYTES:
+    kept = first
+    for number, kind, start, body, end in _fields(data, first, last):
+        if number != _INITIALIZER or kind != _BYTES:
             continue
-        if field.end - field.body >= _SMALLEST:
-            raw = [f for f in _fields(data, field.body, field.end) if f.number == _RAW_DATA]
-            if len(raw) == 1 and raw[0].kind == _BYTES and raw[0].end - raw[0].body >= _SMALLEST:
-                payloads[number] = (raw[0].body, raw[0].end - raw[0].body)
-                rest = data[field.body : raw[0].start] + data[raw[0].end : field.end]
-                pieces += (data[kept : field.start], _head(_INITIALIZER, len(rest)), rest)
-                kept = field.end
-        number += 1
+        if end - body >= _SMALLEST:
+            raw = [field for field in _fields(data, body, end) if field[0] == _RAW_DATA]
+            if len(raw) == 1 and raw[0][1] == _BYTES and raw[0][4] - raw[0][3] >= _SMALLEST:
+                _, _, raw_start, raw_body, raw_end = raw[0]
+                payloads[count] = (raw_body, raw_end - raw_body)
+                rest = data[body:raw_start] + data[raw_end:end]
+                pieces += (data[kept:start], _head(_INITIALIZER, len(rest)), rest)
+                kept = end
+        count += 1
     if not pieces:
-        return None, number
-    return b"".join((*pieces, data[kept : graph.end])), number
+        return None, count
+    return b"".join((*pieces, data[kept:last])), count
 
 
 def _head(number: int, length: int) -> bytes:

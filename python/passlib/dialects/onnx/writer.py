@@ -20,6 +20,7 @@ from passlib.dialects.onnx.document import (
     CAPTURED,
     FORMAL,
     ID,
+    INPUTS_ALSO,
     OUTER,
     Document,
     OriginalNode,
@@ -28,6 +29,7 @@ from passlib.dialects.onnx.naming import Names, NameSource, choose_names
 from passlib.dialects.onnx.nodes import NodeWriter
 from passlib.dialects.onnx.order import file_order
 from passlib.dialects.onnx.types import complete_types
+from passlib.dialects.onnx.unchanged import arrays_aside, is_unchanged
 from passlib.errors import GraphError
 from passlib.node import VARIABLE
 
@@ -35,13 +37,10 @@ if TYPE_CHECKING:
     from passlib._core import NodeTuple
     from passlib.dialects.lowering_types import TypeSpec
 
-__all__ = ["Assembled", "assemble", "main_names"]
+__all__ = ["Assembled", "assemble", "assemble_for_file", "main_names"]
 
 _WITHIN = re.compile(r"\.(?:(?:input|initializer|sparse)\.)?\d+$")
 """What an `ID` has behind the place of the nested graph."""
-
-_INPUTS_ALSO = 4
-"""Up to the file version before this one, each initializer is an input of the graph as well."""
 
 
 @dataclass
@@ -51,6 +50,7 @@ class Assembled:
     Attributes
     ----------
     model : onnx.ModelProto
+        That of the document itself if there are no ``arrays`` and no other files to write.
     arrays : dict of int to numpy.ndarray
         Values of initializers of the main graph that are not in the message, by number.
     external : dict of int to bool
@@ -96,6 +96,32 @@ def assemble(
     """
     with without_collection():
         return _ModelWriter(graph, attributes, document, params, fed or {}).write()
+
+
+def assemble_for_file(
+    graph: _core.Graph,
+    attributes: Mapping[str, str],
+    document: Document,
+    params: Mapping[str, np.ndarray[Any, Any]],
+) -> Assembled:
+    """Make the model of a graph where nobody asks for the names of its values.
+
+    Parameters and errors are those of `assemble`.
+
+    Returns
+    -------
+    Assembled
+        Without ``names``.
+    """
+    same_imports = _imports(attributes, document) == _imports({}, document)
+    if not same_imports or not is_unchanged(graph, document, params):
+        return assemble(graph, attributes, document, params)
+    arrays, external = arrays_aside(document)
+    if not arrays and not document.has_external:
+        return Assembled(document.model)  # there is nothing to change when it is written
+    model = type(document.model)()
+    model.CopyFrom(document.model)
+    return Assembled(model, arrays, external)
 
 
 class _ModelWriter:
@@ -195,7 +221,7 @@ class _ModelWriter:
             known = {value.name for value in (*template.output, *template.value_info)}
             self._result.names = names
             self._untyped = set(names.outputs) - known
-        inputs = level.inputs(all_of_them=main and self._document.model.ir_version < _INPUTS_ALSO)
+        inputs = level.inputs(all_of_them=main and self._document.model.ir_version < INPUTS_ALSO)
         outputs = describe_outputs(template, names, like)
         return make_graph(
             template, protos, inputs, outputs, level, names, nodes, claims, self._document

@@ -1,0 +1,67 @@
+"""The JSON dialects: load, an identity pass and save, against Python's json on the same file.
+
+Usage: json_dialects.py [--nodes N] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import passlib
+from generate_dialects import write_ark, write_dlprim, write_nnvm
+from ratio import HEAD, measure_ratio
+from run import DATA, build_library
+
+FILES: dict[str, tuple[str, Callable[[Path, int], None], int]] = {
+    "ark": ("ARK, version 3", write_ark, 2),
+    "nnvm": ("NNVM, TVM's graph executor", write_nnvm, 2),
+    "dlprim": ("DLPrimitives", write_dlprim, 4),
+}
+"""By dialect: what it is, the generator, and the spaces that its own program indents by."""
+
+
+def round_trip(path: Path, target: Path) -> None:
+    """Do with passlib what is measured."""
+    passlib.load(path).optimize_for("identity").save(target)
+
+
+def parse_and_print(path: Path, target: Path, indent: int | None) -> None:
+    """Do with json what is compared: `json.dumps`, which is the faster of its two printers."""
+    value = json.loads(path.read_bytes())
+    target.write_text(json.dumps(value, indent=indent), "utf-8")
+
+
+def main() -> None:
+    """Measure each dialect and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=100_001, help="an odd number")
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    DATA.mkdir(exist_ok=True)
+    passlib.library.load(str(build_library()), verbose=False)
+    print(HEAD)
+    for dialect, (title, write, indent) in FILES.items():
+        path, target = DATA / f"{dialect}{options.nodes}.json", DATA / f"{dialect}.saved.json"
+        write(path, options.nodes)
+        name = f"{title}, {options.nodes:,} nodes, {path.stat().st_size / 1e6:.0f} MB"
+        for printed, reference, rounds in (
+            (None, "json, on one line", options.rounds),
+            (indent, f"json, indent={indent}", 1),
+        ):
+            ratio = measure_ratio(
+                partial(round_trip, path, target),
+                partial(parse_and_print, path, target.with_suffix(".plain"), printed),
+                rounds=rounds,
+            )
+            print(ratio.row(name, reference), flush=True)
+        if target.read_bytes() != path.read_bytes():
+            message = f"{path} did not come back as it was"
+            raise SystemExit(message)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+/*
+ * foldBatchNormalization: lets a linear layer do the work of the batch normalization behind it.
+ *
+ * Outside training, a batch normalization computes y = scale * x + shift for every channel, with
+ *
+ *     scale = gamma / sqrt(variance + epsilon)        shift = beta - mean * scale
+ *
+ * A convolution, a transposed one or a fully connected layer gives the same when its weights are
+ * multiplied by scale and its bias is scale * bias + shift. Weights that something else uses too
+ * are left as they are, and the layer gets some of its own. What does not fit is left alone.
+ *
+ * Option: verbose=1 prints what became of each batch normalization, and why.
+ */
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "layer.h"
+#include "options.h"
+#include "tensor_values.h"
+
+namespace passes {
+namespace {
+
+class Folding {
+ public:
+  Folding(Graph* graph, const Family& family) : graph_(graph), family_(family) {
+    for (const NodeEntry& head : graph->outputs) {
+      heads_.insert(head.node);
+      if (head.entry != 0) pinned_.insert(head.node);
+    }
+    for (const Node* node : graph->nodes) {
+      pinned_.insert(node->control_deps.begin(), node->control_deps.end());
+      if (!node->control_deps.empty()) pinned_.insert(node);
+      names_.insert(node->name);
+    }
+  }
+
+  void run() {
+    for (Node* node : graph_->sorted()) {
+      const LayerFacts* facts = findLayer(family_, *node);
+      if (facts != nullptr) foldInto(node, *facts);
+    }
+    graph_->removeNodes(folded_);
+    removeUnusedParameters();
+  }
+
+  void report() const {
+    std::size_t left = 0;
+    for (const Node* node : folded_) std::cout << "folded " << node->name << "\n";
+    for (const Node* node : graph_->nodes) {
+      if (findNorm(family_, *node) == nullptr) continue;
+      ++left;
+      const auto reason = reasons_.find(node);
+      std::cout << "left " << node->name << ": "
+                << (reason != reasons_.end() ? reason->second
+                                             : "it does not stand alone behind a linear layer")
+                << "\n";
+    }
+    std::cout << "foldBatchNormalization: " << folded_.size() << " folded, " << left << " left\n";
+  }
+
+ private:
+  /// Folds what follows a layer, as many as there are one behind the other.
+  void foldInto(Node* node, const LayerFacts& facts) {
+    Node* norm = normBehind(*node);
+    if (norm == nullptr) return;
+    std::vector<Node*> norms;
+    try {
+      const Layer layer(family_, node, facts);
+      Affine total(layer.channels());
+      for (; norm != nullptr; norm = normBehind(*norm)) {
+        try {
+          append(layer, *norm, &total);
+        } catch (const LeftAlone& reason) {
+          reasons_[norm] = reason.what();
+          break;
+        }
+        norms.push_back(norm);
+      }
+      if (!norms.empty()) apply(layer, total, norms);
+    } catch (const LeftAlone& reason) {
+      reasons_[norms.empty() ? norm : norms.front()] = reason.what();
+    }
+  }
+
+  /// The batch normalization that alone sees what a node gives; null if there is none.
+  Node* normBehind(const Node& node) const {
+    if (node.outputs.size() != 1 || heads_.count(&node) != 0) return nullptr;
+    const NodeEntry& use = node.outputs.front();
+    const bool normalized =
+        use.entry == 0 && findNorm(family_, *use.node) != nullptr && use.node->inputs[0].entry == 0;
+    return normalized ? use.node : nullptr;
+  }
+
+  /// Puts a batch normalization behind what `total` does. Throws LeftAlone before it changes that.
+  void append(const Layer& layer, const Node& norm, Affine* total) const {
+    const NormFacts& facts = *findNorm(family_, norm);
+    if (usesBatchStatistics(family_, norm)) throw LeftAlone("it normalizes as in training");
+    layer.requireChannels(facts.axis ? static_cast<int>(numberAttribute(norm, "axis", 1)) : 1);
+    if (pinned_.count(&norm) != 0) {
+      throw LeftAlone("its mean or variance is an output, or nodes wait for each other");
+    }
+    for (const NodeEntry& use : norm.outputs) {
+      if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry != 0) {
+        throw LeftAlone("its mean or variance is used");
+      }
+    }
+    const std::size_t channels = layer.channels();
+    const bool scaled = facts.has_scale.key == nullptr || facts.has_scale.of(norm);
+    const bool shifted = facts.has_shift.key == nullptr || facts.has_shift.of(norm);
+    const std::vector<double> scale = scaled && !facts.unit_scale.of(norm)
+                                          ? parameter(norm, facts.scale, channels)
+                                          : std::vector<double>(channels, 1.0);
+    const std::vector<double> shift =
+        shifted ? parameter(norm, facts.shift, channels) : std::vector<double>(channels, 0.0);
+    const std::vector<double> mean = parameter(norm, facts.mean, channels);
+    const std::vector<double> variance = parameter(norm, facts.variance, channels);
+    const double epsilon = numberAttribute(norm, facts.epsilon, facts.epsilon_preset);
+    for (std::size_t i = 0; i < channels; ++i) {
+      const double factor = scale[i] / std::sqrt(variance[i] + epsilon);
+      total->scale[i] *= factor;
+      total->shift[i] = (total->shift[i] - mean[i]) * factor + shift[i];
+    }
+  }
+
+  std::vector<double> parameter(const Node& norm, std::size_t input, std::size_t channels) const {
+    if (input >= norm.inputs.size()) {
+      throw LeftAlone("it has " + std::to_string(norm.inputs.size()) + " inputs");
+    }
+    const MXTensor& tensor = parameterOf(family_, norm, input);
+    if (tensor.shape != std::vector<int64_t>(1, static_cast<int64_t>(channels))) {
+      throw LeftAlone("'" + norm.inputs[input].node->name + "' is not one number a channel");
+    }
+    return valuesOf(tensor);
+  }
+
+  /// Nothing has changed when this throws LeftAlone.
+  void apply(const Layer& layer, const Affine& affine, const std::vector<Node*>& norms) {
+    Node& node = layer.node();
+    const MXTensor old = parameterOf(family_, node, 1);  // before alloc_arg changes it
+    const MXDType bias_type = layer.hasBias() ? parameterOf(family_, node, 2).dtype : old.dtype;
+    const std::vector<double> factors = layer.weightFactors(affine);
+    const std::vector<double> bias = layer.biasFor(affine);
+    if (!scalesToFinite(old, factors) || !isFiniteAs(bias, bias_type)) {
+      throw LeftAlone("the new weights would not be finite");
+    }
+    const std::vector<int64_t> bias_shape(1, static_cast<int64_t>(bias.size()));
+    setScaled(own(&node, 1, "_weight")->alloc_arg(old.shape, old.ctx, old.dtype), old, factors);
+    setValues(own(&node, 2, "_bias")->alloc_arg(bias_shape, old.ctx, bias_type), bias);
+    layer.declareBias();
+    Node* last = norms.back();
+    if (heads_.count(last) != 0) {
+      if (family_.namesOutputsByNode()) node.name = last->name;
+      heads_.insert(&node);
+    }
+    graph_->replace(NodeEntry(last, 0), NodeEntry(&node, 0));
+    for (const Node* norm : norms) {
+      for (std::size_t i = 1; i < norm->inputs.size(); ++i) {
+        replaced_.push_back(norm->inputs[i].node);
+      }
+    }
+    folded_.insert(folded_.end(), norms.begin(), norms.end());
+  }
+
+  /// The parameter at an input, which nobody else may use; a new one where others do.
+  Node* own(Node* layer, std::size_t input, const char* suffix) {
+    if (hasInput(*layer, input)) {
+      Node* present = layer->inputs[input].node;
+      if (present->outputs.size() == 1 && heads_.count(present) == 0) return present;
+    }
+    std::string name = layer->name + suffix;
+    while (!names_.insert(name).second) name += "_folded";
+    Node* made = graph_->addNode(name, "null");
+    graph_->inputs.push_back(made);
+    if (input < layer->inputs.size()) replaced_.push_back(layer->inputs[input].node);
+    graph_->connect(made, 0, layer, static_cast<int>(input));
+    return made;
+  }
+
+  void removeUnusedParameters() {
+    std::unordered_set<const Node*> seen;
+    std::vector<Node*> unused;
+    for (Node* node : replaced_) {
+      const bool needed = !node->outputs.empty() || heads_.count(node) != 0 ||
+                          pinned_.count(node) != 0 || !family_.isParameter(*node);
+      if (!needed && seen.insert(node).second) unused.push_back(node);
+    }
+    graph_->removeNodes(unused);
+  }
+
+  Graph* graph_;
+  const Family& family_;
+  std::unordered_set<const Node*> heads_;   // nodes of which an output is the model's
+  std::unordered_set<const Node*> pinned_;  // nodes that must stay
+  std::unordered_set<std::string> names_;
+  std::vector<Node*> folded_;
+  std::vector<Node*> replaced_;  // parameters that may have lost their last user
+  std::unordered_map<const Node*, std::string> reasons_;
+};
+
+MXReturnValue foldBatchNormalization(Graph* graph, const options_map_t& options) {
+  requireKnown(options, {"verbose"});
+  const Family family(*graph);
+  Folding folding(graph, family);
+  folding.run();
+  if (flag(options, "verbose")) folding.report();
+  return MX_SUCCESS;
+}
+
+REGISTER_PASS(foldBatchNormalization).setBody(foldBatchNormalization);
+
+}  // namespace
+}  // namespace passes

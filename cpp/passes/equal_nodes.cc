@@ -1,0 +1,164 @@
+/*
+ * mergeEqualNodes: lets one of several equal nodes do the work of all.
+ *
+ * Nodes are equal if their operator, their attributes and their inputs are, version included; names
+ * and what passlib notes of the file do not count. Equality goes down the graph: nodes whose inputs
+ * are equal nodes are equal in the same walk. Never merged are operators that draw numbers, write
+ * to memory or states, communicate, hold nested graphs or are not known; and outputs of the model,
+ * which keep their names, are never taken out. Nested graphs are gone through one by one.
+ *
+ * Options: parameters=1 merges weights of equal bits as well; inference=1 takes Dropout, BatchNorm
+ * and their kind for what they are outside training; verbose=1 prints how many nodes went.
+ */
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "family.h"
+#include "memory.h"
+#include "nested.h"
+#include "node_text.h"
+#include "options.h"
+
+namespace passes {
+namespace {
+
+struct Choice {
+  bool parameters;
+  bool inference;
+};
+
+class Merging {
+ public:
+  Merging(Graph* graph, const Family& family, Choice choice)
+      : graph_(graph),
+        family_(family),
+        choice_(choice),
+        table_(graph->nodes),
+        class_of_(graph->nodes.size()) {
+    if (family.name() == "ark") memory_ = std::make_unique<Memory>(*graph);
+    for (const NodeEntry& head : graph->outputs) kept_.insert(head.node);
+    for (const Node* node : graph->nodes) {
+      kept_.insert(node->control_deps.begin(), node->control_deps.end());
+      for (std::size_t state : family.stateInputs(*node)) {
+        if (state < node->inputs.size()) states_.insert(node->inputs[state].node);
+      }
+    }
+  }
+
+  /// Returns how many nodes were taken out.
+  std::size_t run() {
+    classify();
+    for (const std::vector<Node*>& members : classes_) {
+      if (members.size() > 1) merge(members);
+    }
+    graph_->removeNodes(unwanted_);
+    return unwanted_.size();
+  }
+
+ private:
+  /// Gives each node the number of its class. Inputs come first, so a node's text can name the
+  /// classes of its inputs instead of the nodes.
+  void classify() {
+    std::unordered_map<std::string, std::size_t> known;
+    for (Node* node : graph_->sorted()) {
+      std::size_t number = classes_.size();
+      if (isMergeable(*node)) number = known.emplace(textOf(*node), number).first->second;
+      const bool joins = number < classes_.size();
+      if (joins && node->op == "null" && !sameBytes(*node, *classes_[number].front())) {
+        number = classes_.size();  // two weights of one hash
+      }
+      if (number == classes_.size()) classes_.emplace_back();
+      classes_[number].push_back(node);
+      class_of_[static_cast<std::size_t>(table_.find(node))] = number;
+    }
+  }
+
+  /// Of two parameters of one element type and shape.
+  static bool sameBytes(const Node& one, const Node& other) {
+    return bytesOf(*one.tensor) == bytesOf(*other.tensor);
+  }
+
+  bool isMergeable(const Node& node) const {
+    if (!node.control_deps.empty() || !node.extra.empty()) return false;
+    if (node.op == "null") {
+      return choice_.parameters && states_.count(&node) == 0 && kept_.count(&node) == 0 &&
+             family_.isParameter(node) && isDense(node.tensor);
+    }
+    if (!family_.isFunction(node, choice_.inference)) return false;
+    return !memory_ || (memory_->givesFixedValue(node) && memory_->readsFixedValues(node));
+  }
+
+  std::string textOf(const Node& node) const {
+    NodeText text;
+    text.add(node.op);
+    text.addAttributes(node);
+    if (node.op == "null") {
+      text.addTensor(*node.tensor);
+      return text.take();
+    }
+    text.addNumber(static_cast<std::size_t>(std::max(node.num_outputs, 1)));
+    const std::size_t count = memory_ ? Memory::readCount(node) : node.inputs.size();
+    if (memory_) text.add(Memory::geometry(node));
+    // Outside training nobody writes to states, however often they were counted as written.
+    std::vector<std::size_t> unchanged;
+    if (choice_.inference) unchanged = family_.stateInputs(node);
+    const auto counts = [&unchanged](std::size_t input) {
+      return std::find(unchanged.begin(), unchanged.end(), input) == unchanged.end();
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      const NodeEntry& input = node.inputs[i];
+      text.addNumber(class_of_[static_cast<std::size_t>(table_.find(input.node))]);
+      text.addNumber(static_cast<std::size_t>(input.entry));
+      text.addNumber(counts(i) ? static_cast<std::size_t>(input.version) : 0);
+    }
+    return text.take();
+  }
+
+  /// Members come in topological order; an output of the model does the work if there is one. That
+  /// makes no circle, since all members take equal inputs, and those come before the first.
+  void merge(const std::vector<Node*>& members) {
+    const auto isKept = [this](const Node* node) { return kept_.count(node) != 0; };
+    const auto found = std::find_if(members.begin(), members.end(), isKept);
+    Node* worker = found == members.end() ? members.front() : *found;
+    for (Node* member : members) {
+      if (member == worker || isKept(member)) continue;
+      for (const NodeEntry& use : member->outputs) {
+        use.node->inputs[static_cast<std::size_t>(use.entry)].node = worker;
+      }
+      worker->outputs.insert(worker->outputs.end(), member->outputs.begin(), member->outputs.end());
+      member->outputs.clear();
+      unwanted_.push_back(member);
+      Node* memory = memory_ ? Memory::destination(*member) : nullptr;
+      if (memory != nullptr) unwanted_.push_back(memory);
+    }
+  }
+
+  Graph* graph_;
+  const Family& family_;
+  Choice choice_;
+  NodeTable table_;
+  std::unique_ptr<Memory> memory_;
+  std::unordered_set<const Node*> kept_;    // outputs of the model, and what others wait for
+  std::unordered_set<const Node*> states_;  // variables that some operator writes to
+  std::vector<std::size_t> class_of_;
+  std::vector<std::vector<Node*>> classes_;
+  std::vector<Node*> unwanted_;
+};
+
+MXReturnValue mergeEqualNodes(Graph* graph, const options_map_t& options) {
+  requireKnown(options, {"parameters", "inference", "verbose"});
+  const Family family(*graph);
+  const Choice choice{flag(options, "parameters"), flag(options, "inference")};
+  std::size_t removed = 0;
+  for (Graph* each : withNested(graph)) removed += Merging(each, family, choice).run();
+  if (flag(options, "verbose")) {
+    std::cout << "mergeEqualNodes: " << removed << " nodes removed\n";
+  }
+  return MX_SUCCESS;
+}
+
+REGISTER_PASS(mergeEqualNodes).setBody(mergeEqualNodes);
+
+}  // namespace
+}  // namespace passes

@@ -1,0 +1,69 @@
+"""Models that no pass has changed, which need no names and no order: they are as in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from passlib import _core
+from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.tensors import differing
+
+__all__ = ["arrays_aside", "is_unchanged", "same_params"]
+
+
+def is_unchanged(
+    graph: _core.Graph, document: Document, params: Mapping[str, np.ndarray[Any, Any]]
+) -> bool:
+    """Whether a graph and its constants are those of the file, in its order.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+    document : Document
+    params : mapping of str to numpy.ndarray
+        Constants by name; those that are missing have the file's elements.
+    """
+    if document.graph is None or not graph.equals(document.graph):
+        return False
+    return len(same_params(document, params)) == len(params)
+
+
+def same_params(document: Document, params: Mapping[str, Any]) -> set[str]:
+    """Name the parameters that have the elements of the constant of that name in the file.
+
+    Parameters
+    ----------
+    document : Document
+    params : mapping of str to array
+    """
+    pairs = []
+    names = []
+    for tensor in document.main_tensors():
+        array = params.get(tensor.name)
+        if tensor.array is not None and isinstance(array, np.ndarray):
+            pairs.append((array, tensor.array))
+            names.append(tensor.name)
+    changed = differing(pairs)
+    return {name for position, name in enumerate(names) if position not in changed}
+
+
+def arrays_aside(document: Document) -> tuple[dict[int, np.ndarray[Any, Any]], dict[int, bool]]:
+    """Give the arrays that are not in the messages of an unchanged model.
+
+    Returns
+    -------
+    arrays : dict of int to numpy.ndarray
+        By number of the initializer.
+    external : dict of int to bool
+        Which of them stand in another file; false, for none of them changed.
+    """
+    arrays, external = {}, {}
+    for tensor in document.main_tensors():
+        if tensor.array is not None and (tensor.detached or tensor.external):
+            arrays[tensor.order] = tensor.array
+            if tensor.external:
+                external[tensor.order] = False
+    return arrays, external

@@ -1,0 +1,162 @@
+"""Operators of loaded libraries as functions of arrays: ``nd.my_gemm(a, b)``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passlib import attribute
+from passlib.functions import NAMESPACES, place
+from passlib.operator_arrays import ArrayType, type_of
+from passlib.operators import Operator, find_operator, names
+
+__all__ = ["SPACES", "Namespace", "apply", "find", "operator_names"]
+
+SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
+"""Namespaces in ``nd``, and how `passlib.functions.place` calls each."""
+
+
+def operator_names(namespace: str = "") -> list[str]:
+    """Name the functions of a namespace: ``""``, ``"contrib"``, ``"_internal"``, ..."""
+    places = map(place, names())
+    return sorted(short for where, short in places if where == namespace)
+
+
+def find(name: str, namespace: str = "") -> Callable[..., Any]:
+    """Give the function that applies an operator to arrays.
+
+    Raises
+    ------
+    AttributeError
+        No loaded library has such an operator.
+    """
+    for registered in names():
+        if place(registered) == (namespace, name):
+            return _function(registered, name)
+    near = difflib.get_close_matches(name, operator_names(namespace), 3)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    where = f"nd.{namespace}" if namespace else "nd"
+    raise AttributeError(
+        f"{where} has no {name!r}{hint}; of operators it has those of loaded libraries, built-in "
+        f"ones are in passlib.sym"
+    )
+
+
+def _function(registered: str, name: str) -> Callable[..., Any]:
+    def function(*inputs: Any, **kwargs: Any) -> Any:
+        operator = find_operator(registered)
+        assert operator is not None  # no operator is ever taken away
+        return apply(operator, inputs, kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "passlib.nd"
+    function.__doc__ = (
+        f"Run the operator {registered} of a loaded library.\n\n"
+        "Takes arrays by position; ``out``, an array or a list of them for the results; other "
+        "keywords are the operator's attributes, as text. Gives an array, or a list of them."
+    )
+    return function
+
+
+def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operator on arrays.
+
+    Parameters
+    ----------
+    operator : Operator
+    inputs : tuple of array
+    kwargs : dict
+        ``out``, ``name`` (for messages) and attributes.
+
+    Returns
+    -------
+    NDArray or BaseSparseNDArray, or a list of them
+
+    Raises
+    ------
+    OperatorError
+        The library fails, or does not tell what the outputs are like.
+    TypeError
+        Not as many arrays as the operator takes, or something else.
+    UnsupportedError
+        A subgraph operator, or an element type that the ABI does not have.
+    """
+    targets = kwargs.pop("out", None)
+    node = str(kwargs.pop("name", None) or "")
+    attributes = {key: attribute.text(value) for key, value in kwargs.items()}
+    number, num_outputs = operator.arity(attributes, node)
+    if len(inputs) != number:
+        raise TypeError(f"operator {operator.name!r} takes {number} arrays, not {len(inputs)}")
+    for position, array in enumerate(inputs):
+        if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+            raise TypeError(f"{operator.name}: input {position} is no array but {array!r}")
+    given = [type_of(array) for array in inputs]
+    shapes = operator.infer_shapes(attributes, [t.shape for t in given], num_outputs, node)[1]
+    types = operator.infer_types(attributes, [t.dtype for t in given], num_outputs, node)[1]
+    storage = operator.infer_storage(attributes, [t.stype for t in given], num_outputs, node)[1]
+    outputs = [
+        operator.output_type(position, shape, dtype, stype, node)
+        for position, (shape, dtype, stype) in enumerate(zip(shapes, types, storage, strict=True))
+    ]
+    results = _run(operator, node, attributes, inputs, given, outputs)
+    if targets is not None:
+        results = _copy_out(operator, targets, results)
+    return results[0] if len(results) == 1 else results
+
+
+def _run(
+    operator: Operator,
+    node: str,
+    attributes: dict[str, str],
+    inputs: tuple[Any, ...],
+    given: list[ArrayType],
+    outputs: list[ArrayType],
+) -> list[Any]:
+    if not operator.is_stateful:
+        return operator.forward(node, attributes, inputs, outputs)
+    shapes, types = [t.shape for t in given], [t.dtype for t in given]
+    return operator.create_state(node, attributes, shapes, types).forward(inputs, outputs)
+
+
+def _copy_out(operator: Operator, targets: Any, results: list[Any]) -> list[Any]:
+    chosen = list(targets) if isinstance(targets, (list, tuple)) else [targets]
+    if len(chosen) != len(results):
+        raise TypeError(
+            f"operator {operator.name!r} has {len(results)} outputs, and out has {len(chosen)}"
+        )
+    for position, (target, result) in enumerate(zip(chosen, results, strict=True)):
+        if not isinstance(target, np.ndarray) or type_of(target) != type_of(result):
+            raise TypeError(
+                f"output {position} of operator {operator.name!r} is {type_of(result)}; out needs "
+                f"a dense array like that, and has {target!r}"
+            )
+    for target, result in zip(chosen, results, strict=True):
+        np.copyto(target, result)
+    return chosen
+
+
+class Namespace:
+    """The operators of one prefix, as attributes.
+
+    Parameters
+    ----------
+    name : str
+        ``""`` for the operators without prefix.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return find(name, self._name)
+
+    def __dir__(self) -> list[str]:
+        return operator_names(self._name)
+
+    def __repr__(self) -> str:
+        return f"<operators nd.{self._name or 'op'}>"

@@ -1,0 +1,127 @@
+"""A script as people wrote them for MXNet's extensions; MXNet and passlib both run it.
+
+Usage: python extension_script.py {mxnet,passlib} OPERATOR-LIBRARY SUBGRAPH-LIBRARY FOLDER
+
+The libraries are those of example/lib_custom_op and example/lib_subgraph. Prints one JSON object
+with what it found, by name of the step.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+mx = importlib.import_module(sys.argv[1])
+nn = importlib.import_module(f"{sys.argv[1]}.gluon").nn
+
+FOUND = {}
+
+
+def note(step, value):
+    """Remember what a step gave: numbers of arrays, or the operators of a symbol."""
+    if isinstance(value, mx.sym.Symbol):
+        nodes = json.loads(value.tojson())["nodes"]
+        FOUND[step] = [[node["op"], node["name"], node.get("attrs", {})] for node in nodes]
+    elif isinstance(value, (list, tuple)):
+        FOUND[step] = [array.asnumpy().tolist() for array in value]
+    else:
+        FOUND[step] = value.asnumpy().tolist()
+
+
+def operators():
+    """Call them on arrays, bind them, and go backward."""
+    a = mx.nd.array([[1, 2], [3, 4]])
+    b = mx.nd.array([[5, 6], [7, 8]])
+    note("nd.my_gemm", mx.nd.my_gemm(a, b))
+    note("nd.state_gemm", mx.nd.state_gemm(a, b, test_kw=100))
+    s = mx.sym.Variable("s")
+    t = mx.sym.Variable("t")
+    for name, symbol in (
+        ("my_gemm", mx.sym.my_gemm(s, t)),
+        ("state_gemm", mx.sym.state_gemm(s, t, test_kw=200)),
+        ("chained", mx.sym.state_gemm(mx.sym.my_gemm(s, t), t, name="second")),
+    ):
+        note(f"{name} symbol", symbol)
+        in_grad = [mx.nd.empty((2, 2)), mx.nd.empty((2, 2))]
+        exe = symbol.bind(ctx=mx.cpu(), args={"s": a, "t": b}, args_grad=in_grad)
+        note(f"{name} forward", exe.forward(is_train=True))
+        out_grad = mx.nd.array([[1, -1], [2, 0.5]])
+        exe.backward([out_grad])
+        note(f"{name} gradients", in_grad)
+        note(f"{name} grad_dict", [exe.grad_dict["s"], exe.grad_dict["t"]])
+    mixed = mx.sym.exp(mx.sym.my_gemm(mx.sym.log(s), t)) * 0.001
+    exe = mixed.bind(ctx=mx.cpu(), args={"s": a, "t": b})
+    note("between built-in operators", exe.forward())
+    FOUND["inferred shapes"] = [
+        list(map(list, shapes)) for shapes in mixed.infer_shape(s=(2, 3), t=(3, 4))
+    ]
+    FOUND["arguments"] = mixed.list_arguments()
+
+
+def partition(backend):
+    """Partition a symbol with and without shapes, reject, and go through Gluon."""
+    a = mx.sym.var("a")
+    b = mx.sym.var("b")
+    sym = mx.sym.log(mx.sym.exp(a + b))
+    args = {"a": mx.nd.ones((3, 2)), "b": mx.nd.ones((3, 2))}
+
+    def run(step, symbol, arrays):
+        note(f"{backend} {step} symbol", symbol)
+        note(f"{backend} {step}", symbol.bind(ctx=mx.cpu(), args=arrays, grad_req="null").forward())
+
+    run("not partitioned", sym, args)
+    run("with shapes", sym.optimize_for(backend, args), args)
+    run("without shapes", sym.optimize_for(backend, myOpt="yellow"), args)
+    run("rejected", sym.optimize_for(backend, reject=True), args)
+
+    inputs = [mx.nd.ones((3, 2)), mx.nd.ones((3, 2))]
+    block = nn.SymbolBlock(sym, [a, b])
+    block.initialize()
+    block.optimize_for(*inputs, backend=backend)
+    note(f"{backend} block", block(*inputs))
+    prefix = f"{sys.argv[4]}/{backend}"
+    block.export(prefix)
+    block.optimize_for(*inputs, backend="addInputPass", clear=False)
+    note(f"{backend} block with one more input", block(*inputs))
+    again = nn.SymbolBlock.imports(f"{prefix}-symbol.json", ["a", "b"], None)
+    note(f"{backend} imported", again(*inputs))
+
+    hybrid = nn.SymbolBlock(sym, [a, b])
+    hybrid.initialize()
+    hybrid.hybridize(backend=backend, backend_opts={"dedup_subgraph": True})
+    note(f"{backend} hybridized", hybrid(*inputs))
+
+
+def partition_with_a_parameter(backend):
+    """The subgraph takes a parameter, whose shape its variable says."""
+    a = mx.sym.var("a")
+    b = mx.sym.var("b", shape=(3, 2))
+    sym = mx.sym.log(mx.sym.exp(a + b))
+    arrays = {"a": mx.nd.ones((3, 2)), "b": 2 * mx.nd.ones((3, 2))}
+    partial = sym.optimize_for(backend, args={"b": arrays["b"]})
+    note(f"{backend} partial symbol", partial)
+    note(f"{backend} partial", partial.bind(ctx=mx.cpu(), args=arrays).forward())
+    block = nn.SymbolBlock(sym, [a])
+    block.initialize(mx.init.One())
+    block.optimize_for(arrays["a"], backend=backend)
+    note(f"{backend} block with a parameter", block(arrays["a"]))
+    prefix = f"{sys.argv[4]}/{backend}-parameter"
+    block.export(prefix)
+    again = nn.SymbolBlock.imports(f"{prefix}-symbol.json", ["a"], f"{prefix}-0000.params")
+    note(f"{backend} imported with a parameter", again(arrays["a"]))
+
+
+def main():
+    """Run all of it."""
+    mx.library.load(sys.argv[2])
+    mx.library.load(sys.argv[3])
+    operators()
+    for backend in ("myProp", "mySelect"):
+        partition(backend)
+        partition_with_a_parameter(backend)
+    sys.stdout.write(json.dumps(FOUND) + "\n")
+
+
+if __name__ == "__main__":
+    main()

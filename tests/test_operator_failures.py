@@ -1,0 +1,228 @@
+"""Operators that fail or do what they must not: one clear error each, and nothing lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passlib as pl
+from passlib.errors import OperatorError
+from passlib.operators import Operator, find_operator
+
+FLOAT = np.dtype(np.float32)
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+# What is in the message, by what the operator does.
+FAILURES: dict[str, str] = {
+    **{
+        how.format(function): words.format(function=function, does=does)
+        for function, does in (
+            ("parse", "to parse its attributes"),
+            ("mutate", "to name the inputs that it writes to"),
+            ("shape", "to infer shapes"),
+            ("type", "to infer types"),
+            ("storage", "to infer storage types"),
+            ("forward", "in forward"),
+        )
+        for how, words in (
+            ("{} fails", r"failed {does}\n  .*: {function} does not want to$"),
+            ("{} is silent", "failed {does} without saying why: it returned MX_FAIL"),
+            ("{} throws", r"failed {does}.*{function} has thrown"),
+            ("{} throws int", r"failed {does}.*not a std::exception"),
+        )
+    },
+    "negative inputs": "says that it has -1 inputs and 1 outputs",
+    "huge inputs": "says that it has 2000000000 inputs",
+    "negative outputs": "2 inputs and -5 outputs",
+    "no outputs": "2 inputs and 0 outputs; .*at least one output",
+    "huge outputs": "and 2000000000 outputs",
+    "shape contradicts": r"infers the shape \(9, 9\) for its input 0, which has the shape \(2, 3\)",
+    "rank contradicts": r"infers the shape \(2\) for its input 1, which has the shape \(2, 3\)",
+    "huge rank": "its output 0 has 100000 dimensions; 0 to 32 are possible",
+    "shape is unknown": "infers no complete shape for its output 0",
+    "type contradicts": "infers int8 for its input 1, which is float32",
+    "type of input is nonsense": "infers the type code 77 for its input 0",
+    "type is nonsense": "infers the type code 99 for its output 0; the codes are 0 to 12",
+    "type is unknown": "infers no element type for its output 0",
+    "storage is nonsense": "infers storage type 7 for its output 0",
+    "storage is unknown": "infers storage type -1 for its output 0",
+    "storage contradicts": "wants storage type 2 for its input 1, which has storage type 0",
+    "csr of one dimension": r"storage type csr for its output 0, of shape \(4,\), which cannot",
+    "mutates input 5": "writes to its input 5; it has 2, counted from 0",
+    "mutates input -1": "writes to its input -1; it has 2",
+    "changes a state and fails": "failed in forward\n  .*too late",
+    "negative memory": "failed in forward.*asks for -8 bytes of memory",
+    "swallows a refusal": "failed in forward: it asks for -8 bytes of memory",
+    "sparse memory of dense": "memory of its output 0, which is dense",
+    "sparse memory of output 3": "memory of its output 3; it has 1, counted from 0",
+    "sparse memory of output -1": "memory of its output -1; it has 1",
+    "too many rows": "output 0 for 3 rows of 2",
+    "negative rows": "output 0 for -1 rows of 2",
+    "indptr of rows": "indptr of 2 elements; row_sparse arrays have none",
+    "wrong indptr": "indptr of 2 elements; a csr matrix of 2 rows has 3",
+    "row out of range": "gave a row_sparse array that is not sound as its output 0: .*from 2 to 2",
+    "indptr falls": "gave a csr array that is not sound as its output 0: .*does not rise",
+}
+STATE_FAILURES = {
+    "create fails": r"failed to make its state\n  .*create does not want to$",
+    "create is silent": "failed to make its state without saying why",
+    "create throws": "failed to make its state.*create has thrown",
+    "create throws int": "failed to make its state.*not a std::exception",
+    "no state": "made no state",
+    "forward throws int": "failed in forward.*not a std::exception",
+    "forward fails": "failed in forward\n  .*forward does not want to$",
+}
+MEMORY = {
+    "past the end": "wrote up to 8 bytes past the end of its output 0 of 24 bytes",
+    "before the beginning": "wrote up to 12 bytes before the beginning of its output 0",
+    "past the end of memory": "wrote up to 1 bytes past the end of memory of 10 bytes that it had",
+    "writes to an input": "wrote to its input 0, which setMutateInputs does not name",
+}
+PLAIN = {
+    "no shapes": "gives no shapes of its inputs",
+    "negative rank": "its output 0 has -3 dimensions",
+    "rank of input": "its input 0 has 1000000000 dimensions",
+    "null shape": "gives no shape of its output 0",
+    "half made": "failed to infer shapes without saying why",
+    "negative count": "says that it writes to -1 inputs",
+    "no indices": "says that it writes to 3 inputs",
+    "huge count": "says that it writes to 2000000000 inputs",
+}
+
+
+@pytest.fixture(autouse=True)
+def library(load_plugin: Callable[[str], pl.library.Library]) -> pl.library.Library:
+    load_plugin("operators")
+    return load_plugin("bad_operators")
+
+
+def check_nothing_lost(before: list[np.ndarray[Any, Any]]) -> None:
+    for array in before:
+        np.testing.assert_array_equal(array, X)
+    np.testing.assert_array_equal(pl.nd.plugin_abs(-X), X)
+
+
+def fails(name: str, how: str, words: str, library: pl.library.Library) -> OperatorError:
+    """Run it twice: the second error must not repeat what the first one said."""
+    arrays = [X.copy(), X.copy()]
+    texts = []
+    for _ in range(2):
+        with pytest.raises(OperatorError, match=f"(?s){words}") as caught:
+            getattr(pl.nd, name)(*arrays, how=how, name="culprit")
+        texts.append(str(caught.value))
+        check_nothing_lost(arrays)
+    error = caught.value
+    assert texts[0] == texts[1]
+    assert texts[0].startswith(f"operator {name!r} of library {library.path!r} (node 'culprit') ")
+    assert (error.operator, error.library, error.node) == (name, library.path, "culprit")
+    return error
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_failure(library: pl.library.Library, how: str) -> None:
+    error = fails("bad_operator", how, FAILURES[how], library)
+    if how.endswith((" fails", " is silent")):
+        assert len(error.messages) == how.endswith(" fails")
+
+
+@pytest.mark.parametrize("how", STATE_FAILURES)
+def test_failure_of_a_state(library: pl.library.Library, how: str) -> None:
+    fails("bad_state", how, STATE_FAILURES[how], library)
+
+
+def test_output_larger_than_memory() -> None:
+    with pytest.raises(MemoryError):
+        pl.nd.bad_operator(X, X, how="shape is huge")
+    check_nothing_lost([])
+
+
+@pytest.mark.parametrize("how", MEMORY)
+@pytest.mark.parametrize("name", ["bad_operator", "bad_state"])
+def test_writes_where_it_must_not(
+    library: pl.library.Library, monkeypatch: pytest.MonkeyPatch, name: str, how: str
+) -> None:
+    monkeypatch.setenv("PASSLIB_CHECK_MEMORY", "1")
+    fails(name, how, MEMORY[how], library)
+
+
+def test_checking_memory_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    csr = pl.nd.array(X).tostype("csr")
+    for value in ("0", "1"):
+        monkeypatch.setenv("PASSLIB_CHECK_MEMORY", value)
+        total = X.copy()
+        np.testing.assert_array_equal(pl.nd.plugin_accumulate(X, total), 2 * X)
+        np.testing.assert_array_equal(total, 2 * X)
+        np.testing.assert_array_equal(pl.nd.plugin_transpose(csr).asnumpy(), X.T)
+        np.testing.assert_array_equal(pl.nd.plugin_product(X, X.T.copy()), X @ X.T)
+        np.testing.assert_array_equal(pl.nd.plugin_reverse(X.ravel()), X.ravel()[::-1])
+
+
+@pytest.mark.parametrize("how", PLAIN)
+def test_nonsense_across_the_abi(plugin: Callable[[str], Path], how: str) -> None:
+    pl.library.load(plugin("plain_operator_11"), verbose=False)
+    values = np.arange(3, dtype=np.float32)
+    for _ in range(2):
+        with pytest.raises(OperatorError, match=PLAIN[how]):
+            pl.nd.plain_double11(values, how=how)
+    np.testing.assert_array_equal(pl.nd.plain_double11(values), 2 * values)
+
+
+def bad_operator(name: str) -> Operator:
+    found = find_operator(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("ending", ["fails", "throws int"])
+def test_backward_that_fails(ending: str) -> None:
+    with pytest.raises(OperatorError, match="failed in backward"):
+        bad_operator("bad_operator").backward("n", {"how": f"backward {ending}"}, [X], [X, X], [X])
+
+
+def test_no_backward() -> None:
+    with pytest.raises(OperatorError, match="has no backward function for the cpu"):
+        bad_operator("plugin_abs").backward("n", {}, [X], [X], [X])
+    state = bad_operator("bad_state").create_state("n", {}, [X.shape] * 2, [FLOAT] * 2)
+    with pytest.raises(OperatorError, match=r"failed in backward\n .*no Backward"):
+        state.backward([X], [X, X], [X])
+
+
+def test_operator_for_another_device() -> None:
+    with pytest.raises(OperatorError, match=r"only_on_gpu.*has no forward function for the cpu"):
+        pl.nd.only_on_gpu(X, X)
+
+
+def test_mutated_inputs_in_any_order_and_number() -> None:
+    assert bad_operator("bad_operator").mutated_inputs({"how": "mutates twice"}) == (0, 1)
+
+
+def test_operator_without_state() -> None:
+    with pytest.raises(OperatorError, match="has no state on the cpu"):
+        bad_operator("plugin_abs").create_state("n", {}, [X.shape], [FLOAT])
+
+
+@pytest.mark.parametrize(
+    ("how", "count"), [("made by new", 1), ("made by new, and says so", 0), ("", 0)]
+)
+def test_states_not_made_by_create(caplog: pytest.LogCaptureFixture, how: str, count: int) -> None:
+    with caplog.at_level(logging.WARNING, "passlib.operators"):
+        pl.nd.bad_state(X, X, how=how, name="culprit")
+    assert len(caplog.records) == count
+    for record in caplog.records:
+        assert "'culprit'" in record.getMessage()
+        assert "ignore_warn" in record.getMessage()
+
+
+@pytest.mark.parametrize("how", ["parse fails", "negative inputs", "mutates input 5"])
+def test_failure_in_a_symbol(how: str) -> None:
+    a, b = pl.sym.var("a"), pl.sym.var("b")
+    with pytest.raises(OperatorError, match="bad_operator"):
+        pl.sym.bad_operator(a, b, how=how)
+    text = pl.sym.bad_operator(a, b, how="forward fails").tojson()
+    with pytest.raises(OperatorError, match="bad_operator"):
+        pl.sym.load_json(text.replace("forward fails", how)).list_arguments()

@@ -1,0 +1,83 @@
+"""Threads, each with a library of its own, on shared symbols. Also run under ThreadSanitizer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import passlib as pl
+
+THREADS = 4
+ROUNDS = 8
+
+
+def runs_of(symbol: pl.sym.Symbol) -> set[str]:
+    nodes = json.loads(symbol.tojson())["nodes"]
+    return {node["attrs"]["runs"] for node in nodes if node["op"] != "null"}
+
+
+def in_all_threads(work: Callable[[int], None]) -> None:
+    """Start the work at the same moment; the first exception of a thread is raised here."""
+    barrier = threading.Barrier(THREADS)
+
+    def start(number: int) -> None:
+        barrier.wait()
+        work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for future in [pool.submit(start, number) for number in range(THREADS)]:
+            future.result()
+
+
+def test_libraries_of_all_kinds(plugin: Callable[[str], Path]) -> None:
+    paths = [plugin(f"all_kinds_{number}") for number in range(THREADS)]
+    x = pl.sym.var("x")
+    shared = pl.sym.exp(pl.sym.sqrt(pl.sym.exp(x, name="first")), name="second")
+    values = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    expected = np.exp(np.sqrt(np.exp(values)))
+    before = shared.tojson()
+
+    def work(number: int) -> None:
+        library = pl.library.load(paths[number], verbose=False)
+        assert library.passes == (f"countRuns{number}",)
+        for run in range(1, ROUNDS + 1):
+            assert runs_of(shared.optimize_for(f"countRuns{number}")) == {str(run)}
+            array = pl.nd.array(values)
+            part = shared.optimize_for(f"expTo{number}", {"x": array})
+            ops = [node["op"] for node in json.loads(part.tojson())["nodes"]]
+            assert ops == ["null", f"run_exp{number}", "sqrt", f"run_exp{number}"]
+            np.testing.assert_allclose(part.eval(x=array)[0], expected, rtol=1e-5)
+            added = getattr(pl.nd, f"add_number{number}")(array)
+            np.testing.assert_array_equal(added, values + np.float32(number))
+            counted = getattr(pl.sym, f"add_calls{number}")(shared)
+            executor = counted.bind(pl.cpu(), {"x": array})
+            for call in (1, 2):
+                np.testing.assert_allclose(executor.forward()[0], expected + call, rtol=1e-5)
+
+    in_all_threads(work)
+    assert shared.tojson() == before
+
+
+def test_one_library_in_all_threads(plugin: Callable[[str], Path]) -> None:
+    pl.library.load(plugin("all_kinds_0"), verbose=False)
+    x = pl.sym.var("x")
+    shared = pl.sym.add_calls0(pl.sym.add_number0(pl.sym.exp(x, name="first")), name="counted")
+    values = np.zeros((2, 2), dtype=np.float32)
+    executor = shared.bind(pl.cpu(), {"x": pl.nd.array(values)})
+    results: list[float] = []
+    seen: list[str] = []
+
+    def work(_: int) -> None:
+        for _ in range(ROUNDS):
+            results.append(float(executor.forward()[0][0, 0]))
+            seen.extend(runs_of(shared.optimize_for("countRuns0")))
+
+    in_all_threads(work)
+    # One state, which no call of it missed and no two calls shared.
+    assert sorted(results) == [2.0 + run for run in range(THREADS * ROUNDS)]
+    assert len(set(seen)) == THREADS * ROUNDS
