@@ -1,4 +1,5 @@
 // The module passlib._core: pybind11 and nothing else.
+
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -16,6 +17,7 @@
 
 #include "bindings_common.h"
 #include "bindings_operator.h"
+#include "bindings_partition.h"
 #include "check.h"
 #include "errors.h"
 #include "graph.h"
@@ -31,8 +33,6 @@ namespace {
 using mxnet::ext::JsonError;
 using mxnet::ext::JsonVal;
 
-/// Top-level attributes of a graph: JSON text by key.
-using AttributeTexts = std::map<std::string, std::string>;
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
 void setJsonError(const JsonError& error) {
@@ -88,12 +88,6 @@ std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, 
   reading.allow_control_characters = lenient;
   return std::make_shared<GraphSource>(std::string_view(text, static_cast<std::size_t>(size)),
                                        owner, reading, ordered);
-}
-
-std::map<std::string, JsonVal> parseAttributes(const AttributeTexts& texts) {
-  std::map<std::string, JsonVal> attributes;
-  for (const auto& [key, json] : texts) attributes.emplace(key, JsonVal::parse(json));
-  return attributes;
 }
 
 py::str makeString(mxnet::ext::detail::TextBuffer* buffer) {
@@ -294,19 +288,6 @@ AttributeTexts printAttributes(const std::map<std::string, JsonVal>& attributes)
   return texts;
 }
 
-/// Arrays come as (name, array, dtype code); they must be C-contiguous.
-ParamBlock makeBlock(const py::list& params) {
-  ParamBlock block;
-  for (const py::handle& item : params) {
-    const auto fields = item.cast<py::tuple>();
-    const auto array = fields[1].cast<py::array>();
-    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
-              fields[2].cast<int>());
-  }
-  return block;
-}
-
 /// Positions of the pairs whose arrays differ in any bit. Both of a pair must be C-contiguous.
 std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
   std::vector<std::size_t> positions;
@@ -447,8 +428,12 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("partitioners",
                              [](const Library& library) {
                                std::vector<std::pair<std::string, std::vector<std::string>>> list;
-                               for (const auto& p : library.partitioners())
-                                 list.emplace_back(p.name, p.strategies);
+                               for (const auto& p : library.partitioners()) {
+                                 list.emplace_back(p.name, std::vector<std::string>());
+                                 for (const auto& strategy : p.strategies) {
+                                   list.back().second.push_back(strategy.name);
+                                 }
+                               }
                                return list;
                              })
       .def_property_readonly("operators",
@@ -469,6 +454,7 @@ PYBIND11_MODULE(_core, m) {
            py::arg("consume"), py::arg("ordered"));
 
   bindOperators(&m);
+  bindPartition(&m);
 
   m.def("parse_json", &parseJsonObjects, py::arg("text"), py::arg("number"), py::arg("comments"),
         py::arg("max_depth"));

@@ -1,5 +1,9 @@
 #include "bindings_common.h"
 
+#include <pybind11/numpy.h>
+
+#include <utility>
+
 namespace passlib {
 
 py::str decode(const std::string& text) {
@@ -20,6 +24,26 @@ void setLibraryError(const char* name, const LibraryError& error, const py::dict
   for (const std::string& text : error.messages) messages.append(decode(text));
   details["messages"] = py::tuple(messages);
   setError(name, error.what(), details);
+}
+
+std::map<std::string, mxnet::ext::JsonVal> parseAttributes(const AttributeTexts& texts) {
+  std::map<std::string, mxnet::ext::JsonVal> attributes;
+  for (const auto& [key, json] : texts) {
+    attributes.emplace(key, mxnet::ext::JsonVal::parse(json));
+  }
+  return attributes;
+}
+
+ParamBlock makeBlock(const py::list& params) {
+  ParamBlock block;
+  for (const py::handle& item : params) {
+    const auto fields = item.cast<py::tuple>();
+    const auto array = fields[1].cast<py::array>();
+    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
+    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
+              fields[2].cast<int>());
+  }
+  return block;
 }
 
 }  // namespace passlib

@@ -4,12 +4,15 @@
 
 #include <pybind11/pybind11.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "errors.h"
+#include "lib_api.h"
 #include "output.h"
+#include "tensors.h"
 
 namespace passlib {
 
@@ -23,6 +26,13 @@ void setError(const char* name, const std::string& message, const py::dict& deta
 
 /// The same for what a library caused, with the messages of the library and further details.
 void setLibraryError(const char* name, const LibraryError& error, const py::dict& details = {});
+
+/// Top-level attributes of a graph: JSON text by key.
+using AttributeTexts = std::map<std::string, std::string>;
+std::map<std::string, mxnet::ext::JsonVal> parseAttributes(const AttributeTexts& texts);
+
+/// Arrays come as (name, array, dtype code); they must be C-contiguous.
+ParamBlock makeBlock(const py::list& params);
 
 /// Runs `body` without the GIL. What libraries print meanwhile goes to `write`, a Python callable
 /// of a str; what `write` throws is thrown when `body` is done.

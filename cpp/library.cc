@@ -209,22 +209,37 @@ void Library::listPartitioners() {
   if (count <= 0) return;
   const auto get_count = require<mxnet::ext::partRegGetCount_t>("_partRegGetCount");
   const auto get = require<mxnet::ext::partRegGet_t>("_partRegGet");
+  findPartitionerCalls();
   for (int i = 0; i < count; ++i) {
     const char* name = nullptr;
     const int strategies = get_count(i, &name);
     if (name == nullptr) refuse(path_, "partitioner number " + std::to_string(i) + " has no name");
     Partitioner partitioner{name, {}};
     for (int k = 0; k < strategies; ++k) {
-      const char* strategy = nullptr;
+      Strategy strategy;
+      const char* strategy_name = nullptr;
       const char* op = nullptr;
-      mxnet::ext::supportedOps_t supported = nullptr;
-      mxnet::ext::createSelector_t selector = nullptr;
-      mxnet::ext::reviewSubgraph_t review = nullptr;
-      get(i, k, &strategy, &supported, &selector, &review, &op);
-      partitioner.strategies.emplace_back(strategy == nullptr ? "" : strategy);
+      get(i, k, &strategy_name, &strategy.supported_ops, &strategy.create_selector,
+          &strategy.review, &op);
+      strategy.name = strategy_name == nullptr ? "" : strategy_name;
+      strategy.op = op == nullptr ? "" : op;
+      partitioner.strategies.push_back(std::move(strategy));
     }
     partitioners_.push_back(std::move(partitioner));
   }
+}
+
+void Library::findPartitionerCalls() {
+  PartitionerCalls& calls = partitioner_calls_;
+  calls.supported_ops = require<mxnet::ext::partCallSupportedOps_t>("_partCallSupportedOps");
+  calls.create_selector = require<mxnet::ext::partCallCreateSelector_t>("_partCallCreateSelector");
+  calls.select = require<mxnet::ext::partCallSelect_t>("_partCallSelect");
+  calls.select_input = require<mxnet::ext::partCallSelectInput_t>("_partCallSelectInput");
+  calls.select_output = require<mxnet::ext::partCallSelectOutput_t>("_partCallSelectOutput");
+  calls.filter = require<mxnet::ext::partCallFilter_t>("_partCallFilter");
+  calls.reset = require<mxnet::ext::partCallReset_t>("_partCallReset");
+  calls.review = require<mxnet::ext::partCallReviewSubgraph_t>("_partCallReviewSubgraph");
+  calls.destroy_selector = find<void (*)(void*)>("_passlibPartDestroySelector");
 }
 
 void Library::listOperators() {

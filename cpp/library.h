@@ -23,9 +23,30 @@ class Library {
     std::string name;
     mxnet::ext::graphPass_t body;
   };
+  /// One way to choose and review subgraphs. Functions that were not set are null.
+  struct Strategy {
+    std::string name;
+    std::string op;  ///< of the nodes that stand for subgraphs
+    mxnet::ext::supportedOps_t supported_ops = nullptr;
+    mxnet::ext::createSelector_t create_selector = nullptr;
+    mxnet::ext::reviewSubgraph_t review = nullptr;
+  };
   struct Partitioner {
     std::string name;
-    std::vector<std::string> strategies;
+    std::vector<Strategy> strategies;
+  };
+  /// The entry points for partitioners; null in a library without partitioners.
+  struct PartitionerCalls {
+    mxnet::ext::partCallSupportedOps_t supported_ops = nullptr;
+    mxnet::ext::partCallCreateSelector_t create_selector = nullptr;
+    mxnet::ext::partCallSelect_t select = nullptr;
+    mxnet::ext::partCallSelectInput_t select_input = nullptr;
+    mxnet::ext::partCallSelectOutput_t select_output = nullptr;
+    mxnet::ext::partCallFilter_t filter = nullptr;
+    mxnet::ext::partCallReset_t reset = nullptr;
+    mxnet::ext::partCallReviewSubgraph_t review = nullptr;
+    /// Not part of MXNet's ABI: null in libraries of its lib_api, whose selectors live forever.
+    void (*destroy_selector)(void* selector) = nullptr;
   };
 
   struct Operator {
@@ -70,6 +91,7 @@ class Library {
   int abiVersion() const { return abi_version_; }
   const std::vector<Pass>& passes() const { return passes_; }
   const std::vector<Partitioner>& partitioners() const { return partitioners_; }
+  const PartitionerCalls& partitionerCalls() const { return partitioner_calls_; }
   const std::vector<Operator>& operators() const { return operators_; }
   const OperatorCalls& operatorCalls() const { return operator_calls_; }
   /// Whether the library was built like this host, so that a Graph may be handed to it.
@@ -98,6 +120,7 @@ class Library {
   void shakeHands(int version);
   void listPasses();
   void listPartitioners();
+  void findPartitionerCalls();
   void listOperators();
   void findOperatorCalls();
   void checkOperator(const Operator& op) const;
@@ -109,6 +132,7 @@ class Library {
   bool ours_ = false;
   std::vector<Pass> passes_;
   std::vector<Partitioner> partitioners_;
+  PartitionerCalls partitioner_calls_;
   std::vector<Operator> operators_;
   OperatorCalls operator_calls_;
   mxnet::ext::opCallFree_t call_free_ = nullptr;

@@ -71,6 +71,8 @@ PLUGINS: dict[str, Recipe] = {
     "bad_endings": library("bad_endings.cc"),
     "bad_edges": library("bad_edges.cc"),
     "bad_nodes": library("bad_nodes.cc"),
+    "partitioners": library("partitioners.cc"),
+    "bad_partitioners": library("bad_partitioners.cc"),
     "refuses": library("refuses.cc"),
     **{f"all_kinds_{number}": all_kinds(number) for number in range(4)},
     "missing_symbol": library("missing_symbol.cc"),

@@ -207,7 +207,7 @@ def test_initialize_refuses(plugin: Plugin, version: int, words: str, others: st
         assert str(caught.value).count("too old") == (version == 1)
         assert not any(word in str(caught.value) for word in others.split("|"))
     with pytest.raises(PasslibError, match="choosyPass"):
-        passlib.library.find_pass("choosyPass")
+        passlib.library.find_backend("choosyPass")
 
 
 def test_initialize_is_told_the_version_of_mxnet(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_pass_that_nobody_has(plugin: Plugin, resnet: Symbol) -> None:
     with pytest.raises(PasslibError) as caught:
         resnet.optimize_for("identitty")
     message = str(caught.value)
-    assert "there is no pass 'identitty'" in message
+    assert "there is no pass or partitioner 'identitty'" in message
     assert "did you mean 'identity'?" in message
     assert "echoOptions" in message
 

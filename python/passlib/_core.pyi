@@ -71,6 +71,18 @@ class CallSettings:
         ordered: bool,
     ) -> None: ...
 
+class PartitionSettings:
+    def __init__(
+        self,
+        *,
+        strategy: int,
+        auxiliary: dict[str, list[int]],
+        states: dict[int, list[int]],
+        merge_equal: bool,
+        consume: bool,
+        ordered: bool,
+    ) -> None: ...
+
 class ComputeSettings:
     def __init__(self, *, node: str, is_forward: bool, check_memory: bool) -> None: ...
 
@@ -179,3 +191,15 @@ def run_pass(
     list[tuple[str, bool, int, tuple[int, ...], np.ndarray[Any, Any]]],
     list[str],
 ]: ...
+def run_partition(
+    library: Library,
+    index: int,
+    graph: Graph,
+    attributes: dict[str, str],
+    options: Sequence[tuple[str, str]],
+    args: list[tuple[str, np.ndarray[Any, Any], int]],
+    aux: list[tuple[str, np.ndarray[Any, Any], int]],
+    settings: PartitionSettings,
+    suffix: Callable[[str, dict[str, str], int, int], str],
+    write: Callable[[str], object],
+) -> Graph: ...

@@ -13,7 +13,7 @@ from pathlib import Path
 from passlib import _core, operators
 from passlib.errors import LoadError, PasslibError
 
-__all__ = ["Library", "find_pass", "load", "load_standard", "loaded"]
+__all__ = ["Backend", "Library", "find_backend", "load", "load_standard", "loaded"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _STANDARD = "libpasslib_passes.so"
 
 _lock = threading.RLock()
 _libraries: list[Library] = []
-_passes: dict[str, tuple[Library, int]] = {}
+_backends: dict[str, Backend] = {}
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,16 @@ class Library:
     inode: tuple[int, int] = field(repr=False, compare=False)
 
 
+@dataclass(frozen=True)
+class Backend:
+    """What ``optimize_for`` can run by name: a pass or a partitioner of a library."""
+
+    library: Library
+    index: int
+    """Position in ``library.passes`` or ``library.partitioners``."""
+    is_partitioner: bool
+
+
 def load(
     path: str | os.PathLike[str],
     verbose: bool = True,
@@ -74,9 +84,9 @@ def load(
     verbose : bool
         Log what was found, at level INFO.
     replace : bool
-        Let its passes and operators take over names that other libraries hold, or that MXNet has
-        for an operator of its own. Also needed after a library was built again, for its names are
-        still held by the old build.
+        Let its passes, partitioners and operators take over names that other libraries hold, or
+        that MXNet has for an operator of its own. Also needed after a library was built again,
+        for its names are still held by the old build.
     version : int
         The version that the library's ``initialize`` is told, ``10000 * major + 100 * minor +
         patch`` of MXNet.
@@ -133,14 +143,8 @@ def loaded() -> tuple[Library, ...]:
         return tuple(_libraries)
 
 
-def find_pass(name: str) -> tuple[Library, int]:
-    """Find a pass by name.
-
-    Returns
-    -------
-    library : Library
-    index : int
-        Position in ``library.passes``.
+def find_backend(name: str) -> Backend:
+    """Find a pass or a partitioner by name; of a library that has both, the partitioner.
 
     Raises
     ------
@@ -148,18 +152,20 @@ def find_pass(name: str) -> tuple[Library, int]:
         No loaded library has it; the message lists what there is.
     """
     with _lock:
-        found = _passes.get(name)
-        known = sorted(_passes)
+        found = _backends.get(name)
+        kinds = {known: backend.is_partitioner for known, backend in sorted(_backends.items())}
     if found is not None:
         return found
-    near = difflib.get_close_matches(name, known, 1)
+    near = difflib.get_close_matches(name, kinds, 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    have = (
-        f"the loaded libraries have: {', '.join(known)}"
-        if known
-        else "no library with passes is loaded; call passlib.library.load(path) first"
-    )
-    message = f"there is no pass {name!r}{hint} ({have})"
+    passes = ", ".join(known for known, is_partitioner in kinds.items() if not is_partitioner)
+    partitioners = ", ".join(known for known, is_partitioner in kinds.items() if is_partitioner)
+    have = [f"the loaded libraries have: {passes or 'no passes'}"]
+    if partitioners:
+        have.append(f"partitioners: {partitioners}")
+    if not kinds:
+        have = ["no library with passes is loaded; call passlib.library.load(path) first"]
+    message = f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})"
     raise PasslibError(message)
 
 
@@ -209,29 +215,33 @@ def _open(path: str, opening: str, version: int) -> Library:
         core=core,
         inode=(stat.st_dev, stat.st_ino),
     )
-    for name in library.passes:
-        if library.passes.count(name) > 1:
-            message = f"cannot load library {path!r}: it registers the pass {name!r} twice"
-            raise LoadError(message)
+    for kind, names in (("pass", library.passes), ("partitioner", library.partitioners)):
+        for name in names:
+            if names.count(name) > 1:
+                message = f"cannot load library {path!r}: it registers the {kind} {name!r} twice"
+                raise LoadError(message)
     return library
 
 
 def _register(library: Library, *, replace: bool) -> None:
-    for name in library.passes:
-        holder = _passes.get(name)
-        if holder is None or holder[0] is library or replace:
+    backends = {name: Backend(library, i, False) for i, name in enumerate(library.passes)}
+    partitioners = enumerate(library.partitioners)
+    backends.update({name: Backend(library, i, True) for i, name in partitioners})
+    for name in backends:
+        holder = _backends.get(name)
+        if holder is None or holder.library is library or replace:
             continue
-        other = holder[0]
+        other = holder.library
         rebuilt = other.path == library.path
+        kind = "partitioner" if holder.is_partitioner else "pass"
         message = (
-            f"cannot load library {library.path!r}: the pass {name!r} is already registered by "
+            f"cannot load library {library.path!r}: the {kind} {name!r} is already registered by "
             + (f"an earlier build of it ({other.sha256[:12]})" if rebuilt else repr(other.path))
             + "; load with replace=True to let the new one take over"
         )
         raise LoadError(message)
     operators.require_names(library, replace=replace)
-    for index, name in enumerate(library.passes):
-        _passes[name] = (library, index)
+    _backends.update(backends)
     operators.register(library)
     if not any(library is known for known in _libraries):
         _libraries.append(library)

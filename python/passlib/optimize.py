@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlib import _core, dialects, dtypes
+from passlib import _core, dialects, dtypes, library
 from passlib.context import require_host
 from passlib.parameters import Lent
+from passlib.partition_call import call_partitioner
 from passlib.pass_call import Param, call_pass
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def optimize_graph(
     keep_inferred: bool,
     options: Mapping[str, object],
 ) -> tuple[_core.Graph, dict[str, str]]:
-    """Run a pass on a symbol. Parameters and errors are those of `Symbol.optimize_for`.
+    """Run a pass or a partitioner on a symbol.
+
+    Parameters and errors are those of `Symbol.optimize_for`.
 
     Returns
     -------
@@ -52,9 +55,10 @@ def optimize_graph(
         Its own attributes, as JSON by key.
     """
     if not isinstance(backend, str):
-        message = f"backend must be the name of a pass, not {backend!r}"
+        message = f"backend must be the name of a pass or partitioner, not {backend!r}"
         raise TypeError(message)
     require_host(ctx, "optimize_for")
+    found = library.find_backend(backend)
     dialect = dialects.find(symbol.dialect)
     before = symbol.graph
     given = args is not None or aux is not None
@@ -69,18 +73,32 @@ def optimize_graph(
     own = {k: v for k, v in symbol.attributes.items() if k in dialect.own_attributes}
     visible = {k: v for k, v in symbol.attributes.items() if k not in own}
     visible[_DIALECT] = json.dumps(dialect.name)
-    outcome = call_pass(
-        backend,
-        shown if shown is not None else before,
-        options,
-        consume=shown is not None,
-        attributes=visible,
-        ordered=dialect.ordered,
-        args=lent_args.params,
-        aux=lent_aux.params,
-        accept_args=lent_args.accepts_new,
-        accept_aux=lent_aux.accepts_new,
-    )
+    graph = shown if shown is not None else before
+    consume = shown is not None
+    if found.is_partitioner:
+        outcome = call_partitioner(
+            found,
+            graph,
+            options,
+            dialect,
+            consume=consume,
+            attributes=visible,
+            args=lent_args.params,
+            aux=lent_aux.params,
+        )
+    else:
+        outcome = call_pass(
+            found,
+            graph,
+            options,
+            consume=consume,
+            attributes=visible,
+            ordered=dialect.ordered,
+            args=lent_args.params,
+            aux=lent_aux.params,
+            accept_args=lent_args.accepts_new,
+            accept_aux=lent_aux.accepts_new,
+        )
     if shown is not None and not keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
     dialect.complete(outcome.graph)

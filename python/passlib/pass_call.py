@@ -6,12 +6,14 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passlib import _core, library
+from passlib import _core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy as np
+
+    from passlib.library import Backend
 
 __all__ = ["NewParam", "Outcome", "Param", "call_pass"]
 
@@ -43,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 def call_pass(
-    name: str,
+    backend: Backend,
     graph: _core.Graph,
     options: Mapping[str, object],
     *,
@@ -55,7 +57,7 @@ def call_pass(
     accept_aux: bool = False,
     ordered: bool = True,
 ) -> Outcome:
-    """Run the pass that is registered under ``name`` on a copy of ``graph``.
+    """Run a pass on a copy of ``graph``.
 
     What the library prints to ``std::cout`` goes to `sys.stdout`. Where the environment has
     ``PASSLIB_FORCE_JSON=1``, graphs cross as JSON text even to libraries that could take them as
@@ -63,7 +65,8 @@ def call_pass(
 
     Parameters
     ----------
-    name : str
+    backend : Backend
+        A pass.
     graph : _core.Graph
         Stays as it is, unless ``consume``.
     options : mapping
@@ -84,12 +87,9 @@ def call_pass(
 
     Raises
     ------
-    PasslibError
-        There is no such pass.
     PassError
         The pass failed, or gave back no sound graph (`PassResultError`).
     """
-    holder, index = library.find_pass(name)
     settings = _core.CallSettings(
         accept_args=accept_args,
         accept_aux=accept_aux,
@@ -98,8 +98,8 @@ def call_pass(
         ordered=ordered,
     )
     result, own, params, gone = _core.run_pass(
-        holder.core,
-        index,
+        backend.library.core,
+        backend.index,
         graph,
         dict(attributes or {}),
         [(key, str(value)) for key, value in options.items()],

@@ -143,5 +143,11 @@ class Optional(Protocol):
     def output_names(self, symbol: Any) -> list[str]:
         """Name the outputs of a symbol, where `Dialect.output_name` cannot know them."""
 
+    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+        """Give the inputs that are auxiliary states, by operator and by position of the node.
+
+        Without it there are none.
+        """
+
     def data_inputs(self, graph: _core.Graph) -> list[str]:
         """Name the variables that users feed, where others stand for something else."""

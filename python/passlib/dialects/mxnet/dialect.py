@@ -81,6 +81,7 @@ class _MXNet:
     default_attributes = staticmethod(symbol_file.default_attributes)
     complete = staticmethod(symbol_file.complete)
     variables = staticmethod(symbol_file.variables)
+    states = staticmethod(symbol_file.states)
     parameters_among = staticmethod(symbol_file.parameters_among)
 
     def visible_outputs(self, node: Node) -> int:

@@ -26,6 +26,7 @@ __all__ = [
     "parameters_among",
     "read",
     "saved_version",
+    "states",
     "variables",
 ]
 
@@ -173,7 +174,19 @@ def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
     return _variables(graph, 0)
 
 
+def states(graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+    """Give the inputs that are auxiliary states, by operator, and by position of the node.
+
+    What is said of a node counts for it alone. Errors are those of `variables`.
+    """
+    return dict(auxiliary_inputs()), _own_states(graph, 0)
+
+
 def _variables(graph: _core.Graph, depth: int) -> tuple[list[str], list[str]]:
+    return graph.variables(dict(auxiliary_inputs()), _own_states(graph, depth))
+
+
+def _own_states(graph: _core.Graph, depth: int) -> dict[int, list[int]]:
     own: dict[int, list[int]] = {}
     for position, op, attrs, number, subgraphs in graph.nodes_with(_writers_by_node(graph)):
         operator = schema.find(op)
@@ -181,7 +194,7 @@ def _variables(graph: _core.Graph, depth: int) -> tuple[list[str], list[str]]:
             own[position] = _states_within(subgraphs, depth + 1) if subgraphs else []
         elif operator is not None:
             own[position] = [i for i in sorted(operator.auxiliary(attrs)) if i < number]
-    return graph.variables(dict(auxiliary_inputs()), own)
+    return own
 
 
 def _states_within(subgraphs: list[_core.Graph], depth: int) -> list[int]:

@@ -60,6 +60,10 @@ class _NNVM:
     def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
         return graph.variables(operators.auxiliary_inputs())
 
+    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+        del graph  # the operator says it all
+        return operators.auxiliary_inputs(), {}
+
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
         found = symbol_file.parameters_among(graph, names)
         for name, _, op, _, slot in graph.uses(names):

@@ -1,0 +1,100 @@
+"""Partitioning takes time in proportion to the graph, however its edges run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passlib
+from partition_graphs import graph_text
+
+Nodes = list[tuple[Any, ...]]
+
+
+def chain(size: int, every: int) -> Nodes:
+    """One operator behind the other; of ``every`` one is supported."""
+    operators = [("exp" if i % every == 0 else "tanh", f"n{i}", [i]) for i in range(size)]
+    return [("null", "x", []), *operators]
+
+
+def ladder(size: int) -> Nodes:
+    """From each supported operator to the next there is also a way through another one."""
+    nodes: Nodes = [("null", "x", []), ("exp", "s", [0])]
+    for i in range(0, size, 2):
+        last = len(nodes) - 1
+        nodes.append(("tanh", f"u{i}", [last]))
+        nodes.append(("elemwise_add", f"s{i}", [last, last + 1]))
+    return nodes
+
+
+def star(size: int) -> Nodes:
+    """Everything needs the first operator, and the last one needs everything."""
+    leaves = [("exp" if i % 2 else "tanh", f"n{i}", [1]) for i in range(size)]
+    total = ("add_n", "sum", list(range(2, size + 2)), {"num_args": str(size)})
+    return [("null", "x", []), ("exp", "hub", [0]), *leaves, total]
+
+
+def long_ways(size: int) -> Nodes:
+    """Many supported pairs, each with the same long way between its two."""
+    count = size // 4
+    nodes: Nodes = [("null", "x", []), *[("exp", f"a{i}", [0]) for i in range(count)]]
+    nodes.append(("add_n", "all", list(range(1, count + 1)), {"num_args": str(count)}))
+    nodes += [("tanh", f"t{i}", [count + 1 + i]) for i in range(2 * count)]
+    end = len(nodes) - 1
+    pairs = [("elemwise_mul", f"b{i}", [i + 1, end]) for i in range(count)]
+    return [*nodes, *pairs, ("add_n", "sum", list(range(end + 1, end + 1 + count)))]
+
+
+def residual(size: int) -> Nodes:
+    """A supported stream, with blocks beside it that are supported but for one operator."""
+    nodes: Nodes = [("null", "x", []), ("exp", "s", [0])]
+    for i in range(0, size, 4):
+        stream = len(nodes) - 1
+        nodes.append(("exp", f"q{i}", [stream]))
+        nodes.append(("tanh", f"t{i}", [stream + 1]))
+        nodes.append(("exp", f"o{i}", [stream + 2]))
+        nodes.append(("elemwise_add", f"s{i}", [stream, stream + 3]))
+    return nodes
+
+
+SHAPES: dict[str, tuple[Callable[[int], Nodes], Callable[[int], int | None]]] = {
+    # With the number of subgraphs where that is plain to see.
+    "every second": (lambda size: chain(size, 2), lambda size: size // 2),
+    "all": (lambda size: chain(size, 1), lambda size: 1),
+    "ladder": (ladder, lambda size: size // 2 + 1),
+    "star": (star, lambda size: 2),
+    "long ways": (long_ways, lambda size: None),
+    "residual": (residual, lambda size: None),
+}
+OPS = "exp,elemwise_add,elemwise_mul,add_n"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _partitioners(plugin: Callable[[str], Path]) -> None:
+    passlib.library.load(plugin("partitioners"), verbose=False)
+
+
+@pytest.mark.parametrize("backend", ["partitionSupported", "partitionSelected"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_time_grows_with_the_graph(shape: str, backend: str) -> None:
+    make, count = SHAPES[shape]
+    spent = []
+    for size in (20_000, 80_000):
+        nodes = make(size)
+        text = graph_text(nodes, [len(nodes) - 1])
+        start = time.process_time()
+        symbol = passlib.sym.load_json(text)
+        loaded = time.process_time()
+        result = symbol.optimize_for(backend, ops=OPS)
+        spent.append((time.process_time() - loaded, loaded - start))
+        subgraphs = result.graph.operators().get("_partition", 0)
+        assert subgraphs == (count(size) or subgraphs)
+        assert subgraphs > 0
+    # Four times the graph: quadratic work would be sixteen times. What the search for MXNet's own
+    # groups may cost before it is given up counts in both.
+    assert spent[1][0] < 10 * spent[0][0], spent
+    assert spent[1][0] < 25 * spent[1][1], spent
