@@ -13,6 +13,10 @@ demo: .venv/installed
 	$(BIN)/python example/lib_pass/test_pass.py
 	$(MAKE) -C example/lib_fold
 	$(BIN)/python example/lib_fold/test_fold.py
+	$(MAKE) -C example/lib_custom_op
+	$(BIN)/python example/lib_custom_op/test_gemm.py
+	$(MAKE) -C example/lib_subgraph
+	$(BIN)/python example/lib_subgraph/test_subgraph.py
 
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,8 @@ def partition_a_model() -> None:
     model = pl.load(MODEL)
     inputs = np.random.default_rng(0).normal(size=(1, 3, 64, 64)).astype("float32")
     partitioned = model.optimize_for("myProp")
-    show("the ResNet", partitioned.symbol)
+    counts = Counter(node.op for node in partitioned.symbol.nodes())
+    print(f"{counts['_custom_subgraph_op']} nodes of the ResNet are the library's")
     same = np.allclose(model(inputs), partitioned(inputs), rtol=1e-5, atol=1e-6)
     print("same outputs:", same)
 
