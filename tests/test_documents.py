@@ -131,6 +131,8 @@ def test_runs_as_printed(folder: Path, document: str) -> None:
         elif block.language == "python":
             script.append(block.text)
             wanted.append((block.line, expected))
+    if not script:
+        return
     mark = "----"
     printed = run(folder, [sys.executable, "-c", f"print({mark!r})\n".join(script)])
     for (line, expected), got in zip(wanted, printed.split(mark + "\n"), strict=True):

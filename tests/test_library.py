@@ -309,7 +309,7 @@ def test_pass_without_any_library() -> None:
 
 
 def test_backend_must_be_a_name(resnet: Symbol) -> None:
-    with pytest.raises(TypeError, match="backend must be the name of a pass, not 7"):
+    with pytest.raises(TypeError, match="backend must be the name of a pass or partitioner, not 7"):
         resnet.optimize_for(7)  # type: ignore[arg-type]
 
 
