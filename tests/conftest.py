@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import passlib
 from plugin_build import PLUGINS, PROGRAMS, TESTS, Builder, compile_to, plain_operator
+
+# Machines that run tests are busy ones: how long an example takes says nothing.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 MODELS = Path(__file__).parent / "data" / "mxnet" / "models"
 

@@ -103,7 +103,7 @@ def partition_with_a_parameter(backend):
     note(f"{backend} partial symbol", partial)
     note(f"{backend} partial", partial.bind(ctx=mx.cpu(), args=arrays).forward())
     block = nn.SymbolBlock(sym, [a])
-    block.initialize(mx.init.One())
+    block.initialize("ones")
     block.optimize_for(arrays["a"], backend=backend)
     note(f"{backend} block with a parameter", block(arrays["a"]))
     prefix = f"{sys.argv[4]}/{backend}-parameter"
