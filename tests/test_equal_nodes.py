@@ -25,6 +25,7 @@ from passlib import sym
 from passlib.dialects.mxnet import schema
 from passlib.dialects.nnvm.lowering.table import table as nnvm_table
 from passlib.model import Model
+from passlib.operators import find_operator
 from passlib.symbol import Symbol
 from plugin_build import ROOT
 
@@ -66,6 +67,8 @@ def test_known_operators_are_those_of_the_registry() -> None:
     for name in schema.names():
         operator = schema.find(name)
         assert operator is not None
+        if find_operator(operator.name) is not None:
+            continue  # of a library that another test loaded
         names = (operator.name, *operator.aliases)
         if not operator.mutable_inputs() and not any(map(IMPURE.search, names)):
             expected.update(names)
