@@ -18,18 +18,23 @@ settings.load_profile("patient")
 MODELS = Path(__file__).parent / "data" / "mxnet" / "models"
 
 
+def runs_most(request: pytest.FixtureRequest) -> bool:
+    """Whether this run is about to need most of what can be compiled."""
+    return len({item.path for item in request.session.items}) > 10
+
+
 @pytest.fixture(scope="session")
-def plugin() -> Iterator[Callable[[str], Path]]:
+def plugin(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
     """Path of a compiled test library, by its name in plugin_build.PLUGINS."""
-    builder = Builder(PLUGINS, ".so")
+    builder = Builder(PLUGINS, ".so", ahead=runs_most(request))
     yield builder
     builder.close()
 
 
 @pytest.fixture(scope="session")
-def program() -> Iterator[Callable[[str], Path]]:
+def program(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
     """Path of a compiled test program, by its name in plugin_build.PROGRAMS."""
-    builder = Builder(PROGRAMS, "")
+    builder = Builder(PROGRAMS, "", ahead=runs_most(request))
     yield builder
     builder.close()
 

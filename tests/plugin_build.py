@@ -132,16 +132,17 @@ def headers() -> bytes:
 
 
 class Builder:
-    """Builds what is asked for first, everything else in the background, `JOBS` at a time."""
+    """Builds what is asked for first; if `ahead`, all else in the background, `JOBS` at a time."""
 
-    def __init__(self, recipes: dict[str, Recipe], suffix: str) -> None:
+    def __init__(self, recipes: dict[str, Recipe], suffix: str, *, ahead: bool = False) -> None:
         self._recipes = recipes
         self._suffix = suffix
+        self._ahead = ahead
         self._pool = ThreadPoolExecutor(JOBS)
         self._futures: dict[str, Future[Path]] = {}
 
     def __call__(self, name: str) -> Path:
-        for wanted in (name, *self._recipes):
+        for wanted in (name, *(self._recipes if self._ahead else ())):
             if wanted not in self._futures:
                 self._futures[wanted] = self._pool.submit(self._make, wanted)
         return self._futures[name].result()
