@@ -499,7 +499,7 @@ class TestPasses:
         ("backend", "options", "error", "message"),
         [
             ("scaleAndFail", {"name": "fc_weight", "factor": 2}, PassError, "failed on purpose"),
-            ("noSuchPass", {}, PasslibError, "no pass 'noSuchPass'"),
+            ("noSuchPass", {}, PasslibError, "no pass or partitioner 'noSuchPass'"),
             ("addOrphan", {}, GraphError, "added the variable 'orphan'.*alloc_arg"),
         ],
     )

@@ -156,9 +156,13 @@ sample_negative_binomial sample_normal sample_poisson sample_uniform shuffle uni
 
 // Names of NNVM's registry that MXNet does not have.
 constexpr char kNNVM[] = R"names(
-avg_pool2d block_grad collapse_sum conv2d conv2d_transpose dense elemwise_sum expand_like full
-full_like global_avg_pool2d global_max_pool2d l2_normalize leaky_relu lrn matmul max_pool2d
-prelu resize strided_slice upsampling
+__add_scalar__ __add_symbol__ __div_scalar__ __div_symbol__ __layout_transform__ __lshift_scalar__
+__mul_scalar__ __mul_symbol__ __pow_scalar__ __rdiv_scalar__ __rpow_scalar__ __rshift_scalar__
+__rsub_scalar__ __sub_scalar__ __sub_symbol__ avg_pool2d block_grad broadcast_left_shift
+broadcast_max broadcast_min broadcast_pow broadcast_right_shift collapse_sum concatenate conv2d
+conv2d_transpose copy dense elemwise_mod elemwise_pow elemwise_sum expand_like full full_like
+global_avg_pool2d global_max_pool2d greater l2_normalize layout_transform leaky_relu less
+logical_and logical_or lrn matmul max_pool2d ones prelu resize strided_slice upsampling zeros
 )names";
 
 using Names = std::unordered_set<std::string>;
