@@ -286,6 +286,14 @@ def test_what_no_file_can_hold(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(("key", "value"), [("start_axis", "0"), ("dims", "[]")])
+def test_axes_that_no_reduction_can_have(tmp_path: Path, key: str, value: str) -> None:
+    model = load(tmp_path, network(operator("r", "Reduction", dims=[1], method="sum")))
+    changed = model.optimize_for("dlprimSet", name="r", key=key, value=value)
+    with pytest.raises(UnsupportedError, match=rf"node 'r' \(Reduction\): option '{key}'"):
+        changed.save(tmp_path / "saved")
+
+
 def test_unknown_operators(tmp_path: Path) -> None:
     changed = small_net(tmp_path).optimize_for("dlprimAppend", op="Gelu")
     with pytest.raises(UnsupportedError, match=r"'appended0' \(Gelu\).*no operator 'Gelu'"):

@@ -132,6 +132,11 @@ def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
             raise OptionError(name, "is missing, and required")
         else:
             values[name] = option.default
+    if op == "Reduction" and "dims" in attributes:
+        if "start_axis" in attributes:
+            raise OptionError("start_axis", "and 'dims' exclude each other")
+        if not values["dims"]:
+            raise OptionError("dims", "must be a list of one axis or more")
     return values
 
 
