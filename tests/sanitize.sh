@@ -28,4 +28,6 @@ export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:allocator_may
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tests/tsan.supp
 export PASSLIB_TEST_FLAGS="-fsanitize=$sanitizers -fno-omit-frame-pointer -g"
-exec "$environment/bin/python" -m pytest -p no:cacheprovider "${@:-tests}" --ignore tests/interop
+# What a sanitizer reports as it ends the process must not end in pytest's hands.
+exec "$environment/bin/python" -m pytest -p no:cacheprovider --capture=sys "${@:-tests}" \
+  --ignore tests/interop
