@@ -43,8 +43,10 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
 
-# The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it.
+# The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it, and threads with
+# ThreadSanitizer.
 sanitize: .venv/installed
+	bash tests/sanitize.sh thread tests/test_threads.py
 	bash tests/sanitize.sh address,undefined
 
 .venv/installed: pyproject.toml CMakeLists.txt $(SOURCES)
