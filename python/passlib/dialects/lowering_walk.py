@@ -218,10 +218,16 @@ class Walk:
     def _apply(self, node: Node, inputs: list[Value]) -> Value | Sequence[Value]:
         function = self._table.find(node.op)
         if function is None:
-            raise UnsupportedError(
+            text = (
                 f"{blame(node)}: no lowering to ONNX is known for the {self._table.dialect} "
                 f"operator {node.op!r}"
             )
+            if self._table.dialect == "mxnet":
+                text += (
+                    "; if it belongs to a library, load that with passlib.library.load to run the "
+                    "model here (an ONNX file cannot hold it)"
+                )
+            raise UnsupportedError(text)
         overriding = self._overriding.get(node)
         return function(
             Operation(node, inputs, self.builder, train=self._train, overriding=overriding)
