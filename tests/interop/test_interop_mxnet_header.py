@@ -27,6 +27,9 @@ CASES = {
 del CASES["set_spaces"]  # MXNet's reader knows no \uXXXX, nor is it written by hand what a tab is
 CASES["set_tab"] = ("interop_setAttribute", {"value": "a\\tb\\nc\\\\d"})
 
+# MXNet's lib_api visits nodes that no input leads to in the order of their addresses, so where a
+# printed node stands may differ from run to run.
+BLOCK = re.compile(r"^(?=\s*Node: |\s*#+$)", re.MULTILINE)
 ENTRY = re.compile(r"\[(\d+), (\d+), \d+\]")
 
 
@@ -61,7 +64,8 @@ def test_same_graph(
     assert without_versions(ours) == without_versions(theirs.value)
     printed = capsys.readouterr().out
     assert printed.count(DIALECT_LINE) == (case == "print")
-    assert printed.replace(DIALECT_LINE, "") == theirs.printed
+    ours_printed = BLOCK.split(printed.replace(DIALECT_LINE, ""))
+    assert sorted(ours_printed) == sorted(BLOCK.split(theirs.printed))
     assert mxnet("rewrite", texts=[ours]) == [{"value": ours}]
     count_pair("MXNet", model, case)
 
