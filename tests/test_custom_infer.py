@@ -149,8 +149,8 @@ def test_takes_linear_time():
         symbol = X
         for i in range(count):
             symbol = (sym.tp_scale if i % 2 else sym.relu)(symbol)
-        start = time.perf_counter()
+        start = time.process_time()
         assert symbol.infer_shape(x=(2, 3))[1] == [(2, 3)]
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert timed(2_000) < 30 * min(timed(200) for _ in range(3))

@@ -229,10 +229,10 @@ def test_takes_linear_time():
             op = "c" if i % 2 else "b"
             node = Node(op, f"n{i}", inputs=[Entry(node), Entry(node)], num_outputs=1)
         graph = Drawn([node])
-        start = time.perf_counter()
+        start = time.process_time()
         steps = cut(graph, is_call, nothing, {}).steps
         assert len(steps) == count
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     small = min(timed(5_000) for _ in range(3))
     assert timed(50_000) < 40 * small
