@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from passlib._collector import collection_off
 from passlib._optional import require
 from passlib.dialects.onnx import wire
-from passlib.dialects.onnx.collection import without_collection
 from passlib.dialects.onnx.document import DOCUMENT, Document, Reference
 from passlib.dialects.onnx.levels import LevelReader
 from passlib.dialects.protocol import ModelData
@@ -86,7 +86,7 @@ def read(path: Path) -> ModelData:
     try:
         model, payloads, has_external = parse_model(data)
         document = Document(model, path, has_external)
-        with without_collection():
+        with collection_off():
             graph = LevelReader(document, path.parent, payloads).read(model.graph)
         document = replace(document, graph=graph)
     except FormatError as error:

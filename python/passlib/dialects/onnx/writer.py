@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlib import _core
+from passlib._collector import collection_off
 from passlib._optional import require
 from passlib.dialects.onnx import opsets, variables
 from passlib.dialects.onnx.assembly import describe_outputs, make_graph
-from passlib.dialects.onnx.collection import without_collection
 from passlib.dialects.onnx.document import (
     ABSENT,
     CAPTURED,
@@ -94,7 +94,7 @@ def assemble(
     GraphError, UnsupportedError
         The graph, or a value in it, has no form in ONNX.
     """
-    with without_collection():
+    with collection_off():
         return _ModelWriter(graph, attributes, document, params, fed or {}).write()
 
 
