@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from passlib._optional import require
+from passlib.dialects.fresh_names import NameSource
 from passlib.dialects.kernels import computed_types, substitute
 from passlib.dialects.lowering_types import Shape, TypeSpec, Value, describe
 from passlib.errors import GraphError, UnsupportedError
@@ -59,10 +60,9 @@ class GraphBuilder:
         self._opset = self._helper.make_opsetid("", OPSET)
         self._blame = blame
         self._types_only = types_only
-        self._names: set[str] = set()
+        self._names = NameSource(set())
         self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
         self._inferred: dict[object, list[TypeSpec]] = {}
-        self._suffix: dict[str, int] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
         self.updates: dict[str, Value] = {}
@@ -70,13 +70,7 @@ class GraphBuilder:
 
     def unique(self, wish: str) -> str:
         """Claim a name; ``wish`` itself if it is free."""
-        name, count = wish, self._suffix.get(wish, 0)
-        while name in self._names:
-            count += 1
-            name = f"{wish}_{count}"
-        self._suffix[wish] = count
-        self._names.add(name)
-        return name
+        return self._names.fresh(wish)
 
     def tensor_type(self, dtype: np.dtype) -> int:
         """Give the code of an element type in ONNX.

@@ -18,6 +18,7 @@ from passlib.dialects.dlprim.schema import OPERATORS
 from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import infer_cached
 from passlib.dialects.dlprim.types import FLOAT, NAMES, Spec, file_name, from_code
+from passlib.dialects.fresh_names import NameSource
 from passlib.errors import GraphError, UnsupportedError
 from passlib.node import VARIABLE
 
@@ -109,7 +110,7 @@ class _Drafter:
         self._inputs: list[Value] = []
         self._operators: list[Value] = []
         self._constants: dict[str, Value] = {}
-        self._taken: set[str] = set()
+        self._names = NameSource(set())
         self._specs: dict[str, Spec] = {}
         self._slots, self._used = _uses(self._nodes, self._heads)
 
@@ -117,7 +118,7 @@ class _Drafter:
         places = self._claims()
         for position, (op, name, attributes, *_) in enumerate(self._nodes):
             if op != VARIABLE:
-                self._taken.add(name)
+                self._names.used.add(name)
             elif self._is_tensor(position, name, attributes):
                 self._inputs.append(self._input(position, places.get(position, "")))
         self._inputs.sort(key=lambda value: _order(value.place))
@@ -222,7 +223,7 @@ class _Drafter:
             attributes.get(notes.ID) == notes.VIEW and op == "Reshape",
         )
         if name in used:
-            value.node = self._unique(name)
+            value.node = self._names.fresh(name)
         used.add(value.node)
         self._values[position] = value
         self._operators.append(value)
@@ -266,7 +267,7 @@ class _Drafter:
             attributes = {"shape": str(list(spec.shape))}
             if dtype != "float":
                 attributes["dtype"] = dtype
-            name = self._unique(source)
+            name = self._names.fresh(source)
             value = Value(name, "Parameter", name, spec, attributes, [], [source])
             self._constants[source] = value
             self._operators.append(value)
@@ -285,18 +286,10 @@ class _Drafter:
                 taken.add(value)
                 final.append(value)
             else:
-                copy = Value(self._unique(name), "Activation", name, value.spec, {}, [value])
+                copy = Value(self._names.fresh(name), "Activation", name, value.spec, {}, [value])
                 self._operators.append(copy)
                 final.append(copy)
         return Draft(self._inputs, self._operators, final, list(names))
-
-    def _unique(self, wish: str) -> str:
-        name, count = wish, 0
-        while name in self._taken:
-            count += 1
-            name = f"{wish}_{count}"
-        self._taken.add(name)
-        return name
 
 
 def _uses(

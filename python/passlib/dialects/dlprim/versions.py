@@ -17,6 +17,7 @@ from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.network import Input, Network, Operator
 from passlib.dialects.dlprim.schema import ALIASES
 from passlib.dialects.dlprim.types import Spec, code
+from passlib.dialects.fresh_names import NameSource
 from passlib.errors import UnsupportedError
 from passlib.node import VARIABLE
 
@@ -81,9 +82,9 @@ class _Builder:
         self._nodes: list[_core.NodeTuple] = []
         self._tensors: dict[str, _Tensor] = {}
         self._parameters: dict[str, int] = {}
-        self._names = {operator.name for operator in network.operators}
-        self._names.update(network.parameters)
-        self._names.update(item.name for item in network.inputs)
+        used = {operator.name for operator in network.operators}
+        used.update(network.parameters, (item.name for item in network.inputs))
+        self._names = NameSource(used)
 
     def build(self) -> tuple[list[_core.NodeTuple], list[Entry]]:
         parameters = self._network.parameters
@@ -109,7 +110,7 @@ class _Builder:
         name = item.name
         if taken:
             # Tensors and parameters are named apart in a file, but not in a graph.
-            name = self._unique(f"{name}_input")
+            name = self._names.fresh(f"{name}_input")
             attributes[notes.TENSOR] = item.name
         position = self._add(VARIABLE, name, attributes, [])
         self._tensors[item.name] = _Tensor(_Memory(position), position, item.spec)
@@ -147,7 +148,7 @@ class _Builder:
                 notes.TENSOR: name,
             }
             tensor.value = self._add(
-                "Reshape", self._unique(f"{name}_view"), attributes, [tensor.memory.latest]
+                "Reshape", self._names.fresh(f"{name}_view"), attributes, [tensor.memory.latest]
             )
             tensor.written = tensor.memory.latest
         return tensor.value
@@ -156,11 +157,3 @@ class _Builder:
         entries = [(position, 0, 0) for position in inputs] if inputs else []
         self._nodes.append((op, name, attributes, entries, 1, _NONE, _NONE))
         return len(self._nodes) - 1
-
-    def _unique(self, wish: str) -> str:
-        name, count = wish, 0
-        while name in self._names:
-            count += 1
-            name = f"{wish}_{count}"
-        self._names.add(name)
-        return name

@@ -6,40 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from passlib.dialects.fresh_names import NameSource
 from passlib.dialects.onnx.document import ABSENT, OUTER, Document
 from passlib.errors import GraphError
 from passlib.node import VARIABLE
 
-__all__ = ["NameSource", "Names", "choose_names"]
+__all__ = ["Names", "choose_names"]
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple
 
 Key = tuple[int, int]
-
-
-class NameSource:
-    """Gives names that are nowhere in the model.
-
-    Parameters
-    ----------
-    used : set of str
-        Grows with each name.
-    """
-
-    def __init__(self, used: set[str]) -> None:
-        self.used = used
-        self._suffix: dict[str, int] = {}
-
-    def fresh(self, wish: str) -> str:
-        """Claim a name, ``wish`` itself if it is free."""
-        name, count = wish, self._suffix.get(wish, 0)
-        while name in self.used:
-            count += 1
-            name = f"{wish}_{count}"
-        self._suffix[wish] = count
-        self.used.add(name)
-        return name
 
 
 @dataclass

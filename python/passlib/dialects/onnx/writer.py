@@ -13,6 +13,7 @@ import numpy as np
 from passlib import _core
 from passlib._collector import collection_off
 from passlib._optional import require
+from passlib.dialects.fresh_names import NameSource
 from passlib.dialects.onnx import opsets, variables
 from passlib.dialects.onnx.assembly import describe_outputs, make_graph
 from passlib.dialects.onnx.document import (
@@ -25,7 +26,7 @@ from passlib.dialects.onnx.document import (
     Document,
     OriginalNode,
 )
-from passlib.dialects.onnx.naming import Names, NameSource, choose_names
+from passlib.dialects.onnx.naming import Names, choose_names
 from passlib.dialects.onnx.nodes import NodeWriter
 from passlib.dialects.onnx.order import file_order
 from passlib.dialects.onnx.types import complete_types
