@@ -91,6 +91,8 @@ def optimize_ones(text: str, backend: str, options: dict[str, Any], shape: list[
     """Run a pass or a partitioner that sees an array of ones for each argument."""
     symbol = mx.sym.load_json(text)
     args = {name: mx.nd.ones(tuple(shape)) for name in symbol.list_arguments()}
+    # A library may be called before arrays are complete: MXNet does not wait.
+    mx.nd.waitall()
     return str(symbol.optimize_for(backend, args, {}, **options).tojson())
 
 
@@ -106,7 +108,7 @@ def optimize_weights(
     """Run a pass that sees weights; those of afterwards go to the .params file `result`."""
     symbol = mx.sym.load_json(text)
     saved = mx.nd.load(params)
-    # A pass may be called before arrays are complete: MXNet does not wait.
+    # As in optimize_ones.
     mx.nd.waitall()
     args = {key[4:]: array for key, array in saved.items() if key.startswith("arg:")}
     aux = {key[4:]: array for key, array in saved.items() if key.startswith("aux:")}
