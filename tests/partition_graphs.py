@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-__all__ = ["graph_text", "inlined", "nodes_of", "random_text"]
+__all__ = ["CHAIN", "graph_text", "inlined", "nodes_of", "random_text"]
 
 JsonNode = dict[str, Any]
 Value = int | tuple[int, ...]
@@ -37,6 +37,21 @@ def graph_text(nodes: list[tuple[Any, ...]], heads: list[Value]) -> str:
             "attrs": {"mxnet_version": ["int", 10901]},
         }
     )
+
+
+CHAIN = graph_text(
+    [
+        ("null", "a", []),
+        ("null", "b", []),
+        ("elemwise_add", "sum", [0, 1]),
+        ("exp", "e1", [2]),
+        ("log", "l1", [3]),
+        ("tanh", "t1", [4]),
+        ("exp", "e2", [5]),
+    ],
+    [6, 3],
+)
+"""``e2 = exp(tanh(log(exp(a + b))))``; the inner exp is an output too."""
 
 
 def nodes_of(text: str) -> dict[str, JsonNode]:

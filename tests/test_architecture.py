@@ -21,7 +21,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Layers from the ground up; a module may import from its own layer and those below. What is not
 # named here belongs to the layer of the first name that it stands under.
 LAYERS: list[tuple[str, ...]] = [
-    ("_core", "errors", "node", "_optional", "_atomic", "_collector"),
+    ("_core", "errors", "node", "_optional", "_atomic", "_collector", "_namespace"),
     ("dialects", "dtypes", "naming", "attribute", "context"),
     ("symbol", "library", "operators", "optimize", "runtime", "infer", "nd"),
     ("nn", "model"),

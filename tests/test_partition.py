@@ -14,24 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import passlib
-from partition_graphs import graph_text, inlined, nodes_of, random_text
+from partition_graphs import CHAIN, graph_text, inlined, nodes_of, random_text
 from passlib.errors import LoadError, PassError, PasslibError
 from passlib.symbol import Symbol
 
 LoadPlugin = Callable[[str], passlib.library.Library]
-
-CHAIN = graph_text(
-    [
-        ("null", "a", []),
-        ("null", "b", []),
-        ("elemwise_add", "sum", [0, 1]),
-        ("exp", "e1", [2]),
-        ("log", "l1", [3]),
-        ("tanh", "t1", [4]),
-        ("exp", "e2", [5]),
-    ],
-    [6, 3],
-)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,6 +13,7 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from passlib import attribute, compose
+from passlib._namespace import Namespace
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import Operator
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAMESPACES",
-    "Namespace",
     "contrib",
     "image",
     "internal",
@@ -221,31 +221,7 @@ def method(symbol: Symbol, name: str) -> Callable[..., Symbol]:
     return without_in_place
 
 
-class Namespace:
-    """The operators of one prefix, as attributes.
-
-    Parameters
-    ----------
-    name : str
-        ``""`` for the operators without prefix.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        return operator(name, self._name)
-
-    def __dir__(self) -> list[str]:
-        return sorted(operator_names(self._name))
-
-    def __repr__(self) -> str:
-        return f"<operators sym.{self._name or 'op'}>"
-
-
-op = Namespace("")
-contrib = Namespace("contrib")
-linalg = Namespace("linalg")
-sparse = Namespace("sparse")
-image = Namespace("image")
-internal = Namespace(_INTERNAL)
+op, contrib, linalg, sparse, image, internal = (
+    Namespace("sym", name, operator, operator_names)
+    for name in ("", "contrib", "linalg", "sparse", "image", _INTERNAL)
+)

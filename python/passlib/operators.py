@@ -256,14 +256,7 @@ class Operator:
         if mutated is None and not self.is_subgraph:
             mutated = self.mutated_inputs(attributes, node_name)
         lent = Lent(inputs, mutated or ())
-        results = self._core.compute(
-            dict(attributes),
-            settings(node_name, is_forward=True),
-            lent.columns,
-            [output.column() for output in outputs],
-            sys.stdout.write,
-        )
-        return self._finish(lent, outputs, results, node_name)
+        return self._compute(node_name, attributes, lent, outputs, is_forward=True)
 
     def backward(
         self,
@@ -296,14 +289,7 @@ class Operator:
         """
         lent = Lent([*out_grads, *inputs, *outputs], ())
         types = [type_of(array).dense() for array in inputs]
-        results = self._core.compute(
-            dict(attributes),
-            settings(node_name, is_forward=False),
-            lent.columns,
-            [output.column() for output in types],
-            sys.stdout.write,
-        )
-        return self._finish(lent, types, results, node_name)
+        return self._compute(node_name, attributes, lent, types, is_forward=False)
 
     def create_state(
         self,
@@ -368,6 +354,24 @@ class Operator:
             library=self.library.path,
             node=node_name,
         )
+
+    def _compute(
+        self,
+        node_name: str,
+        attributes: Mapping[str, str],
+        lent: Lent,
+        types: Sequence[ArrayType],
+        *,
+        is_forward: bool,
+    ) -> list[Any]:
+        results = self._core.compute(
+            dict(attributes),
+            settings(node_name, is_forward=is_forward),
+            lent.columns,
+            [output.column() for output in types],
+            sys.stdout.write,
+        )
+        return self._finish(lent, types, results, node_name)
 
     def _finish(
         self, lent: Lent, types: Sequence[ArrayType], results: Sequence[Any], node_name: str

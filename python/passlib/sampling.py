@@ -7,7 +7,8 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from passlib import compose
-from passlib.functions import Namespace, operator
+from passlib._namespace import Namespace
+from passlib.functions import operator, operator_names
 
 if TYPE_CHECKING:
     from passlib.symbol import Symbol
@@ -136,4 +137,4 @@ class _Random(Namespace):
         return sorted({*super().__dir__(), *_FUNCTIONS})
 
 
-random = _Random("random")
+random = _Random("sym", "random", operator, operator_names)

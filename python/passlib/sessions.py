@@ -48,30 +48,13 @@ class Sessions:
     ) -> tuple[list[NDArray], dict[str, NDArray]]:
         """Compute the outputs, and the new content of variables that operators write to.
 
-        Parameters
-        ----------
-        feeds : mapping of str to array
-            Variables whose values are read anew at each run.
-        constants : mapping of str to array
-            Variables that are compiled in. A session is used again only for the very same
-            array objects; their elements must not have changed since.
-        train : bool
-            Run as in training.
+        Parameters and errors are those of `passlib.runner.Runner.run`.
 
         Returns
         -------
         outputs : list of NDArray
         updates : dict of str to NDArray
             Such as running means, in training. Nothing given is changed.
-
-        Raises
-        ------
-        GraphError
-            The arrays do not fit the graph.
-        UnsupportedError
-            Something in the graph has no faithful lowering.
-        PasslibError
-            ONNX Runtime is absent, or failed.
         """
         arrays = {name: as_dense(array) for name, array in feeds.items()}
         session = self._session(arrays, constants, train=train)

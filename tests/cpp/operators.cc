@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "lib_api.h"
+#include "messages.h"
 
 using namespace mxnet::ext;
 
@@ -121,16 +122,6 @@ struct Listed {
   inferShape_t shape_fp;
   mutateInputs_t mutate_fp;
 };
-
-std::string lastMessage() {
-  const char* text = nullptr;
-  _msgGet(_msgSize() - 1, &text);
-  return text == nullptr ? "" : text;
-}
-
-bool contains(const std::string& text, const char* word) {
-  return text.find(word) != std::string::npos;
-}
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // The entry points of partitioners, called as a host calls them.
 #include "check.h"
 #include "lib_api.h"
+#include "messages.h"
 
 using namespace mxnet::ext;
 
@@ -69,16 +70,6 @@ const char kGraph[] =
     "\"argName\": \"w\"}, \"inputs\": []}, {\"op\": \"relu\", \"name\": \"r\", \"inputs\": "
     "[[0, 0, 0]]}, {\"op\": \"relu\", \"name\": \"s\", \"inputs\": [[1, 0, 0]]}], \"arg_nodes\": "
     "[0], \"heads\": [[2, 0, 0]]}";
-
-std::string lastMessage() {
-  const char* text = nullptr;
-  _msgGet(_msgSize() - 1, &text);
-  return text == nullptr ? "" : text;
-}
-
-bool contains(const std::string& text, const char* word) {
-  return text.find(word) != std::string::npos;
-}
 
 }  // namespace
 

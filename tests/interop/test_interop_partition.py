@@ -14,24 +14,11 @@ import environment
 import passlib
 from environment import ROOT, Environment
 from mxnet_process import DiedError, MXNet, MXNetError
-from partition_graphs import graph_text, random_text
+from partition_graphs import CHAIN, random_text
 
 SOURCE = ROOT / "tests" / "plugins" / "partitioners.cc"
 SHAPE = [2, 4]
 OPERATORS = ["exp", "log", "tanh", "relu", "elemwise_add", "elemwise_mul", "add_n", "topk"]
-
-CHAIN = graph_text(
-    [
-        ("null", "a", []),
-        ("null", "b", []),
-        ("elemwise_add", "sum", [0, 1]),
-        ("exp", "e1", [2]),
-        ("log", "l1", [3]),
-        ("tanh", "t1", [4]),
-        ("exp", "e2", [5]),
-    ],
-    [6, 3],
-)
 
 FIXED = [
     ("partitionSupported", {"ops": "exp,log", "show": 1}),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import importlib
+import pkgutil
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from passlib.dialects.lowering_types import Value
@@ -38,6 +40,19 @@ class Lowerings:
             return function
 
         return decorate
+
+    def fill(self, package: str, paths: Iterable[str]) -> None:
+        """Import all modules of a package, which register their functions.
+
+        Parameters
+        ----------
+        package : str
+            Name of the package.
+        paths : iterable of str
+            Its ``__path__``.
+        """
+        for module in pkgutil.iter_modules(paths, f"{package}."):
+            importlib.import_module(module.name)
 
     def find(self, operator: str) -> LoweringFunction | None:
         """Give the function of an operator, if there is one."""

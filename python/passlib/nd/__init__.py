@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlib._namespace import Namespace
 from passlib.nd import sparse
 from passlib.nd.creation import arange, array, empty, full, ones, zeros
 from passlib.nd.files import load, load_frombuffer, save
@@ -37,9 +38,11 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     # It imports this package; the form "from passlib.nd import" would come back here.
-    from passlib.nd.functions import SPACES, Namespace, find
+    from passlib.nd.functions import SPACES, find, operator_names
 
-    return Namespace(SPACES[name]) if name in SPACES else find(name)
+    if name in SPACES:
+        return Namespace("nd", SPACES[name], find, operator_names)
+    return find(name)
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from passlib.functions import NAMESPACES, place
 from passlib.operator_arrays import ArrayType, type_of
 from passlib.operators import Operator, find_operator, names
 
-__all__ = ["SPACES", "Namespace", "apply", "find", "operator_names"]
+__all__ = ["SPACES", "apply", "find", "operator_names"]
 
 SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
 """Namespaces in ``nd``, and how `passlib.functions.place` calls each."""
@@ -136,27 +136,3 @@ def _copy_out(operator: Operator, targets: Any, results: list[Any]) -> list[Any]
     for target, result in zip(chosen, results, strict=True):
         np.copyto(target, result)
     return chosen
-
-
-class Namespace:
-    """The operators of one prefix, as attributes.
-
-    Parameters
-    ----------
-    name : str
-        ``""`` for the operators without prefix.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return find(name, self._name)
-
-    def __dir__(self) -> list[str]:
-        return operator_names(self._name)
-
-    def __repr__(self) -> str:
-        return f"<operators nd.{self._name or 'op'}>"

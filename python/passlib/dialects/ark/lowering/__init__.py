@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import import_module
+import functools
 
 from passlib.dialects.ark.lowering.table import TABLE
 from passlib.dialects.lowering import Lowerings
 
 __all__ = ["load_table"]
 
-_FAMILIES = ("arithmetic", "attention", "boxes", "conversion", "matrix", "reduction")
 
-
-@lru_cache(maxsize=1)
+@functools.cache
 def load_table() -> Lowerings:
     """Give the table of all lowering functions, for graphs without memory."""
-    for family in _FAMILIES:
-        import_module(f"passlib.dialects.ark.lowering.{family}")
+    TABLE.fill(__name__, __path__)
     return TABLE

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,8 +19,7 @@ __all__ = ["load_table", "lower", "table_for"]
 @functools.cache
 def load_table() -> Lowerings:
     """Give the table of operators, every family registered."""
-    for module in pkgutil.iter_modules(__path__, __name__ + "."):
-        importlib.import_module(module.name)
+    table.fill(__name__, __path__)
     return table
 
 

@@ -9,8 +9,6 @@ Source: the operator documentation of NNVM 0.8 (TVM 0.5), ``nnvm.top``.
 from __future__ import annotations
 
 import functools
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -40,8 +38,7 @@ class _Both(Lowerings):
 @functools.cache
 def load_table() -> Lowerings:
     """Give the table of operators, every family registered."""
-    for module in pkgutil.iter_modules(__path__, __name__ + "."):
-        importlib.import_module(module.name)
+    table.fill(__name__, __path__)
     return _Both("nnvm")
 
 
