@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -203,24 +204,33 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
   return std::make_shared<GraphSource>(std::move(graph));
 }
 
-/// What a schema knows of numbers of outputs, by operator: fixed ones, and operators whose number
-/// depends on their attributes.
+/// What a schema knows of numbers of outputs, by operator: fixed ones, operators whose number
+/// depends on their attributes, and those of them that have the outputs of the graph they carry.
 struct OutputTable {
   std::unordered_map<std::string, int> fixed;
   std::unordered_set<std::string> varying;
+  std::unordered_set<std::string> carrying;
+
+  /// The number of outputs that the graph within a node tells; 0 if none does.
+  int carried(const Node& node) const {
+    if (node.subgraphs.empty() || carrying.count(node.op) == 0) return 0;
+    return std::max(static_cast<int>(node.subgraphs[0]->outputs.size()), 1);
+  }
 };
 
-/// Nodes whose number of outputs the schema should be asked for: position, op, attrs, number now.
+/// Nodes whose number of outputs the schema should be asked for: position, op, attrs, number now,
+/// number that the graph within tells.
 py::list doubtfulOutputs(GraphSource& source, const OutputTable& table) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = *graph->nodes[i];
     const auto fixed = table.fixed.find(node.op);
-    const bool settled = fixed != table.fixed.end()
-                             ? node.num_outputs == fixed->second
-                             : node.num_outputs > 0 && table.varying.count(node.op) == 0;
-    if (!settled) list.append(py::make_tuple(i, node.op, node.attrs, node.num_outputs));
+    const int carried = table.carried(node);
+    const int known = fixed != table.fixed.end() ? fixed->second : carried;
+    const bool settled = known != 0 ? node.num_outputs == known
+                                    : node.num_outputs > 0 && table.varying.count(node.op) == 0;
+    if (!settled) list.append(py::make_tuple(i, node.op, node.attrs, node.num_outputs, carried));
   }
   return list;
 }
@@ -367,10 +377,12 @@ PYBIND11_MODULE(_core, m) {
 
   py::class_<OutputTable>(m, "OutputTable")
       .def(py::init([](std::unordered_map<std::string, int> fixed,
-                       std::unordered_set<std::string> varying) {
-             return OutputTable{std::move(fixed), std::move(varying)};
+                       std::unordered_set<std::string> varying,
+                       std::unordered_set<std::string> carrying) {
+             return OutputTable{std::move(fixed), std::move(varying), std::move(carrying)};
            }),
-           py::arg("fixed"), py::arg("varying"));
+           py::arg("fixed"), py::arg("varying"),
+           py::arg("carrying") = std::unordered_set<std::string>());
 
   py::class_<GraphSource, std::shared_ptr<GraphSource>>(m, "Graph")
       .def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"), py::arg("ordered"))

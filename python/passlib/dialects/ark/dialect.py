@@ -43,7 +43,7 @@ class _Ark:
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
-        for position, op, _, present in graph.doubtful_outputs(_output_table()):
+        for position, op, _, present, _ in graph.doubtful_outputs(_output_table()):
             operator = schema.find(op)
             if operator is not None and operator.results and not present:
                 counts.append((position, operator.results))

@@ -110,13 +110,11 @@ def complete(graph: _core.Graph) -> None:
         An output is used that its node does not have.
     """
     counts = []
-    for position, op, attrs, present in graph.doubtful_outputs(_output_table(schema.generation())):
-        count = count_outputs(op, attrs)
+    table = _output_table(schema.generation())
+    for position, op, attrs, present, carried in graph.doubtful_outputs(table):
+        count = carried or count_outputs(op, attrs)
         if count > 0 and count != present:
             counts.append((position, count))
-    for position, _, _, _, subgraphs in graph.nodes_with(_subgraph_operators(graph)):
-        if subgraphs:
-            counts.append((position, max(len(subgraphs[0].heads()), 1)))
     if counts:
         graph.set_outputs(counts)
         graph.check()
@@ -125,16 +123,18 @@ def complete(graph: _core.Graph) -> None:
 @lru_cache(maxsize=1)
 def _output_table(generation: int) -> _core.OutputTable:
     del generation  # the table is made anew for each one
-    fixed, varying = {"null": 1}, set()
+    fixed, varying, carrying = {"null": 1}, set(), set()
     for name in schema.names():
         operator = schema.find(name)
         if operator is None:
             continue
         if operator.fixed_outputs is None:
             varying.add(name)
+            if isinstance(operator, LibraryOperator) and operator.is_subgraph:
+                carrying.add(name)
         else:
             fixed[name] = operator.fixed_outputs
-    return _core.OutputTable(fixed, varying)
+    return _core.OutputTable(fixed, varying, carrying)
 
 
 def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
@@ -205,12 +205,6 @@ def _states_within(subgraphs: list[_core.Graph], depth: int) -> list[int]:
     states = frozenset(_variables(subgraphs[0], depth)[1])
     names = subgraphs[0].variables({})[0]
     return [position for position, name in enumerate(names) if name in states]
-
-
-def _subgraph_operators(graph: _core.Graph) -> set[str]:
-    """Name the operators of a graph whose outputs are those of the graph that a node carries."""
-    found = {name: schema.find(name) for name in graph.operators()}
-    return {n for n, op in found.items() if isinstance(op, LibraryOperator) and op.is_subgraph}
 
 
 def _writers_by_node(graph: _core.Graph) -> set[str]:

@@ -48,7 +48,7 @@ class _NNVM:
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
-        for position, op, attributes, present in graph.doubtful_outputs(_UNCOUNTED):
+        for position, op, attributes, present, _ in graph.doubtful_outputs(_UNCOUNTED):
             count = 1 if op == VARIABLE else operators.count_outputs(op, attributes)
             known = PLACE in attributes and present > 0 and op not in operators.DECLARING
             if count > 0 and count != present and not known:
