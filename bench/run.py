@@ -20,17 +20,20 @@ RESNET = HERE.parent / "tests/data/mxnet/models/resnet152_v1-symbol.json"
 SMALL, LARGE = 30_000, 1_000_000
 
 
-def build_library() -> Path:
-    """Compile the identity pass as an author would, optimized."""
-    target = DATA / "libidentity.so"
+def build_library(name: str = "identity") -> Path:
+    """Compile a library of this folder as an author would, optimized."""
+    DATA.mkdir(exist_ok=True)
+    target = DATA / f"lib{name}.so"
     command = ["g++", "-O2", "-shared", "-fPIC", "-std=c++11", "-I", str(HERE.parent / "include")]
-    subprocess.run([*command, str(HERE / "identity.cc"), "-o", str(target)], check=True)
+    subprocess.run([*command, str(HERE / f"{name}.cc"), "-o", str(target)], check=True)
     return target
 
 
-def measure(python: str, tool: str, file: Path, library: Path, repeats: int) -> dict[str, Any]:
+def measure(
+    python: str, tool: str, file: Path, library: Path, repeats: int, backend: str = "identity"
+) -> dict[str, Any]:
     """Run steps.py in a process of its own."""
-    command = [python, str(HERE / "steps.py"), tool, str(file), str(library), str(repeats)]
+    command = [python, str(HERE / "steps.py"), tool, str(file), str(library), str(repeats), backend]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
@@ -62,7 +65,6 @@ def main() -> None:
     parser.add_argument("--mxnet", help="a Python that has MXNet 1.9.1")
     parser.add_argument("--nodes", type=int, nargs="*", default=[SMALL, LARGE])
     options = parser.parse_args()
-    DATA.mkdir(exist_ok=True)
     library = build_library()
     files = {"resnet152": (RESNET, len(json.loads(RESNET.read_text("utf-8"))["nodes"]))}
     for nodes in options.nodes:
