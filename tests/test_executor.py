@@ -90,8 +90,6 @@ class TestBind:
             ({"grad_req": {"data": "no"}}, ValueError, "'no' is none of"),
             ({"ctx": passlib.gpu()}, UnsupportedError, "gpu"),
             ({"group2ctx": {"a": passlib.gpu(1)}}, UnsupportedError, "gpu"),
-            ({"args_grad": arrays()}, UnsupportedError, "args_grad: gradients are not computed"),
-            ({"args_grad": [None, None, BIAS]}, UnsupportedError, "gradients are not computed"),
         ],
     )
     def test_refused(self, given, error, message):

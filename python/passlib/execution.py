@@ -152,7 +152,7 @@ class Executor:
             {**self._args, **self._aux},
             {},
             train=bool(is_train),
-            record=self._gradients is not None,
+            record=self._gradients is not None and self._gradients.can_be_computed,
         )
         for name, array in outcome.mutated.items():
             self._assign(self._aux if name in self._aux else self._args, name, array)
@@ -302,8 +302,8 @@ class Executor:
         Raises
         ------
         UnsupportedError
-            No arrays were bound for gradients: they are only computed where all operators between
-            an argument and the outputs are a library's.
+            No arrays were bound for gradients, or an operator between an argument and the outputs
+            is a built-in one, or its library gives it no backward function.
         PasslibError
             `forward` was not called.
         ValueError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +44,8 @@ def bind(
         passed over.
     args_grad : sequence of arrays, or mapping of str to array, optional
         Where `Executor.backward` writes the gradients of the arguments; None, or missing in the
-        mapping, for those whose gradient is not wanted. All operators between such an argument and
-        the outputs must be those of libraries.
+        mapping, for those whose gradient is not wanted. `Executor.backward` computes it only if all
+        operators between such an argument and the outputs are those of libraries.
     grad_req : {"write", "add", "null"}, or a sequence or mapping of these
         Whether a gradient replaces what is in its array, is added to it, or is not computed: for
         all arguments or for each. Those missing in a mapping have ``"null"``.
@@ -67,7 +66,7 @@ def bind(
     TypeError
         Something is not an array.
     UnsupportedError
-        Gradients through a built-in operator or into a sparse array, or a GPU.
+        An array for a gradient is sparse, or a GPU is asked for.
     """
     context = require_host(ctx, "an executor")
     for place in (group2ctx or {}).values():
@@ -102,8 +101,7 @@ def simple_bind(
     ctx : Context or None
         None is the current one.
     grad_req : {"write", "add", "null"}, or a sequence or mapping of these
-        See `bind`. Where a built-in operator stands between an argument and the outputs, there are
-        no gradients, and `Executor.backward` says so.
+        See `bind`.
     type_dict : mapping of str to dtype, optional
         Element types of variables; float32 where nothing else follows.
     **shapes : tuple of int
@@ -140,10 +138,8 @@ def simple_bind(
     args = make(symbol.list_arguments())
     aux = make(symbol.list_auxiliary_states())
     wanted = [name for name in args if requests[name] != "null"]
-    gradients = None
-    with contextlib.suppress(UnsupportedError):
-        arrays = {name: zeros(args[name].shape, context, args[name].dtype) for name in wanted}
-        gradients = Gradients(symbol, arrays, requests) if wanted else None
+    arrays = {name: zeros(args[name].shape, context, args[name].dtype) for name in wanted}
+    gradients = Gradients(symbol, arrays, requests) if wanted else None
     return Executor(symbol, context, args, aux, gradients)
 
 

@@ -31,12 +31,6 @@ class Gradients:
     requests : mapping of str to {"write", "add", "null"}
         Whether to replace what is in the array of an argument, to add to it, or to leave it;
         ``"null"`` for those that are missing.
-
-    Raises
-    ------
-    UnsupportedError
-        An operator on the way from such an argument to the outputs has no gradient: a built-in
-        one, or one whose library gives no backward function.
     """
 
     def __init__(
@@ -50,7 +44,12 @@ class Gradients:
             for name, array in arrays.items()
             if array is not None and requests.get(name, "null") != "null"
         }
-        self._between = _between(symbol, frozenset(self._targets))
+        self._between, self._obstacle = _between(symbol, frozenset(self._targets))
+
+    @property
+    def can_be_computed(self) -> bool:
+        """Whether all operators between the arguments and the outputs have a backward function."""
+        return not self._obstacle
 
     def backward(self, record: Sequence[Done], outputs: Sequence[Any], out_grads: Any) -> None:
         """Compute the gradients and store them. If that fails, no array has changed.
@@ -66,6 +65,9 @@ class Gradients:
 
         Raises
         ------
+        UnsupportedError
+            An operator on the way from an argument to the outputs has no gradient: a built-in
+            one, or one whose library gives no backward function.
         ValueError
             The gradient of an output is missing, or has another shape than the output.
         TypeError
@@ -75,6 +77,8 @@ class Gradients:
         OperatorError
             A backward function failed.
         """
+        if self._obstacle:
+            raise UnsupportedError(f"backward: {self._obstacle}")
         given = self._in_order(out_grads, outputs)
         if not self._targets:
             return
@@ -144,8 +148,11 @@ class Gradients:
         return {node.name: gradient for (node, _), gradient in sums.items()}
 
 
-def _between(symbol: Symbol, wanted: frozenset[str]) -> frozenset[Node]:
-    """Find the wanted variables and all nodes between them and the outputs."""
+def _between(symbol: Symbol, wanted: frozenset[str]) -> tuple[frozenset[Node], str]:
+    """Find the wanted variables and all nodes between them and the outputs.
+
+    Where one of these has no gradient, the second result says so.
+    """
     nodes = symbol.nodes()
     used = {entry.node for entry in symbol.entries}
     for node in reversed(nodes):
@@ -159,15 +166,15 @@ def _between(symbol: Symbol, wanted: frozenset[str]) -> frozenset[Node]:
         elif node in used and any(entry.node in between for entry in node.inputs):
             operator = operators.get(node.op)
             if operator is None:
-                raise UnsupportedError(
-                    "args_grad: gradients are not computed for built-in operators, and "
-                    f"{blame(node)} stands between an argument and the outputs; bind with "
-                    "args_grad=None and call forward()"
+                return frozenset(), (
+                    "gradients are not computed for built-in operators, and "
+                    f"{blame(node)} stands between an argument and the outputs; bind args_grad "
+                    "only for arguments from which libraries' operators lead to the outputs"
                 )
             if not operator.has_backward:
-                raise UnsupportedError(
-                    f"args_grad: {blame(node)} stands between an argument and the outputs, and its "
+                return frozenset(), (
+                    f"{blame(node)} stands between an argument and the outputs, and its "
                     f"library ({operator.library.path}) gives it no backward function"
                 )
             between.add(node)
-    return frozenset(between)
+    return frozenset(between), ""
