@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 __all__ = ["Namespace"]
 
 
 class Namespace:
-    """The operators of one prefix, as attributes.
+    """The operators of one prefix, and functions beside them, as attributes.
 
     Parameters
     ----------
@@ -22,6 +22,8 @@ class Namespace:
         AttributeError for a name that it does not know.
     names : callable
         Names the operators of a namespace.
+    functions : mapping of str to callable, optional
+        Functions that come before operators of the same name.
     """
 
     def __init__(
@@ -30,19 +32,21 @@ class Namespace:
         name: str,
         find: Callable[[str, str], Callable[..., Any]],
         names: Callable[[str], Iterable[str]],
+        functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self._module = module
         self._name = name
         self._find = find
         self._names = names
+        self._functions = functions or {}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._find(name, self._name)
+        return self._functions.get(name) or self._find(name, self._name)
 
     def __dir__(self) -> list[str]:
-        return sorted(self._names(self._name))
+        return sorted({*self._names(self._name), *self._functions})
 
     def __repr__(self) -> str:
         return f"<operators {self._module}.{self._name or 'op'}>"

@@ -1,17 +1,24 @@
-"""The seed of the random numbers that operators of libraries draw."""
+"""Where random numbers come from, and how to get the same ones again."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from passlib import _core
 from passlib.context import Context, require_host
 
-__all__ = ["seed"]
+__all__ = ["draw", "seed"]
+
+_lock = threading.Lock()
+_generator = np.random.Generator(np.random.PCG64(0))
 
 
 def seed(seed_state: int, ctx: Context | Any = "all") -> None:
-    """Start the generators that operators of libraries draw from anew.
+    """Start the generators anew that operators of libraries and ``nd.random`` draw from.
 
     A library sees 1024 of them, MT19937. After the same seed an operator gets the numbers that it
     gets in MXNet 1.9.1; before any it is as after ``seed(0)``. Random operators of MXNet itself
@@ -31,4 +38,13 @@ def seed(seed_state: int, ctx: Context | Any = "all") -> None:
     """
     if ctx != "all":
         require_host(ctx, "random numbers")
-    _core.seed_random(int(seed_state) % 2**32)
+    state = int(seed_state) % 2**32
+    _core.seed_random(state)
+    with _lock:
+        _generator.bit_generator.state = np.random.PCG64(state).state
+
+
+def draw(make: Callable[[np.random.Generator], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Let a function draw from NumPy's generator that ``nd.random`` uses, one at a time."""
+    with _lock:
+        return make(_generator)

@@ -127,14 +127,5 @@ _FUNCTIONS: dict[str, Callable[..., Symbol]] = {
 }
 
 
-class _Random(Namespace):
-    """The generators by their distribution, and the ``..._like`` operators."""
-
-    def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        return _FUNCTIONS.get(name) or super().__getattr__(name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_FUNCTIONS})
-
-
-random = _Random("sym", "random", operator, operator_names)
+random = Namespace("sym", "random", operator, operator_names, _FUNCTIONS)
+"""The generators by their distribution, and the ``..._like`` operators."""

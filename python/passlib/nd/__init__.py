@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlib._namespace import Namespace
-from passlib.nd import sparse
+from passlib.nd import sampling, sparse
 from passlib.nd.creation import arange, array, empty, full, ones, zeros
 from passlib.nd.files import load, load_frombuffer, save
 from passlib.nd.ndarray import NDArray
@@ -41,7 +41,8 @@ def __getattr__(name: str) -> Any:
     from passlib.nd.functions import SPACES, find, operator_names
 
     if name in SPACES:
-        return Namespace("nd", SPACES[name], find, operator_names)
+        functions = sampling.FUNCTIONS if name == "random" else None
+        return Namespace("nd", SPACES[name], find, operator_names, functions)
     return find(name)
 
 

@@ -1,0 +1,110 @@
+"""Arrays of random numbers, ``nd.random``: input for a model that is to be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib import random
+from passlib.context import Context
+from passlib.nd.creation import Shape, array
+from passlib.nd.ndarray import NDArray
+
+__all__ = ["FUNCTIONS", "normal", "randint", "randn", "uniform"]
+
+
+def uniform(
+    low: Any = 0,
+    high: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw uniformly between two bounds.
+
+    Parameters
+    ----------
+    low, high : float or array
+        Bounds. For arrays, which must go together, each pair of elements is drawn for.
+    shape : int or sequence of int, optional
+        Of what is drawn, or drawn for each element of the bounds; by default one number.
+    dtype : dtype-like, optional
+        float32 by default.
+    ctx : Context, optional
+        The current one by default.
+    out : NDArray, optional
+        Written to and given back.
+
+    Returns
+    -------
+    NDArray
+        Other numbers than MXNet's, but after `passlib.random.seed` always the same.
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    return _draw("uniform", (low, high), shape, dtype or np.float32, ctx, out)
+
+
+def normal(
+    loc: Any = 0,
+    scale: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw from the normal distribution of mean ``loc`` and standard deviation ``scale``.
+
+    All else is as for `uniform`.
+    """
+    return _draw("normal", (loc, scale), shape, dtype or np.float32, ctx, out)
+
+
+def randn(
+    *shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Context | None = None
+) -> NDArray:
+    """Draw an array of this shape from the normal distribution; see `normal`."""
+    return normal(loc, scale, shape, dtype, ctx)
+
+
+def randint(
+    low: Any,
+    high: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw integers uniformly from ``low`` to ``high - 1``, int32 by default; see `uniform`."""
+    return _draw("integers", (low, high), shape, dtype or np.int32, ctx, out)
+
+
+FUNCTIONS = {function.__name__: function for function in (uniform, normal, randn, randint)}
+
+
+def _draw(
+    kind: str,
+    parameters: Sequence[Any],
+    shape: Shape | None,
+    dtype: Any,
+    ctx: Context | None,
+    out: NDArray | None,
+) -> NDArray:
+    given = [np.asarray(value) for value in parameters]
+    batch = np.broadcast_shapes(*(value.shape for value in given))
+    if shape is None:
+        shape = () if batch else (1,)
+    each = (shape,) if isinstance(shape, int) else tuple(shape)
+    wide = [value.reshape(value.shape + (1,) * len(each)) for value in given]
+    numbers = random.draw(lambda generator: getattr(generator, kind)(*wide, size=batch + each))
+    drawn: NDArray = array(numbers, ctx, dtype)
+    if out is None:
+        return drawn
+    np.copyto(out, drawn)
+    return out
