@@ -67,6 +67,10 @@ def _comparison(onnx_operator: str) -> Callable[[Operation, Value, Value], Value
     return compare
 
 
+def _unequal(op: Operation, a: Value, b: Value) -> Value:
+    return op.cast(op.emit("Not", op.emit("Equal", a, b)), op.dtype_of(a))
+
+
 def _plain(onnx_operator: str) -> Callable[[Operation, Value, Value], Value]:
     return lambda op, a, b: op.emit(onnx_operator, a, b)
 
@@ -80,10 +84,24 @@ _BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
     "broadcast_min": _plain("Min"),
     "broadcast_left_shift": _shift_left,
     "broadcast_right_shift": _shift_right,
+    "broadcast_less": _comparison("Less"),
+    "broadcast_less_equal": _comparison("LessOrEqual"),
     "__add_symbol__": _plain("Add"),
     "__sub_symbol__": _plain("Sub"),
     "__mul_symbol__": _plain("Mul"),
     "__div_symbol__": _plain("Div"),
+    "__mod_symbol__": _mod,
+    "__pow_symbol__": _power,
+    "__max_symbol__": _plain("Max"),
+    "__min_symbol__": _plain("Min"),
+    "__left_shift_symbol__": _shift_left,
+    "__right_shift_symbol__": _shift_right,
+    "__equal_symbol__": _comparison("Equal"),
+    "__not_equal_symbol__": _unequal,
+    "__greater_symbol__": _comparison("Greater"),
+    "__greater_equal_symbol__": _comparison("GreaterOrEqual"),
+    "__less_symbol__": _comparison("Less"),
+    "__less_equal_symbol__": _comparison("LessOrEqual"),
     "greater": _comparison("Greater"),
     "less": _comparison("Less"),
 }

@@ -6,6 +6,7 @@ import numpy as np
 
 from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.extents import vector
+from passlib.dialects.mxnet.lowering.matrix import dot
 from passlib.dialects.nnvm.lowering.table import table
 
 __all__ = [
@@ -38,15 +39,14 @@ def dense(op: Operation) -> Value:
 
 @table.register("matmul")
 def matmul(op: Operation) -> Value:
-    """Multiply two matrices, either transposed first if ``transpose_a``, ``transpose_b`` say so."""
-    left, right = op.inputs
-    if op.rank_of(left) != 2 or op.rank_of(right) != 2:
-        op.unsupported("is defined for two matrices only")
-    if op.bool("transpose_a", False):
-        left = op.emit("Transpose", left, perm=[1, 0])
-    if op.bool("transpose_b", False):
-        right = op.emit("Transpose", right, perm=[1, 0])
-    return op.emit("MatMul", left, right)
+    """Sum over the last axis of the first input and the first of the second, as MXNet's ``dot``.
+
+    Matrices are transposed first if ``transpose_a``, ``transpose_b`` say so.
+    """
+    for value, name in zip(op.inputs, ("transpose_a", "transpose_b"), strict=True):
+        if op.rank_of(value) != 2 and op.bool(name, False):
+            op.unsupported("is defined for matrices only", name)
+    return dot(op)
 
 
 @table.register("leaky_relu")

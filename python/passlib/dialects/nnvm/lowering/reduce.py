@@ -67,14 +67,14 @@ def expand_like(op: Operation) -> Value:
     """Stretch a reduced array to the shape of the second input.
 
     The axes that the reduction dropped are ``axis``, all but these with ``exclude``, all where
-    none is named; with ``keepdims`` they are there already, with size 1.
+    none is named; an array that has as many axes as the second input is only stretched.
     """
     data, like = op.inputs
     rank = op.rank_of(like)
+    if op.rank_of(data) == rank:
+        return op.emit("Expand", data, op.emit("Shape", like))
     named = {op.axis(like, axis) for axis in op.ints("axis", ())}
     axes = set(range(rank)) - named if op.bool("exclude", False) or not named else named
     sizes = op.shape_of(like)
     kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
-    if not op.bool("keepdims", False):
-        data = op.emit("Reshape", data, vector(op, *kept))
-    return op.emit("Expand", data, vector(op, *sizes))
+    return op.emit("Expand", op.emit("Reshape", data, vector(op, *kept)), vector(op, *sizes))

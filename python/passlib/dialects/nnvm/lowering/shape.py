@@ -110,25 +110,30 @@ def take(op: Operation) -> Value:
 def strided_slice(op: Operation) -> Value:
     """Slice from ``begin`` to before ``end`` in steps of ``stride``, a number a leading axis.
 
-    Negative numbers count from the end, as in NumPy.
+    Negative numbers count from the end, as in NumPy. Where one of the three has fewer numbers the
+    axes are taken from 0, to their end, in steps of 1.
     """
     data = op.inputs[0]
-    begin, end = op.ints("begin"), op.ints("end")
-    stride = op.ints("stride", ()) or (1,)
-    rank = op.rank_of(data)
-    ends = (*end, *[LAST] * (len(begin) - len(end)))
-    steps = (*stride, *[1] * (len(begin) - len(stride)))[: len(begin)]
-    if len(begin) > rank or len(ends) != len(begin) or 0 in steps:
+    begin, end, stride = op.ints("begin"), op.ints("end"), op.ints("stride", ())
+    rank, count = op.rank_of(data), max(len(begin), len(end), len(stride))
+    if count > rank:
         op.unsupported(f"do not fit {rank} axes", "begin")
-    axes = vector(op, *range(len(begin)))
-    return op.emit("Slice", data, vector(op, *begin), vector(op, *ends), axes, vector(op, *steps))
+    if 0 in stride:
+        op.unsupported("goes nowhere in steps of 0", "stride")
+    bounds = (
+        vector(op, *given, *[missing] * (count - len(given)))
+        for given, missing in ((begin, 0), (end, LAST))
+    )
+    steps = vector(op, *stride, *[1] * (count - len(stride)))
+    return op.emit("Slice", data, *bounds, vector(op, *range(count)), steps)
 
 
 @table.register("slice_like")
 def slice_like(op: Operation) -> Value:
-    """Cut the data down to the sizes of the second input, along ``axis`` or all axes."""
+    """Cut the data down to the sizes of the second input, along ``axis`` or all that both have."""
     data, like = op.inputs
-    axes = [op.axis(data, axis) for axis in op.ints("axis", ())] or range(op.rank_of(data))
+    common = range(min(op.rank_of(data), op.rank_of(like)))
+    axes = [op.axis(data, axis) for axis in op.ints("axis", ())] or common
     for axis in axes:
         data = op.emit("Slice", data, vector(op, 0), extent(op, like, axis), vector(op, axis))
     return data
