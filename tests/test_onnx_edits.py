@@ -358,6 +358,171 @@ def test_weights_without_values_cannot_be_filled(tmp_path: Path) -> None:
         passlib.load(source).optimize_for("fillParameter", name="q", value=1)
 
 
+HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
+TWO_KINDS = (
+    HEAD
+    + """(float[N, 4] x) => (float[N, 4] y, int64[N] z) {
+    a = Relu(x)
+    y = Identity(a)
+    z = ArgMax<axis = 1, keepdims = 0>(a)
+}"""
+)
+STEPS = (
+    HEAD
+    + """(float[2, 4] x) => (float[4, 2] y) {
+    a = Relu(x)
+    b = Transpose(a)
+    c = Exp(b)
+    y = Neg(c)
+}"""
+)
+
+TYPES_AFTER: dict[str, tuple[str, str, dict[str, str], dict[str, tuple[int, list[Any]]]]] = {
+    "another operator gives the output": (
+        TWO_KINDS, "appendOperator", {"op": "Shape"}, {"y": (7, [2]), "z": (7, ["N"])},
+    ),
+    "outputs change places": (
+        TWO_KINDS, "reverseOutputs", {}, {"y": (7, ["N"]), "z": (1, ["N", 4])},
+    ),
+    "inputs of a node have another shape": (
+        STEPS,
+        "putBefore",
+        {"node": "Exp_2", "op": "Transpose"},
+        {"y": (1, [2, 4]), "a": (1, [2, 4]), "b": (1, [4, 2]), "c": (1, [2, 4])},
+    ),
+    "inputs of a node have another type": (
+        STEPS,
+        "putBefore",
+        {"node": "Transpose_1", "op": "IsNaN"},
+        {"a": (1, [2, 4]), "b": (9, [4, 2])},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TYPES_AFTER)
+def test_types_are_those_of_the_values(what: str, tmp_path: Path) -> None:
+    text, edit, options, expected = TYPES_AFTER[what]
+    source = onnx_models.save(text, tmp_path / "a.onnx")
+    onnx.save(onnx.shape_inference.infer_shapes(onnx.load(source)), source)
+    edited = passlib.load(source).optimize_for(edit, **options)
+    edited.save(tmp_path / "b.onnx")
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    if "b" not in expected or expected["b"][0] == 1:
+        onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
+        edited.run({"x": X})
+    found = {}
+    for value in (*graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        sizes = [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
+        found[value.name] = (tensor.elem_type, sizes)
+    assert {name: found[name] for name in expected} == expected
+
+
+SHADOWED = (
+    HEAD
+    + """(float[3] x, int64 n, float[3] step) => (float[3] last) {
+    go = Constant <value = bool {1}> ()
+    a = Identity(x)
+    last = Loop(n, go, step) <
+      body = body (int64 i, bool go, float[3] x) => (bool go, float[3] after) {
+        after = Add(x, a)
+      }>
+}"""
+)
+BRANCHES = (
+    HEAD
+    + """(float[3] x, int64 n, float[3] step) => (float[3] y) {
+    a = Identity(x)
+    one = Constant <value = int64 {1}> ()
+    c = Greater(n, one)
+    y = If(c) <
+      then_branch = then () => (t) { t = Identity(a) },
+      else_branch = otherwise () => (e) { e = Sub(step, a) }>
+}"""
+)
+
+
+@pytest.mark.parametrize("text", [SHADOWED, BRANCHES])
+@pytest.mark.parametrize(
+    "edits", [["dropIdentities"], ["interpose", "rebuildOperators", "dropIdentities"]]
+)
+def test_names_of_nested_graphs_do_not_hide_others(
+    text: str, edits: list[str], tmp_path: Path
+) -> None:
+    model = passlib.load(onnx_models.save(text, tmp_path / "a.onnx"))
+    edited = model
+    for edit in edits:
+        edited = edited.optimize_for(edit)
+    saved(edited, tmp_path / "b.onnx")
+    for feeds in FEEDS["loop"]:
+        expected = next(iter(model.run(feeds).values())).asnumpy()
+        np.testing.assert_array_equal(next(iter(edited.run(feeds).values())).asnumpy(), expected)
+
+
+def test_new_operators_are_told_apart(tmp_path: Path) -> None:
+    # ONNX Runtime refuses two nodes of one name.
+    model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
+    edited = model.optimize_for("appendOperator", op="Neg").optimize_for("appendOperator", op="Neg")
+    names = [node.name for node in saved(edited, tmp_path / "b.onnx").graph.node]
+    assert names[-2:] == ["appended", "appended_1"]
+    y = edited.run({"x": X})["y"].asnumpy()
+    np.testing.assert_array_equal(y, model.run({"x": X})["y"].asnumpy())
+
+
+def test_an_output_that_stood_twice_becomes_two(tmp_path: Path) -> None:
+    text = HEAD + "(float[2, 4] x) => (float[2, 4] y, float[2, 4] y) { y = Exp(x) }"
+    source = tmp_path / "a.onnx"
+    onnx.save(onnx.parser.parse_model(text), source)
+    edited = passlib.load(source).optimize_for("appendOperator", op="Neg")
+    graph = saved(edited, tmp_path / "b.onnx").graph
+    assert [value.name for value in graph.output] == ["y", "Exp_0"]
+
+
+def test_inputs_stand_as_in_the_file(tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(onnx_models.LOOP, tmp_path / "a.onnx"))
+    edited = model.optimize_for("reverseNodes")
+    assert edited.inputs == model.inputs == ["x", "n", "step"]
+
+
+def test_new_attributes_with_one_graph_or_a_list_of_it(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["r"])], "b", [], [value("r", TensorProto.FLOAT, None)]
+    )
+    node = helper.make_node("Many", ["x"], ["y"], domain="own", one=body, several=[body])
+    graph = helper.make_graph(
+        [node], "g", [value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [1])]
+    )
+    onnx.save(helper.make_model(graph), tmp_path / "a.onnx")
+    passlib.load(tmp_path / "a.onnx").optimize_for("rebuildOperators").save(tmp_path / "b.onnx")
+    attributes = onnx.load(tmp_path / "b.onnx").graph.node[0].attribute
+    kinds = {attribute.name: attribute.type for attribute in attributes}
+    assert kinds == {"one": onnx.AttributeProto.GRAPH, "several": onnx.AttributeProto.GRAPHS}
+
+
+def test_the_schema_is_that_of_the_version_whatever_the_domain_is_called(tmp_path: Path) -> None:
+    text = """<ir_version: 3, opset_import: ["ai.onnx" : 7]>
+    g (float[2, 4] x) => (float[2, 4] y) { y = Neg(x) }"""
+    model = passlib.load(onnx_models.save(text, tmp_path / "a.onnx"))
+    edited = model.optimize_for("appendOperator", op="Dropout", key="ratio", value="0")
+    attribute = saved(edited, tmp_path / "b.onnx").graph.node[-1].attribute[0]
+    assert attribute.type == onnx.AttributeProto.FLOAT
+
+
+def test_constants_that_no_array_holds_are_exported(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """(float[2, 4] x) => (float[2, 4] y) {
+        s = Constant <value_strings = ["a", "b"]> ()
+        n = StringNormalizer <case_change_action = "UPPER"> (s)
+        y = Relu(x)
+    }"""
+    )
+    source = onnx_models.save(text, tmp_path / "a.onnx")
+    passlib.convert(source, tmp_path / "b.onnx")
+    assert [value.name for value in onnx.load(tmp_path / "b.onnx").graph.input] == ["x"]
+
+
 def test_symbolic_sizes_stay(tmp_path: Path) -> None:
     model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
     graph = saved(model.optimize_for("interpose"), tmp_path / "b.onnx").graph

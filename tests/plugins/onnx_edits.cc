@@ -91,6 +91,17 @@ MXReturnValue appendOperator(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(appendOperator).setBody(appendOperator);
 
+/// Puts a new operator `op` before the first input of node `node`.
+MXReturnValue putBefore(Graph* graph, const Options& options) {
+  Node* user = find(graph, options.at("node"));
+  Node* node = graph->addNode("put_before", options.at("op"));
+  const NodeEntry value = user->inputs.at(0);
+  graph->connect(value.node, value.entry, node, 0);
+  graph->connect(node, 0, user, 0);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(putBefore).setBody(putBefore);
+
 /// Adds a new constant of `size` ones, by a new operator, to the first output.
 MXReturnValue addConstant(Graph* graph, const Options& options) {
   Node* constant = graph->addNode("added_constant", "null");

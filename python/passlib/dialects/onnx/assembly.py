@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passlib._optional import require
-from passlib.dialects.onnx.types import keep_annotations
+from passlib.dialects.onnx.types import keep_annotations, with_name
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple
     from passlib.dialects.onnx.document import Document
     from passlib.dialects.onnx.naming import Names
+    from passlib.dialects.onnx.settled import SettledValues
     from passlib.dialects.onnx.variables import LevelVariables
 
 __all__ = ["describe_outputs", "make_graph"]
@@ -27,6 +28,8 @@ def make_graph(
     nodes: Sequence[NodeTuple],
     claims: Mapping[int, str],
     document: Document,
+    settled: SettledValues,
+    doubtful: set[str],
 ) -> Any:
     """Put a GraphProto together.
 
@@ -44,13 +47,18 @@ def make_graph(
     claims : mapping of int to str
         The `ID` of each node that stands for one of the file.
     document : Document
+    settled : SettledValues
+    doubtful : set of str
+        Gets the names of values whose types may have changed.
 
     Returns
     -------
     onnx.GraphProto
         The template itself if nothing differs.
     """
-    kept = keep_annotations(template, names, nodes, claims, document, level.changed)
+    kept = keep_annotations(
+        template, names, nodes, claims, document, level.changed, settled, doubtful
+    )
     lists = {
         "node": protos,
         "input": inputs,
@@ -77,7 +85,9 @@ def _same_items(new: Sequence[Any], old: Sequence[Any]) -> bool:
     return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
 
 
-def describe_outputs(template: Any, names: Names, like: Any) -> list[Any]:
+def describe_outputs(
+    template: Any, names: Names, like: Any, origins: Sequence[str | None], doubtful: set[str]
+) -> list[Any]:
     """Describe the outputs of a graph.
 
     Parameters
@@ -87,6 +97,10 @@ def describe_outputs(template: Any, names: Names, like: Any) -> list[Any]:
     names : Names
     like : onnx.GraphProto or None
         A graph whose outputs have the same types in the same order.
+    origins : sequence of (str or None)
+        What each output is called in the file if it is computed as there.
+    doubtful : set of str
+        Gets the names of outputs whose types may have changed.
 
     Returns
     -------
@@ -94,14 +108,23 @@ def describe_outputs(template: Any, names: Names, like: Any) -> list[Any]:
         Without a type where nobody said it.
     """
     if like is not None and len(like.output) == len(names.outputs):
+        doubtful.update(names.outputs)
         made = []
         for value, name in zip(like.output, names.outputs, strict=True):
             made.append(type(value)())
             made[-1].CopyFrom(value)
             made[-1].name = name
         return made
-    by_name = {value.name: value for value in (*template.value_info, *template.output)}
-    if [value.name for value in template.output] == names.outputs:
+    if [value.name for value in template.output] == names.outputs == origins:
         return list(template.output)
+    described = (*template.input, *template.value_info, *template.output)
+    by_name = {value.name: value for value in described}
     onnx: Any = require("onnx", extra="onnx")
-    return [by_name.get(name) or onnx.ValueInfoProto(name=name) for name in names.outputs]
+    made = []
+    for name, origin in zip(names.outputs, origins, strict=True):
+        if origin in by_name:
+            made.append(with_name(by_name[origin], "name", name))
+        else:
+            doubtful.add(name)
+            made.append(by_name.get(name) or onnx.ValueInfoProto(name=name))
+    return made

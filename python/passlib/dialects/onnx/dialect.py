@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlib import _core
 from passlib.dialects.onnx import lowering, reader, storage, validation, wire
-from passlib.dialects.onnx.document import DOCUMENT, ID, Document, document_of
+from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, document_of
 from passlib.dialects.onnx.writer import assemble_for_file
 from passlib.dialects.protocol import ModelData, Problem
 from passlib.errors import UnsupportedError
@@ -45,14 +46,18 @@ class _ONNX:
         return names - set(self.data_inputs(graph))
 
     def data_inputs(self, graph: _core.Graph) -> list[str]:
-        """Name the inputs of a graph that has come from a file: what is no constant of it."""
+        """Name the inputs of a graph that has come from a file: what is no constant of it.
+
+        They stand as in the file, whatever the order of the nodes, and new ones behind them.
+        """
         inputs = []
         for op, name, attrs, *_ in graph.nodes():
-            if op == VARIABLE and name != "__absent__":
-                key = attrs.get(ID)
-                if key is None or key.startswith("input."):
-                    inputs.append(name)
-        return inputs
+            if op == VARIABLE and name != ABSENT:
+                first, _, number = attrs.get(ID, "input.").partition(".")
+                if first == "input":
+                    inputs.append((int(number) if number.isdigit() else sys.maxsize, name))
+        inputs.sort(key=lambda item: item[0])
+        return [name for _, name in inputs]
 
     def visible_outputs(self, node: Node) -> int:
         return max(node.num_outputs, 1)

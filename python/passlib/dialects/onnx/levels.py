@@ -105,6 +105,8 @@ class _Level:
         for number, value in enumerate(self._proto.output):
             name = text_of(value.name, f"{self._prefix}output.{number}")
             heads.append(self._find(name, f"output {number} of the graph"))
+        if not heads and self._outer is not None:
+            raise GraphError(f"nested graph {self._prefix[:-1]!r} has no outputs")
         graph = _core.Graph.build(self._nodes, heads)
         if self._outer is None:
             graph.check()

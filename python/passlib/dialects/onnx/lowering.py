@@ -11,7 +11,7 @@ import numpy as np
 from passlib._optional import require
 from passlib.dialects.lowering_types import Lowered, TypeSpec, Value
 from passlib.dialects.onnx import external
-from passlib.dialects.onnx.document import ABSENT, ID, Document, document_of
+from passlib.dialects.onnx.document import ABSENT, ID, OPAQUE, Document, document_of
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.dialects.onnx.writer import Assembled, assemble, main_names
@@ -62,6 +62,9 @@ def lower(
             "an ONNX model is run as it stands; it has no other form for training"
         )
     document = document_of(symbol.attributes)
+    # What no array can hold cannot be fed: it stays what it is.
+    fixed = {node.name for node in symbol.nodes() if node.is_variable and OPAQUE in node.attrs}
+    inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
     assembled = assemble(symbol.graph, symbol.attributes, document, params, inputs)
     model = assembled.model
     weights = _weights(assembled)

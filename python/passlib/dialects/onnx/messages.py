@@ -7,7 +7,7 @@ from typing import Any
 
 from passlib.dialects.onnx.external import EXTERNAL
 
-__all__ = ["all_graphs", "all_nodes", "external_tensors"]
+__all__ = ["all_graphs", "all_nodes", "external_tensors", "graphs_within"]
 
 
 def all_graphs(model: Any) -> Iterator[Any]:
@@ -31,6 +31,19 @@ def all_nodes(model: Any) -> Iterator[Any]:
     while pending:
         for node in pending.pop().node:
             yield node
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    pending.append(attribute.g)
+                pending.extend(attribute.graphs)
+
+
+def graphs_within(graph: Any) -> Iterator[Any]:
+    """Iterate over a graph and those that are nested in it, always in the same order."""
+    pending = [graph]
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for node in graph.node:
             for attribute in node.attribute:
                 if attribute.HasField("g"):
                     pending.append(attribute.g)

@@ -72,12 +72,23 @@ def choose_names(
         An input has the name of an output that it is not.
     """
     names = Names()
+    captured = _name_captured(nodes, names, around)
     wanted = _wanted(heads, output_names, lambda key: _in_file(key, nodes, document, claims))
+    if around:
+        # What outputs of a nested graph are called does not matter outside of it.
+        wanted = [
+            None
+            if wish in hidden or (wish in captured and names.of.get(head[:2]) != wish)
+            else wish
+            for head, wish in zip(heads, wanted, strict=True)
+        ]
     first: dict[str, Key] = {}
-    for (head, output, _), wish in zip(heads, wanted, strict=True):
-        if wish is not None:
-            first.setdefault(wish, (head, output))
-    taken = _name_variables(nodes, names, claims, around, first, hidden, source)
+    for number, (head, output, _) in enumerate(heads):
+        wish = wanted[number]
+        if wish is not None and first.setdefault(wish, (head, output)) != (head, output):
+            wanted[number] = None  # an output that stood twice, and is two values now
+    hidden = hidden | captured
+    taken = _name_variables(nodes, names, claims, first, hidden, source)
     used = {(entry[0], entry[1]) for node in nodes for entry in node[3]}
     used.update((head, output) for head, output, _ in heads)
     highest: dict[int, int] = {}
@@ -108,7 +119,7 @@ def choose_names(
             else:
                 wish = node[1] if count == 1 else f"{node[1]}_{index}"
                 names.of[key] = source.fresh(wish or node[0])
-    _name_heads(heads, wanted, names, source)
+    _name_heads(heads, wanted, names, captured, source)
     return names
 
 
@@ -146,25 +157,32 @@ def _wanted(
     return wanted
 
 
+def _name_captured(nodes: Sequence[NodeTuple], names: Names, around: Sequence[str]) -> set[str]:
+    """Name what a nested graph takes from outside; the names that it must not give to others."""
+    captured = set()
+    for position, node in enumerate(nodes):
+        outer = node[2].get(OUTER)
+        if node[0] == VARIABLE and node[1] != ABSENT and outer is not None and around:
+            names.of[position, 0] = _outer_name(outer, around, node[1])
+            captured.add(names.of[position, 0])
+    return captured
+
+
 def _name_variables(
     nodes: Sequence[NodeTuple],
     names: Names,
     claims: Mapping[int, str],
-    around: Sequence[str],
     first: Mapping[str, Key],
     hidden: set[str],
     source: NameSource,
 ) -> set[str]:
     taken: set[str] = set()
     for position, node in enumerate(nodes):
-        if node[0] != VARIABLE:
-            continue
         key, name = (position, 0), node[1]
-        outer = node[2].get(OUTER)
+        if node[0] != VARIABLE or key in names.of:
+            continue
         if name == ABSENT:
             names.of[key] = ""
-        elif outer is not None and around:
-            names.of[key] = _outer_name(outer, around, name)
         elif name in hidden or first.get(name, key) != key:
             if claims.get(position, "").startswith("input."):
                 raise GraphError(
@@ -193,12 +211,14 @@ def _name_heads(
     heads: Sequence[tuple[int, int, int]],
     wanted: Sequence[str | None],
     names: Names,
+    captured: set[str],
     source: NameSource,
 ) -> None:
     for (node, output, _), wish in zip(heads, wanted, strict=True):
         value = names.of[node, output]
         name = wish or value
-        if wish is None and value in names.outputs:
+        # A nested graph cannot give out a value from outside but by a copy.
+        if wish is None and (value in names.outputs or value in captured):
             name = source.fresh(value)
         names.outputs.append(name)
         if name != value:

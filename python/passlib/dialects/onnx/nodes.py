@@ -31,7 +31,7 @@ class NodeWriter:
 
     def __init__(self, document: Document, imports: Mapping[str, int]) -> None:
         self._document = document
-        self._imports = imports
+        self._imports = {opsets.plain(domain): number for domain, number in imports.items()}
         self._proto: Any = require("onnx", extra="onnx").NodeProto
         self.domains: set[str] = set()
         """Operator sets that written nodes need."""
@@ -40,6 +40,7 @@ class NodeWriter:
         self,
         node: NodeTuple,
         original: OriginalNode | None,
+        name: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
         graph_of: GraphOf,
@@ -52,6 +53,8 @@ class NodeWriter:
             As `_core.Graph` gives it.
         original : OriginalNode, optional
             What it was in the file.
+        name : str
+            What it is called now.
         inputs, outputs : sequence of str
             Names of its values.
         graph_of : callable
@@ -66,7 +69,7 @@ class NodeWriter:
         GraphError, UnsupportedError
             The node's attributes are no attributes of ONNX.
         """
-        op, name, attrs = node[0], node[1], node[2]
+        op, attrs = node[0], node[2]
         same_op = original is not None and original.proto.op_type == op
         if original is not None and same_op:
             proto = original.proto
@@ -74,14 +77,13 @@ class NodeWriter:
                 attrs == original.attrs
                 and inputs == proto.input[:]
                 and outputs == proto.output[:]
-                and (name == original.name or name == proto.name)
+                and name == proto.name
             )
             if same and not node[6]:
                 return proto
             values, changed = self._values(node, original, graph_of)
             if same and not changed:
                 return proto
-            name = proto.name if name == original.name else name
             made = self._proto()
             made.CopyFrom(proto)
             del made.input[:], made.output[:], made.attribute[:]
@@ -142,7 +144,10 @@ class NodeWriter:
     ) -> Any:
         graphs = _graph_numbers(text) if node[6] or "subgraph[" in text else None
         if graphs is not None and (old is None or _is_graph(old)):
-            return self._graphs(node, key, graphs, old, graph_of, used)
+            several = ":" in text or (
+                old is not None and attributes.kind_of(old) == attributes.GRAPHS
+            )
+            return self._graphs(node, key, graphs, old, graph_of, used, several=several)
         if old is not None and text == old_text:
             return old
         place = attributes.reference_of(text)
@@ -159,7 +164,7 @@ class NodeWriter:
             return copy
         kind = attributes.kind_of(old) if old is not None and not old.ref_attr_name else 0
         if not kind:
-            domain = node[2].get(DOMAIN, "")
+            domain = opsets.plain(node[2].get(DOMAIN, ""))
             version = self._imports.get(domain, 0) or opsets.newest_version(domain, 1 << 30)
             kind = opsets.attribute_types(node[0], domain, version).get(key, 0)
         return attribute_parser.parse(key, text, kind, f"node {node[1]!r} ({node[0]})")
@@ -172,8 +177,9 @@ class NodeWriter:
         old: Any,
         graph_of: GraphOf,
         used: set[int],
+        *,
+        several: bool,
     ) -> Any:
-        many = numbers.step == -1 or len(numbers) != 1
         if any(number >= len(node[6]) for number in numbers) or used & set(numbers):
             raise GraphError(
                 f"attribute {key!r} of node {node[1]!r} ({node[0]}) names a nested graph that "
@@ -181,7 +187,6 @@ class NodeWriter:
             )
         used.update(numbers)
         before: list[Any] = [] if old is None else _old_graphs(old)
-        several = many if old is None else attributes.kind_of(old) == attributes.GRAPHS
         graphs = [
             graph_of(number, before[i] if i < len(before) else None)
             for i, number in enumerate(numbers)

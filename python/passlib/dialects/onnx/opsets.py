@@ -8,7 +8,12 @@ from typing import Any
 
 from passlib._optional import require
 
-__all__ = ["attribute_types", "newest_version"]
+__all__ = ["attribute_types", "newest_version", "plain"]
+
+
+def plain(domain: str) -> str:
+    """Give the one name of a domain: ONNX's own has two."""
+    return "" if domain == "ai.onnx" else domain
 
 
 def newest_version(domain: str, ir_version: int) -> int:
@@ -36,7 +41,7 @@ def _newest_registered(domain: str) -> int:
 def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
     """Give the types of an operator's attributes by name; nothing for an unknown operator."""
     defs: Any = require("onnx.defs", extra="onnx")
-    domain = "" if domain == "ai.onnx" else domain
+    domain = plain(domain)
     try:
         schema = defs.get_schema(op, version, domain)
     except defs.SchemaError:

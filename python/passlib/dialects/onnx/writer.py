@@ -29,7 +29,8 @@ from passlib.dialects.onnx.document import (
 from passlib.dialects.onnx.naming import Names, choose_names
 from passlib.dialects.onnx.nodes import NodeWriter
 from passlib.dialects.onnx.order import file_order
-from passlib.dialects.onnx.types import complete_types
+from passlib.dialects.onnx.settled import SettledValues
+from passlib.dialects.onnx.types import renew_types
 from passlib.dialects.onnx.unchanged import arrays_aside, is_unchanged
 from passlib.errors import GraphError
 from passlib.node import VARIABLE
@@ -144,7 +145,7 @@ class _ModelWriter:
         self._imports = _imports(attributes, document)
         self._nodes = NodeWriter(document, self._imports)
         self._result = Assembled(None)
-        self._untyped: set[str] = set()
+        self._doubtful: set[str] = set()
 
     def write(self) -> Assembled:
         model = self._onnx.ModelProto()
@@ -153,7 +154,7 @@ class _ModelWriter:
         if graph is not self._document.model.graph:
             model.graph.CopyFrom(graph)
         self._write_imports(model)
-        complete_types(model, self._untyped)
+        renew_types(model, self._doubtful)
         self._result.model = model
         return self._result
 
@@ -165,10 +166,10 @@ class _ModelWriter:
                     present[domain].version = version
             else:
                 model.opset_import.add(domain=domain, version=version)
-        known = {_plain(domain) for domain in self._imports}
+        known = {opsets.plain(domain) for domain in self._imports}
         for domain in sorted(self._nodes.domains):
-            if _plain(domain) not in known:
-                known.add(_plain(domain))
+            if opsets.plain(domain) not in known:
+                known.add(opsets.plain(domain))
                 version = opsets.newest_version(domain, model.ir_version)
                 model.opset_import.add(domain=domain, version=version)
 
@@ -178,6 +179,7 @@ class _ModelWriter:
         original: Any,
         around: Sequence[str],
         hidden: set[str],
+        origins: Sequence[str | None] = (),
         *,
         main: bool = False,
     ) -> Any:
@@ -199,8 +201,10 @@ class _ModelWriter:
         level = variables.LevelVariables(
             self._document, self._params if main else {}, self._fed if main else {}, names
         )
+        settled = SettledValues(self._document, origins)
         protos: list[Any] = []
         inner = self._hidden_inside(nodes, names, hidden)
+        titles = _titles(nodes, claims, self._document)
         for position in file_order(nodes, _places(claims, self._document)):
             node = nodes[position]
             key = claims.get(position, "")
@@ -209,8 +213,15 @@ class _ModelWriter:
                     constant = level.add(position, node, key)
                     if constant is not None:
                         protos.append(constant)
+                settled.add_variable(position, node, key, level.changed)
             else:
-                protos.append(self._node(node, position, self._original(key), names, inner))
+                original = self._original(key)
+                protos.append(
+                    self._node(
+                        node, position, original, titles, names, inner, settled.origins(node[3])
+                    )
+                )
+                settled.add_operator(position, node, original, protos[-1])
         for value, output in names.copies:
             wish = self._source.fresh(f"{output}_copy")
             protos.append(
@@ -219,13 +230,21 @@ class _ModelWriter:
             self._nodes.domains.add("")
         if main:
             self._result.arrays, self._result.external = level.arrays()
-            known = {value.name for value in (*template.output, *template.value_info)}
             self._result.names = names
-            self._untyped = set(names.outputs) - known
         inputs = level.inputs(all_of_them=main and self._document.model.ir_version < INPUTS_ALSO)
-        outputs = describe_outputs(template, names, like)
+        outputs = describe_outputs(template, names, like, settled.origins(heads), self._doubtful)
         return make_graph(
-            template, protos, inputs, outputs, level, names, nodes, claims, self._document
+            template,
+            protos,
+            inputs,
+            outputs,
+            level,
+            names,
+            nodes,
+            claims,
+            self._document,
+            settled,
+            self._doubtful,
         )
 
     def _origin(self, nodes: Sequence[NodeTuple]) -> Any:
@@ -256,8 +275,10 @@ class _ModelWriter:
         node: NodeTuple,
         position: int,
         original: OriginalNode | None,
+        titles: Mapping[int, str],
         names: Names,
         hidden: set[str],
+        origins: Sequence[str | None],
     ) -> Any:
         values = [names.of[entry[0], entry[1]] for entry in node[3]]
         formal = _formal(node) if node[6] else len(values)
@@ -267,9 +288,10 @@ class _ModelWriter:
         return self._nodes.write(
             node,
             original,
+            titles[position],
             values[:formal],
             outputs,
-            lambda number, was: self._level(node[6][number], was, values, hidden),
+            lambda number, was: self._level(node[6][number], was, values, hidden, origins),
         )
 
 
@@ -289,6 +311,22 @@ def _claims(nodes: Sequence[NodeTuple], document: Document, taken: set[str]) -> 
             taken.add(key)
             claims[position] = key
     return claims
+
+
+def _titles(
+    nodes: Sequence[NodeTuple], claims: Mapping[int, str], document: Document
+) -> dict[int, str]:
+    """Name the operators: as in the file, and new ones apart, for ONNX Runtime tells by names."""
+    titles = {}
+    for position, key in claims.items():
+        original = document.nodes.get(key)
+        if original is not None and nodes[position][1] == original.name:
+            titles[position] = str(original.proto.name)
+    source = NameSource(set(titles.values()))
+    for position, node in enumerate(nodes):
+        if node[0] != VARIABLE and position not in titles:
+            titles[position] = source.fresh(node[1]) if node[1] else ""
+    return titles
 
 
 def _places(claims: Mapping[int, str], document: Document) -> dict[int, int]:
@@ -314,10 +352,6 @@ def main_names(graph: _core.Graph, document: Document) -> Names:
         hidden=set(),
         source=NameSource(set(document.names)),
     )
-
-
-def _plain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
 
 
 def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:
