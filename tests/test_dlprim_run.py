@@ -271,22 +271,24 @@ def test_pooling_by_hand(
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("pad", [0, 1])
-def test_output_pad_as_large_as_the_stride(tmp_path: Path, pad: int, bias: bool) -> None:
+@pytest.mark.parametrize(("pad", "output_pad"), [(0, [2, 3]), (1, [2, 3]), (6, [7, 8])])
+def test_output_pad_as_large_as_the_stride(
+    tmp_path: Path, pad: int, output_pad: list[int], bias: bool
+) -> None:
     options = {"channels_out": 2, "kernel": 2, "stride": 2, "pad": pad, "bias": bias}
-    layer = operator("t", "TransposedConvolution2D", output_pad=[2, 3], **options)
+    layer = operator("t", "TransposedConvolution2D", output_pad=output_pad, **options)
     model = with_weights(load(tmp_path, network(layer, shape=(1, 1, 3, 3))))
     data = random_inputs(model)["data"]
     found = run_all(model, {"data": data})[0][0]
     weight = np.asarray(model.args["t.0"])
-    full = np.zeros((1, 2, 12, 12), np.float32)
+    full = np.zeros((1, 2, 20, 20), np.float32)
     for row, column in np.ndindex(3, 3):
         rows, columns = slice(2 * row, 2 * row + 2), slice(2 * column, 2 * column + 2)
         full[:, :, rows, columns] += data[:, :, row, column, None, None] * weight[0][None]
     if bias:
         full += np.asarray(model.args["t.1"])[None, :, None, None]
     height, width = found.shape[2:]
-    assert (height, width) == (6 - 2 * pad + 2, 6 - 2 * pad + 3)
+    assert [height, width] == [6 - 2 * pad + more for more in output_pad]
     close(found, full[:, :, pad : pad + height, pad : pad + width], "")
 
 

@@ -150,7 +150,10 @@ def test_errors(tmp_path: Path, description: Any, error: type[Exception], messag
     assert message in str(caught.value)
 
 
+RELU_IN_PLACE = operator("r", "Activation", "a", "a", activation="relu")
+
 WARNINGS: list[tuple[Any, str]] = [
+    (network(ABS) | {"note": 1}, "note: no such field"),
     (network(ABS | {"note": 1}), "operators[0].note: no such field"),
     (network(ABS, inputs=[{"shape": [2], "size": 1}]), "inputs[0].size: no such field"),
     (network(ABS, inputs=[{"shape": [2], "name": None}]), "inputs[0].name: must be a text"),
@@ -163,6 +166,11 @@ WARNINGS: list[tuple[Any, str]] = [
     (network(ABS | {"frozen": True}), "operators[0].frozen: 'a' (Abs) has no parameters"),
     (network(ABS, operator("b", "Abs"), outputs=["a"]), "nothing reads the tensor 'b'"),
     (network(ABS, inputs=[{"shape": [2]}, MATRIX]), "nothing reads the input 'x'"),
+    (network(ABS, RELU_IN_PLACE, outputs=["data"]), "nothing reads what 'r' writes to 'a'"),
+    (
+        network(ABS, operator("b", "Abs", "a"), RELU_IN_PLACE, outputs=["b"]),
+        "operators[2].outputs[0]: nothing reads what 'r' writes to 'a'",
+    ),
     (
         network(
             operator("n", "BatchNorm", params=["m", "v", "g", "h"]),
@@ -186,6 +194,22 @@ WARNINGS: list[tuple[Any, str]] = [
             inputs=[MATRIX, LABEL],
         ),
         "wants logarithms, and gets a Softmax",
+    ),
+    (
+        network(
+            operator("s", "Softmax", "x"),
+            operator("r", "Reshape", "s", dims=[2, 3]),
+            operator("loss", "NLLLoss", ["r", "label"]),
+            inputs=[MATRIX, LABEL],
+        ),
+        "operators[2].inputs[0]: 'loss' (NLLLoss) wants logarithms, and gets a Softmax",
+    ),
+    (
+        network(
+            operator("loss", "NLLLoss", ["x", "label"]),
+            inputs=[MATRIX, LABEL | {"dtype": "int64"}],
+        ),
+        "operators[0].inputs[1]: 'loss' (NLLLoss) takes a label of float or int32, and gets int64",
     ),
     (network(operator("a", "Abs", "label"), inputs=[LABEL]), "computes on float, and gets int32"),
     (single("n", "BatchNorm", shape=(1, 3)), "one value for each feature"),
@@ -224,12 +248,53 @@ def test_warnings(tmp_path: Path, description: Any, message: str) -> None:
     assert message in str(caught[0].message)
 
 
-def test_nothing_to_say(tmp_path: Path) -> None:
-    layers = [
+def with_threshold(*layers: Layer) -> Any:
+    """Put a Threshold between the last operator and a loss."""
+    tail = [operator("t", "Threshold", layers[-1]["name"]), operator("loss", "MSELoss", ["t", "x"])]
+    return network(*layers, *tail, inputs=[MATRIX])
+
+
+NOTHING_TO_SAY = [
+    network(
         operator("s", "Softmax", "x", log=True),
         operator("loss", "NLLLoss", ["s", "label"], reduce="sum"),
-    ]
-    assert report(tmp_path, network(*layers, inputs=[MATRIX, LABEL])) == []
+        inputs=[MATRIX, LABEL],
+    ),
+    with_threshold(operator("n", "BatchNorm", "x", affine=False)),
+    with_threshold(operator("n", "BatchNorm", "x", frozen=True)),
+    # What is written in place is read under another name of the memory.
+    network(
+        ABS,
+        operator("f", "Flatten", "a"),
+        RELU_IN_PLACE,
+        operator("b", "Abs", "f"),
+    ),
+    network(ABS, operator("f", "Flatten", "a"), RELU_IN_PLACE, outputs=["f"]),
+]
+
+
+@pytest.mark.parametrize("description", NOTHING_TO_SAY, ids=lambda value: None)
+def test_nothing_to_say(tmp_path: Path, description: Any) -> None:
+    assert report(tmp_path, description) == []
+
+
+def test_parameters_that_are_not_trained(tmp_path: Path) -> None:
+    layer = operator("p", "Parameter", [], shape=[2, 3], is_trainable=False)
+    (line,) = report(tmp_path, with_threshold(layer))
+    assert "is_trainable" in line
+
+
+def test_operators_out_of_order(tmp_path: Path) -> None:
+    """Only who comes too early is wrong, not who gives the tensor later."""
+    (line,) = report(tmp_path, network(operator("b", "Abs", "a"), ABS, outputs=["a", "b"]))
+    assert line == "error: operators[0].inputs[0]: there is no tensor 'a' before this operator"
+
+
+def test_a_file_is_named_once(tmp_path: Path) -> None:
+    (problem,) = dialect.validate(write(tmp_path, "{/* no */}"))
+    assert problem.place == str(tmp_path / "net.json")
+    assert "net.json" not in problem.message
+    assert "line 1, column 2" in problem.message
 
 
 def test_every_error_is_reported(tmp_path: Path) -> None:
@@ -257,4 +322,4 @@ def test_weights_are_validated(tmp_path: Path) -> None:
     (problem,) = dialect.validate(path)
     assert problem.severity == "error"
     assert problem.place.endswith("net.dlp")
-    assert "parameter f.0, f.1" in problem.message
+    assert problem.message.startswith("parameter f.0, f.1")

@@ -14,6 +14,7 @@ from passlib.dialects.dlprim.types import FLOAT, Spec
 __all__ = ["check_network"]
 
 _NEED_PROBABILITIES = ("SoftmaxWithLoss", "NLLLoss")
+_LABEL = "int32"
 _POINTWISE = frozenset(
     ("Abs", "Activation", "BatchNorm", "Elementwise", "Hardtanh", "Softmax", "Threshold")
 )
@@ -34,13 +35,17 @@ def _position(place: str) -> tuple[int, int]:
 
 def _warnings(network: Network) -> Iterator[tuple[str, str]]:
     yield from _unread(network)
+    yield from _lost(network)
     yield from _shared(network)
     producers: dict[str, Operator] = {}
+    contents: dict[str, Operator | None] = {}
     specs = {item.name: item.spec for item in network.inputs}
     for operator in network.operators:
-        yield from _operator(operator, producers, specs)
+        yield from _operator(operator, contents, specs)
+        content = contents.get(operator.inputs[0]) if operator.type in ALIASES else operator
         for name in operator.outputs:
             producers[name] = operator
+            contents[name] = content
             if operator.output is not None:
                 specs[name] = operator.output
     yield from _losses(network, producers)
@@ -48,7 +53,7 @@ def _warnings(network: Network) -> Iterator[tuple[str, str]]:
 
 
 def _operator(
-    operator: Operator, producers: dict[str, Operator], specs: dict[str, Spec]
+    operator: Operator, contents: dict[str, Operator | None], specs: dict[str, Spec]
 ) -> Iterator[tuple[str, str]]:
     place, who = operator.place, f"{operator.name!r} ({operator.type})"
     if operator.frozen and not operator.parameters:
@@ -56,7 +61,7 @@ def _operator(
     in_place = set(operator.inputs) & set(operator.outputs)
     if in_place and operator.type not in _POINTWISE | ALIASES:
         yield f"{place}.outputs[0]", f"{who} reads its input while it writes over it"
-    first = producers.get(operator.inputs[0]) if operator.inputs else None
+    first = contents.get(operator.inputs[0]) if operator.inputs else None
     if first is not None and operator.type in _NEED_PROBABILITIES and first.type == "Softmax":
         log = options.read(first.type, first.attributes)["log"]
         if operator.type == "SoftmaxWithLoss" or not log:
@@ -65,9 +70,13 @@ def _operator(
     label = OPERATORS[operator.type].integer_input
     for index, name in enumerate(operator.inputs):
         spec = specs.get(name)
-        if spec is None or spec.dtype == FLOAT or index == label or operator.type in ALIASES:
+        if spec is None or spec.dtype == FLOAT or operator.type in ALIASES:
             continue
-        yield f"{place}.inputs[{index}]", f"{who} computes on float, and gets {spec.dtype}"
+        if index != label:
+            yield f"{place}.inputs[{index}]", f"{who} computes on float, and gets {spec.dtype}"
+        elif spec.dtype != _LABEL:
+            message = f"{who} takes a label of float or {_LABEL}, and gets {spec.dtype}"
+            yield f"{place}.inputs[{index}]", message
     if operator.type == "BatchNorm" and operator.output is not None:
         values = operator.output.elements // operator.output.shape[1]
         if values == 1 and not options.read("BatchNorm", operator.attributes)["use_global_stats"]:
@@ -88,6 +97,26 @@ def _unread(network: Network) -> Iterator[tuple[str, str]]:
         for name in operator.outputs:
             if name not in read:
                 yield f"{operator.place}.outputs[0]", f"nothing reads the tensor {name!r}"
+
+
+def _lost(network: Network) -> Iterator[tuple[str, str]]:
+    """Find what is written in place and read no more, under any name of the memory."""
+    memory: dict[str, str] = {}
+    unread: dict[str, Operator] = {}
+    for operator in network.operators:
+        for name in operator.inputs:
+            unread.pop(memory.get(name, name), None)
+        for name in operator.outputs:
+            if operator.type in ALIASES:
+                source = operator.inputs[0]
+                memory[name] = memory.get(source, source)
+            elif name in operator.inputs:
+                unread[memory.get(name, name)] = operator
+    for output in network.outputs:
+        unread.pop(memory.get(output.name, output.name), None)
+    for operator in unread.values():
+        message = f"nothing reads what {operator.name!r} writes to {operator.outputs[0]!r}"
+        yield f"{operator.place}.outputs[0]", message
 
 
 def _shared(network: Network) -> Iterator[tuple[str, str]]:
@@ -116,8 +145,7 @@ def _gradients(network: Network) -> Iterator[tuple[str, str]]:
     trainable: set[str] = set()
     between = []
     for number, operator in enumerate(network.operators):
-        own = bool(operator.parameters) and not operator.frozen
-        if own or trainable.intersection(operator.inputs):
+        if _is_trained(operator) or trainable.intersection(operator.inputs):
             trainable.update(operator.outputs)
             if operator.type == "Threshold":
                 between.append(number)
@@ -131,3 +159,12 @@ def _gradients(network: Network) -> Iterator[tuple[str, str]]:
             if number in between:
                 message = f"{operator.name!r} (Threshold) lets no gradient through to parameters"
                 yield operator.place, message
+
+
+def _is_trained(operator: Operator) -> bool:
+    """Whether training changes parameters of an operator; running statistics are none of those."""
+    if operator.type == "Parameter":
+        chosen: bool = options.read("Parameter", operator.attributes)["is_trainable"]
+        return chosen and not operator.frozen
+    kept = 2 if operator.type == "BatchNorm" else 0
+    return len(operator.parameters) > kept and not operator.frozen

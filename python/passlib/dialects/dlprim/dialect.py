@@ -205,7 +205,7 @@ class _DLPrimitives:
         try:
             document = files.parse_network(network_path, findings)
         except FormatError as error:
-            return [Problem("error", os.fspath(network_path), str(error))]
+            return [_problem(network_path, error)]
         if findings.failed:
             return findings.problems
         check_network(document.network, findings)
@@ -214,7 +214,7 @@ class _DLPrimitives:
             try:
                 read_weights(where, document.network.parameters)
             except (PasslibError, OSError) as error:
-                findings.problems.append(Problem("error", os.fspath(where), str(error)))
+                findings.problems.append(_problem(where, error))
         return findings.problems
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
@@ -237,6 +237,12 @@ def _kept_names(attributes: Mapping[str, str]) -> list[str]:
         return []
     fine = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return list(names) if fine else []
+
+
+def _problem(path: Path, error: Exception) -> Problem:
+    """Report an error in a file: the path is the place, and need not be said again."""
+    place = os.fspath(path)
+    return Problem("error", place, str(error).removeprefix(f"{place}: "))
 
 
 def _refuse(options: Mapping[str, Any]) -> None:

@@ -17,6 +17,8 @@ from passlib.dialects.json_text import JsonNumber, JsonObject
 __all__ = ["read_network"]
 
 _MISSING: Any = object()
+_SECTIONS = ("inputs", "operators", "outputs")
+_FIELDS = frozenset(_SECTIONS)
 _INPUT_FIELDS = frozenset(("name", "shape", "dtype"))
 _OPERATOR_FIELDS = frozenset(("name", "type", "inputs", "outputs", "params", "frozen", "options"))
 _OUTPUT_FIELDS = frozenset(("name", "loss_weight"))
@@ -48,6 +50,7 @@ class _Reader:
         self._findings = findings
         self._read_options: dict[tuple[str, bytes], dict[str, str]] = {}
         self._tensors: dict[str, Spec | None] = {}
+        self._absent: set[str] = set()
         self._parameters: dict[str, Spec] = {}
         self._operators: dict[str, str] = {}
 
@@ -55,8 +58,9 @@ class _Reader:
         if not isinstance(root, JsonObject):
             self._findings.malformed("the file", "is no JSON object")
             root = {}
+        self._unknown("", root, _FIELDS)
         parts = {}
-        for key in ("inputs", "operators", "outputs"):
+        for key in _SECTIONS:
             parts[key] = root.get(key, _MISSING)
             if not isinstance(parts[key], list):
                 self._findings.malformed(key, "is required, and must be a list")
@@ -220,10 +224,10 @@ class _Reader:
         if len(known) == len(inputs):
             return known
         for index, name in enumerate(inputs):
-            if name not in self._tensors:
+            if name not in self._tensors and name not in self._absent:
                 message = f"there is no tensor {name!r} before this operator"
                 self._findings.unsound(f"{place}.inputs[{index}]", message)
-                self._tensors[name] = None
+                self._absent.add(name)  # to be said once; an operator may give it later
         return None
 
     def _infer(
@@ -335,7 +339,8 @@ class _Reader:
             return
         for key in json:
             if key not in known:
-                self._findings.warn(f"{place}.{key}", "no such field: passed over")
+                where = f"{place}.{key}" if place else key
+                self._findings.warn(where, "no such field: passed over")
 
 
 def _who(operator: str, kind: str) -> str:

@@ -10,6 +10,8 @@ from passlib.dialects.lowering import Operation, Value
 
 __all__ = ["convolution", "inner_product", "transposed_convolution"]
 
+_BEHIND_ALL = 2**63 - 1
+
 
 @table.register("InnerProduct")
 def inner_product(op: Operation) -> Value:
@@ -63,15 +65,22 @@ def transposed_convolution(op: Operation) -> Value:
     # the end is the same, and has no such limit.
     ends = [p - more for p, more in zip(options["pad"], options["output_pad"], strict=True)]
     extra = [max(-end, 0) for end in ends]
+    cuts = [*options["pad"], *(max(end, 0) for end in ends)]
+    # What is added may be all that is left of an axis: then it must be there before the cut.
+    late = any(extra) and any(cuts)
     result = op.emit(
         "ConvTranspose",
         op.inputs[0],
         *_weights(op, options),
-        pads=[*options["pad"], *(max(end, 0) for end in ends)],
+        pads=[0, 0, 0, 0] if late else cuts,
         **_window(options),
     )
     if any(extra):
         result = _extended(op, result, extra, options["bias"])
+    if late:
+        stops = [-cut or _BEHIND_ALL for cut in cuts[2:]]
+        bounds = (cuts[:2], stops, [2, 3])
+        result = op.emit("Slice", result, *(op.constant(bound, "int64") for bound in bounds))
     return activate(op, result, options["activation"])
 
 
