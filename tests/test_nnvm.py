@@ -213,6 +213,7 @@ BROKEN = [
     (("nodes",), {}, False, "nodes", FormatError),
     (("nodes", 0), 3, False, "nodes[0]", FormatError),
     (("nodes", 2, "op"), None, True, "nodes[2].op", FormatError),
+    (("nodes", 2, "op"), "", False, "nodes[2].op", FormatError),
     (("nodes", 2, "name"), 5, False, "nodes[2].name", FormatError),
     (("nodes", 2, "inputs"), None, True, "nodes[2].inputs", FormatError),
     (("nodes", 2, "inputs"), "x", False, "nodes[2].inputs", FormatError),
@@ -231,6 +232,7 @@ BROKEN = [
     (("nodes", 2, "attrs"), [], False, "nodes[2].attrs", FormatError),
     (("nodes", 2, "attrs", "hash"), 4, False, "nodes[2].attrs.hash", FormatError),
     (("nodes", 2, "control_deps"), 4, False, "nodes[2].control_deps", FormatError),
+    (("nodes", 2, "control_deps"), [[0, 0, 0]], False, "nodes[2].control_deps[0]", FormatError),
     (("nodes", 2, "control_deps"), [9], False, "nodes[2].control_deps[0]", UnsoundFileError),
     (("nodes", 2, "control_deps"), [2], False, "nodes[2].control_deps[0]", UnsoundFileError),
     (("nodes", 2, "control_deps"), [4], False, "nodes[2]", UnsoundFileError),
@@ -238,6 +240,7 @@ BROKEN = [
     (("nodes", 2, "subgraphs"), [5], False, "nodes[2].subgraphs[0]", FormatError),
     (("nodes", 2, "subgraphs"), [{}], False, "nodes[2].subgraphs[0].nodes", FormatError),
     (("arg_nodes",), 0, False, "arg_nodes", FormatError),
+    (("arg_nodes",), [0, "1"], False, "arg_nodes[1]", FormatError),
     (("arg_nodes",), [0, 1, 9], False, "arg_nodes[2]", UnsoundFileError),
     (("arg_nodes",), [0, 1, 2], False, "arg_nodes[2]", UnsoundFileError),
     (("heads",), [], False, "heads", UnsoundFileError),
@@ -285,15 +288,28 @@ BEARABLE = [
     (("nodes", 2, "attrs", "num_outputs"), "x", False, "error", "nodes[2].attrs.num_outputs"),
     (("attrs", "shape"), None, True, "error", "attrs.shape"),
     (("attrs",), None, True, "error", "attrs"),
-    (("nodes", 2, "color"), "red", False, "warning", "nodes[2].color"),
-    (("color",), "red", False, "warning", "color"),
+    (("nodes", 2, "attrs", "func_name"), "", False, "error", "nodes[2].attrs.func_name"),
+    (("nodes", 2, "attrs", "flatten_data"), "yes", False, "error", "nodes[2].attrs.flatten_data"),
+    (("nodes", 2, "color"), "red", False, "error", "nodes[2].color"),
+    (("nodes", 2, "param"), {}, False, "error", "nodes[2].param"),
+    (("nodes", 2, "subgraphs"), [], False, "error", "nodes[2].subgraphs"),
+    (("nodes", 2, "backward_source_id"), -1, False, "error", "nodes[2].backward_source_id"),
+    (("color",), "red", False, "error", "color"),
+    (("metadata",), {"a": 1}, False, None, ""),
     (("arg_nodes",), [0], False, "warning", "arg_nodes"),
     (("arg_nodes",), [0, 1, 1], False, "warning", "arg_nodes[2]"),
-    (("attrs", "new"), ["list_complex", 1], False, "warning", "attrs.new[0]"),
+    (("attrs", "new"), ["list_complex", 1], False, "error", "attrs.new[0]"),
+    (("attrs", "new"), ["int", 1], False, "error", "attrs.new[0]"),
+    (("attrs", "new"), ["list_int", [1]], False, None, ""),
+    (("attrs", "new"), ["size_t", 2**64 - 1], False, None, ""),
+    (("attrs", "storage_scope"), ["list_str", ["global"] * 5], False, None, ""),
     (("attrs", "storage_id", 1), [0, 1, 2, 2, 2], False, None, ""),
     (("attrs", "storage_id", 1), [0, 1, 2, 3, 0], False, "warning", "attrs.storage_id"),
     (("attrs", "dltype", 1, 2), "", False, "warning", "attrs.dltype[1][2]"),
+    (("attrs", "dltype", 1, 2), "real", False, "warning", "attrs.dltype[1][2]"),
+    (("attrs", "dltype", 1, 2), "float16x4", False, None, ""),
     (("attrs", "shape", 1, 2), [-1], False, "warning", "attrs.shape[1][2]"),
+    (("nodes", 4, "attrs", "func_name"), "__nop", False, "warning", "attrs.storage_id"),
 ]
 
 
@@ -311,6 +327,68 @@ def test_problem_that_does_not_keep_a_file_from_being_read(
     assert [(p.severity, p.place) for p in problems(graph, tmp_path)] == expected
     model = load(tmp_path / "checked.json")
     assert saved(model, tmp_path) == (tmp_path / "checked.json").read_bytes()
+
+
+GOES_BACK = {
+    **TVM_EXECUTOR,
+    "nodes": [
+        *TVM_EXECUTOR["nodes"][:3],
+        {**TVM_EXECUTOR["nodes"][4], "inputs": [[4, 0, 0]]},
+        {**TVM_EXECUTOR["nodes"][3], "inputs": [[2, 0, 0]]},
+    ],
+    "heads": [[3, 0, 0]],
+}
+UNKNOWN_SOURCE = {**LEGACY["nodes"][3], "backward_source_id": 9}
+
+ELSEWHERE = {
+    "key": ({**NNVM_CORE, "color": "red"}, ["warning color"]),
+    "metadata": ({**NNVM_CORE, "metadata": 1}, ["warning metadata"]),
+    "type": ({**NNVM_CORE, "attrs": {"a": ["bool", True]}}, ["warning attrs.a[0]"]),
+    "attr": ({**NNVM_CORE, "attr": {"a": ["int", -1]}}, []),
+    "rows": ({**NNVM_CORE, "node_row_ptr": [0, 2, 3, 4, 5, 7, 8]}, ["error node_row_ptr[1]"]),
+    "source": (
+        {**LEGACY, "nodes": [*LEGACY["nodes"][:3], UNKNOWN_SOURCE]},
+        ["error nodes[3].backward_source_id"],
+    ),
+    "executor attr": (
+        {("attr" if key == "attrs" else key): value for key, value in TVM_EXECUTOR.items()},
+        ["error attr", "error attrs"],
+    ),
+    "executor metadata": ({"metadata": 1, **TVM_EXECUTOR}, ["error metadata"] * 5),
+    "executor order": (GOES_BACK, ["error nodes[3].inputs[0]"]),
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_problem_of_one_kind_of_file(case: str, tmp_path: Path) -> None:
+    graph, expected = ELSEWHERE[case]
+    assert [f"{p.severity} {p.place}" for p in problems(graph, tmp_path)] == expected
+    path = tmp_path / "checked.json"
+    assert saved(load(path), tmp_path) == path.read_bytes()
+
+
+@pytest.mark.parametrize("key", ["arg_nodes", "heads"])
+def test_file_that_lacks_a_key_is_recognised_and_told_so(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(b" " * 100 + text_of(changed(NNVM_CORE, key, drop=True)))
+    assert [(p.severity, p.place) for p in passlib.validate(path)] == [("error", key)]
+    with pytest.raises(FormatError, match=f"{key}: is missing"):
+        passlib.load(path)
+
+
+def test_only_nodes_of_a_cycle_are_called_so(tmp_path: Path) -> None:
+    graph = changed(TVM_EXECUTOR, "nodes", 2, "inputs", 1, value=[3, 0, 0])
+    found = [p.place for p in problems(graph, tmp_path) if "cycle" in p.message]
+    assert found == ["nodes[2]", "nodes[3]"]
+
+
+def test_lists_that_differ_without_row_pointers(tmp_path: Path) -> None:
+    graph = changed(TVM_EXECUTOR, "node_row_ptr", drop=True)
+    graph = changed(graph, "attrs", "shape", 1, value=[[1]] * 4)
+    places = [p.place for p in problems(graph, tmp_path)]
+    assert places == ["node_row_ptr", "attrs.shape[1]"]
+    with pytest.raises(FormatError, match="4 values for 5"):
+        load(tmp_path / "checked.json")
 
 
 def test_every_problem_is_reported(tmp_path: Path) -> None:

@@ -250,6 +250,83 @@ def test_legacy_manner_is_kept_for_new_nodes_and_attributes(edit: Edit) -> None:
     assert nodes["v"]["param"] == {}
 
 
+def test_file_of_early_mxnet_without_attributes_of_users(edit: Edit) -> None:
+    """MXNet up to 0.8 knows ``param`` and ``attr``; the gradient of a node goes by its number."""
+    graph = copy.deepcopy(LEGACY)
+    for node in graph["nodes"]:
+        node.pop("attr", None)
+    graph["nodes"][3]["backward_source_id"] = 2
+    saved = edit(
+        graph,
+        ("insertBehind", {"node": "data", "name": "n", "op": "Activation", "attrs": "__x__=y"}),
+    )
+    assert list(saved["nodes"][2].items()) == [
+        ("op", "Activation"),
+        ("param", {}),
+        ("name", "n"),
+        ("inputs", [[0, 0]]),
+        ("backward_source_id", -1),
+        ("attr", {"__x__": "y"}),
+    ]
+    assert saved["nodes"][4]["backward_source_id"] == 3
+    gone = edit(graph, ("bypass", {"node": "fc"}))
+    assert [node["backward_source_id"] for node in gone["nodes"]] == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("key", "order"),
+    [
+        ("attrs", ["op", "name", "attrs", "inputs"]),
+        ("control_deps", ["op", "name", "attrs", "inputs", "control_deps"]),
+    ],
+)
+def test_first_attributes_of_a_file_stand_where_nnvm_has_them(
+    key: str, order: list[str], edit: Edit
+) -> None:
+    last = {
+        "op": "relu",
+        "name": "r",
+        "inputs": [[0, 0, 0]],
+        **({} if key == "attrs" else {key: [0]}),
+    }
+    graph = {
+        "nodes": [{"op": "null", "name": "x", "inputs": []}, last],
+        "arg_nodes": [0],
+        "heads": [[1, 0, 0]],
+    }
+    saved = edit(graph, ("setNode", {"node": "r", "attrs": "k=v"}))
+    assert list(saved["nodes"][1]) == order
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "change", "before", "after"),
+    [
+        ("SliceChannel", {"num_outputs": "3"}, "num_outputs=2", 3, 2),
+        ("SliceChannel", {"num_outputs": "3"}, "num_outputs=5", 3, 5),
+        ("split", {"indices_or_sections": "3"}, "indices_or_sections=(1,)", 3, 2),
+        ("topk", {"ret_typ": "both"}, "ret_typ=mask", 2, 1),
+        ("topk", {"ret_typ": "both"}, "k=3", 2, 2),
+        ("Pooling", {"kernel": "(2, 2)"}, "stride=(2, 2)", 2, 2),
+    ],
+)
+def test_row_pointers_follow_attributes_that_count_outputs(
+    op: str, attrs: dict[str, str], change: str, before: int, after: int, edit: Edit
+) -> None:
+    graph = {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            {"op": op, "name": "several", "attrs": attrs, "inputs": [[0, 0, 0]]},
+        ],
+        "arg_nodes": [0],
+        "node_row_ptr": [0, 1, 1 + before],
+        "heads": [[1, 0, 0]],
+        "attrs": {"storage_id": ["list_int", list(range(1 + before))]},
+    }
+    saved = edit(graph, ("setNode", {"node": "several", "attrs": change}))
+    assert saved["node_row_ptr"] == [0, 1, 1 + after]
+    assert entries(saved, "storage_id") == list(range(1 + after))
+
+
 def test_attr_and_attrs_stay_as_each_node_has_them(edit: Edit) -> None:
     graph = copy.deepcopy(NNVM_CORE)
     graph["nodes"][2]["attr"] = graph["nodes"][2].pop("attrs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,8 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["dialect"]
 
-_KEYS = (b'"nodes"', b'"arg_nodes"', b'"heads"')
-"""What every graph of this family has at its top level."""
+_BEGINNING = re.compile(rb"\s*\{")
+
+_KEYS = (b'"arg_nodes"', b'"heads"', b'"node_row_ptr"')
+"""What graphs of this family, and no others, have at their top level beside nodes.
+
+One will do, for what a file lacks is said when it is read.
+"""
 
 _WEIGHTS = ".params"
 """Ending of the file of weights that stands beside ``name.json``."""
@@ -97,9 +103,9 @@ class _NNVM:
                 path.open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text,
             ):
-                if text[:64].lstrip()[:1] != b"{":
+                if not _BEGINNING.match(text) or text.find(b'"nodes"') < 0:
                     return False
-                return all(text.find(key) >= 0 for key in _KEYS)
+                return any(text.find(key) >= 0 for key in _KEYS)
         except (OSError, ValueError):
             return False
 

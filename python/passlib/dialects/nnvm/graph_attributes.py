@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from passlib.dialects.json_text import JsonNumber
 from passlib.dialects.nnvm.findings import Finding, Report, describe_type, integers
 
 __all__ = ["PER_ENTRY", "VALUE_TYPES", "examine", "is_per_entry"]
@@ -23,6 +25,13 @@ PER_ENTRY = {
 _NEEDED = ("dltype", "storage_id", "shape")
 """What TVM's graph executor cannot do without."""
 
+_READ = frozenset((*_NEEDED, "device_index", "storage_scope"))
+_SKIPPED = ("list_int", "size_t")
+"""Types of other attributes, over which TVM's graph executor reads."""
+
+_ELEMENT = re.compile(r"(bool|handle|custom\[\w+\]|(int|uint|float|bfloat)\d+\w*)(x\d+)?")
+"""How TVM names element types."""
+
 
 def _strings(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
@@ -32,9 +41,15 @@ def _shapes(value: Any) -> bool:
     return isinstance(value, list) and all(integers(item) for item in value)
 
 
+def _size(value: Any) -> bool:
+    if isinstance(value, JsonNumber):  # 64 bits without a sign
+        return value.text.isdigit() and int(value.text[:21]) < 1 << 64
+    return type(value) is int and value >= 0
+
+
 VALUE_TYPES = {
     "int": lambda value: type(value) is int,
-    "size_t": lambda value: type(value) is int and value >= 0,
+    "size_t": _size,
     "str": lambda value: isinstance(value, str),
     "list_int": integers,
     "list_str": _strings,
@@ -90,20 +105,27 @@ def examine(
         wanted = PER_ENTRY.get(name, kind)
         if kind != wanted:
             error(f"{place}[0]", f"is of type {kind!r}, must be {wanted!r}")
+            continue
+        if executable and name not in _READ and kind not in _SKIPPED:
+            message = f"is {kind!r}, and TVM's graph executor skips {' and '.join(_SKIPPED)} only"
+            report(Finding("error", f"{place}[0]", message, bearable=True))
         elif kind not in VALUE_TYPES:
             report(Finding("warning", f"{place}[0]", f"{kind!r} is no type that is known; kept"))
-        elif not VALUE_TYPES[kind](content):
+        if kind in VALUE_TYPES and not VALUE_TYPES[kind](content):
             error(f"{place}[1]", f"is no {kind}")
-        elif name in PER_ENTRY and entries is not None and len(content) != entries:
-            error(f"{place}[1]", f"has {len(content)} values for {entries} outputs of nodes")
+        elif name in PER_ENTRY:
+            if entries is not None and len(content) != entries:
+                error(f"{place}[1]", f"has {len(content)} values for {entries} outputs of nodes")
+            entries = len(content) if entries is None else entries
     if executable and fine:
         for name in _NEEDED:
             if name not in value:
                 message = "is missing, and TVM's graph executor needs it"
                 report(Finding("error", f"{where}.{name}", message, bearable=True))
         for i, dtype in enumerate(value["dltype"][1] if "dltype" in value else ()):
-            if not dtype:
-                message = "is not known, and TVM's graph executor needs it"
+            if not _ELEMENT.fullmatch(dtype):
+                what = f"{dtype!r} is no type that is" if dtype else "is not"
+                message = f"{what} known, and TVM's graph executor needs it"
                 report(Finding("warning", f"{where}.dltype[1][{i}]", message))
         for i, shape in enumerate(value["shape"][1] if "shape" in value else ()):
             if any(size < 0 for size in shape):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from passlib.dialects.nnvm.document import PLACE, visible_attributes
-from passlib.dialects.nnvm.structure import ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.structure import ATTRIBUTE_KEYS, BACKWARD_SOURCE
 from passlib.node import VARIABLE
 
 __all__ = ["Habits", "changed_object", "entry_list", "habits_of", "new_object"]
@@ -50,8 +50,7 @@ def habits_of(root: Mapping[str, Any]) -> Habits:
         return Habits()
     keys = {key for node in nodes for key in node}
     fullest = max(nodes, key=len)
-    order = [*fullest, *(key for key in _ORDER if key in keys and key not in fullest)]
-    order += [key for key in _ORDER if key not in order]
+    attributes = "attr" if "attrs" not in keys and keys & {"attr", "param"} else "attrs"
     constants = {
         key: value
         for key, value in nodes[0].items()
@@ -60,15 +59,31 @@ def habits_of(root: Mapping[str, Any]) -> Habits:
         and not isinstance(value, (dict, list))
         and all(key in node and node[key] == value for node in nodes)
     }
+    if all(BACKWARD_SOURCE in node for node in nodes):
+        constants[BACKWARD_SOURCE] = -1
     entries = [entry for node in nodes for entry in node["inputs"]] or list(root["heads"])
     return Habits(
-        tuple(order),
-        "attr" if "attr" in keys and "attrs" not in keys else "attrs",
+        _order(fullest, attributes, has_param="param" in keys),
+        attributes,
         "param" in keys,
         frozenset(key for key in ATTRIBUTE_KEYS if any(node.get(key) == {} for node in nodes)),
         constants,
         min(map(len, entries), default=3),
     )
+
+
+def _order(fullest: Iterable[str], attributes: str, *, has_param: bool) -> tuple[str, ...]:
+    """Put keys that the fullest node lacks where NNVM has them, or MXNet before NNVM."""
+    order = list(fullest)
+    usual = [attributes if key == "attrs" else key for key in _ORDER]
+    if has_param:
+        usual.remove(attributes)
+        usual.append(attributes)
+    for place, key in enumerate(usual):
+        if key not in order:
+            later = [order.index(other) for other in usual[place + 1 :] if other in order]
+            order.insert(min(later, default=len(order)), key)
+    return tuple(order)
 
 
 def entry_list(

@@ -37,12 +37,18 @@ def sort_places(needs: Sequence[Sequence[int]], wish: Sequence[int] | None = Non
 
 
 def stuck_places(needs: Sequence[Sequence[int]]) -> list[int]:
-    """Find the nodes that no order can reach: those in cycles and what waits for them."""
-    waiting = [len(needed) for needed in needs]
+    """Find the nodes that are in cycles, or on a way from one cycle to another."""
     users: list[list[int]] = [[] for _ in needs]
     for place, needed in enumerate(needs):
         for other in needed:
             users[other].append(place)
+    leading = set(_unreached(users, needs))
+    return [place for place in _unreached(needs, users) if place in leading]
+
+
+def _unreached(needs: Sequence[Sequence[int]], users: Sequence[Sequence[int]]) -> list[int]:
+    """Find the nodes that no order can reach: those in cycles and what waits for them."""
+    waiting = [len(needed) for needed in needs]
     ready = [place for place, count in enumerate(waiting) if count == 0]
     while ready:
         for user in users[ready.pop()]:

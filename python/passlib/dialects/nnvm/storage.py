@@ -130,5 +130,14 @@ def overlaps(
     ]
     outputs = [rows[entry[0]] + entry[1] for entry in heads]
     storage = attributes["storage_id"][1]
+    for step in steps:
+        if step.is_alias and step.inputs:
+            source = step.inputs[0]
+            for entry in step.outputs:
+                if storage[entry] != storage[source]:
+                    yield (
+                        f"entry {entry} is another name of entry {source}, and is in buffer "
+                        f"{storage[entry]}, not in {storage[source]}"
+                    )
     for before, after in conflicts(steps, outputs, storage):
         yield f"entry {after} is written into buffer {storage[after]} while entry {before} is in it"

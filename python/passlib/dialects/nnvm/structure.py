@@ -18,7 +18,13 @@ from passlib.dialects.nnvm.operators import TVM_OPERATOR, declared_outputs
 from passlib.dialects.nnvm.ordering import stuck_places
 from passlib.node import VARIABLE
 
-__all__ = ["ATTRIBUTE_KEYS", "GRAPH_ATTRIBUTE_KEYS", "control_dependencies", "examine"]
+__all__ = [
+    "ATTRIBUTE_KEYS",
+    "BACKWARD_SOURCE",
+    "GRAPH_ATTRIBUTE_KEYS",
+    "control_dependencies",
+    "examine",
+]
 
 ATTRIBUTE_KEYS = ("attr", "attrs", "param")
 """Keys of a node under which different programs keep its attributes; a later one wins."""
@@ -26,11 +32,17 @@ ATTRIBUTE_KEYS = ("attr", "attrs", "param")
 GRAPH_ATTRIBUTE_KEYS = ("attrs", "attr")
 """Keys of a graph under which its typed attributes stand; a file has one of them."""
 
-_NODE_KEYS = frozenset(
-    ("op", "name", "inputs", "control_deps", "subgraphs", "backward_source_id", *ATTRIBUTE_KEYS)
-)
+BACKWARD_SOURCE = "backward_source_id"
+"""Key of a node, up to MXNet 0.8, for the number of the node that it is the gradient of, or -1."""
+
 _PLAIN_KEYS = frozenset(("op", "name", "inputs", *ATTRIBUTE_KEYS))
+_NODE_KEYS = _PLAIN_KEYS | {"control_deps", "subgraphs", BACKWARD_SOURCE}
+_TVM_NODE_KEYS = frozenset(("op", "name", "inputs", "attr", "attrs", "control_deps"))
 _GRAPH_KEYS = frozenset(("nodes", "arg_nodes", "node_row_ptr", "heads", *GRAPH_ATTRIBUTE_KEYS))
+_TVM_GRAPH_KEYS = ("nodes", "arg_nodes", "node_row_ptr", "heads", "attrs")
+_TVM_LAST_KEY = "metadata"
+"""Where TVM's graph executor stops reading."""
+
 _TVM_ATTRIBUTES = ("func_name", "num_inputs", "num_outputs", "flatten_data")
 
 
@@ -67,6 +79,7 @@ class _Examiner:
         self.path = path
         self.nodes: list[Any] = []
         self.rows: list[int] | None = None
+        self.executable = False
         self.has_errors = False
 
     def error(self, place: str, message: str, *, unsound: bool = False) -> None:
@@ -89,23 +102,32 @@ class _Examiner:
             self.error("nodes", f"must be a list, not {describe_type(nodes)}")
             return
         self.nodes = nodes
+        self.executable = any(isinstance(n, dict) and n.get("op") == TVM_OPERATOR for n in nodes)
         self.rows = self._row_pointers()
-        executable = False
         for place, node in enumerate(nodes):
             if not self._is_plain(place, node):
                 self._node(place, node)
             elif node["op"] == TVM_OPERATOR:
                 self._tvm_node(f"nodes[{place}]", place, node, len(node["inputs"]))
-            executable |= isinstance(node, dict) and node.get("op") == TVM_OPERATOR
         self._arg_nodes()
         self._heads()
-        for key in self.root:
-            if key not in _GRAPH_KEYS:
-                self.warn(key, "is no key of the format; kept")
+        self._graph_keys()
         if self.has_errors:
             return
         self._cycles_and_names()
-        self._attributes(executable=executable)
+        self._attributes()
+
+    def _graph_keys(self) -> None:
+        keys = list(self.root)
+        for place, key in enumerate(keys):
+            if self.executable and key == _TVM_LAST_KEY:
+                for other in keys[place + 1 :]:
+                    if other in _TVM_GRAPH_KEYS:
+                        self.fault(key, f"must be last: TVM's graph executor would miss {other}")
+            elif self.executable and key not in _TVM_GRAPH_KEYS:
+                self.fault(key, "is no key that TVM's graph executor reads; kept")
+            elif key not in _GRAPH_KEYS:
+                self.warn(key, "is no key of the format; kept")
 
     def _row_pointers(self) -> list[int] | None:
         if "node_row_ptr" not in self.root:
@@ -123,6 +145,10 @@ class _Examiner:
                 if not 0 <= rows[i + 1] - rows[i] <= 1 << 20:
                     self.error(f"node_row_ptr[{i + 1}]", f"{rows[i + 1]} does not follow {rows[i]}")
                     return None
+                node, count = self.nodes[i], rows[i + 1] - rows[i]
+                if count != 1 and isinstance(node, dict) and node.get("op") == VARIABLE:
+                    message = f"gives node {i} {count} outputs, and a variable has one"
+                    self.fault(f"node_row_ptr[{i + 1}]", message)
             return list(rows)
         return None
 
@@ -131,7 +157,9 @@ class _Examiner:
         if not isinstance(node, dict) or not node.keys() <= _PLAIN_KEYS:
             return False
         op, inputs, rows = node.get("op"), node.get("inputs"), self.rows
-        if type(op) is not str or type(node.get("name")) is not str:
+        if type(op) is not str or not op or type(node.get("name")) is not str:
+            return False
+        if "param" in node and self.executable:
             return False
         for key in ATTRIBUTE_KEYS:
             if key in node:
@@ -160,11 +188,19 @@ class _Examiner:
             if not isinstance(node.get(key), str):
                 what = describe_type(node[key]) if key in node else "absent"
                 self.error(f"{where}.{key}", f"must be a text, and is {what}")
+        if node.get("op") == "":
+            self.error(f"{where}.op", "is empty, and every node has an operator")
         for key, value in node.items():
             if key in ATTRIBUTE_KEYS:
                 self._node_attributes(f"{where}.{key}", value)
+            if self.executable and key not in _TVM_NODE_KEYS:
+                self.fault(f"{where}.{key}", "is no key that TVM's graph executor reads; kept")
             elif key not in _NODE_KEYS:
                 self.warn(f"{where}.{key}", "is no key of the format; kept")
+        source = node.get(BACKWARD_SOURCE, -1)
+        if source != -1 and not (is_integer(source) and source < len(self.nodes)):
+            message = f"{describe_type(source)} is neither -1 nor the number of a node"
+            self.fault(f"{where}.{BACKWARD_SOURCE}", message)
         inputs = node.get("inputs")
         if isinstance(inputs, list):
             for slot, entry in enumerate(inputs):
@@ -213,7 +249,9 @@ class _Examiner:
         elif output > 1 << 20:
             self.error(where, f"no node has an output {output}", unsound=True)
         if user is not None and node >= user:
-            self.warn(where, f"node {node} comes later, and a runtime that goes by the list fails")
+            # NNVM orders what it reads, TVM's executor runs the list.
+            tell = self.fault if self.executable else self.warn
+            tell(where, f"node {node} comes later, and a runtime that goes by the list fails")
 
     def _control(self, where: str, place: int, dependencies: Any) -> None:
         if not isinstance(dependencies, list):
@@ -221,7 +259,8 @@ class _Examiner:
             return
         for i, node in enumerate(dependencies):
             if not is_integer(node) or node >= len(self.nodes):
-                self.error(f"{where}.control_deps[{i}]", "is no number of a node", unsound=True)
+                message = f"{describe_type(node)} is no number of a node"
+                self.error(f"{where}.control_deps[{i}]", message, unsound=type(node) is int)
             elif node == place:
                 self.error(f"{where}.control_deps[{i}]", "waits for itself", unsound=True)
 
@@ -234,6 +273,11 @@ class _Examiner:
         for key in _TVM_ATTRIBUTES:
             if key not in attributes:
                 self.fault(f"{where}.attrs", f"a tvm_op needs the attribute {key}")
+        if attributes.get("func_name") == "":
+            self.fault(f"{where}.attrs.func_name", "is empty, and a tvm_op calls a function")
+        flatten = attributes.get("flatten_data", "0")
+        if flatten not in ("0", "1"):
+            self.fault(f"{where}.attrs.flatten_data", f"is {flatten!r}, must be '0' or '1'")
         given = attributes.get("num_inputs")
         if given is not None and given != str(inputs):
             self.fault(f"{where}.attrs.num_inputs", f"is {given!r}, but there are {inputs} inputs")
@@ -250,7 +294,9 @@ class _Examiner:
                 )
 
     def _arg_nodes(self) -> None:
-        arguments = self.root.get("arg_nodes", [])
+        if "arg_nodes" not in self.root:
+            return
+        arguments = self.root["arg_nodes"]
         if not isinstance(arguments, list):
             self.error("arg_nodes", f"must be a list, not {describe_type(arguments)}")
             return
@@ -258,7 +304,8 @@ class _Examiner:
         for i, place in enumerate(arguments):
             where = f"arg_nodes[{i}]"
             if not is_integer(place) or place >= len(self.nodes):
-                self.error(where, f"{describe_type(place)} is no number of a node", unsound=True)
+                message = f"{describe_type(place)} is no number of a node"
+                self.error(where, message, unsound=type(place) is int)
                 continue
             node = self.nodes[place]
             if isinstance(node, dict) and node.get("op") != VARIABLE:
@@ -303,13 +350,13 @@ class _Examiner:
                     unsound=True,
                 )
 
-    def _attributes(self, *, executable: bool) -> None:
+    def _attributes(self) -> None:
         present = [key for key in GRAPH_ATTRIBUTE_KEYS if key in self.root]
         if len(present) == 2:
             self.error("attr", "the graph has both attrs and attr")
-        if executable and not self.path:
+        if self.executable and not self.path:
             for key in ("attrs", "node_row_ptr"):
-                if key not in self.root and (key != "attrs" or not present):
+                if key not in self.root:
                     self.fault(key, "is missing, and TVM's graph executor needs it")
         if not present:
             return
@@ -317,9 +364,9 @@ class _Examiner:
         value = self.root[key]
         entries = None if self.rows is None else self.rows[-1]
         fine = graph_attributes.examine(
-            value, f"{self.path}{key}", entries, self.report, executable=executable
+            value, f"{self.path}{key}", entries, self.report, executable=self.executable
         )
         self.has_errors |= not fine
-        if self.warnings and fine and executable and self.rows is not None:
+        if self.warnings and fine and self.executable and self.rows is not None:
             for message in storage.overlaps(self.nodes, self.root["heads"], self.rows, value):
                 self.warn(f"{key}.storage_id", message)

@@ -13,11 +13,12 @@ from passlib.dialects.nnvm.document import (
     visible_attributes,
 )
 from passlib.dialects.nnvm.entry_lists import Outputs, edited
+from passlib.dialects.nnvm.findings import is_integer
 from passlib.dialects.nnvm.node_objects import changed_object, entry_list, habits_of, new_object
-from passlib.dialects.nnvm.operators import TVM_OPERATOR, count_outputs, declared_outputs
+from passlib.dialects.nnvm.operators import TVM_OPERATOR, count_outputs
 from passlib.dialects.nnvm.ordering import sort_places
 from passlib.dialects.nnvm.storage import Step
-from passlib.dialects.nnvm.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.structure import BACKWARD_SOURCE, GRAPH_ATTRIBUTE_KEYS
 from passlib.dialects.nnvm.types import UNKNOWN, listed_types, new_types
 from passlib.node import VARIABLE
 
@@ -71,6 +72,7 @@ class GraphWriter:
         for i, position in enumerate(self.order):
             self.number[position] = i
         self.heads = [(self.number[p], index, version) for p, index, version in self.heads]
+        self.moved = {self.origins[p]: i for i, p in enumerate(self.order)}
         return self._made(members)
 
     def _made(self, members: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,6 +166,10 @@ class GraphWriter:
             changes["inputs"] = written
         if waits != original.get("control_deps", []):
             changes["control_deps"] = waits or None
+        source = original.get(BACKWARD_SOURCE, -1)
+        moved = self.moved.get(source, -1) if is_integer(source) else source
+        if moved != source:
+            changes[BACKWARD_SOURCE] = moved
         before = original.get("subgraphs", [])
         if len(nested) != len(before) or not all(map(_same, nested, before)):
             changes["subgraphs"] = nested or None
@@ -204,8 +210,9 @@ class GraphWriter:
             place = self.origins[position]
             if place >= 0:
                 count = self.template.outputs[place]
-                declared = declared_outputs(op, attributes)
-                if declared and visible_attributes(self.template.nodes[place]) != attributes:
+                before = visible_attributes(self.template.nodes[place])
+                declared = count_outputs(op, attributes) if before != attributes else 0
+                if declared and declared != count_outputs(op, before):
                     count = declared
             else:
                 count = 1 if op == VARIABLE else count_outputs(op, attributes) or present or 1
