@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -319,9 +320,44 @@ def test_truncated_weights(tmp_path: Path, content: bytes) -> None:
         load(tmp_path, network(RELU))
 
 
-def test_other_files_are_not_recognised(tmp_path: Path) -> None:
-    path = write(tmp_path, {"inputs": [], "operators": {}, "outputs": []})
-    assert not dialect.recognises(path)
+WHOLE = json.dumps(network(RELU))
+DAMAGED = [
+    (json.dumps({k: v for k, v in network(RELU).items() if k != "inputs"}), "inputs: is required"),
+    (json.dumps({k: v for k, v in network(RELU).items() if k != "outputs"}), "outputs: is requ"),
+    (json.dumps({**network(RELU), "outputs": "relu"}), "outputs: is required, and must be a list"),
+    (WHOLE[:-1], "the text ends"),
+    (WHOLE.replace("{", "{/* a network */", 1), "line 1, column 2"),
+    ("/* a network */" + WHOLE, "line 1, column 1"),
+    ("\ufeff" + WHOLE, "line 1, column 1"),
+    (WHOLE.replace('"shape"', '"shape": [1], "shape"'), "'shape' stands twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), DAMAGED, ids=lambda value: None)
+def test_damaged_networks_are_recognised_and_told_so(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = write(tmp_path, text)
+    assert dialects.recognise(path) is dialect
+    with pytest.raises(FormatError, match=re.escape(message)):
+        passlib.load(path)
+    first, *_ = passlib.validate(path)
+    assert first.severity == "error"
+    assert message in str(first)
+
+
+OTHERS: list[Any] = [
+    {"inputs": [], "operators": {}, "outputs": []},
+    {"inputs": [], "outputs": []},
+    {"operators": []},
+    {"nodes": {"inputs": [], "operators": [], "outputs": []}},
+    '{"nodes": [{"inputs": []}], "operators": ',
+]
+
+
+@pytest.mark.parametrize("content", OTHERS, ids=lambda value: None)
+def test_other_files_are_not_recognised(tmp_path: Path, content: Any) -> None:
+    assert not dialect.recognises(write(tmp_path, content))
     assert not dialect.recognises(tmp_path / "absent.json")
     assert not dialect.recognises(tmp_path)
 

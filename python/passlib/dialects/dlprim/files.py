@@ -19,8 +19,9 @@ __all__ = ["SUFFIX", "looks_like_network", "network_path", "parse_network", "wei
 
 SUFFIX = ".json"
 
-_KEYS = (b'"inputs"', b'"operators"', b'"outputs"')
+_OPERATORS, _TENSORS = "operators", ("inputs", "outputs")
 _HEAD = 4096
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _READ_WHOLE = 4 << 20
 """Files up to this size are parsed to recognise them; larger ones are searched for the keys."""
@@ -42,23 +43,30 @@ def weights_of(path: Path) -> Path | None:
 
 
 def looks_like_network(path: Path) -> bool:
-    """Whether a file has the three lists of a network. Does not raise."""
+    """Whether a file has the list of operators of a network, and tensors. Does not raise.
+
+    The rest may be missing, and the text may be no JSON: then it is a network to be reported on.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
-            if not head.lstrip().startswith((b"{", b"//")):
+            if not head.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"/")):
                 return False
             text = head + file.read()
-        if not all(key in text for key in _KEYS):
-            return False
-        if len(text) > _READ_WHOLE:
-            return b'"nodes"' not in text
-        root = parse(text, comments=True)
-    except (OSError, FormatError):
+    except OSError:
         return False
-    return isinstance(root, dict) and all(
-        isinstance(root.get(key.decode().strip('"')), list) for key in _KEYS
-    )
+    names = (f'"{name}"'.encode() for name in _TENSORS)
+    if f'"{_OPERATORS}"'.encode() not in text or not any(name in text for name in names):
+        return False
+    if len(text) <= _READ_WHOLE:
+        try:
+            root = parse(text, comments=True)
+        except FormatError:
+            pass
+        else:
+            listed = isinstance(root, dict) and isinstance(root.get(_OPERATORS), list)
+            return listed and any(name in root for name in _TENSORS)
+    return b'"nodes"' not in text
 
 
 def parse_network(path: Path, findings: Findings) -> Document:
