@@ -27,7 +27,8 @@ export LD_PRELOAD="$(g++ -print-file-name=$runtime) $(g++ -print-file-name=libst
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tests/tsan.supp
-export PASSLIB_TEST_FLAGS="-fsanitize=$sanitizers -fno-omit-frame-pointer -g"
+# Sanitized code takes the compiler four times as long to optimize, for each of dozens of libraries.
+export PASSLIB_TEST_FLAGS="-fsanitize=$sanitizers -fno-omit-frame-pointer -g1 -O0"
 # What a sanitizer reports as it ends the process must not end in pytest's hands.
 exec "$environment/bin/python" -m pytest -p no:cacheprovider --capture=sys "${@:-tests}" \
   --ignore tests/interop
