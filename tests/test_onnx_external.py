@@ -149,6 +149,73 @@ def test_data_of_nested_graphs_comes_along(edit: str, tmp_path: Path) -> None:
         assert canonical(tmp_path / "b.onnx") == canonical(source)
 
 
+def test_data_of_nested_graphs_is_not_written_twice(tmp_path: Path) -> None:
+    made = build(nested=True)
+    for attribute in made.graph.node[1].attribute:
+        place(attribute.g.initializer[0], "d.bin", 0, 8192)
+    source = tmp_path / "m.onnx"
+    source.write_bytes(made.SerializeToString())
+    source.with_name("d.bin").write_bytes(BIAS.tobytes())
+    other = tmp_path / "other.onnx"
+    assert passlib.load(source).optimize_for("identity").save(other) == (str(other),)
+
+
+@pytest.mark.parametrize("spelling", ["e.bin", "./d.bin"])
+@pytest.mark.parametrize("beside", [False, True])
+def test_changed_data_of_several_locations(spelling: str, beside: bool, tmp_path: Path) -> None:
+    made = build()
+    place(made.graph.initializer[0], "d.bin", 0, 8192)
+    place(made.graph.initializer[1], spelling, 8192, 8192)
+    source = tmp_path / "m.onnx"
+    source.write_bytes(made.SerializeToString())
+    for name in ("d.bin", "e.bin"):
+        (tmp_path / name).write_bytes(WEIGHTS.tobytes() + BIAS.tobytes())
+    for changed in (["w"], ["w", "b"]):
+        edited = passlib.load(source)
+        for name in changed:
+            edited = edited.optimize_for("fillParameter", name=name, value=3)
+        out = tmp_path / f"other{len(changed)}.onnx" if beside else source
+        edited.save(out)
+        again = passlib.load(out).args
+        assert set(np.asarray(again["w"])) == {3.0}
+        assert set(np.asarray(again["b"])) == ({3.0} if "b" in changed else {0.5})
+
+
+def with_external_attribute(path: Path, **where: Any) -> Path:
+    """A model with a tensor as an attribute, whose data is in v.bin."""
+    value = numpy_helper.from_array(np.array([2], np.float32), "v")
+    place(value, **{"location": "v.bin", "offset": 0, "length": 4, **where})
+    graph = helper.make_graph(
+        [helper.make_node("ConstantOfShape", ["s"], ["y"], value=value)],
+        "g",
+        [helper.make_tensor_value_info("s", TensorProto.INT64, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    path.write_bytes(model.SerializeToString())
+    path.with_name("v.bin").write_bytes(np.array([2, 3], np.float32).tobytes())
+    return path
+
+
+@pytest.mark.parametrize("length", [4, None])
+def test_data_of_attributes(length: int | None, tmp_path: Path) -> None:
+    source = with_external_attribute(tmp_path / "m.onnx", length=length)
+    assert passlib.validate(source) == []
+    y = passlib.load(source).run({"s": np.array([3])})["y"]
+    assert y.asnumpy().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "where", [{"length": 10**18}, {"offset": 10**18}, {"length": 2}, {"location": "/etc/passwd"}]
+)
+def test_bad_places_of_attributes(where: dict[str, Any], tmp_path: Path) -> None:
+    source = with_external_attribute(tmp_path / "m.onnx", **where)
+    with pytest.raises(FormatError, match="'v'"):
+        passlib.load(source).run({"s": np.array([3])})
+    problems = passlib.validate(source)
+    assert [p.place for p in problems] == ["graph.node[0].attribute['value']"]
+
+
 def test_shared_data_stays_shared(tmp_path: Path) -> None:
     made = build()
     for tensor in made.graph.initializer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from pathlib import Path, PurePosixPath
@@ -111,6 +112,20 @@ class Folder:
         FormatError
             The location is not allowed, or the file is shorter than the tensor.
         """
+        data, offset, _ = self._span(tensor, place)
+        if tensor.data_type not in ELEMENT_TYPES:
+            return None
+        dtype = dtypes.as_dtype(ELEMENT_TYPES[tensor.data_type])
+        shape = tuple(tensor.dims)
+        return np.frombuffer(data, dtype, math.prod(shape), offset).reshape(shape)
+
+    def content(self, tensor: Any, place: str) -> bytes:
+        """Read the data of a tensor of any type; errors are those of `array`."""
+        data, offset, end = self._span(tensor, place)
+        return data[offset:end]
+
+    def _span(self, tensor: Any, place: str) -> tuple[mmap.mmap | bytes, int, int]:
+        """Find the data of a tensor: the file, where it starts in it, and its end."""
         location, offset, length = location_of(tensor, place)
         file = resolve(self._path, location, place)
         data = self._open(file)
@@ -123,15 +138,14 @@ class Folder:
         count = element_count(list(tensor.dims), place)
         name = ELEMENT_TYPES.get(tensor.data_type)
         if name is None:
-            return None
-        dtype = dtypes.as_dtype(name)
-        size = count * dtype.itemsize
+            return data, offset, end
+        size = count * dtypes.as_dtype(name).itemsize
         if end - offset != size and (length is not None or end - offset < size):
             raise FormatError(
                 f"{place}: {end - offset} bytes of external data, but dimensions "
                 f"{list(tensor.dims)} of {name} take {size}"
             )
-        return np.frombuffer(data, dtype, count, offset).reshape(tuple(tensor.dims))
+        return data, offset, offset + size
 
     def _open(self, file: Path) -> mmap.mmap | bytes:
         if file not in self._maps:

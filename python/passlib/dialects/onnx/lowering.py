@@ -15,7 +15,7 @@ from passlib.dialects.onnx.document import ABSENT, ID, OPAQUE, Document, documen
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.dialects.onnx.writer import Assembled, assemble, main_names
-from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.errors import GraphError, UnsupportedError
 
 if TYPE_CHECKING:
     from passlib.node import Node
@@ -114,16 +114,11 @@ def _read_others(model: Any, document: Document, weights: set[str]) -> None:
         return
     declared = [tensor for tensor in model.graph.initializer if tensor.name in weights]
     known = set(map(id, declared))
+    folder = external.Folder(document.path.parent)
     for tensor in external_tensors(model):
         if id(tensor) in known:
             continue
-        location, offset, length = external.location_of(tensor, tensor.name)
-        path = external.resolve(document.path.parent, location, tensor.name)
-        with path.open("rb") as file:
-            file.seek(offset)
-            tensor.raw_data = file.read() if length is None else file.read(length)
-        if length is not None and len(tensor.raw_data) != length:
-            raise FormatError(f"{path}: it ends within tensor {tensor.name!r}")
+        tensor.raw_data = folder.content(tensor, f"tensor {tensor.name!r}")
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
 

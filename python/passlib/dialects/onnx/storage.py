@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -113,14 +114,14 @@ class _DataFiles:
         own: dict[str, list[int]] = {}
         for number in changed:
             tensor = model.graph.initializer[number]
-            own.setdefault(external.location_of(tensor, tensor.name)[0], []).append(number)
+            own.setdefault(_file_of(tensor), []).append(number)
         others: dict[str, list[Any]] = {}
         # Held in a list, for the identity of a wrapper lasts only as long as the wrapper.
         mine = [model.graph.initializer[number] for number in changed]
         known = set(map(id, mine))
         for tensor in external_tensors(model):
             if id(tensor) not in known:
-                others.setdefault(external.location_of(tensor, tensor.name)[0], []).append(tensor)
+                others.setdefault(_file_of(tensor), []).append(tensor)
         before = self._original_users()
         for location in {**own, **others}:
             numbers = own.get(location, [])
@@ -172,12 +173,11 @@ class _DataFiles:
 
     def _original_users(self) -> dict[str, int]:
         """Count the initializers of the file that passes saw, by their data file."""
-        count: dict[str, int] = {}
-        for tensor in self._document.tensors.values():
-            if tensor.external and tensor.kind == "initializer" and tensor.array is not None:
-                location, _, _ = external.location_of(tensor.proto, tensor.name)
-                count[location] = count.get(location, 0) + 1
-        return count
+        return Counter(
+            _file_of(tensor.proto)
+            for tensor in self._document.main_tensors()
+            if tensor.external and tensor.array is not None
+        )
 
     def _replaces_original(self) -> bool:
         original = self._document.path
@@ -186,10 +186,14 @@ class _DataFiles:
     def _free_name(self) -> Path:
         """Choose a data file that no other model uses."""
         first = self._path.with_name(f"{self._path.name}.data")
-        if not first.exists() or (self._path.exists() and not self._document.has_external):
+        replaced = self._path.exists() and not self._document.has_external
+        if first not in self.written and (replaced or not first.exists()):
             return first
         number = 1
-        while (target := self._path.with_name(f"{self._path.name}.{number}.data")).exists():
+        # Those of this very save are not there yet.
+        while (
+            target := self._path.with_name(f"{self._path.name}.{number}.data")
+        ).exists() or target in self.written:
             number += 1
         return target
 
@@ -210,7 +214,13 @@ def _append(file: BinaryIO, tensor: Any, array: np.ndarray[Any, Any], name: str)
     return offset, array.nbytes
 
 
+def _file_of(tensor: Any) -> str:
+    """Give the location of a tensor's data, the same for all spellings of it."""
+    location, _, _ = external.location_of(tensor, tensor.name)
+    return PurePosixPath(location).as_posix()
+
+
 def _rename_location(tensor: Any, name: str) -> None:
     for entry in tensor.external_data:
-        if entry.key == "location" and entry.value != name:
+        if entry.key == "location" and PurePosixPath(entry.value).as_posix() != name:
             entry.value = name
