@@ -199,6 +199,48 @@ def test_one_attribute_changes_and_nothing_else_is_printed_anew(edit: Edit, tmp_
     assert b'"func_name": "other"' in saved
 
 
+NNVM_TEXT = b"""{
+  "nodes": [
+    {
+      "op": "null", 
+      "name": "x", 
+      "inputs": []
+    }, 
+    {
+      "op": "tvm_op", 
+      "name": "f", 
+      "attrs": {
+        "flatten_data": "0", 
+        "func_name": "f", 
+        "num_inputs": "1", 
+        "num_outputs": "1"
+      }, 
+      "inputs": [[0, 0, 0]]
+    }
+  ], 
+  "arg_nodes": [0], 
+  "node_row_ptr": [0, 1, 2], 
+  "heads": [[1, 0, 0]], 
+  "attrs": {
+    "storage_id": ["list_int", [0, 1]], 
+    "shape": ["list_shape", [
+        [2, 3], 
+        [2, 3]]], 
+    "dltype": ["list_str", [
+        "float32", 
+        "float32"]]
+  }
+}"""  # noqa: W291
+"""As NNVM's own writer lays it out."""
+
+
+def test_what_is_printed_anew_is_laid_out_as_nnvm_does(edit: Edit, tmp_path: Path) -> None:
+    options = {"node": "f", "name": "g", "op": "tvm_op", "attrs": CALL + "__copy"}
+    edit(NNVM_TEXT, ("insertBehind", options))
+    edit((tmp_path / "saved.json").read_bytes(), ("bypass", {"node": "g"}))
+    assert (tmp_path / "saved.json").read_bytes() == NNVM_TEXT
+
+
 def test_renamed_and_retyped_nodes(edit: Edit) -> None:
     graph = edit(
         NNVM_CORE,

@@ -502,6 +502,39 @@ def test_training_is_refused(tmp_path: Path) -> None:
         model.run(feeds, train=True)
 
 
+@pytest.mark.parametrize(
+    ("op", "attrs", "version", "word"),
+    [
+        ("BatchNorm", {"eps": "0.1"}, None, "states"),
+        ("BatchNorm", {"eps": "0.1"}, 800, "states"),
+        ("argmax", {"axis": "-1"}, 904, "'-1'.*all axes"),
+        ("argmax", {"axis": "-1"}, 905, None),
+        ("argmax", {"axis": "1"}, 904, None),
+    ],
+)
+def test_what_mxnet_would_bring_up_to_date_is_refused(
+    op: str, attrs: Attrs, version: int | None, word: str | None, tmp_path: Path
+) -> None:
+    inputs = 3 if op == "BatchNorm" else 1
+    graph = {
+        "nodes": [
+            *({"op": "null", "name": f"x{i}", "inputs": []} for i in range(inputs)),
+            {"op": op, "name": "old", "param": attrs, "inputs": [[i, 0] for i in range(inputs)]},
+        ],
+        "arg_nodes": list(range(inputs)),
+        "heads": [[inputs, 0]],
+        **({} if version is None else {"attrs": {"mxnet_version": ["int", version]}}),
+    }
+    path = tmp_path / "graph.json"
+    path.write_bytes(text_of(graph))
+    model = passlib.model.load(path, dialect="nnvm")
+    if word is None:
+        np.testing.assert_array_equal(model(P), P.argmax(1))
+        return
+    with pytest.raises(UnsupportedError, match=rf"'old' \({op}\).*{word}.*dialect='mxnet'"):
+        model(P, *[real(4)] * (inputs - 1))
+
+
 @pytest.mark.parametrize("dialect", ["nnvm", "mxnet"])
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name.removesuffix(".golden.json"))
 def test_outputs_that_mxnet_computed(path: Path, dialect: str) -> None:

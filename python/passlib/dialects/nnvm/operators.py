@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from passlib.dialects.attribute_text import parse_int, parse_optional_ints
-from passlib.dialects.mxnet import schema, symbol_file
+from passlib.dialects.mxnet import legacy, schema, symbol_file
 from passlib.errors import PasslibError
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "count_outputs",
     "declared_outputs",
     "is_mxnet",
+    "saved_version",
 ]
 
 TVM_OPERATOR = "tvm_op"
@@ -125,10 +127,29 @@ def is_mxnet(operators: Iterable[str], graph_attributes: str) -> bool:
     graph_attributes : str
         The typed attributes of the graph, as JSON.
     """
-    attributes = json.loads(graph_attributes or "{}")
-    if isinstance(attributes, dict) and "mxnet_version" in attributes:
+    if "mxnet_version" in _members(graph_attributes):
         return True
     names = set(operators)
     if names & _ONLY_NNVM:
         return False
     return any(_ONLY_MXNET.match(name) and schema.find(name) is not None for name in names)
+
+
+def saved_version(graph_attributes: str) -> int:
+    """Tell which version of MXNet wrote a graph, such as 10500 for 1.5.0; 0.8.0 told none.
+
+    Parameters
+    ----------
+    graph_attributes : str
+        The typed attributes of the graph, as JSON.
+    """
+    pair = _members(graph_attributes).get("mxnet_version")
+    if isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int:
+        version: int = pair[1]
+        return version
+    return legacy.UNKNOWN
+
+
+def _members(graph_attributes: str) -> dict[str, Any]:
+    attributes = json.loads(graph_attributes or "{}")
+    return attributes if isinstance(attributes, dict) else {}

@@ -72,6 +72,7 @@ def _print(
     pieces: list[bytes],
     *,
     inside_lines: bool,
+    shapes: bool = False,
 ) -> None:
     if isinstance(value, (JsonObject, JsonArray)):
         pieces.append(text[value.start : value.end])
@@ -79,7 +80,7 @@ def _print(
     if not isinstance(value, (dict, list)) or not value:
         pieces.append(_plain(value))
         return
-    lines = _takes_lines(value, manner)
+    lines = _takes_lines(value, manner) or (shapes and manner.nnvm)
     inner = b"\n" + b" " * (manner.indent * (depth + 1)) if lines else b""
     comma = (manner.comma if manner.nnvm or not lines else ",").encode() + inner
     pieces.append((b"{" if isinstance(value, dict) else b"[") + inner)
@@ -92,7 +93,9 @@ def _print(
         for i, item in enumerate(value):
             if i > 0:
                 pieces.append(comma)
-            _print(item, text, manner, depth + 1, pieces, inside_lines=lines)
+            # NNVM has shapes on lines of their own, even those that look like entries.
+            shapes = value[0] == "list_shape"
+            _print(item, text, manner, depth + 1, pieces, inside_lines=lines, shapes=shapes)
     else:
         pieces.append(comma.join(map(_plain, value)))
     if lines and (inside_lines or not manner.nnvm):

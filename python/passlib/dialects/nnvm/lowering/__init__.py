@@ -18,11 +18,18 @@ from passlib.dialects.lowering_table import LoweringFunction
 from passlib.dialects.mxnet import lowering as mxnet
 from passlib.dialects.mxnet.parameter_shapes import complete as complete_mxnet
 from passlib.dialects.nnvm.lowering.table import table
-from passlib.dialects.nnvm.operators import is_mxnet
+from passlib.dialects.nnvm.operators import auxiliary_inputs, is_mxnet, saved_version
 from passlib.dialects.type_inference import infer_graph
+from passlib.errors import UnsupportedError
 from passlib.node import Entry, Node, postorder
 
 __all__ = ["infer_node", "load_table", "lower"]
+
+_STATES_ARE_INPUTS = 900
+"""The version of MXNet from which on states of operators are inputs in files."""
+
+_LAST_AXIS = 905
+"""The version from which on axis -1 is the last one for argmax and argmin; before, it was none."""
 
 
 class _Both(Lowerings):
@@ -78,8 +85,27 @@ def lower(
     both = load_table()
     attributes = getattr(symbol, "attributes", {}).get("attrs", "")
     if is_mxnet((node.op for node in symbol.nodes()), attributes):
+        _refuse_old(symbol.nodes(), saved_version(attributes))
         return mxnet.lower(symbol, inputs, params, train=train)
     return lower_graph(symbol, both, inputs, params, train=train, complete=_complete)
+
+
+def _refuse_old(nodes: Sequence[Node], version: int) -> None:
+    """Refuse what MXNet changes in an old file before it runs it; this dialect changes nothing."""
+    states = auxiliary_inputs()
+    for node in nodes:
+        lacks = max(states.get(node.op, ()), default=-1) >= len(node.inputs)
+        flattens = node.op in ("argmax", "argmin") and node.attrs.get("axis", "").strip() == "-1"
+        if version < _STATES_ARE_INPUTS and lacks:
+            what = "its states are not among its inputs"
+        elif version < _LAST_AXIS and flattens:
+            what = "attribute 'axis' (with value '-1'): meant all axes"
+        else:
+            continue
+        message = f"node {node.name!r} ({node.op}): {what}, as MXNet {version} wrote it"
+        raise UnsupportedError(
+            f"{message}; dialect='mxnet' reads such files, and brings them up to date"
+        )
 
 
 def infer_node(node: Node, known: Mapping[str, TypeSpec]) -> list[TypeSpec]:
