@@ -242,6 +242,24 @@ def test_extra_parameters_stay(tmp_path: Path) -> None:
     assert (tmp_path / "twice.dlp").read_bytes() == (tmp_path / "saved.dlp").read_bytes()
 
 
+@pytest.mark.parametrize(("dtype", "size"), [("double", 8), ("uint32", 4)])
+def test_extra_parameters_of_types_that_no_network_needs(
+    tmp_path: Path, dtype: str, size: int
+) -> None:
+    table = json.dumps({"x": {"dtype": dtype, "shape": [2], "start": 0, "size": 2 * size}})
+    header = f'{{"tensors": {table}}}'.encode()
+    content = b"DLPW" + len(header).to_bytes(4, "big") + header + bytes(range(2 * size))
+    (tmp_path / "net.dlp").write_bytes(content)
+    model = load(tmp_path, network(RELU))
+    assert model.args["x"].shape == (2,)
+    model.save(tmp_path / "saved")
+    assert (tmp_path / "saved.dlp").read_bytes() == content
+    (tmp_path / "net.dlp").write_bytes(content.replace(b'"x"', b'"p"'))
+    layer = operator("p", "Parameter", [], shape=[2], params=["p"])
+    with pytest.raises(GraphError, match=r"'p' is .*\(2\), the network needs float32"):
+        load(tmp_path, network(layer, inputs=[]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint16", "int64", "bfloat16"])
 def test_types_in_dlp(tmp_path: Path, dtype: str) -> None:
     if dtype == "bfloat16":
@@ -269,6 +287,19 @@ def test_types_that_dlp_lacks(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("names", [["w", "."], ["/w", "b"], ["w", "w/b"], ["w\0", "b"]])
+def test_names_that_hdf5_lacks(tmp_path: Path, names: list[str]) -> None:
+    pytest.importorskip("h5py")
+    layer = operator("f", "InnerProduct", outputs=2, params=names)
+    model = with_weights(load(tmp_path, network(layer, shape=(2, 3))))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(UnsupportedError, match=r"parameter '.*': a .h5 file cannot hold this name"):
+        model.save(tmp_path / "saved", weights="h5")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    again = passlib.load(model.save(tmp_path / "saved")[0])
+    assert list(again.args) == names
+
+
 def test_sparse_parameters(tmp_path: Path) -> None:
     model = load(tmp_path, network(RELU))
     parts = (np.ones((1, 3), np.float32), np.array([1]))
@@ -281,7 +312,7 @@ def test_sparse_parameters(tmp_path: Path) -> None:
 HEADERS: list[tuple[Any, str]] = [
     ({}, "no object 'tensors'"),
     ({"tensors": {"a": 1}}, "is no object"),
-    ({"tensors": {"a": {"dtype": "double", "shape": [1], "start": 0, "size": 8}}}, "double"),
+    ({"tensors": {"a": {"dtype": "text", "shape": [1], "start": 0, "size": 8}}}, "'text', none"),
     ({"tensors": {"a": {"dtype": "float", "shape": [-1], "start": 0, "size": 4}}}, "sizes"),
     ({"tensors": {"a": {"dtype": "float", "shape": [1], "start": 2, "size": 4}}}, "ends at byte 6"),
     (

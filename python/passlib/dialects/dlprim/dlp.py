@@ -23,6 +23,9 @@ from passlib.errors import FormatError, UnsupportedError
 __all__ = ["MAGIC", "Entry", "Header", "read", "write"]
 
 MAGIC: Final = b"DLPW"
+_TYPES: Final = {**NAMES, "double": "float64", "uint32": "uint32"}
+"""What a table may hold: no network needs the last two, but the original can print them."""
+
 _LENGTH_BYTES: Final = 4
 _LONGEST_HEADER: Final = 64 << 20
 
@@ -146,15 +149,15 @@ def _entry(path: Path, name: str, table: Any, left: int) -> Entry:
     if not isinstance(table, JsonObject):
         raise FormatError(f"{where} is no object")
     dtype = table.get("dtype")
-    if not isinstance(dtype, str) or dtype not in NAMES:
-        raise FormatError(f"{where}.dtype is {dtype!r}, none of {', '.join(NAMES)}")
+    if not isinstance(dtype, str) or dtype not in _TYPES:
+        raise FormatError(f"{where}.dtype is {dtype!r}, none of {', '.join(_TYPES)}")
     shape = table.get("shape", [])
     if not isinstance(shape, list) or not all(_is_count(item) for item in shape):
         raise FormatError(f"{where}.shape is no list of sizes")
     if not _is_count(table.get("start")) or not _is_count(table.get("size")):
         raise FormatError(f"{where}: start and size must be whole numbers")
     start, size = int(table["start"]), int(table["size"])
-    spec = Spec(NAMES[dtype], tuple(int(item) for item in shape))
+    spec = Spec(_TYPES[dtype], tuple(int(item) for item in shape))
     if start + size > left:
         raise FormatError(f"{where} ends at byte {start + size} of {left}")
     if size != math.prod(spec.shape) * numpy_type(spec.dtype).itemsize:

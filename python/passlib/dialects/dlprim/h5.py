@@ -59,7 +59,8 @@ def write(path: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     Raises
     ------
     UnsupportedError
-        An array is not of float32, which is all that DLPrimitives reads from HDF5.
+        An array is not of float32, which is all that DLPrimitives reads from HDF5, or has a name
+        that HDF5 cannot hold.
     PasslibError
         The package h5py is not installed.
     """
@@ -73,7 +74,21 @@ def write(path: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
             )
     with h5py.File(path, "w") as file:
         for name, array in arrays.items():
-            file.create_dataset(name, data=np.ascontiguousarray(array), dtype="<f4")
+            _add(file, name, np.ascontiguousarray(array))
+
+
+def _add(file: Any, name: str, array: np.ndarray[Any, Any]) -> None:
+    """Add a dataset. Names are paths in HDF5: it takes some amiss, and shortens others."""
+    try:
+        dataset = file.create_dataset(name, data=array, dtype="<f4")
+        if dataset.name == f"/{name}":
+            return
+        reason = f"it would be called {dataset.name!r}"
+    except (ValueError, TypeError, RuntimeError, KeyError) as error:
+        reason = str(error)
+    raise UnsupportedError(
+        f"parameter {name!r}: a .h5 file cannot hold this name ({reason}): save with weights='dlp'"
+    )
 
 
 def _datasets(h5py: Any, file: Any) -> list[tuple[str, Any]]:
