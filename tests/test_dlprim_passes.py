@@ -294,6 +294,14 @@ def test_axes_that_no_reduction_can_have(tmp_path: Path, key: str, value: str) -
         changed.save(tmp_path / "saved")
 
 
+@pytest.mark.parametrize("value", ["1e39", "-inf", "nan"])
+def test_numbers_that_no_float_can_hold(tmp_path: Path, value: str) -> None:
+    model = load(tmp_path, network(operator("t", "Threshold")))
+    changed = model.optimize_for("dlprimSet", name="t", key="threshold", value=value)
+    with pytest.raises(UnsupportedError, match=rf"node 't' \(Threshold\).*'threshold' is {value}"):
+        changed.save(tmp_path / "saved")
+
+
 def test_unknown_operators(tmp_path: Path) -> None:
     changed = small_net(tmp_path).optimize_for("dlprimAppend", op="Gelu")
     with pytest.raises(UnsupportedError, match=r"'appended0' \(Gelu\).*no operator 'Gelu'"):
@@ -333,6 +341,30 @@ def edited(model: Model, edit: Callable[[list[Node], list[tuple[int, int, int]]]
 
 def position(nodes: list[Node], name: str) -> int:
     return next(i for i, node in enumerate(nodes) if node[1] == name)
+
+
+@pytest.mark.parametrize("op", ["InnerProduct", "Concat"])
+def test_parameters_named_as_automatic_ones(tmp_path: Path, op: str) -> None:
+    """In a file the name would stand for another one, be it of a weight or of a constant."""
+    options = {"outputs": 3} if op == "InnerProduct" else {}
+    layers = [operator("f", op, **options), operator("p", "Parameter", [], shape=[2, 3])]
+    model = with_weights(load(tmp_path, network(*layers, shape=(2, 3), outputs=["f"])))
+    weight = np.ones((3, 3) if op == "InnerProduct" else (2, 3), np.float32)
+
+    def edit(nodes: list[Node], heads: list[tuple[int, int, int]]) -> None:
+        nodes.insert(0, ("null", "auto", {}, [], 1, [], []))
+        for node in nodes:
+            node[3][:] = [(index + 1, 0, 0) for index, _, _ in node[3]]
+        heads[:] = [(index + 1, 0, 0) for index, _, _ in heads]
+        inputs = nodes[position(nodes, "f")][3]
+        inputs[1:2] = [(0, 0, 0)]
+
+    changed = edited(model, edit)
+    changed = Model(
+        changed.symbol, {**model.args, "auto": weight}, {}, "dlprim", template=model._template
+    )
+    with pytest.raises(UnsupportedError, match=r"parameter 'auto' has a name that stands for"):
+        changed.save(tmp_path / "saved")
 
 
 def test_late_reader_of_an_old_version(tmp_path: Path) -> None:

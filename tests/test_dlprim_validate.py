@@ -94,6 +94,11 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
         FormatError,
         "outputs[0].loss_weight: must be a number",
     ),
+    (
+        network(ABS, outputs=[{"name": "a", "loss_weight": 1e39}]),
+        FormatError,
+        "outputs[0].loss_weight: must be a number",
+    ),
     (single("c", "Convolution2D", kernel=1), FormatError, "channels_out: is required"),
     (single("c", "Convolution2D", channels_out="3", kernel=1), FormatError, "a whole number"),
     (single("c", "Convolution2D", channels_out=1, kernel=[1]), FormatError, "a list of two"),
@@ -160,6 +165,10 @@ WARNINGS: list[tuple[Any, str]] = [
     (network(ABS, outputs=[{"name": "a", "x": 1}]), "outputs[0].x: no such field"),
     (single("a", "Activation", activatoin="relu"), "options.activatoin: Activation has no such"),
     (single("f", "InnerProduct", outputs=2, bias=0), "options.bias: has the wrong type"),
+    (
+        single("t", "Threshold", threshold=-1e39),
+        "options.threshold: has the wrong type: passed over, 0.0 is taken",
+    ),
     (network(ABS | {"options": 3}), "operators[0].options: is no object"),
     (network(IP | {"params": [None, "b"]}), "operators[0].params: must be a list of texts"),
     (network(IP | {"frozen": "yes"}), "operators[0].frozen: must be true or false"),

@@ -14,6 +14,7 @@ from typing import Any
 from passlib import _core
 from passlib.dialects.attribute_text import parse_int, parse_optional_ints
 from passlib.dialects.dlprim import notes, options
+from passlib.dialects.dlprim.network import AUTO
 from passlib.dialects.dlprim.schema import OPERATORS
 from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import infer_cached
@@ -244,6 +245,10 @@ class _Drafter:
         raise GraphError(f"{who}: takes {source.node!r} as a parameter, which is none")
 
     def _check_parameter(self, who: str, name: str, spec: Spec) -> None:
+        if name in AUTO:
+            raise UnsupportedError(
+                f"{who}: parameter {name!r} has a name that stands for an automatic one in files"
+            )
         array = self._arrays.get(name)
         found = Spec(array.dtype.name, tuple(array.shape)) if array is not None else spec
         found = self._specs.setdefault(name, found)
@@ -269,6 +274,7 @@ class _Drafter:
                 attributes["dtype"] = dtype
             name = self._names.fresh(source)
             value = Value(name, "Parameter", name, spec, attributes, [], [source])
+            self._check_parameter(who, source, spec)
             self._constants[source] = value
             self._operators.append(value)
         return self._constants[source]

@@ -7,16 +7,27 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from passlib.dialects import attribute_text
 from passlib.dialects.dlprim.schema import OPERATORS, Option
 from passlib.dialects.json_text import JsonNumber
 
-__all__ = ["OptionError", "attribute", "is_hidden", "is_integer", "json_value", "read"]
+__all__ = [
+    "OptionError",
+    "attribute",
+    "is_float",
+    "is_hidden",
+    "is_integer",
+    "json_value",
+    "read",
+]
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _PAIR = 2
 _MOST_BRACKETS = 100
 _INT32 = range(-(2**31), 2**31)
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 class OptionError(ValueError):
@@ -42,6 +53,13 @@ def is_integer(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return abs(value) < 2.0**32 and value == int(value) and int(value) in _INT32
+
+
+def is_float(value: Any) -> bool:
+    """Whether the original parser takes a JSON value for a 32-bit float: a number in its range."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= _LARGEST_FLOAT
 
 
 def attribute(name: str, option: Option | None, value: Any) -> str | None:
@@ -148,7 +166,7 @@ def _fits(option: Option, value: Any) -> bool:
     if option.kind == "int":
         return is_integer(value)
     if option.kind == "float":
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_float(value)
     if option.kind == "pair" and is_integer(value):
         return True
     whole = isinstance(value, list) and all(is_integer(item) for item in value)
@@ -210,11 +228,9 @@ def _plain(value: Any) -> str:
 
 
 def _number(name: str, text: str, value: float) -> Any:
-    if _JSON_NUMBER.fullmatch(text):
-        return JsonNumber(text)
-    if value != value or value in (float("inf"), float("-inf")):
-        raise OptionError(name, f"is {text}, and JSON has no such number")
-    return value
+    if not is_float(value):
+        raise OptionError(name, f"is {text}, which is no number that a float can hold")
+    return JsonNumber(text) if _JSON_NUMBER.fullmatch(text) else value
 
 
 def _any_value(text: str) -> Any:

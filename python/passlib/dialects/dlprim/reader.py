@@ -296,7 +296,7 @@ class _Reader:
                 return None
             if "loss_weight" in json:
                 weight = json["loss_weight"]
-                if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+                if not options.is_float(weight):
                     self._findings.malformed(f"{place}.loss_weight", "must be a number")
                     return None
         elif not isinstance(json, str):
