@@ -351,6 +351,32 @@ def test_truncated_weights(tmp_path: Path, content: bytes) -> None:
         load(tmp_path, network(RELU))
 
 
+def virtual(file: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    layout = h5py.VirtualLayout((1,), "f4")
+    layout[:] = h5py.VirtualSource("other.h5", "x", (1,))
+    file.create_virtual_dataset("r", layout)
+
+
+HDF5: list[tuple[Callable[[Any], Any], str]] = [
+    (
+        lambda file: file.create_dataset("r", (1,), "f4", external=[("net.json", 0, 4)]),
+        "dataset 'r' has its elements in other files",
+    ),
+    (virtual, "dataset 'r' has its elements in other files"),
+    (lambda file: file.create_dataset("r", dtype="f4"), "dataset 'r' has no elements and no shape"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), HDF5, ids=lambda value: None)
+def test_hostile_hdf5(tmp_path: Path, make: Callable[[Any], Any], message: str) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "net.h5", "w") as file:
+        make(file)
+    with pytest.raises(FormatError, match=message):
+        load(tmp_path, network(RELU))
+
+
 WHOLE = json.dumps(network(RELU))
 DAMAGED = [
     (json.dumps({k: v for k, v in network(RELU).items() if k != "inputs"}), "inputs: is required"),

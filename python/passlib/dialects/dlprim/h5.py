@@ -44,6 +44,11 @@ def read(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         with h5py.File(path, "r") as file:
             for name, dataset in _datasets(h5py, file):
+                if dataset.external or dataset.is_virtual:
+                    # What a model's author can make it read is not all that its user can.
+                    raise FormatError(f"{path}: dataset {name!r} has its elements in other files")
+                if dataset.shape is None:
+                    raise FormatError(f"{path}: dataset {name!r} has no elements and no shape")
                 limit -= dataset.size * max(dataset.dtype.itemsize, 4)
                 if limit < 0:
                     raise FormatError(f"{path}: dataset {name!r} is larger than the file can be")
