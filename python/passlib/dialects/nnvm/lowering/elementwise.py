@@ -50,6 +50,9 @@ def _shift_right(op: Operation, a: Value, b: Value) -> Value:
 
 def _power_of_two(op: Operation, like: Value, exponent: Value) -> Value:
     if exponent.constant is not None:
+        bits = 8 * op.dtype_of(like).itemsize
+        if not np.all((exponent.constant >= 0) & (exponent.constant < bits)):
+            op.unsupported(f"numbers of {bits} bits are shifted by 0 to {bits - 1}")
         return op.constant_like(2.0 ** np.asarray(exponent.constant, np.float64), like)
     two = op.constant(2.0, np.float64)
     return op.cast(op.emit("Pow", two, op.cast(exponent, np.float64)), op.dtype_of(like))

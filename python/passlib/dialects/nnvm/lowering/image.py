@@ -24,8 +24,8 @@ def upsampling(op: Operation) -> Value:
     layout = axis_order(op, "layout", DATA, DATA)
     data = uses_order(op, op.inputs[0], layout)
     scale = op.int("scale")
-    if scale < 1:
-        op.unsupported("must be at least 1", "scale")
+    if not 1 <= scale <= 1 << 16:
+        op.unsupported(f"must be from 1 to {1 << 16}", "scale")
     scales = op.constant([1, 1, scale, scale], np.float32)
     result = _resized(op, data, _METHODS[0], scales=scales, aligned=False)
     return transposed(op, result, DATA, layout)

@@ -7,6 +7,7 @@ import numpy as np
 from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.mxnet.lowering.matrix import dot
+from passlib.dialects.nnvm.lowering.layouts import DATA, require_shape
 from passlib.dialects.nnvm.lowering.table import table
 
 __all__ = [
@@ -28,9 +29,12 @@ def dense(op: Operation) -> Value:
     ``data`` (..., n), ``weight`` (units, n), ``bias`` (units,) unless ``use_bias`` is off; gives
     (..., units).
     """
-    op.int("units")
+    units = op.int("units")
     data, weight = op.inputs[:2]
+    require_shape(op, weight, units, data.shape[-1] if data.shape else None)
     bias = op.inputs[2] if op.bool("use_bias", True) else None
+    if bias is not None:
+        require_shape(op, bias, units)
     if op.rank_of(data) == 2:
         return op.emit("Gemm", data, weight, bias, transB=1)
     product = op.emit("MatMul", data, op.emit("Transpose", weight, perm=[1, 0]))
@@ -60,6 +64,7 @@ def prelu(op: Operation) -> Value:
     """Like `leaky_relu`, with a slope for each channel: ``alpha`` (C,), channels at ``axis``."""
     data, alpha = op.inputs
     axis = op.axis(data, op.int("axis", 1))
+    require_shape(op, alpha, data.shape[axis] if data.shape else None)
     behind = op.rank_of(data) - axis - 1
     if behind:
         alpha = op.emit("Unsqueeze", alpha, vector(op, *range(1, behind + 1)))
@@ -128,8 +133,13 @@ def local_response_normalization(op: Operation) -> Value:
     """
     data = op.inputs[0]
     size, axis = op.int("size", 5), op.axis(data, op.int("axis", 1))
-    if size % 2 == 0:
+    if size % 2 == 0 or size < 1:
         op.unsupported("must be odd, so that there is a middle", "size")
+    require_shape(op, data, *[None] * len(DATA))
+    alpha, beta = op.float("alpha", 0.0001), op.float("beta", 0.75)
+    for name, number in (("alpha", alpha), ("beta", beta)):
+        if not number > 0:
+            op.unsupported("must be above 0", name)
     order = [i for i in range(op.rank_of(data)) if i != axis]
     order.insert(1, axis)
     if axis != 1:
@@ -138,8 +148,8 @@ def local_response_normalization(op: Operation) -> Value:
         "LRN",
         data,
         size=size,
-        alpha=op.float("alpha", 0.0001),
-        beta=op.float("beta", 0.75),
+        alpha=alpha,
+        beta=beta,
         bias=op.float("bias", 2.0),
     )
     if axis == 1:

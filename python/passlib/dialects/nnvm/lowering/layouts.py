@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from passlib.dialects.attributes import blame
 from passlib.dialects.lowering import Operation, Value
+from passlib.errors import GraphError
 
-__all__ = ["DATA", "KERNEL", "axis_order", "pads", "pair", "transposed", "uses_order"]
+__all__ = [
+    "DATA",
+    "KERNEL",
+    "axis_order",
+    "pads",
+    "pair",
+    "require_room",
+    "require_shape",
+    "transposed",
+    "uses_order",
+]
 
 DATA = "NCHW"
 """Batch, channel, height, width: the order of axes that ONNX has."""
@@ -71,3 +83,40 @@ def pads(op: Operation) -> list[int]:
     if len(given) != 4:
         op.unsupported("needs one, two or four numbers", "padding")
     return list(given)
+
+
+def require_shape(op: Operation, value: Value, *wanted: int | None) -> None:
+    """Check the shape of an input as far as it is known; None stands for any size.
+
+    Raises
+    ------
+    GraphError
+        The attributes of the node ask for another one.
+    """
+    if value.shape is None:
+        return
+    sizes = zip(value.shape, wanted, strict=False)
+    if len(value.shape) != len(wanted) or any(
+        known != size for known, size in sizes if known is not None and size is not None
+    ):
+        asked = ", ".join("any" if size is None else str(size) for size in wanted)
+        raise GraphError(
+            f"{blame(op.node)}: {value.name!r} is of shape {value.shape}, and attributes "
+            f"and other inputs want ({asked})"
+        )
+
+
+def require_room(
+    op: Operation, data: Value, kernel: list[int], dilation: list[int], padding: list[int]
+) -> None:
+    """Check that a window fits in data of the order of ONNX, as far as their sizes are known.
+
+    Raises
+    ------
+    UnsupportedError
+        It does not, so that the result would have no elements.
+    """
+    for i, size in enumerate((data.shape or ())[2:]):
+        span = dilation[i] * (kernel[i] - 1) + 1
+        if size is not None and size + padding[i] + padding[i + 2] < span:
+            op.unsupported(f"a window of {span} is larger than the padded input of {size}")

@@ -10,6 +10,7 @@ from passlib.dialects.nnvm.lowering.layouts import (
     axis_order,
     pads,
     pair,
+    require_room,
     transposed,
     uses_order,
 )
@@ -27,6 +28,7 @@ class _Window:
         self.pads = pads(op)
         if min(*self.kernel, *self.strides) < 1 or min(self.pads) < 0:
             op.unsupported("windows and strides are at least 1, padding at least 0")
+        require_room(op, data, self.kernel, [1, 1], self.pads)
         self.beyond = [0, 0]
         if op.bool("ceil_mode", False):
             sizes = op.shape_of(data)[2:]

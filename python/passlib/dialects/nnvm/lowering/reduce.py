@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from passlib.dialects.lowering import Operation, Value
@@ -77,4 +79,6 @@ def expand_like(op: Operation) -> Value:
     axes = set(range(rank)) - named if op.bool("exclude", False) or not named else named
     sizes = op.shape_of(like)
     kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+    if math.prod(op.shape_of(data)) != math.prod(kept):
+        op.unsupported(f"{op.shape_of(data)} is not {sizes} without these axes", "axis")
     return op.emit("Expand", op.emit("Reshape", data, vector(op, *kept)), vector(op, *sizes))
