@@ -213,6 +213,20 @@ UNSOUND = {
         UnsupportedError,
         "'__absent__'",
     ),
+    "an attribute of passlib's own name": (
+        [helper.make_node("Relu", ["x"], ["y"], __id__=1)],
+        UnsupportedError,
+        r"'Relu_0' \(Relu\): attribute '__id__'",
+    ),
+    "a nested graph without outputs": (
+        [
+            helper.make_node(
+                "Own", ["x"], ["y"], domain="own", body=helper.make_graph([], "body", [], [])
+            )
+        ],
+        GraphError,
+        "'0.body' has no outputs",
+    ),
     "no operator": ([helper.make_node("", ["x"], ["y"])], FormatError, "operator ''"),
     "no outputs": ([helper.make_node("Relu", ["x"], ["z"])], GraphError, "'y', which nothing"),
 }

@@ -27,11 +27,13 @@ Node* find(Graph* graph, const std::string& name) {
 
 }  // namespace
 
-/// Makes all operators new ones, as if the pass had built the whole graph itself.
-MXReturnValue rebuildOperators(Graph* graph, const Options&) {
+/// Makes all operators new ones, as if the pass had built the whole graph itself; and parameters.
+MXReturnValue rebuildOperators(Graph* graph, const Options& options) {
+  const bool parameters = options.count("parameters") != 0;
   for (Graph* level : everyGraph(graph)) {
     for (Node* node : level->nodes) {
-      if (node->op != "null") node->attrs.erase("__id__");
+      if (node->op != "null" || (parameters && node->tensor != nullptr))
+        node->attrs.erase("__id__");
     }
   }
   return MX_SUCCESS;

@@ -69,7 +69,7 @@ def parse(name: str, text: str, kind: int, node: str) -> Any:
     return made
 
 
-_INTEGER = re.compile(r"[+-]?\d+\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 
 
 def _guess(text: str) -> int:
@@ -93,6 +93,8 @@ def _guess(text: str) -> int:
 
 
 def _is_float(text: str) -> bool:
+    if "_" in text or not text.isascii():
+        return False  # Python takes more for a number than others do
     try:
         float(text)
     except ValueError:

@@ -154,7 +154,7 @@ class _Level:
             array = self._reader.folder.array(tensor, place)
         else:
             array = tensors.to_array(tensor, place, payload)
-        if payload is not None and array is None:
+        if payload is not None and (array is None or external):
             # Its data goes back into the message: nobody else has it.
             tensor.raw_data = payload.tobytes()
             payload = None
@@ -267,7 +267,11 @@ class _Level:
         captures: Captures = {}
         for value in node.attribute[:]:
             label, text = self._attribute(value, key, name, len(graphs))
-            if label in attrs or label in OWN_KEYS:
+            if label in OWN_KEYS:
+                raise UnsupportedError(
+                    f"node {name!r} ({op}): attribute {label!r} has a name that passlib uses itself"
+                )
+            if label in attrs:
                 raise FormatError(f"node {name!r} ({op}): attribute {label!r} stands twice")
             attrs[label] = text
             if not text.startswith("subgraph["):

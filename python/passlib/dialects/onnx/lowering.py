@@ -69,7 +69,10 @@ def lower(
     model = assembled.model
     weights = _weights(assembled)
     _read_others(model, document, set(weights))
-    names = [_checked(value, inputs.get(value.name)).name for value in model.graph.input]
+    for value in model.graph.input:
+        _refuse_other_kinds(value, "input")
+        _fix_sizes(value, inputs.get(value.name))
+    names = [value.name for value in model.graph.input]
     for value in model.graph.output:
         _refuse_other_kinds(value, "output")
     values: dict[tuple[Node, int], Value] = {}
@@ -138,14 +141,11 @@ def _refuse_other_kinds(value: Any, what: str) -> None:
         )
 
 
-def _checked(value: Any, given: TypeSpec | None) -> Any:
+def _fix_sizes(value: Any, given: TypeSpec | None) -> None:
     """Put given sizes in place of those that an input leaves open."""
-    _refuse_other_kinds(value, "input")
-    if given is None or given.shape is None:
-        return value
     tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        return value
+    if given is None or given.shape is None or not tensor.HasField("shape"):
+        return
     declared = spec_of(value.type).shape or ()
     if len(declared) != len(given.shape) or any(
         want is not None and have is not None and want != have
@@ -158,7 +158,6 @@ def _checked(value: Any, given: TypeSpec | None) -> Any:
     for dim, size in zip(tensor.shape.dim, given.shape, strict=True):
         if size is not None and not dim.HasField("dim_value"):
             dim.dim_value = size
-    return value
 
 
 def spec_of(type_proto: Any) -> TypeSpec:
@@ -238,7 +237,7 @@ def infer(
     assembled = assemble(symbol.graph, symbol.attributes, document, {}, fed)
     for value in assembled.model.graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
-            _checked(value, given.get(value.name))
+            _fix_sizes(value, given.get(value.name))
     known = _inferred(assembled.model)
     known |= {tensor.name: _spec_of_tensor(tensor) for tensor in assembled.model.graph.initializer}
     found: dict[Node, tuple[TypeSpec, ...]] = {}

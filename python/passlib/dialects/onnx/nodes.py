@@ -191,9 +191,10 @@ class NodeWriter:
             graph_of(number, before[i] if i < len(before) else None)
             for i, number in enumerate(numbers)
         ]
-        if len(graphs) == len(before) and all(
+        kept = len(graphs) == len(before) and all(
             new is was for new, was in zip(graphs, before, strict=True)
-        ):
+        )
+        if old is not None and kept:
             return old
         made: Any = require("onnx", extra="onnx").AttributeProto(name=key)
         if old is not None:

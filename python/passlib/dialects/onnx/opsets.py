@@ -8,7 +8,11 @@ from typing import Any
 
 from passlib._optional import require
 
-__all__ = ["attribute_types", "newest_version", "plain"]
+__all__ = ["NAMED_SINCE", "attribute_types", "newest_version", "plain"]
+
+
+NAMED_SINCE = 3
+"""The first version of the file format that names its operator sets; before, it is version 1."""
 
 
 def plain(domain: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlib._optional import require
-from passlib.dialects.onnx import attributes, reader, tensors
+from passlib.dialects.onnx import attributes, opsets, reader, tensors
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL, Folder
 from passlib.dialects.onnx.levels import LevelReader
@@ -21,9 +21,6 @@ __all__ = ["validate"]
 
 _MOST = (1 << 31) - 1
 """The highest version that ONNX's checker can be told of."""
-
-_OPSETS_SINCE = 3
-"""The first version of the file format that names its operator sets."""
 
 
 def validate(path: Path) -> list[Problem]:
@@ -119,7 +116,7 @@ class _Check:
             if not 0 < entry.version <= _MOST:
                 self._error(f"opset_import[{number}]", f"there is no version {entry.version}")
             self._imports[entry.domain] = min(max(entry.version, 0), _MOST)
-        if model.ir_version >= _OPSETS_SINCE and not model.opset_import:
+        if model.ir_version >= opsets.NAMED_SINCE and not model.opset_import:
             self._error("opset_import", "no operator set is named")
         keys = [entry.key for entry in model.metadata_props]
         for number, key in enumerate(keys):
@@ -186,7 +183,7 @@ class _Check:
     def _check_schema(self, node: Any, place: str, what: str) -> None:
         domain = "" if node.domain == "ai.onnx" else node.domain
         named = {"" if key == "ai.onnx" else key for key in self._imports}
-        if self._model.ir_version >= _OPSETS_SINCE and domain not in named:
+        if self._model.ir_version >= opsets.NAMED_SINCE and domain not in named:
             self._error(place, f"{what}: operator set {node.domain!r} is not imported")
             return
         if (node.domain, node.op_type) in self._functions:

@@ -67,7 +67,7 @@ class LevelVariables:
         self._same = same_params(document, params) if params else set()
         self._onnx: Any = require("onnx", extra="onnx")
         self._inputs: list[tuple[int, Any]] = []
-        self._missing_inputs: list[Any] = []
+        self._new_arrays: list[tuple[str, np.ndarray[Any, Any]]] = []
         self._initializers: list[tuple[int, Any, Any, bool | None]] = []
         self._sparse: list[tuple[int, Any]] = []
         self.changed: set[str] = set()
@@ -146,6 +146,7 @@ class LevelVariables:
             self._inputs.append((_NEW + position, info))
         elif array is not None:
             self._make(_NEW + position, array, name, None, external=False)
+            self._new_arrays.append((name, array))
         elif key in self._document.inputs:
             value, number = self._document.inputs[key]
             self._inputs.append((number, _renamed(value, value.name, name)))
@@ -157,7 +158,6 @@ class LevelVariables:
         aside = tensor.array if tensor.detached or tensor.external else None
         unchanged = False if tensor.external and aside is not None else None
         self._initializers.append((order, proto, aside, unchanged))
-        self._note(proto, tensor.input is not None, tensor.array)
 
     def _make(
         self, order: int, array: np.ndarray[Any, Any], name: str, like: Any, *, external: bool
@@ -176,11 +176,6 @@ class LevelVariables:
             self._initializers.append((order, proto, None, None))
         else:
             self._initializers.append((order, proto, array, None))
-        self._note(proto, False, array)
-
-    def _note(self, proto: Any, has_input: bool, array: np.ndarray[Any, Any] | None) -> None:
-        if not has_input and array is not None:
-            self._missing_inputs.append((proto.name, array))
 
     def _constant(
         self, tensor: OriginalTensor, name: str, array: np.ndarray[Any, Any] | None
@@ -234,18 +229,12 @@ class LevelVariables:
 
     # What came together.
 
-    def inputs(self, *, all_of_them: bool) -> list[Any]:
-        """Give the inputs of the graph in order; with all initializers if the version wants it."""
+    def inputs(self, *, new_ones_too: bool) -> list[Any]:
+        """Give the inputs of the graph in order; with new initializers if the version wants it."""
         self._inputs.sort(key=lambda item: item[0])
         found = [value for _, value in self._inputs]
-        if all_of_them:
-            present = {value.name for value in found}
-            known = {tensor.name for tensor in self._document.tensors.values()}
-            found += [
-                self._value_info(name, array)
-                for name, array in self._missing_inputs
-                if name not in present and name not in known
-            ]
+        if new_ones_too:
+            found += [self._value_info(name, array) for name, array in self._new_arrays]
         return found
 
     def initializers(self) -> list[Any]:

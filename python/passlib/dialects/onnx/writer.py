@@ -32,7 +32,7 @@ from passlib.dialects.onnx.order import file_order
 from passlib.dialects.onnx.settled import SettledValues
 from passlib.dialects.onnx.types import renew_types
 from passlib.dialects.onnx.unchanged import arrays_aside, is_unchanged
-from passlib.errors import GraphError
+from passlib.errors import GraphError, UnsupportedError
 from passlib.node import VARIABLE
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class _ModelWriter:
         self._source = NameSource(set(document.names))
         self._onnx: Any = require("onnx", extra="onnx")
         self._imports = _imports(attributes, document)
-        self._nodes = NodeWriter(document, self._imports)
+        self._nodes = NodeWriter(document, self._imports or {"": 1})
         self._result = Assembled(None)
         self._doubtful: set[str] = set()
 
@@ -170,6 +170,9 @@ class _ModelWriter:
         for domain in sorted(self._nodes.domains):
             if opsets.plain(domain) not in known:
                 known.add(opsets.plain(domain))
+                if model.ir_version < opsets.NAMED_SINCE and not model.opset_import:
+                    _refuse_unnamed(domain, model.ir_version)
+                    continue
                 version = opsets.newest_version(domain, model.ir_version)
                 model.opset_import.add(domain=domain, version=version)
 
@@ -231,7 +234,7 @@ class _ModelWriter:
         if main:
             self._result.arrays, self._result.external = level.arrays()
             self._result.names = names
-        inputs = level.inputs(all_of_them=main and self._document.model.ir_version < INPUTS_ALSO)
+        inputs = level.inputs(new_ones_too=main and self._document.model.ir_version < INPUTS_ALSO)
         outputs = describe_outputs(template, names, like, settled.origins(heads), self._doubtful)
         return make_graph(
             template,
@@ -352,6 +355,14 @@ def main_names(graph: _core.Graph, document: Document) -> Names:
         hidden=set(),
         source=NameSource(set(document.names)),
     )
+
+
+def _refuse_unnamed(domain: str, ir_version: int) -> None:
+    if opsets.plain(domain):
+        raise UnsupportedError(
+            f"files of IR version {ir_version} cannot name operator sets, so they have no "
+            f"operators of {domain!r}"
+        )
 
 
 def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:

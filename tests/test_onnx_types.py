@@ -1,0 +1,104 @@
+"""What ONNX files say of types stays true, whatever a pass changes before the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnx_models
+import passlib
+
+Loader = Callable[[str], passlib.library.Library]
+X = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
+
+
+@pytest.fixture(autouse=True)
+def libraries(load_plugin: Loader) -> None:
+    for name in ("good", "onnx_edits"):
+        load_plugin(name)
+
+
+TWO_KINDS = (
+    HEAD
+    + """(float[N, 4] x) => (float[N, 4] y, int64[N] z) {
+    a = Relu(x)
+    y = Identity(a)
+    z = ArgMax<axis = 1, keepdims = 0>(a)
+}"""
+)
+STEPS = (
+    HEAD
+    + """(float[2, 4] x) => (float[4, 2] y) {
+    a = Relu(x)
+    b = Transpose(a)
+    c = Exp(b)
+    y = Neg(c)
+}"""
+)
+
+TYPES_AFTER: dict[str, tuple[str, str, dict[str, str], dict[str, tuple[int, list[Any]]]]] = {
+    "another operator gives the output": (
+        TWO_KINDS, "appendOperator", {"op": "Shape"}, {"y": (7, [2]), "z": (7, ["N"])},
+    ),
+    "outputs change places": (
+        TWO_KINDS, "reverseOutputs", {}, {"y": (7, ["N"]), "z": (1, ["N", 4])},
+    ),
+    "inputs of a node have another shape": (
+        STEPS,
+        "putBefore",
+        {"node": "Exp_2", "op": "Transpose"},
+        {"y": (1, [2, 4]), "a": (1, [2, 4]), "b": (1, [4, 2]), "c": (1, [2, 4])},
+    ),
+    "inputs of a node have another type": (
+        STEPS,
+        "putBefore",
+        {"node": "Transpose_1", "op": "IsNaN"},
+        {"a": (1, [2, 4]), "b": (9, [4, 2])},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TYPES_AFTER)
+def test_types_are_those_of_the_values(what: str, tmp_path: Path) -> None:
+    text, edit, options, expected = TYPES_AFTER[what]
+    source = onnx_models.save(text, tmp_path / "a.onnx")
+    onnx.save(onnx.shape_inference.infer_shapes(onnx.load(source)), source)
+    edited = passlib.load(source).optimize_for(edit, **options)
+    edited.save(tmp_path / "b.onnx")
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    if "b" not in expected or expected["b"][0] == 1:
+        onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
+        edited.run({"x": X})
+    found = {}
+    for value in (*graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        sizes = [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
+        found[value.name] = (tensor.elem_type, sizes)
+    assert {name: found[name] for name in expected} == expected
+
+
+NOT_ARRAYS = {
+    "strings": "string[2]",
+    "sequences": "seq(float[2])",
+    "optionals": "optional(float[2])",
+}
+
+
+@pytest.mark.parametrize("what", NOT_ARRAYS)
+def test_passes_work_on_inputs_that_are_no_arrays(what: str, tmp_path: Path) -> None:
+    kind = NOT_ARRAYS[what]
+    text = (
+        HEAD
+        + f"""({kind} s, float[2, 4] x) => (float[2, 4] y, {kind} t)
+        <float[4] w = {{1.0, 2.0, 3.0, 4.0}}>
+        {{ y = Add(x, w) t = Identity(s) }}"""
+    )
+    model = passlib.load(onnx_models.save(text, tmp_path / "a.onnx"))
+    model.optimize_for("interpose").save(tmp_path / "b.onnx")
+    onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
