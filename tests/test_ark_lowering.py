@@ -165,6 +165,20 @@ def place(builder: Builder, data: st.DataObject, dtype: str, shape: tuple[int, .
     return builder.tensor(dtype, **data.draw(placed(shape)))
 
 
+INTEGERS = ("BYTE", "INT32", "INT8", "UINT32", "UINT8")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("kind", ["Exp", "Sqrt", "Rsqrt", "Relu", "Sigmoid"])
+def test_functions_of_whole_numbers(kind: str, dtype: str, tmp_path: Path) -> None:
+    """They are computed in floats, and cut off as C does."""
+    builder = Builder()
+    out = builder.tensor(dtype, (2, 3))
+    builder.op(kind, [builder.tensor(dtype, (2, 1))], out)
+    limited = positive if "qrt" in kind else values
+    agree(builder.write(tmp_path / "model.json"), limited)
+
+
 BINARY = ("Add", "Sub", "Mul", "Div")
 
 

@@ -193,6 +193,25 @@ def test_message_of_another_size(tmp_path: Path) -> None:
         lower_ranks(symbols)
 
 
+def test_tags_that_several_ops_left_on_a_buffer(tmp_path: Path) -> None:
+    """The tag of an op is the one that both of its buffers have."""
+    sender, receiver = Builder(0, 2), Builder(1, 2)
+    names, tags = ("x", "y"), (5, 4)
+    target = sender.tensor("FP32", (SIZE,), Rank=1, RecvTags=[[-1, 4], [-1, 5]])
+    remote = receiver.tensor("FP32", (SIZE,), Rank=0, SendTags=[[-1, 4], [-1, 5]])
+    for name, tag in zip(names, tags, strict=True):
+        source = sender.tensor("FP32", (SIZE,), name=name, SendTags=[[1, tag]])
+        (target,) = sender.raw("Send", [source], [target], 1)
+    for factor, tag in zip((1.0, 10.0), tags, strict=True):
+        mine = receiver.tensor("FP32", (SIZE,), RecvTags=[[0, tag]])
+        (got,) = receiver.raw("Recv", [remote], [mine], 1)
+        receiver.op("ScalarMul", [got], receiver.tensor("FP32", (SIZE,)), Factor=factor)
+    paths = [b.write(tmp_path / f"{b.rank}.json") for b in (sender, receiver)]
+    (x, y), (*_, first, second) = run(paths)
+    np.testing.assert_allclose(first, x)
+    np.testing.assert_allclose(second, y * 10, rtol=1e-6)
+
+
 def test_inputs_that_are_built_in(tmp_path: Path) -> None:
     symbols = [
         passlib.model.load(ring(rank, 2, tmp_path / f"{rank}.json")).symbol for rank in range(2)

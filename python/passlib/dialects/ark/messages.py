@@ -153,6 +153,9 @@ class Mail:
         self, program: Program, one: Resolved, target: Tensor, value: Entry, described: Tensor
     ) -> None:
         tags = [tag for _, tag in target.tags("RecvTags")]
+        if len(tags) > 1:  # several ops send there; the tag of this one is at its source too
+            sent = {tag for rank, tag in described.tags("SendTags") if rank == target.rank}
+            tags = [tag for tag in tags if tag in sent] or tags
         if len(tags) != 1 or target.rank not in self._programs:
             raise UnsupportedError(
                 f"{blame(one.node)} of rank {program.rank}: sends to rank {target.rank} with "
@@ -169,6 +172,8 @@ class Mail:
         sender = one.reads[0].rank
         if one.node.op == "Recv":
             tags = [tag for _, tag in one.reads[0].tags("SendTags")]
+            landing = {tag for rank, tag in one.writes[0].tags("RecvTags") if rank == sender}
+            tags = [tag for tag in tags if tag in landing] or tags
         else:
             tags = [tag for rank, tag in one.reads[1].tags("RecvTags") if rank == sender]
         for tag in tags:

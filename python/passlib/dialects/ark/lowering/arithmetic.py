@@ -39,25 +39,32 @@ def assign(operation: Operation) -> Value:
     return operation.emit("Expand", value, shape)
 
 
-@TABLE.register("Exp", "Sqrt", "Relu", "Sigmoid")
+@TABLE.register("Relu")
+def relu(operation: Operation) -> Value:
+    """Compute max(x, 0)."""
+    value = operation.inputs[0]
+    unsigned = operation.dtype_of(value).kind == "u"
+    return fit(operation, operation.emit("Identity" if unsigned else "Relu", value))
+
+
+@TABLE.register("Exp", "Sqrt", "Sigmoid")
 def unary(operation: Operation) -> Value:
     """Compute elementwise; Sigmoid is 1 / (1 + exp(-x))."""
-    return fit(operation, operation.emit(operation.node.op, operation.inputs[0]))
+    return _whole(operation, operation.emit(operation.node.op, _real(operation)))
 
 
 @TABLE.register("Rsqrt")
 def reciprocal_root(operation: Operation) -> Value:
     """Compute 1 / sqrt(x); nothing is added to x."""
-    root = operation.emit("Sqrt", operation.inputs[0])
-    return fit(operation, operation.emit("Reciprocal", root))
+    root = operation.emit("Sqrt", _real(operation))
+    return _whole(operation, operation.emit("Reciprocal", root))
 
 
 @TABLE.register("Gelu")
 def gelu(operation: Operation) -> Value:
     """Compute 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), the tanh form of GELU."""
-    dtype = operation.dtype_of(operation.inputs[0])
-    x = operation.inputs[0]
-    if dtype.itemsize == 2:
+    x = _real(operation)
+    if operation.dtype_of(x).itemsize == 2:
         x = operation.cast(x, np.float32)  # the cube of a half overflows beyond 40
     cube = operation.emit("Mul", operation.emit("Mul", x, x), x)
     scaled = operation.emit("Mul", cube, operation.constant_like(0.044715, x))
@@ -69,4 +76,16 @@ def gelu(operation: Operation) -> Value:
     one = operation.constant_like(1.0, x)
     gate = operation.emit("Add", operation.emit("Tanh", inner), one)
     half = operation.emit("Mul", x, operation.constant_like(0.5, x))
-    return fit(operation, operation.cast(operation.emit("Mul", half, gate), dtype))
+    return _whole(operation, operation.emit("Mul", half, gate))
+
+
+def _real(operation: Operation) -> Value:
+    """Give the operand for a function of real numbers; C converts whole numbers to floats."""
+    value = operation.inputs[0]
+    is_whole = operation.dtype_of(value).kind in "iu"
+    return operation.cast(value, np.float32) if is_whole else value
+
+
+def _whole(operation: Operation, value: Value) -> Value:
+    """Convert what such a function gave to the operand's type, and bring it to its place."""
+    return fit(operation, operation.cast(value, operation.dtype_of(operation.inputs[0])))
