@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 import passlib
+from ark_builder import Builder
 from ark_files import FILES, genuine
+from ark_layout import DEPTHS, print_file
+from passlib.dialects.ark.reading import read
+from passlib.dialects.ark.writing import write
+from passlib.dialects.graphs import freeze
 from passlib.errors import GraphError, UnsupportedError
+from passlib.node import Entry, Node
+from passlib.symbol import Symbol
 
 ARK = passlib.dialects.find("ark")
 
@@ -256,23 +263,76 @@ def test_arguments_change_with_their_type(tmp_path: Path) -> None:
         bad.save(tmp_path / "x.json")
 
 
-def test_printed_as_the_original_prints(tmp_path: Path) -> None:
-    """What is printed anew looks like the rest: the file differs in the changed words alone."""
-    for name in (
-        "gen_head-attention.full",
-        "gen_seed-mlp_softmax.full",
-        "gen_head-attention.compressed",
-    ):
-        path = FILES / f"{name}.json"
-        saved = save(passlib.model.load(path).optimize_for("arkRename", prefix="zz_"), tmp_path)
-        assert saved.read_text().replace('"Name": "zz_', '"Name": "').replace(
-            '"Name":"zz_', '"Name":"'
-        ) == path.read_text().replace('"Name": ""', saved_empty(path)) or name.endswith("full")
+def variant_of(name: str, variant: str, tmp_path: Path) -> Path:
+    """Bring a file of the oldest variant into another one, laid out as ARK does."""
+    root = json.loads((FILES / f"{name}.json").read_bytes())
+    for node in root["Nodes"]:
+        for op in node["Ops"]:
+            if variant in ("v2", "v3"):
+                op["Args"] = {k: v for k, v in op["Args"].items() if v.keys() != {"DIMS"}}
+            for group in ("ReadTensors", "WriteTensors", "ResultTensors"):
+                for tensor in op[group] if variant != "v1" else ():
+                    del tensor["Pads"]
+                    tensor["PaddedShape"] = tensor["Shape"]
+                    tensor["Buffer"] = tensor.pop("Buffer")
+        if variant == "v3":
+            (node["Op"],) = node.pop("Ops")
+    depth = DEPTHS[{"v1": "Pads", "v3": "Op"}.get(variant, "Ops")]
+    path = tmp_path / f"{variant}.json"
+    path.write_text(print_file(json.dumps(root), depth))
+    return path
 
 
-def saved_empty(path: Path) -> str:
-    del path
-    return '"Name": ""'
+PRINTED = ["gen_seed-mlp_softmax.full", "gen_seed-allreduce_r0_of2.full"]
+
+
+@pytest.mark.parametrize("variant", ["v1", "v1.5", "v2", "v3"])
+@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("after", ["Add", "Copy", "Exp", "Matmul"])
+def test_new_nodes_are_printed_as_the_original_prints(
+    name: str, variant: str, after: str, tmp_path: Path
+) -> None:
+    path = variant_of(name, variant, tmp_path)
+    depth = DEPTHS[{"v1": "Pads", "v3": "Op"}.get(variant, "Ops")]
+    assert print_file(path.read_text(), depth) == path.read_text()
+    model = passlib.model.load(path)
+    edited = model.optimize_for("arkInsert", after=after, op="ScalarMul", arg_Factor="0.5")
+    saved = save(edited, tmp_path)
+    assert saved.read_text() == print_file(saved.read_text(), depth)
+    added = [n for n in nodes_of(saved) if "ScalarMul" in json.dumps(n)]
+    assert len(added) >= sum(op["Type"] == after for op in ops_of(path))
+    keys = [list(tensor) for op in ops_of(saved) for tensor in op["ResultTensors"]]
+    assert all(one == keys[0] for one in keys)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth"),
+    [
+        ("gen_head-attention.full", DEPTHS["Op"]),
+        ("gen_head-layernorm_scalars.full", DEPTHS["Op"]),
+        ("gen_head-views_concat.full", DEPTHS["Op"]),
+        ("gen_seed-mlp_softmax.full", DEPTHS["Pads"]),
+        ("gen_head-residual_dag.plan", DEPTHS["Ops"]),
+        ("gen_head-attention.compressed", 0),
+        ("gen_seed-mlp_softmax.compressed", 0),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name_of_pass", "options"),
+    [
+        ("arkRename", {"prefix": "zz_"}),
+        ("arkSet", {"op": "Add", "key": "Extra", "value": "[1,2]"}),
+        ("arkDead", {}),
+    ],
+)
+def test_printed_as_the_original_prints(
+    name: str, depth: int, name_of_pass: str, options: dict[str, str], tmp_path: Path
+) -> None:
+    path = FILES / f"{name}.json"
+    assert print_file(path.read_text(), depth) == path.read_text().rstrip("\n")
+    saved = save(load(name).optimize_for(name_of_pass, **options), tmp_path)
+    printed = saved.read_text()
+    assert printed.rstrip("\n") == print_file(printed, depth)
 
 
 @pytest.mark.parametrize(
@@ -332,3 +392,92 @@ def test_removed_op_of_a_plan(tmp_path: Path) -> None:
         for task in resources["TaskGroups"]
     }
     assert placed == {t["Id"] for t in after["TaskInfos"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "key", "text", "value"),
+    [
+        ("gen_head-layernorm_scalars.full", "ScalarMul", "Factor", "0.1", "0.10000000149011612"),
+        ("gen_head-layernorm_scalars.full", "ScalarMul", "Factor", "2", "2.0"),
+        ("gen_head-layernorm_scalars.full", "ScalarAdd", "Factor", "1E-6", "9.999999974752427e-07"),
+        ("gen_head-attention.full", "ReduceMax", "Axis", "-1", "3"),
+        ("gen_seed-mlp_softmax.compressed", "ReduceSum", "Axis", "-1", "2"),
+    ],
+)
+def test_arguments_are_spelled_as_the_original_spells(
+    name: str, op: str, key: str, text: str, value: str, tmp_path: Path
+) -> None:
+    """Numbers are 32-bit floats widened to double; axes count from the front."""
+    saved = save(load(name).optimize_for("arkSet", op=op, key=key, value=text), tmp_path)
+    root = json.loads(saved.read_bytes(), parse_float=str, parse_int=str)
+    ops = [o for n in root["Nodes"] for o in (n["Ops"] if "Ops" in n else [n["Op"]])]
+    found = [next(iter(o["Args"][key].values())) for o in ops if o["Type"] == op]
+    assert found
+    assert set(found) == {value}
+
+
+def test_number_beyond_32_bits(tmp_path: Path) -> None:
+    model = load("gen_head-layernorm_scalars.full")
+    with pytest.raises(UnsupportedError, match=r"'Factor'.*'1e39'.*out of range"):
+        model.optimize_for("arkSet", op="ScalarMul", key="Factor", value="1e39").save(
+            tmp_path / "x"
+        )
+
+
+def test_arguments_stay_sorted(tmp_path: Path) -> None:
+    model = load("gen_seed-mlp_softmax.full").optimize_for(
+        "arkSet", op="ReduceSum", key="Before", value="3"
+    )
+    (args,) = (op["Args"] for op in ops_of(save(model, tmp_path)) if op["Type"] == "ReduceSum")
+    assert list(args) == ["Axis", "Before", "KeepDim"]
+
+
+def test_arguments_of_every_type_outlast_a_change(tmp_path: Path) -> None:
+    """Types that a name does not tell are those of the file."""
+    root = json.loads((FILES / "gen_head-residual_dag.full.json").read_bytes())
+    exp = next(n["Op"] for n in root["Nodes"] if n["Op"]["Type"] == "Exp")
+    given = {
+        "A": {"OFFSET": {"BufferId": 0, "Value": 8192}},
+        "B": {"OFFSET": 8192},
+        "C": {"TENSOR": exp["ReadTensors"][0]},
+        "D": {"UINT64": (1 << 64) - 1},
+        "E": {"INT64": -(1 << 63)},
+    }
+    exp["Args"] = given
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(root))
+    assert ARK.validate(path) == []
+    saved = save(passlib.model.load(path).optimize_for("arkRename", prefix="my_"), tmp_path)
+    assert given in [op["Args"] for op in ops_of(saved)]
+
+
+def test_padding_of_a_new_product() -> None:
+    """A product reaches into the padding of its operands, so its own is theirs."""
+    graph, template = read((FILES / "gen_head-padded_public.full.json").read_bytes())
+    symbol = Symbol.of_graph(graph, {}, "ark")
+    product = next(node for node in symbol.nodes() if node.op == "Matmul")
+    flags = {"TransposeInput": "True", "TransposeOther": "False"}
+    added = Node("Matmul", "added", flags, [Entry(product), product.inputs[0]], 1)
+    edited = freeze([Entry(added)], lambda nested: nested, [*symbol.nodes(), added])
+    nodes = json.loads(write(template, edited))["Nodes"]
+    (written,) = next(n["Op"] for n in nodes if n["Op"]["Name"] == "added")["WriteTensors"]
+    assert (written["Shape"], written["PaddedShape"]) == ([2, 6, 20], [2, 8, 24])
+    assert written["Strides"] == [2, 8, 24]
+
+
+def test_lost_padding_of_an_operand_is_refused(tmp_path: Path) -> None:
+    builder = Builder()
+    padded = {"strides": (4, 8), "padded": (4, 8)}
+    first = builder.op(
+        "Exp", [builder.tensor("FP32", (3, 5), **padded)], builder.tensor("FP32", (3, 5), **padded)
+    )
+    second = builder.tensor("FP32", (5, 2), (8, 4), padded=(8, 4))
+    flags = {"TransposeInput": False, "TransposeOther": False}
+    builder.op(
+        "Matmul", [first, second], builder.tensor("FP32", (3, 2), (4, 4), padded=(4, 4)), **flags
+    )
+    path = builder.write(tmp_path / "model.json")
+    assert ARK.validate(path) == []
+    model = passlib.model.load(path).optimize_for("arkInsert", after="Exp", op="Relu")
+    with pytest.raises(GraphError, match=r"'matmul' \(Matmul\): its PaddedShape is .*do not fit"):
+        model.save(tmp_path / "x.json")

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from passlib.dialects import attribute_text
 from passlib.dialects.ark import schema
 from passlib.dialects.ark.operators import argument_text
@@ -15,10 +17,17 @@ from passlib.dialects.json_text import JsonNumber
 from passlib.errors import UnsupportedError
 from passlib.node import Node
 
-__all__ = ["tagged", "values", "visible"]
+__all__ = ["LARGEST_FLOAT", "LIMITS", "from_front", "tagged", "values", "visible"]
 
-_LIMITS = {"INT": (-(1 << 31), 1 << 31), "UINT32": (0, 1 << 32), "UINT64": (0, 1 << 64)}
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+LIMITS = {
+    "INT": (-(1 << 31), 1 << 31),
+    "INT64": (-(1 << 63), 1 << 63),
+    "UINT32": (0, 1 << 32),
+    "UINT64": (0, 1 << 64),
+}
+"""The least value of each type of whole numbers, and the first one beyond."""
+
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 def visible(node: Node) -> dict[str, str]:
@@ -48,6 +57,8 @@ def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, A
     types = dict(operator.arguments) if operator is not None else {}
     types.update(dict.fromkeys(schema.DERIVED, "DIMS"))
     order = [*(name for name in known if name in texts), *sorted(texts.keys() - known.keys())]
+    if list(known) == sorted(known):
+        order.sort()  # as ARK's serializer lists them
     result: dict[str, Any] = {}
     for name in order:
         old = known.get(name)
@@ -63,6 +74,17 @@ def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, A
     return result
 
 
+def from_front(
+    args: Mapping[str, Any], original: Mapping[str, Any], rank: int
+) -> Mapping[str, Any]:
+    """Count a new ``Axis`` from the front, as ARK does in files, where it is negative."""
+    item = args.get("Axis")
+    if item is None or item is original.get("Axis"):
+        return args
+    ((tag, axis),) = item.items()
+    return {**args, "Axis": {tag: axis + rank}} if -rank <= axis < 0 else args
+
+
 def values(args: Mapping[str, Any]) -> dict[str, Any]:
     """Give the bare values of ``Args``."""
     return {
@@ -76,9 +98,9 @@ def _value(node: Node, name: str, tag: str) -> Any:
     try:
         if tag == "BOOL":
             return attribute_text.parse_bool(text)
-        if tag in ("INT", "INT64", "UINT32", "UINT64"):
+        if tag in LIMITS:
             number = attribute_text.parse_int(text)
-            low, high = _LIMITS.get(tag, (-(1 << 63), 1 << 63))
+            low, high = LIMITS[tag]
             if not low <= number < high:
                 raise ValueError(f"{number} is out of range")
             return number if number < 1 << 63 else JsonNumber(str(number))
@@ -97,12 +119,13 @@ def _value(node: Node, name: str, tag: str) -> Any:
 
 
 def _float(text: str) -> Any:
-    if _NUMBER.fullmatch(text.strip()):
-        return JsonNumber(text.strip())
+    """Spell a number as ARK's serializer does: a 32-bit float, widened to double."""
     number = attribute_text.parse_float(text)
     if number - number != 0:
         raise ValueError("JSON has no such number")
-    return JsonNumber(repr(number))
+    if abs(number) > LARGEST_FLOAT:
+        raise ValueError(f"{number} is out of range")
+    return JsonNumber(repr(float(np.float32(number))))
 
 
 def _guess(text: str) -> str:

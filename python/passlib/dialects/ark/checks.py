@@ -15,7 +15,7 @@ from passlib.dialects.attributes import blame
 from passlib.errors import GraphError
 from passlib.node import Node
 
-__all__ = ["misfits", "require_fit", "require_order"]
+__all__ = ["misfits", "padding_misfits", "require_fit", "require_order"]
 
 
 def misfits(
@@ -42,6 +42,8 @@ def misfits(
     operator = schema.find(op)
     if result is None or operator is None or not operator.writes or not writes:
         return
+    if op.startswith("Reduce") and writes[0].id == reads[0].id:
+        yield f"it writes to tensor {reads[0].id}, which it reads: a reduction has no room there"
     written = Operand(writes[0].dtype, writes[0].shape)
     if not fits(op, result, written):
         yield (
@@ -50,20 +52,50 @@ def misfits(
         )
 
 
-def require_fit(changed: Sequence[Resolved]) -> None:
+def padding_misfits(
+    args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
+) -> Iterator[str]:
+    """Say what is wrong with the ``PaddedShape`` of a product whose shapes fit.
+
+    Tiles of a product reach into the padding, so it follows from that of the operands.
+    """
+    padded = [Operand(tensor.dtype, tensor.padded) for tensor in reads]
+    try:
+        result = infer_result("Matmul", args, padded)
+    except Misfit as error:
+        yield f"padded, the operands do not fit: {error}"
+        return
+    if result is not None and result.shape != writes[0].padded:
+        yield (
+            f"{list(writes[0].padded)}, but the padding of its operands makes it "
+            f"{list(result.shape)}"
+        )
+
+
+def require_fit(changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, padding: bool) -> None:
     """Check the tensors of ops that a pass changed.
+
+    Parameters
+    ----------
+    changed : sequence of (Resolved, mapping)
+        The ops with their ``Args``.
+    padding : bool
+        Whether the paddings of matrix products must fit too.
 
     Raises
     ------
     GraphError
         The message names the node.
     """
-    for one in changed:
+    for one, tagged in changed:
         if one.virtual:
             continue
-        args = arguments.values(arguments.tagged(one.node))
+        args = arguments.values(tagged)
         for problem in misfits(one.node.op, args, one.reads, one.writes):
             raise GraphError(f"{blame(one.node)}: {problem}")
+        if padding and one.node.op == "Matmul":
+            for problem in padding_misfits(args, one.reads, one.writes):
+                raise GraphError(f"{blame(one.node)}: its PaddedShape is {problem}")
 
 
 def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolved]]) -> None:

@@ -59,8 +59,15 @@ class Describer:
             like.dtype, box or like.box, padded or like.padded, like.source["Buffer"]
         )
 
-    def checked(self, node: Node, dtype: str, box: Box, buffer: Mapping[str, Any]) -> Tensor:
-        """Describe a new tensor of a node.
+    def checked(
+        self,
+        node: Node,
+        dtype: str,
+        box: Box,
+        buffer: Mapping[str, Any],
+        padded: tuple[int, ...] | None = None,
+    ) -> Tensor:
+        """Describe a new tensor of a node; without padding if none is given.
 
         Raises
         ------
@@ -71,8 +78,9 @@ class Describer:
         """
         if dtype not in ITEM_SIZES:
             raise UnsupportedError(f"{blame(node)}: ARK has no element type {dtype!r}")
-        padded = (1,) * len(box.shape) if self._padding == "Pads" else box.shape
-        tensor = self.describe(dtype, box, padded, buffer)
+        ones = (1,) * len(box.shape)
+        padding = ones if self._padding == "Pads" else padded or box.shape
+        tensor = self.describe(dtype, box, padding, buffer)
         try:
             return read_tensor(tensor.source, OUTPUTS)
         except FormatError as error:

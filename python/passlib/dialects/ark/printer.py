@@ -52,6 +52,9 @@ class _Layout:
                     self.depth = max(self.depth, depth)
                 pending += [(item, depth + 1) for item in value.values() if depth != 0]
             elif isinstance(value, JsonArray):
+                # where no op has arguments, only the lists of tensors show the full depth
+                if b"\n" in text[value.start : value.end] and any(map(_is_object, value)):
+                    self.depth = max(self.depth, depth)
                 pending += [(item, depth + 1) for item in value]
 
 
@@ -61,8 +64,7 @@ def _pieces(value: Any, text: bytes, layout: _Layout, depth: int) -> Iterator[by
         return
     is_object = isinstance(value, dict)
     lines = depth <= layout.depth and (
-        (is_object and value)
-        or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
+        (is_object and value) or (isinstance(value, list) and any(map(_is_object, value)))
     )
     if not is_object and not isinstance(value, list):
         yield compact_json(value).encode()
@@ -80,3 +82,7 @@ def _pieces(value: Any, text: bytes, layout: _Layout, depth: int) -> Iterator[by
     if lines:
         yield b"\n" + b" " * (layout.indent * depth)
     yield b"}" if is_object else b"]"
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)

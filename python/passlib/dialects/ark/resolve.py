@@ -256,6 +256,7 @@ class Resolver:
         try:
             args = arguments.values(arguments.tagged(node))
             result = infer_result(node.op, args, operands)
+            padded = _product_padding(node.op, args, reads)
         except Misfit as error:
             raise GraphError(f"{blame(node)}: {error}") from None
         shape = self._sizes(node, given, "Shape") or (None if result is None else result.shape)
@@ -268,8 +269,8 @@ class Resolver:
                 f"{blame(node)}: nothing says what a new {node.op} writes to; give it a "
                 f"destination, or {missing} in the attribute {OUTPUTS!r}"
             )
-        box = Box(shape, shape, (0,) * len(shape))
-        return self._new.checked(node, dtype, box, self._new.buffer())
+        box = Box(shape, padded or shape, (0,) * len(shape))
+        return self._new.checked(node, dtype, box, self._new.buffer(), padded)
 
     def _sizes(self, node: Node, given: Mapping[str, Any], key: str) -> tuple[int, ...] | None:
         sizes = given.get(key)
@@ -278,3 +279,13 @@ class Resolver:
         if not isinstance(sizes, list) or any(type(size) is not int for size in sizes):
             raise GraphError(f"{blame(node)}: {key} in {OUTPUTS!r} is no array of sizes")
         return tuple(sizes)
+
+
+def _product_padding(
+    op: str, args: Mapping[str, Any], reads: tuple[Tensor, ...]
+) -> tuple[int, ...] | None:
+    """Give the padding of a new matrix product, which follows from that of its operands."""
+    if op != "Matmul" or any("PaddedShape" not in tensor.source for tensor in reads):
+        return None
+    result = infer_result(op, args, [Operand(tensor.dtype, tensor.padded) for tensor in reads])
+    return None if result is None else result.shape

@@ -168,17 +168,27 @@ _RULES: dict[str, _Rule] = {
 }
 
 
+_STRETCHING = frozenset(_UNARY) - {"DeviceSync", "Send", "SendDone"}
+"""Operators of one operand, which may write to a larger tensor: the operand broadcasts to it."""
+
+_RESHAPING = ("Embedding", "DeviceSync", "Send")
+"""Operators that may write the same elements, in order, to a tensor of another shape."""
+
+
 def fits(op: str, result: Operand, written: Operand) -> bool:
     """Whether an operator can write its result to a tensor.
 
-    Reductions and Embedding need the same elements in order; everything else broadcasts.
+    Operators of one operand stretch sizes of 1; all others need the very shape of their result,
+    but for those that write elements in order.
     """
     if op == "Cast":
         result = Operand(written.dtype, result.shape)
     if result.dtype != written.dtype:
         return False
-    if op == "Embedding":
+    if op in _RESHAPING:
         return math.prod(result.shape) == math.prod(written.shape)
+    if op not in _STRETCHING:
+        return result.shape == written.shape
     try:
         return broadcast(result.shape, written.shape) == written.shape
     except Misfit:

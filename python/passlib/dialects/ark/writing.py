@@ -66,11 +66,12 @@ def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False
                 )
     values = [_op_value(template, item) for item in items]
     changed = [
-        item.resolved
+        (item.resolved, value["Args"])
         for item, value in zip(items, values, strict=True)
         if item.original is None or value is not item.original.place.value
     ]
-    require_fit(changed)
+    document = template.document
+    require_fit(changed, padding=document.variant == "v3" and not document.plan)
     if not template.document.plan:  # the order of a plan is that of its tasks on processors
         require_order([item.resolved for item in items], lambda: _before(template))
     return print_document(template.document, arrange(template, items, values))
@@ -220,9 +221,11 @@ def _op_value(template: Template, item: Item) -> dict[str, Any]:
         members["Name"] = one.node.name
     old_args = value.get("Args", {})
     if one.virtual and original is None:
-        args: dict[str, Any] = {}
+        args: Mapping[str, Any] = {}
     else:
         args = arguments.tagged(one.node, old_args)
+        if one.node.op.startswith("Reduce") and one.reads:
+            args = arguments.from_front(args, old_args, len(one.reads[0].shape))
         if one.node.op == "Matmul" and template.document.variant in ("v1", "v1.5"):
             touched = not same or any(args.get(k) is not old_args.get(k) for k in args)
             if touched:

@@ -1,0 +1,47 @@
+"""How ARK's serializer lays out its files: a printer for the tests, made without the writer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["DEPTHS", "print_file"]
+
+DEPTHS = {"Pads": 7, "Ops": 6, "Op": 5}
+"""Levels of objects that stand on lines of their own, by what tells a variant from the next."""
+
+
+class _Number(float):
+    text: str
+
+    def __new__(cls, text: str) -> _Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def print_file(text: str, depth: int) -> str:
+    """Print what is in a file: depth 0 is one line, else so many levels have lines."""
+    return _print(json.loads(text, parse_float=_Number), depth, 0, "")
+
+
+def _print(value: Any, depth: int, level: int, indent: str) -> str:
+    if isinstance(value, _Number):
+        return value.text
+    if not isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    inner = indent + "  "
+    objects = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+    lines = level < depth and bool(value) and (isinstance(value, dict) or objects)
+    if isinstance(value, dict):
+        colon, ends = (": " if lines else ":"), "{}"
+        parts = [
+            json.dumps(key) + colon + _print(item, depth, level + 1, inner)
+            for key, item in value.items()
+        ]
+    else:
+        ends = "[]"
+        parts = [_print(item, depth, level + 1, inner) for item in value]
+    if not lines:
+        return ends[0] + ",".join(parts) + ends[1]
+    return f"{ends[0]}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{ends[1]}"
