@@ -35,6 +35,8 @@ NAMES = (
     "gen_seed-mlp_softmax.compressed",
     "gen_seed-embedding_rope.full",
     "gen_py-quickstart_add_fp16.full",
+    "gen_seed-matmul_variants.compressed",
+    "gen_head-recv_reduce_send_r0_of2.full",
 )
 ROOTS = [json.loads((FILES / f"{name}.json").read_bytes()) for name in NAMES]
 TEXTS = [(FILES / f"{name}.json").read_bytes() for name in NAMES]

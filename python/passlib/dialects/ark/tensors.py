@@ -166,7 +166,8 @@ def read_tensor(value: Any, place: str) -> Tensor:
         number, dtype = value["Id"], value["DataType"]
         owner = buffer["Id"], buffer["Rank"]
     except KeyError as error:
-        raise FormatError(f"{place}: the key {error.args[0]!r} is missing") from None
+        missing = "PaddedShape" if error.args[0] == "Pads" else error.args[0]
+        raise FormatError(f"{place}: the key {missing!r} is missing") from None
     except TypeError:
         raise FormatError(f"{place}.Buffer: a buffer is an object, not {kind(buffer)}") from None
     for key, items in (("Shape", shape), ("Strides", strides), ("Offsets", offsets)):

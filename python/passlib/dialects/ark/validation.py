@@ -51,7 +51,7 @@ def validate(text: bytes) -> list[Problem]:
         sound = sound and read is not None
         ops += read or ()
     for op in ops:
-        validation_ops.check(report, op)
+        validation_ops.check(report, op, rank)
     if plan:
         validation_plan.check(report, root, units or ())
     elif sound and units is not None:
@@ -103,8 +103,10 @@ def _op(
         return None
     wanted = {"Type": str, "Name": str, "IsVirtual": bool, "Args": dict}
     found = [report.expect(op, key, type_, path) is not None for key, type_ in wanted.items()]
-    if plan:
-        report.expect(op, "Config", dict, path)
+    if plan and (config := report.expect(op, "Config", dict, path)) is not None:
+        for key in ("NumWarps", "SramBytes", "NumTasks"):
+            if type(config.get(key)) is not int:
+                report.warning(f"{path}.Config.{key}", "every plan of ARK has a whole number here")
     groups: list[Sequence[Tensor]] = []
     for group in GROUPS:
         listed = report.expect(op, group, list, path)

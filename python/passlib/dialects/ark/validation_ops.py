@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib.dialects.ark import schema
+from passlib.dialects.ark import schema, validation_args, validation_messages
 from passlib.dialects.ark.arguments import values
-from passlib.dialects.ark.checks import misfits
+from passlib.dialects.ark.checks import misfits, padding_misfits
 from passlib.dialects.ark.matmul_args import derive
 from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.report import Report
 from passlib.dialects.ark.shapes import Misfit
-from passlib.dialects.ark.tensors import MAX_RANK, kind, read_tensor
-from passlib.errors import FormatError
+from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor
 
 __all__ = ["check"]
 
 
-def check(report: Report, op: FileOp) -> None:
-    """Check one op."""
+def check(report: Report, op: FileOp, rank: int | None) -> None:
+    """Check one op of a file for a rank; None where that is damaged."""
     path, value = op.place.path, op.place.value
-    args_fine = _arguments(report, value["Args"], f"{path}.Args")
+    args_fine = validation_args.check(report, op)
     consumed = {tensor.id for tensor in (*op.reads, *op.writes)}
     for i, tensor in enumerate(op.results):
         if tensor.id in consumed:
@@ -39,21 +38,15 @@ def check(report: Report, op: FileOp) -> None:
         if not value["IsVirtual"]:
             report.warning(f"{path}.Type", f"the operator {op.type!r} is not known")
         return
-    counts = _counts(report, op, operator)
-    for name, tag in operator.arguments.items():
-        place = f"{path}.Args.{name}"
-        if name not in value["Args"]:
-            report.error(place, f"{op.type} needs this argument")
-            args_fine = False
-        elif isinstance(value["Args"][name], dict) and tag not in value["Args"][name]:
-            report.error(place, f"the argument is of type {tag}")
-            args_fine = False
-    if counts and args_fine:
+    if _counts(report, op, operator) and args_fine:
         args = values(value["Args"])
-        for problem in misfits(op.type, args, op.reads, op.writes):
+        problems = list(misfits(op.type, args, op.reads, op.writes))
+        for problem in problems:
             report.error(path, problem)
-        if op.type == "Matmul":
-            _derived(report, op, args)
+        if op.type == "Matmul" and not problems:
+            _matmul(report, op, args)
+        if operator.effects:
+            validation_messages.check(report, op, args, rank)
 
 
 def _counts(report: Report, op: FileOp, operator: schema.Operator) -> bool:
@@ -91,9 +84,27 @@ def _view(report: Report, op: FileOp) -> None:
             f"{path}.ResultTensors[0]",
             f"it shows buffer {op.results[0].buffer}, and is a view of buffer {op.reads[0].buffer}",
         )
+    elif op.reads and not _shows_bytes(op.reads[0], op.results[0]):
+        report.error(
+            f"{path}.ResultTensors[0]",
+            f"it shows {op.reads[0].dtype} {list(op.reads[0].shape)} as {op.results[0].dtype} "
+            f"{list(op.results[0].shape)}; only from and to BYTE, and of the same bytes in the "
+            "last dimension, is that a view",
+        )
 
 
-def _derived(report: Report, op: FileOp, args: dict[str, Any]) -> None:
+def _shows_bytes(source: Tensor, result: Tensor) -> bool:
+    """Whether a view of another element type is one that ARK makes: from or to plain bytes."""
+    dtypes = {source.dtype, result.dtype}
+    if len(dtypes) == 1 or not dtypes <= ITEM_SIZES.keys():
+        return True
+    rows = source.shape[:-1] == result.shape[:-1]
+    size = source.shape[-1] * source.item_size
+    return "BYTE" in dtypes and rows and size == result.shape[-1] * result.item_size
+
+
+def _matmul(report: Report, op: FileOp, args: dict[str, Any]) -> None:
+    """Check what a Matmul says twice: its derived arguments, and the padding of its product."""
     try:
         wanted = derive(
             op.reads[0],
@@ -109,49 +120,6 @@ def _derived(report: Report, op: FileOp, args: dict[str, Any]) -> None:
             report.error(
                 f"{op.place.path}.Args.{name}", f"{list(args[name])}, but its tensors say {value}"
             )
-
-
-def _arguments(report: Report, args: dict[str, Any], path: str) -> bool:
-    fine = True
-    for name, item in args.items():
-        place = f"{path}.{name}"
-        if not isinstance(item, dict) or len(item) != 1:
-            report.error(place, "an object of one type and its value is wanted")
-            fine = False
-            continue
-        tag, value = next(iter(item.items()))
-        if tag not in schema.ARGUMENT_TYPES:
-            report.error(place, f"there is no type {tag!r}")
-            fine = False
-        elif (problem := _misfit(tag, value, place)) is not None:
-            report.error(place, problem)
-            fine = False
-    return fine
-
-
-def _misfit(tag: str, value: Any, place: str) -> str | None:
-    """Say what is wrong with a value of a type."""
-    if tag == "BOOL":
-        return None if isinstance(value, bool) else f"true or false is wanted, not {kind(value)}"
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if tag == "FLOAT":
-        return None if number else f"a number is wanted, not {kind(value)}"
-    if tag == "DIMS":
-        sizes = isinstance(value, list) and all(type(size) is int for size in value)
-        if not sizes or len(value) > MAX_RANK:
-            return f"up to {MAX_RANK} whole numbers are wanted, not {kind(value)}"
-        return None
-    if tag == "TENSOR":
-        try:
-            read_tensor(value, place)
-        except FormatError as error:
-            return str(error).removeprefix(f"{place}: ")
-        return None
-    if tag == "OFFSET":
-        bare = type(value) is int  # so in an example of ARK's documentation
-        members = isinstance(value, dict) and all(
-            type(value.get(key)) is int for key in ("BufferId", "Value")
-        )
-        return None if bare or members else "BufferId and Value are wanted"
-    whole = type(value) is int or (number and float(value).is_integer())
-    return None if whole else f"a whole number is wanted, not {kind(value)}"
+    if op.place.path.endswith(".Op"):  # files of August 2024 and later
+        for problem in padding_misfits(args, op.reads, op.writes):
+            report.error(f"{op.place.path}.WriteTensors[0].PaddedShape", problem)

@@ -84,11 +84,12 @@ class TensorChecker:
                     f"buffer {tensor.buffer} is of rank {tensor.rank} here and of rank "
                     f"{first[0].rank} at {first[1]}",
                 )
-            elif first[0].source["Buffer"] != tensor.source["Buffer"]:
+            if first[0].source["Buffer"] == tensor.source["Buffer"]:
+                return
+            if first[0].rank == tensor.rank:
                 report.warning(
                     place, f"buffer {tensor.buffer} is described differently at {first[1]}"
                 )
-            return
         if tensor.rank < -1 or (self._world is not None and tensor.rank >= self._world):
             report.error(f"{place}.Rank", f"{tensor.rank} is no rank of a job of {self._world}")
         for key in ("SendTags", "RecvTags"):
@@ -109,5 +110,5 @@ class TensorChecker:
         remote = pair[0]
         if remote < -1 or (self._world is not None and remote >= self._world):
             self._report.error(place, f"{remote} is no rank of a job of {self._world}")
-        elif remote == owner or (owner == -1 and remote == self._rank):
+        elif remote == owner or {remote, owner} == {-1, self._rank}:
             self._report.error(place, f"the rank {remote} is the buffer's own")
