@@ -140,6 +140,16 @@ def test_loss_stays_a_loss(tmp_path: Path) -> None:
     assert by_name(description)["m"]["outputs"] == ["loss"]
 
 
+def test_a_weight_in_a_second_mention_stays(tmp_path: Path) -> None:
+    """Outputs of one name are one, and the weight of any counts: so it is what is written."""
+    weighted = {"name": "a", "loss_weight": 2}
+    layers = [operator("a", "Abs"), operator("b", "Abs")]
+    model = load(tmp_path, network(*layers, outputs=["a", weighted, "b"]))
+    changed = edited(model, lambda nodes, heads: heads.pop())
+    _, description = saved(changed, tmp_path)
+    assert description["outputs"] == [weighted]
+
+
 def test_output_becomes_an_input(tmp_path: Path) -> None:
     model = load(tmp_path, network(operator("y", "Abs"), outputs=["y", "data"]))
     changed = model.optimize_for("removeOperator", op="Abs")

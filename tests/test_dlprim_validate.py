@@ -189,6 +189,10 @@ WARNINGS: list[tuple[Any, str]] = [
     ),
     (network(operator("loss", "Abs")), "outputs[0]: 'loss' counts as a loss by its name"),
     (
+        network(operator("loss", "Abs"), outputs=["data", "data", "loss"]),
+        "outputs[2]: 'loss' counts as a loss by its name",
+    ),
+    (
         network(
             operator("s", "Softmax", "x"),
             operator("loss", "SoftmaxWithLoss", ["s", "label"]),

@@ -130,13 +130,13 @@ def _shared(network: Network) -> Iterator[tuple[str, str]]:
 
 
 def _losses(network: Network, producers: dict[str, Operator]) -> Iterator[tuple[str, str]]:
-    for number, output in enumerate(network.outputs):
+    for output in network.outputs:
         producer = producers.get(output.name)
         known = producer is not None and OPERATORS[producer.type].loss
         if is_loss(output.name) and not known:
             kind = "an input" if producer is None else f"a {producer.type}"
             message = f"{output.name!r} counts as a loss by its name, and is {kind}"
-            yield f"outputs[{number}]", message
+            yield output.place, message
 
 
 def _gradients(network: Network) -> Iterator[tuple[str, str]]:

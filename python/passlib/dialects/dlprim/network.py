@@ -73,6 +73,7 @@ class Operator(NamedTuple):
 class Output:
     """An output tensor; ``loss_weight`` is None unless the file gives one."""
 
+    place: str
     name: str
     loss_weight: Any
     json: Any

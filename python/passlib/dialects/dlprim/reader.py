@@ -72,10 +72,10 @@ class _Reader:
         outputs: dict[str, Output] = {}
         for i, item in enumerate(parts["outputs"]):
             output = self._output(f"outputs[{i}]", item)
-            if output is not None:
-                known = outputs.setdefault(output.name, output)
-                if output.loss_weight is not None:
-                    outputs[output.name] = Output(output.name, output.loss_weight, known.json)
+            if output is None:
+                continue
+            if output.loss_weight is not None or output.name not in outputs:
+                outputs[output.name] = output
         return Network(
             tuple(item for item in inputs if item is not None),
             tuple(item for item in operators if item is not None),
@@ -305,7 +305,7 @@ class _Reader:
         if name not in self._tensors:
             self._findings.unsound(place, f"there is no tensor {name!r}")
             return None
-        return Output(name, weight, json)
+        return Output(place, name, weight, json)
 
     def _required(self, place: str, json: Mapping[str, Any], field: str) -> str | None:
         value = json.get(field)
