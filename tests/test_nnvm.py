@@ -338,6 +338,10 @@ GOES_BACK = {
     ],
     "heads": [[3, 0, 0]],
 }
+SPELLED_ATTR = {
+    ("attr" if key == "attrs" else key): value
+    for key, value in {**TVM_EXECUTOR["nodes"][4], "inputs": []}.items()
+}
 UNKNOWN_SOURCE = {**LEGACY["nodes"][3], "backward_source_id": 9}
 
 ELSEWHERE = {
@@ -353,6 +357,10 @@ ELSEWHERE = {
     "executor attr": (
         {("attr" if key == "attrs" else key): value for key, value in TVM_EXECUTOR.items()},
         ["error attr", "error attrs"],
+    ),
+    "call attr": (
+        {**TVM_EXECUTOR, "nodes": [*TVM_EXECUTOR["nodes"][:4], SPELLED_ATTR]},
+        ["error nodes[4].attr.num_inputs"],
     ),
     "executor metadata": ({"metadata": 1, **TVM_EXECUTOR}, ["error metadata"] * 5),
     "executor order": (GOES_BACK, ["error nodes[3].inputs[0]"]),

@@ -167,6 +167,17 @@ def test_several_outputs_are_counted_by_the_attributes(edit: Edit) -> None:
     assert len(entries(graph, "shape")) == 8
 
 
+def test_number_of_inputs_that_a_call_declares_follows_its_edges(edit: Edit) -> None:
+    declares_none = "flatten_data=0;num_outputs=1;func_name=f"
+    graph = edit(
+        TVM_EXECUTOR,
+        ("rewire", {"node": "exp", "slot": 1, "from": "A"}),
+        ("insertBehind", {"node": "add", "name": "f", "op": "tvm_op", "attrs": declares_none}),
+    )
+    declared = {n["name"]: n["attrs"]["num_inputs"] for n in graph["nodes"] if "attrs" in n}
+    assert declared == {"add": "2", "f": "1", "relu": "1", "exp": "2"}
+
+
 def test_types_of_known_operators_are_inferred(edit: Edit) -> None:
     graph = copy.deepcopy(NNVM_CORE)
     graph["node_row_ptr"] = [0, 1, 2, 3, 4, 6, 7]

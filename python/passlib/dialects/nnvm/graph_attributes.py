@@ -29,7 +29,7 @@ _READ = frozenset((*_NEEDED, "device_index", "storage_scope"))
 _SKIPPED = ("list_int", "size_t")
 """Types of other attributes, over which TVM's graph executor reads."""
 
-_ELEMENT = re.compile(r"(bool|handle|custom\[\w+\]|(int|uint|float|bfloat)\d+\w*)(x\d+)?")
+_ELEMENT = re.compile(r"(bool|handle|(custom\[\w+\]|int|uint|float|bfloat|e\dm\d_float)\d+)\w*")
 """How TVM names element types."""
 
 

@@ -265,31 +265,32 @@ class _Examiner:
                 self.error(f"{where}.control_deps[{i}]", "waits for itself", unsound=True)
 
     def _tvm_node(self, where: str, place: int, node: dict[str, Any], inputs: int) -> None:
-        attributes = node.get("attrs", node.get("attr", {}))
+        key = "attr" if "attr" in node and "attrs" not in node else "attrs"
+        attributes, where = node.get(key, {}), f"{where}.{key}"
         if not isinstance(attributes, dict) or not all(
             isinstance(value, str) for value in attributes.values()
         ):
             return
-        for key in _TVM_ATTRIBUTES:
-            if key not in attributes:
-                self.fault(f"{where}.attrs", f"a tvm_op needs the attribute {key}")
+        for name in _TVM_ATTRIBUTES:
+            if name not in attributes:
+                self.fault(where, f"a tvm_op needs the attribute {name}")
         if attributes.get("func_name") == "":
-            self.fault(f"{where}.attrs.func_name", "is empty, and a tvm_op calls a function")
+            self.fault(f"{where}.func_name", "is empty, and a tvm_op calls a function")
         flatten = attributes.get("flatten_data", "0")
         if flatten not in ("0", "1"):
-            self.fault(f"{where}.attrs.flatten_data", f"is {flatten!r}, must be '0' or '1'")
+            self.fault(f"{where}.flatten_data", f"is {flatten!r}, must be '0' or '1'")
         given = attributes.get("num_inputs")
         if given is not None and given != str(inputs):
-            self.fault(f"{where}.attrs.num_inputs", f"is {given!r}, but there are {inputs} inputs")
+            self.fault(f"{where}.num_inputs", f"is {given!r}, but there are {inputs} inputs")
         outputs = attributes.get("num_outputs")
         count = declared_outputs(TVM_OPERATOR, attributes)
         if outputs is not None and not count:
-            self.fault(f"{where}.attrs.num_outputs", f"{outputs!r} is no number of outputs")
+            self.fault(f"{where}.num_outputs", f"{outputs!r} is no number of outputs")
         elif count and self.rows is not None:
             there = self.rows[place + 1] - self.rows[place]
             if there != count:
                 self.fault(
-                    f"{where}.attrs.num_outputs",
+                    f"{where}.num_outputs",
                     f"is {outputs!r}, but node_row_ptr leaves room for {there}",
                 )
 

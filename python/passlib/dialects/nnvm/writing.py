@@ -152,6 +152,8 @@ class GraphWriter:
         inputs = [(number[p], index, version) for p, index, version in entries]
         waits = [number[p] for p in dependencies]
         place = self.origins[position]
+        if op == TVM_OPERATOR:
+            attributes = self._with_inputs(place, attributes, len(entries))
         nested = [self._nested(place, i, subgraph) for i, subgraph in enumerate(subgraphs)]
         if place < 0:
             if op == VARIABLE and self.executable:
@@ -176,6 +178,12 @@ class GraphWriter:
         if not changes and visible_attributes(original) == attributes:
             return original
         return changed_object(original, op, attributes, changes, self.habits)
+
+    def _with_inputs(self, place: int, attributes: dict[str, str], count: int) -> dict[str, str]:
+        """Let the number of inputs that a call declares follow the edges that a pass changed."""
+        if place >= 0 and len(self.template.nodes[place]["inputs"]) == count:
+            return attributes
+        return {**attributes, "num_inputs": str(count)}
 
     def _nested(self, place: int, i: int, graph: _core.Graph) -> dict[str, Any]:
         template = self.template.nested.get((place, i))
