@@ -303,6 +303,19 @@ def test_operators_out_of_order(tmp_path: Path) -> None:
     assert line == "error: operators[0].inputs[0]: there is no tensor 'a' before this operator"
 
 
+def test_warnings_come_in_order(tmp_path: Path) -> None:
+    layers = [ABS | {"frozen": True}, operator("loss", "Abs", "a") | {"note": 1}]
+    lines = report(tmp_path, network(*layers, inputs=[{"shape": [2], "x": 1}, MATRIX]) | {"y": 1})
+    assert [line.split(": ")[1] for line in lines] == [
+        "y",
+        "inputs[0].x",
+        "inputs[1]",
+        "operators[0].frozen",
+        "operators[1].note",
+        "outputs[0]",
+    ]
+
+
 def test_a_file_is_named_once(tmp_path: Path) -> None:
     (problem,) = dialect.validate(write(tmp_path, "{/* no */}"))
     assert problem.place == str(tmp_path / "net.json")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from passlib.dialects.dlprim import options
 from passlib.dialects.dlprim.findings import Findings
-from passlib.dialects.dlprim.network import Network, Operator, is_loss
+from passlib.dialects.dlprim.network import SECTIONS, Network, Operator, is_loss
 from passlib.dialects.dlprim.schema import ALIASES, OPERATORS
 from passlib.dialects.dlprim.types import FLOAT, Spec
 
@@ -21,16 +21,19 @@ _POINTWISE = frozenset(
 
 
 def check_network(network: Network, findings: Findings) -> None:
-    """Report what is suspicious in a network without errors."""
-    for place, message in sorted(_warnings(network), key=lambda pair: _position(pair[0])):
+    """Report what is suspicious in a network without errors, and put all there is in order."""
+    for place, message in _warnings(network):
         findings.warn(place, message)
+    findings.problems.sort(key=lambda problem: _position(problem.place))
 
 
 def _position(place: str) -> tuple[int, int]:
-    section, _, rest = place.partition("[")
+    """Sort places in the order of reading, the file as a whole first."""
+    section, bracket, rest = place.partition("[")
+    if not bracket or section not in SECTIONS:
+        return -1, 0
     number = rest.partition("]")[0]
-    order = ("inputs", "operators", "outputs").index(section)
-    return order, int(number) if number.isdigit() else 0
+    return SECTIONS.index(section), int(number) if number.isdigit() else 0
 
 
 def _warnings(network: Network) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,20 @@ from typing import Any, NamedTuple
 from passlib.dialects.dlprim.types import Spec
 from passlib.dialects.json_text import JsonObject
 
-__all__ = ["AUTO", "LOSS", "Input", "Network", "Operator", "Output", "is_loss", "parameter_names"]
+__all__ = [
+    "AUTO",
+    "LOSS",
+    "SECTIONS",
+    "Input",
+    "Network",
+    "Operator",
+    "Output",
+    "is_loss",
+    "parameter_names",
+]
+
+SECTIONS = ("inputs", "operators", "outputs")
+"""The lists of a file, in the order in which they are read."""
 
 AUTO = ("", "auto")
 """Names of parameters that stand for the operator's name and the parameter's number."""

@@ -7,7 +7,14 @@ from typing import Any
 
 from passlib.dialects.dlprim import options
 from passlib.dialects.dlprim.findings import Findings
-from passlib.dialects.dlprim.network import Input, Network, Operator, Output, parameter_names
+from passlib.dialects.dlprim.network import (
+    SECTIONS,
+    Input,
+    Network,
+    Operator,
+    Output,
+    parameter_names,
+)
 from passlib.dialects.dlprim.schema import ALIASES, OPERATORS, RENAMED
 from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import infer_cached
@@ -17,8 +24,7 @@ from passlib.dialects.json_text import JsonNumber, JsonObject
 __all__ = ["read_network"]
 
 _MISSING: Any = object()
-_SECTIONS = ("inputs", "operators", "outputs")
-_FIELDS = frozenset(_SECTIONS)
+_FIELDS = frozenset(SECTIONS)
 _INPUT_FIELDS = frozenset(("name", "shape", "dtype"))
 _OPERATOR_FIELDS = frozenset(("name", "type", "inputs", "outputs", "params", "frozen", "options"))
 _OUTPUT_FIELDS = frozenset(("name", "loss_weight"))
@@ -60,7 +66,7 @@ class _Reader:
             root = {}
         self._unknown("", root, _FIELDS)
         parts = {}
-        for key in _SECTIONS:
+        for key in SECTIONS:
             parts[key] = root.get(key, _MISSING)
             if not isinstance(parts[key], list):
                 self._findings.malformed(key, "is required, and must be a list")
