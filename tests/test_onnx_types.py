@@ -102,3 +102,26 @@ def test_passes_work_on_inputs_that_are_no_arrays(what: str, tmp_path: Path) -> 
     model = passlib.load(onnx_models.save(text, tmp_path / "a.onnx"))
     model.optimize_for("interpose").save(tmp_path / "b.onnx")
     onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
+
+
+def test_an_initializer_that_becomes_an_output_of_a_nested_graph(tmp_path: Path) -> None:
+    # Its own name serves, for the one in the file is that of a value outside by now.
+    text = (
+        HEAD
+        + """(float[3] x, bool c) => (float[3] g) {
+        g = If(c) <
+          then_branch = then () => (g) <float[3] f = {1.0, 2.0, 3.0}> { g = Identity(f) },
+          else_branch = otherwise () => (e) { e = Identity(x) }>
+    }"""
+    )
+    source = tmp_path / "a.onnx"
+    onnx.save(onnx.parser.parse_model(text), source)
+    edited = passlib.load(source)
+    for edit in ("interpose", "dropIdentities", "interpose"):
+        edited = edited.optimize_for(edit)
+    edited.save(tmp_path / "b.onnx")
+    onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
+    value = np.ones(3, np.float32)
+    for c, expected in ((True, [1, 2, 3]), (False, [1, 1, 1])):
+        y = edited.run({"x": value, "c": np.array(c)})["g"]
+        assert y.asnumpy().tolist() == expected

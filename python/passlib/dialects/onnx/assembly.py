@@ -86,7 +86,12 @@ def _same_items(new: Sequence[Any], old: Sequence[Any]) -> bool:
 
 
 def describe_outputs(
-    template: Any, names: Names, like: Any, origins: Sequence[str | None], doubtful: set[str]
+    template: Any,
+    names: Names,
+    like: Any,
+    origins: Sequence[str | None],
+    initializers: Sequence[Any],
+    doubtful: set[str],
 ) -> list[Any]:
     """Describe the outputs of a graph.
 
@@ -99,6 +104,8 @@ def describe_outputs(
         A graph whose outputs have the same types in the same order.
     origins : sequence of (str or None)
         What each output is called in the file if it is computed as there.
+    initializers : sequence of onnx.TensorProto
+        Of the graph; inference does not know the types of those that are outputs.
     doubtful : set of str
         Gets the names of outputs whose types may have changed.
 
@@ -120,11 +127,20 @@ def describe_outputs(
     described = (*template.input, *template.value_info, *template.output)
     by_name = {value.name: value for value in described}
     onnx: Any = require("onnx", extra="onnx")
+    held = {tensor.name: tensor for tensor in initializers}
+    in_place = list(template.output) if len(template.output) == len(origins) else []
     made = []
-    for name, origin in zip(names.outputs, origins, strict=True):
+    for number, (name, origin) in enumerate(zip(names.outputs, origins, strict=True)):
         if origin in by_name:
             made.append(with_name(by_name[origin], "name", name))
+        elif name in held:
+            made.append(onnx.ValueInfoProto(name=name))
+            made[-1].type.tensor_type.elem_type = held[name].data_type
+            made[-1].type.tensor_type.shape.SetInParent()
+            for size in held[name].dims:
+                made[-1].type.tensor_type.shape.dim.add(dim_value=size)
         else:
             doubtful.add(name)
-            made.append(by_name.get(name) or onnx.ValueInfoProto(name=name))
+            said = in_place[number] if in_place else by_name.get(name)
+            made.append(with_name(said or onnx.ValueInfoProto(), "name", name))
     return made

@@ -235,7 +235,9 @@ class _ModelWriter:
             self._result.arrays, self._result.external = level.arrays()
             self._result.names = names
         inputs = level.inputs(new_ones_too=main and self._document.model.ir_version < INPUTS_ALSO)
-        outputs = describe_outputs(template, names, like, settled.origins(heads), self._doubtful)
+        outputs = describe_outputs(
+            template, names, like, settled.origins(heads), level.initializers(), self._doubtful
+        )
         return make_graph(
             template,
             protos,
