@@ -278,6 +278,20 @@ def test_types_in_dlp(tmp_path: Path, dtype: str) -> None:
     assert again.tobytes() == array.tobytes()
 
 
+def test_tensors_that_overlap_in_a_file_are_written_apart(tmp_path: Path) -> None:
+    entry = {"dtype": "float", "shape": [2], "start": 0, "size": 8}
+    header = json.dumps({"tensors": {"p.0": entry, "q.0": entry}}).encode()
+    content = np.arange(4, dtype="<f4").tobytes()
+    (tmp_path / "net.dlp").write_bytes(b"DLPW" + len(header).to_bytes(4, "big") + header + content)
+    layers = [operator(name, "Parameter", [], shape=[2]) for name in ("p", "q")]
+    model = load(tmp_path, network(*layers, inputs=[], outputs=["p", "q"]))
+    arrays = {"p.0": np.full(2, 5, np.float32), "q.0": np.asarray(model.args["q.0"])}
+    changed = Model(model.symbol, arrays, {}, "dlprim", template=model._template)
+    again = passlib.load(changed.save(tmp_path / "saved")[0])
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(again.args[name], array)
+
+
 def test_types_that_dlp_lacks(tmp_path: Path) -> None:
     model = load(tmp_path, network(RELU))
     weird = Model(model.symbol, {"x": np.ones(2)}, {}, "dlprim", template=model._template)

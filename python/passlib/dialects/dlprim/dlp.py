@@ -101,7 +101,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], header: Header
         The format has no such element type.
     """
     specs = {name: Spec(array.dtype.name, array.shape) for name, array in arrays.items()}
-    if header is None or {name: entry.spec for name, entry in header.entries.items()} != specs:
+    if header is None or not _holds(header, specs):
         header = _header(arrays, specs)
     with path.open("wb") as file:
         file.write(MAGIC + len(header.text).to_bytes(_LENGTH_BYTES, "big") + header.text)
@@ -110,6 +110,18 @@ def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], header: Header
             file.seek(begin + entry.start)
             array = np.ascontiguousarray(arrays[name])
             file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+
+
+def _holds(header: Header, specs: Mapping[str, Spec]) -> bool:
+    """Whether a table has a place of its own for each tensor: files may let tensors overlap."""
+    if {name: entry.spec for name, entry in header.entries.items()} != specs:
+        return False
+    end = 0
+    for entry in sorted(header.entries.values(), key=lambda entry: (entry.start, entry.size)):
+        if entry.start < end:
+            return False
+        end = entry.start + entry.size
+    return True
 
 
 def _header(arrays: Mapping[str, np.ndarray[Any, Any]], specs: Mapping[str, Spec]) -> Header:
