@@ -296,6 +296,7 @@ BEARABLE = [
     (("nodes", 2, "backward_source_id"), -1, False, "error", "nodes[2].backward_source_id"),
     (("color",), "red", False, "error", "color"),
     (("metadata",), {"a": 1}, False, None, ""),
+    (("nodes", 0, "attrs"), {}, False, "error", "nodes[0].attrs"),
     (("arg_nodes",), [0], False, "warning", "arg_nodes"),
     (("arg_nodes",), [0, 1, 1], False, "warning", "arg_nodes[2]"),
     (("attrs", "new"), ["list_complex", 1], False, "error", "attrs.new[0]"),

@@ -148,6 +148,13 @@ def test_new_variable_has_the_type_that_the_pass_says(edit: Edit) -> None:
     assert entries(graph, "device_index")[3] == 2
 
 
+def test_attributes_of_variables_are_not_written_for_an_executor(edit: Edit) -> None:
+    call = ("setNode", {"node": "A", "name": "data", "attrs": "__shape__=(2, 3)"})
+    assert edit(TVM_EXECUTOR, call)["nodes"][0] == {"op": "null", "name": "data", "inputs": []}
+    kept = edit(NNVM_CORE, ("setNode", {"node": "data", "attrs": "__shape__=(2, 3)"}))
+    assert kept["nodes"][0]["attrs"] == {"__shape__": "(2, 3)"}
+
+
 def test_unknown_types_are_written_as_unknown_and_said(
     edit: Edit, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -378,6 +385,19 @@ def test_row_pointers_follow_attributes_that_count_outputs(
     saved = edit(graph, ("setNode", {"node": "several", "attrs": change}))
     assert saved["node_row_ptr"] == [0, 1, 1 + after]
     assert entries(saved, "storage_id") == list(range(1 + after))
+
+
+def test_param_does_not_overwrite_what_users_said(edit: Edit, tmp_path: Path) -> None:
+    graph = copy.deepcopy(LEGACY)
+    graph["nodes"][2]["attr"]["num_hidden"] = "5"
+    saved = edit(graph, ("setNode", {"node": "fc", "attrs": "no_bias=False"}))
+    assert saved["nodes"][2]["param"] == {"no_bias": "False", "num_hidden": "4"}
+    assert saved["nodes"][2]["attr"] == graph["nodes"][2]["attr"]
+    model = passlib.model.load(tmp_path / "saved.json", dialect="nnvm")
+    assert {node.name: node for node in model.symbol.nodes()}["fc"].attrs["num_hidden"] == "5"
+    saved = edit(graph, ("setNode", {"node": "fc", "attrs": "num_hidden=6"}))
+    assert saved["nodes"][2]["param"]["num_hidden"] == "4"
+    assert saved["nodes"][2]["attr"]["num_hidden"] == "6"
 
 
 def test_attr_and_attrs_stay_as_each_node_has_them(edit: Edit) -> None:

@@ -26,7 +26,7 @@ __all__ = [
     "examine",
 ]
 
-ATTRIBUTE_KEYS = ("attr", "attrs", "param")
+ATTRIBUTE_KEYS = ("param", "attr", "attrs")
 """Keys of a node under which different programs keep its attributes; a later one wins."""
 
 GRAPH_ATTRIBUTE_KEYS = ("attrs", "attr")
@@ -159,7 +159,7 @@ class _Examiner:
         op, inputs, rows = node.get("op"), node.get("inputs"), self.rows
         if type(op) is not str or not op or type(node.get("name")) is not str:
             return False
-        if "param" in node and self.executable:
+        if self.executable and ("param" in node or (op == VARIABLE and len(node) > 3)):
             return False
         for key in ATTRIBUTE_KEYS:
             if key in node:
@@ -197,6 +197,11 @@ class _Examiner:
                 self.fault(f"{where}.{key}", "is no key that TVM's graph executor reads; kept")
             elif key not in _NODE_KEYS:
                 self.warn(f"{where}.{key}", "is no key of the format; kept")
+        if self.executable and node.get("op") == VARIABLE:
+            for key in ("attr", "attrs"):
+                if key in node:
+                    message = "TVM's graph executor takes them for those of a tvm_op, and fails"
+                    self.fault(f"{where}.{key}", message)
         source = node.get(BACKWARD_SOURCE, -1)
         if source != -1 and not (is_integer(source) and source < len(self.nodes)):
             message = f"{describe_type(source)} is neither -1 nor the number of a node"

@@ -155,9 +155,10 @@ class GraphWriter:
         if op == TVM_OPERATOR:
             attributes = self._with_inputs(place, attributes, len(entries))
         nested = [self._nested(place, i, subgraph) for i, subgraph in enumerate(subgraphs)]
+        if op == VARIABLE and self.executable:
+            # TVM's reader takes attributes for those of a tvm_op.
+            attributes = visible_attributes(self.template.nodes[place]) if place >= 0 else {}
         if place < 0:
-            if op == VARIABLE and self.executable:
-                attributes = {}  # TVM's reader takes attributes for those of a tvm_op
             return new_object(op, name, attributes, inputs, waits, nested, self.habits)
         original = self.template.nodes[place]
         changes: dict[str, Any] = {}
