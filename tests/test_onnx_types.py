@@ -125,3 +125,33 @@ def test_an_initializer_that_becomes_an_output_of_a_nested_graph(tmp_path: Path)
     for c, expected in ((True, [1, 2, 3]), (False, [1, 1, 1])):
         y = edited.run({"x": value, "c": np.array(c)})["g"]
         assert y.asnumpy().tolist() == expected
+
+
+@pytest.mark.parametrize("ir_version", [3, 8])
+def test_weights_of_another_shape(
+    ir_version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = onnx.helper.make_tensor_value_info
+    weight = onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32), "w")
+    inputs = [value("x", 1, [2, 4]), value("w", 1, [4])][: 2 if ir_version < 4 else 1]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Shape", ["w"], ["s"]), onnx.helper.make_node("Add", "xw", "y")],
+        "g",
+        inputs,
+        [value("y", 1, [2, 4])],
+        [weight],
+    )
+    imports = [onnx.helper.make_opsetid("", 8)]
+    onnx.save(
+        onnx.helper.make_model(graph, ir_version=ir_version, opset_imports=imports),
+        tmp_path / "a.onnx",
+    )
+    model = passlib.load(tmp_path / "a.onnx")
+    edited = model.optimize_for("addAxis", name="w").optimize_for("addAxis", name="w")
+    edited.optimize_for("showJson")
+    shown = capsys.readouterr().out
+    assert "[[1,1,4]]" in shown
+    assert "[[1,2,4]]" in shown
+    edited.to_onnx(tmp_path / "b.onnx")
+    y = edited.run({"x": X})["y"].asnumpy()
+    np.testing.assert_array_equal(y, (X + np.arange(4, dtype=np.float32))[None])

@@ -131,6 +131,19 @@ MXReturnValue fillParameter(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(fillParameter).setBody(fillParameter);
 
+/// Gives parameter `name` an axis of size 1 more, in front, by a new array.
+MXReturnValue addAxis(Graph* graph, const Options& options) {
+  Node* node = find(graph, options.at("name"));
+  const std::vector<float> values(node->tensor->data<float>(),
+                                  node->tensor->data<float>() + node->tensor->size());
+  std::vector<int64_t> shape = node->tensor->shape;
+  shape.insert(shape.begin(), 1);
+  MXTensor* tensor = node->alloc_arg(shape, MXContext::CPU(0), kFloat32);
+  std::copy(values.begin(), values.end(), tensor->data<float>());
+  return MX_SUCCESS;
+}
+REGISTER_PASS(addAxis).setBody(addAxis);
+
 /// Lets node `name` run a copy of itself behind it: two nodes of one origin.
 MXReturnValue copyNode(Graph* graph, const Options& options) {
   Node* node = find(graph, options.at("node"));

@@ -233,6 +233,7 @@ def infer(
         name: TypeSpec((types or {}).get(name), tuple(shape)) for name, shape in shapes.items()
     }
     new = {node.name for node in nodes if node.is_variable and ID not in node.attrs} - {ABSENT}
+    new |= {node.name for node in nodes if _is_replaced(node, given.get(node.name), document)}
     fed = {name: given.get(name, unknown) for name in new}
     assembled = assemble(symbol.graph, symbol.attributes, document, {}, fed)
     for value in assembled.model.graph.input:
@@ -252,6 +253,14 @@ def infer(
             specs.append(spec)
         found[node] = tuple(specs)
     return found
+
+
+def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool:
+    """Whether a weight of the file has been given another type or shape."""
+    tensor = document.tensors.get(node.attrs.get(ID, "")) if node.is_variable else None
+    if given is None or tensor is None or tensor.array is None:
+        return False
+    return given.shape != tensor.array.shape or given.dtype not in (None, tensor.array.dtype)
 
 
 def _inferred(model: Any) -> dict[str, TypeSpec]:

@@ -71,7 +71,7 @@ class LevelVariables:
         self._initializers: list[tuple[int, Any, Any, bool | None]] = []
         self._sparse: list[tuple[int, Any]] = []
         self.changed: set[str] = set()
-        """Constants whose elements are not those of the file, by `ID`."""
+        """Constants whose elements are not those of the file, or come from outside, by `ID`."""
 
     def add(self, position: int, node: NodeTuple, claim: str) -> Any:
         """Take a variable in.
@@ -101,6 +101,7 @@ class LevelVariables:
             raise UnsupportedError(f"parameter {node[1]!r} is sparse, and ONNX's are dense here")
         tensor = self._document.tensors.get(key)
         if tensor is not None and node[1] in self._fed:
+            self.changed.add(key)
             self._inputs.append((_NEW + position, self._value_info(name, self._fed[node[1]])))
             return None
         if tensor is None:
