@@ -424,12 +424,42 @@ def test_number_beyond_32_bits(tmp_path: Path) -> None:
         )
 
 
-def test_arguments_stay_sorted(tmp_path: Path) -> None:
-    model = load("gen_seed-mlp_softmax.full").optimize_for(
-        "arkSet", op="ReduceSum", key="Before", value="3"
-    )
-    (args,) = (op["Args"] for op in ops_of(save(model, tmp_path)) if op["Type"] == "ReduceSum")
-    assert list(args) == ["Axis", "Before", "KeepDim"]
+@pytest.mark.parametrize("kind", ["ReduceSum", "Matmul"])
+def test_arguments_stay_sorted(kind: str, tmp_path: Path) -> None:
+    name = "gen_seed-mlp_softmax.full"
+    model = load(name).optimize_for("arkSet", op=kind, key="Before", value="3")
+    found = [list(op["Args"]) for op in ops_of(save(model, tmp_path)) if op["Type"] == kind]
+    assert found
+    assert all(names == sorted(names) and "Before" in names for names in found)
+
+
+SEEN = [{"Rank": 1, "RecvTags": [[-1, 3]]}, {"Rank": 1}, {"SendTags": [[1, 3]]}]
+
+
+@pytest.mark.parametrize("buffer", SEEN)
+def test_what_other_ranks_see_is_not_dead(buffer: dict[str, Any], tmp_path: Path) -> None:
+    builder = Builder(0, 2)
+    source = builder.tensor("FP32", (4,), name="x")
+    seen = builder.op("Copy", [source], builder.tensor("FP32", (4,), **buffer))
+    builder.view(seen, (2,), (4,))
+    builder.op("Exp", [source], builder.tensor("FP32", (4,)))
+    model = passlib.model.load(builder.write(tmp_path / "model.json"))
+    saved = save(model.optimize_for("arkDead"), tmp_path)
+    assert "Copy" in [op["Type"] for op in ops_of(saved)]
+    with pytest.raises(GraphError, match=r"side effects.*\(Copy\)"):
+        model.optimize_for("arkRemove", op="Copy").save(tmp_path / "x.json")
+
+
+def test_message_from_memory_without_its_tag_is_refused(tmp_path: Path) -> None:
+    builder = Builder(0, 2)
+    sent = builder.tensor("FP32", (4,), SendTags=[[1, 3]])
+    made = builder.op("Exp", [builder.tensor("FP32", (4,))], sent)
+    builder.raw("Send", [made], [builder.tensor("FP32", (4,), Rank=1, RecvTags=[[-1, 3]])], 1)
+    path = builder.write(tmp_path / "model.json")
+    assert ARK.validate(path) == []
+    model = passlib.model.load(path).optimize_for("arkInsert", after="Exp", op="Relu")
+    with pytest.raises(GraphError, match=r"'send' \(Send\): .*no tag under which it is sent"):
+        model.save(tmp_path / "x.json")
 
 
 def test_arguments_of_every_type_outlast_a_change(tmp_path: Path) -> None:

@@ -167,6 +167,20 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
         lower_ranks([model.symbol, model.symbol])
 
 
+@pytest.mark.parametrize("writes", [True, False])
+def test_memory_of_another_rank(writes: bool, tmp_path: Path) -> None:
+    """Only messages are carried to and from it, so nothing is made up."""
+    builder = Builder(0, 2)
+    own, other = builder.tensor("FP32", (SIZE,)), builder.tensor("FP32", (SIZE,), Rank=1)
+    builder.op("Exp", [own if writes else other], other if writes else own)
+    model = passlib.model.load(builder.write(tmp_path / "0.json"))
+    with pytest.raises(UnsupportedError, match=r"'exp' \(Exp\): uses memory of rank 1"):
+        model.run({name: np.zeros(SIZE, np.float32) for name in model.inputs})
+    peer = passlib.model.load(ring(1, 2, tmp_path / "1.json"))
+    with pytest.raises(UnsupportedError, match=r"'exp' \(Exp\): uses memory of rank 1"):
+        lower_ranks([model.symbol, peer.symbol])
+
+
 def test_waiting_without_end(tmp_path: Path) -> None:
     symbols = []
     for rank in range(2):

@@ -82,7 +82,9 @@ def from_front(
     if item is None or item is original.get("Axis"):
         return args
     ((tag, axis),) = item.items()
-    return {**args, "Axis": {tag: axis + rank}} if -rank <= axis < 0 else args
+    if type(axis) is not int or not -rank <= axis < 0:
+        return args
+    return {**args, "Axis": {tag: axis + rank}}
 
 
 def values(args: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from passlib.dialects.ark import arguments, schema
+from passlib.dialects.ark.communication import communication_misfits
 from passlib.dialects.ark.hazards import Access, find_hazards
 from passlib.dialects.ark.operators import ID
 from passlib.dialects.ark.resolve import Resolved
@@ -72,7 +73,9 @@ def padding_misfits(
         )
 
 
-def require_fit(changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, padding: bool) -> None:
+def require_fit(
+    changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, padding: bool, rank: int
+) -> None:
     """Check the tensors of ops that a pass changed.
 
     Parameters
@@ -81,6 +84,8 @@ def require_fit(changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, paddin
         The ops with their ``Args``.
     padding : bool
         Whether the paddings of matrix products must fit too.
+    rank : int
+        The rank of the file.
 
     Raises
     ------
@@ -96,6 +101,12 @@ def require_fit(changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, paddin
         if padding and one.node.op == "Matmul":
             for problem in padding_misfits(args, one.reads, one.writes):
                 raise GraphError(f"{blame(one.node)}: its PaddedShape is {problem}")
+        operator = schema.find(one.node.op)
+        if operator is not None and operator.effects:
+            for key, problem in communication_misfits(
+                one.node.op, args, one.reads, one.writes, rank
+            ):
+                raise GraphError(f"{blame(one.node)}: {key}: {problem}")
 
 
 def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolved]]) -> None:

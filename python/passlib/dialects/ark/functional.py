@@ -97,7 +97,7 @@ def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -
         memory = Memory(tensors)
         memory.nodes = made._nodes
         heads = {(entry.node, entry.index) for entry in graph.entries}
-        rank = -1 if ranks is None else ranks[number]
+        rank = _rank(graph) if ranks is None else ranks[number]
         prefix = "" if ranks is None else f"rank{rank}/"
         programs.append(Program(rank, resolved, memory, heads, prefix))
     mail = None if ranks is None else Mail(programs)
@@ -116,6 +116,12 @@ def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -
         for entry in graph.entries
     )
     return made
+
+
+def _rank(graph: Graph) -> int:
+    """Give the rank that a graph is for; -1 where it does not say so."""
+    text = str(getattr(graph, "attributes", {}).get("Rank", ""))
+    return int(text) if text.isdecimal() else -1
 
 
 def _variables(made: Functional, program: Program) -> None:
@@ -154,6 +160,12 @@ def _step(made: Functional, program: Program, one: Resolved, mail: Mail | None) 
         for index, entry in enumerate(mail.perform(program, one)):
             made.entry_of[node, index] = entry
         return
+    for tensor in (*one.reads, *one.writes):
+        if tensor.rank not in (-1, program.rank) and program.rank >= 0:
+            raise UnsupportedError(
+                f"{blame(node)}: uses memory of rank {tensor.rank}, which only operators that "
+                "communicate can do when it runs"
+            )
     inputs = [memory.read(tensor, node) for tensor in one.reads]
     if len(one.writes) != 1 or len(one.results) != 1:
         raise UnsupportedError(

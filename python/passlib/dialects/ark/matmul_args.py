@@ -67,8 +67,10 @@ def derived_arguments(
     for name, value in derived.items():
         same = name in old and values({name: old[name]})[name] == value
         result[name] = old[name] if same else {"DIMS": value}
-    order = list(old) + sorted(result.keys() - old.keys()) if old else sorted(result)
-    return {name: result[name] for name in order if name in result}
+    order = [*args, *sorted(result.keys() - args.keys())]
+    if list(args) == sorted(args):
+        order.sort()  # as ARK's serializer lists them
+    return {name: result[name] for name in order}
 
 
 def _leading(tensor: Tensor) -> list[int]:

@@ -37,12 +37,15 @@ class FileOp(NamedTuple):
     ----------
     place : OpPlace
     reads, writes, results : tuple of Tensor
+    rank : int
+        The rank that the file is for.
     """
 
     place: OpPlace
     reads: tuple[Tensor, ...]
     writes: tuple[Tensor, ...]
     results: tuple[Tensor, ...]
+    rank: int = -1
 
     @property
     def type(self) -> str:
@@ -62,9 +65,20 @@ class FileOp(NamedTuple):
 
     @property
     def effects(self) -> bool:
-        """Whether it must stay even if nobody uses what it gives."""
+        """Whether it must stay even if nobody uses what it gives: other ranks may see it."""
+        if self.virtual:
+            return False
         operator = schema.find(self.type)
-        return not self.virtual and (operator is None or operator.effects)
+        return (
+            operator is None
+            or operator.effects
+            or any(
+                tensor.rank not in (-1, self.rank)
+                or tensor.tags("SendTags")
+                or tensor.tags("RecvTags")
+                for tensor in self.writes
+            )
+        )
 
     def attributes(self) -> dict[str, str]:
         """Give the attributes that its node in the graph has."""
@@ -114,7 +128,8 @@ def read_ops(document: Document) -> list[FileOp]:
                 raise UnsoundFileError(
                     f"{path}: tensor {tensor.id} is a result of {makers[tensor.id]} already"
                 )
-        ops.append(FileOp(place, *groups))
+        reads, writes, results = groups
+        ops.append(FileOp(place, reads, writes, results, document.rank))
     return ops
 
 

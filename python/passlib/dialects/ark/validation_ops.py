@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib.dialects.ark import schema, validation_args, validation_messages
+from passlib.dialects.ark import schema, validation_args
 from passlib.dialects.ark.arguments import values
 from passlib.dialects.ark.checks import misfits, padding_misfits
+from passlib.dialects.ark.communication import communication_misfits
 from passlib.dialects.ark.matmul_args import derive
 from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.report import Report
@@ -46,7 +47,10 @@ def check(report: Report, op: FileOp, rank: int | None) -> None:
         if op.type == "Matmul" and not problems:
             _matmul(report, op, args)
         if operator.effects:
-            validation_messages.check(report, op, args, rank)
+            for key, problem in communication_misfits(
+                op.type, args, op.reads, op.writes, -1 if rank is None else rank
+            ):
+                report.error(f"{path}.{key}", problem)
 
 
 def _counts(report: Report, op: FileOp, operator: schema.Operator) -> bool:

@@ -71,7 +71,7 @@ def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False
         if item.original is None or value is not item.original.place.value
     ]
     document = template.document
-    require_fit(changed, padding=document.variant == "v3" and not document.plan)
+    require_fit(changed, padding=document.variant == "v3" and not document.plan, rank=document.rank)
     if not template.document.plan:  # the order of a plan is that of its tasks on processors
         require_order([item.resolved for item in items], lambda: _before(template))
     return print_document(template.document, arrange(template, items, values))
