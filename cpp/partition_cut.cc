@@ -78,8 +78,14 @@ std::string Cutter::outputName(const NodeEntry& entry) {
   // Operators that differ in neither operator nor attributes call their outputs the same.
   std::string key = producer.op + '\0' + std::to_string(entry.entry) + '\0' +
                     std::to_string(producer.num_outputs);
-  const std::map<std::string, std::string> attributes(producer.attrs.begin(), producer.attrs.end());
-  for (const auto& [name, value] : attributes) key += '\0' + name + '\0' + value;
+  using Attribute = decltype(producer.attrs)::value_type;
+  std::vector<const Attribute*> attributes;
+  for (const Attribute& attribute : producer.attrs) attributes.push_back(&attribute);
+  std::sort(attributes.begin(), attributes.end(),
+            [](const Attribute* a, const Attribute* b) { return a->first < b->first; });
+  for (const Attribute* attribute : attributes) {
+    (((key += '\0') += attribute->first) += '\0') += attribute->second;
+  }
   auto found = suffixes_.find(key);
   if (found == suffixes_.end()) {
     found = suffixes_.emplace(std::move(key), suffix_(producer, entry.entry)).first;
