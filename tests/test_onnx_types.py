@@ -155,3 +155,36 @@ def test_weights_of_another_shape(
     edited.to_onnx(tmp_path / "b.onnx")
     y = edited.run({"x": X})["y"].asnumpy()
     np.testing.assert_array_equal(y, (X + np.arange(4, dtype=np.float32))[None])
+
+
+LAYERS = """<ir_version: 8, opset_import: ["" : 17, "mine" : 1]>
+g (float[N, 2, 4, 4] x) => (float[N, 5] y)
+<float[3, 2, 1, 1] w = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, BIAS
+ float[3] scale = {1.0, 2.0, 3.0}, float[3] shift = {1.0, 0.0, 1.0},
+ float[3] mean = {0.5, 0.5, 0.5}, float[3] variance = {1.0, 4.0, 9.0},
+ float[N, 3, 4, 4] a, float[N, 3, 4, 4] NORMALIZED, float[N, 7] c>
+{
+    a = Conv(CONV)
+    b = BatchNormalization(a, scale, shift, mean, variance)
+    c = mine.Unknown(b)
+    y = mine.Other(c)
+}"""
+
+
+@pytest.mark.parametrize(("normalized", "kept"), [("b", {"a": 4, "c": 2}), ("other", {"a": 4})])
+@pytest.mark.parametrize("bias", [True, False])
+def test_folding_leaves_types_that_no_inference_knows(
+    bias: bool, normalized: str, kept: dict[str, int], tmp_path: Path
+) -> None:
+    passlib.library.load_standard()
+    text = LAYERS.replace("CONV", "x, w, bias" if bias else "x, w")
+    text = text.replace("BIAS", "float[3] bias = {1.0, 1.0, 1.0}," if bias else "")
+    source = tmp_path / "a.onnx"
+    onnx.save(onnx.parser.parse_model(text.replace("NORMALIZED", normalized)), source)
+    edited = passlib.load(source).optimize_for("foldBatchNormalization", skip_infer=True)
+    edited.save(tmp_path / "b.onnx")
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    assert [node.op_type for node in graph.node] == ["Conv", "Unknown", "Other"]
+    # Without a type for the result of BatchNormalization, it is not known to be that of Conv.
+    found = {value.name: len(value.type.tensor_type.shape.dim) for value in graph.value_info}
+    assert {name: found[name] for name in found if name in "abc"} == kept

@@ -72,6 +72,8 @@ class LevelVariables:
         self._sparse: list[tuple[int, Any]] = []
         self.changed: set[str] = set()
         """Constants whose elements are not those of the file, or come from outside, by `ID`."""
+        self.retyped: set[str] = set()
+        """Those of them whose type or shape may be another one too."""
 
     def add(self, position: int, node: NodeTuple, claim: str) -> Any:
         """Take a variable in.
@@ -102,6 +104,7 @@ class LevelVariables:
         tensor = self._document.tensors.get(key)
         if tensor is not None and node[1] in self._fed:
             self.changed.add(key)
+            self.retyped.add(key)
             self._inputs.append((_NEW + position, self._value_info(name, self._fed[node[1]])))
             return None
         if tensor is None:
@@ -110,6 +113,8 @@ class LevelVariables:
         same = array is None or self._is_same(node[1], array, tensor)
         if not same:
             self.changed.add(key)
+            if array is None or not _is_like(array, tensor.array):
+                self.retyped.add(key)
         if tensor.kind == "constant":
             return self._constant(tensor, name, None if same else array)
         order = tensor.order if claim else _NEW + position
@@ -262,6 +267,10 @@ class LevelVariables:
         arrays = {number: item[2] for number, item in items if item[2] is not None}
         external = {number: item[3] for number, item in items if item[3] is not None}
         return arrays, external
+
+
+def _is_like(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any] | None) -> bool:
+    return other is not None and (array.shape, array.dtype) == (other.shape, other.dtype)
 
 
 def _renamed(proto: Any, old: str, new: str, inside: str = "") -> Any:

@@ -204,7 +204,7 @@ class _ModelWriter:
         level = variables.LevelVariables(
             self._document, self._params if main else {}, self._fed if main else {}, names
         )
-        settled = SettledValues(self._document, origins)
+        settled = SettledValues(self._document, origins, template)
         protos: list[Any] = []
         inner = self._hidden_inside(nodes, names, hidden)
         titles = _titles(nodes, claims, self._document)
@@ -216,7 +216,7 @@ class _ModelWriter:
                     constant = level.add(position, node, key)
                     if constant is not None:
                         protos.append(constant)
-                settled.add_variable(position, node, key, level.changed)
+                settled.add_variable(position, node, key, level)
             else:
                 original = self._original(key)
                 protos.append(
