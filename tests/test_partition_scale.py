@@ -11,6 +11,7 @@ import pytest
 
 import passlib
 from partition_graphs import graph_text
+from plugin_build import EXTRA_FLAGS
 
 Nodes = list[tuple[Any, ...]]
 
@@ -97,4 +98,5 @@ def test_time_grows_with_the_graph(shape: str, backend: str) -> None:
     # Four times the graph: quadratic work would be sixteen times. What the search for MXNet's own
     # groups may cost before it is given up counts in both.
     assert spent[1][0] < 10 * spent[0][0], spent
-    assert spent[1][0] < 25 * spent[1][1], spent
+    # Sanitizers slow a library down far more than the host.
+    assert EXTRA_FLAGS or spent[1][0] < 25 * spent[1][1], spent
