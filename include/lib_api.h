@@ -165,6 +165,7 @@ class MXerrorMsgs {
     std::string text;
   };
   MXerrorMsgs() {}
+  PASSLIB_HIDDEN ~MXerrorMsgs() {}
   std::mutex mutex_;
   std::deque<Message> messages_;  // a deque, for a stream handed out must never move
 };
