@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,37 @@ def test_folding_leaves_types_that_no_inference_knows(
     # Without a type for the result of BatchNormalization, it is not known to be that of Conv.
     found = {value.name: len(value.type.tensor_type.shape.dim) for value in graph.value_info}
     assert {name: found[name] for name in found if name in "abc"} == kept
+
+
+SIZES = (
+    HEAD
+    + """(float[2, 4] x) => (float[4, 2] y)
+<float[2] half = {2.0, 1.0}, float[2] two = {2.0, 2.0}, int64[2] sizes, float[4, 2] z>
+{
+    product = Mul(half, two)
+    sizes = Cast<to = 7>(product)
+    z = Reshape(x, sizes)
+    y = Identity(z)
+}"""
+)
+
+
+def test_elements_that_tell_a_shape_further_on(tmp_path: Path) -> None:
+    source = onnx_models.save(SIZES, tmp_path / "a.onnx")
+    # Sizes that are computed from it are others now.
+    edited = passlib.load(source).optimize_for("fillParameter", name="half", value="-0.5")
+    edited.save(tmp_path / "b.onnx")
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    said = {value.name: value.type.tensor_type.shape.dim for value in graph.value_info}
+    assert not any(dim.dim_value for dim in said.get("z", ()))
+
+
+@pytest.mark.parametrize("text", ["\u00b2", "9" * 5000, "-1", ""])
+@pytest.mark.parametrize("key", ["__id__", "__outer__", "to"])
+def test_numbers_that_are_none(key: str, text: str, tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(STEPS, tmp_path / "a.onnx"))
+    name, value = ("Exp_2", f"subgraph[{text}]") if key == "to" else ("x", f"input.{text}")
+    edited = model.optimize_for("setAttribute", node=name, key=key, value=value)
+    with contextlib.suppress(passlib.errors.PasslibError):
+        edited.save(tmp_path / "b.onnx")
+    assert len(edited.inputs) == 1

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["parse_bool", "parse_float", "parse_floats", "parse_int", "parse_optional_ints"]
+__all__ = [
+    "parse_bool",
+    "parse_float",
+    "parse_floats",
+    "parse_int",
+    "parse_optional_ints",
+    "parse_position",
+]
 
 _INTEGER = re.compile(r"[+-]?\d+L?")
 _C_SUFFIX = re.compile(r"(?<=[\d.])f$")
+_LONGEST_POSITION = 12
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -23,6 +31,16 @@ def parse_int(text: str) -> int:
     if not _INTEGER.fullmatch(stripped):
         raise ValueError(f"{text!r} is not a whole number")
     return int(stripped.rstrip("L"))
+
+
+def parse_position(text: str) -> int | None:
+    """Read a number that counts from 0 in decimal digits; None for any other text.
+
+    A pass may have written the text: other scripts' digits and endless numbers are none.
+    """
+    if len(text) >= _LONGEST_POSITION or not text.isascii() or not text.isdigit():
+        return None
+    return int(text)
 
 
 def parse_float(text: str) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passlib import _core
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints
+from passlib.dialects.attribute_text import parse_int, parse_optional_ints, parse_position
 from passlib.dialects.dlprim import notes, options
 from passlib.dialects.dlprim.network import AUTO
 from passlib.dialects.dlprim.schema import OPERATORS
@@ -314,8 +314,8 @@ def _uses(
 
 def _order(place: str) -> tuple[int, int]:
     """Sort places by their number, what has none last."""
-    number = place.rpartition("[")[2].rstrip("]")
-    return (0, int(number)) if number.isdigit() else (1, 0)
+    number = parse_position(place.rpartition("[")[2].rstrip("]"))
+    return (1, 0) if number is None else (0, number)
 
 
 def _input_spec(name: str, attributes: Mapping[str, str]) -> Spec:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from passlib import _core
 from passlib._atomic import replacing
+from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.lowering_types import TypeSpec
 from passlib.dialects.mxnet import files as mxnet_files
 from passlib.dialects.mxnet import schema, symbol_file, weight_files
@@ -180,11 +181,11 @@ class _NNVM:
                 first.append(first[-1] + outputs)
         types = {}
         for op, name, own, *_rest in model.graph.nodes():
-            place = own.get(PLACE, "")
-            if op != VARIABLE or not place.isdigit() or int(place) >= len(first) - 1:
+            place = parse_position(own.get(PLACE, ""))
+            if op != VARIABLE or place is None or place >= len(first) - 1:
                 continue
-            if first[int(place)] < len(listed):
-                types[name] = listed[first[int(place)]]
+            if first[place] < len(listed):
+                types[name] = listed[first[place]]
         return types
 
 

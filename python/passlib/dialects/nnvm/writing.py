@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from passlib import _core
+from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.lowering_types import TypeSpec
 from passlib.dialects.nnvm.document import (
     PLACE,
@@ -105,9 +106,13 @@ class GraphWriter:
         claimed: set[int] = set()
         origins = []
         for op, _, attributes, *_rest in self.nodes:
-            text = attributes.pop(PLACE, "")
-            place = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
-            if not 0 <= place < len(originals) or place in claimed or originals[place]["op"] != op:
+            place = parse_position(attributes.pop(PLACE, ""))
+            if (
+                place is None
+                or place >= len(originals)
+                or place in claimed
+                or originals[place]["op"] != op
+            ):
                 place = -1
             else:
                 claimed.add(place)

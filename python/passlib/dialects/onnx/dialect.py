@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlib import _core
+from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.onnx import lowering, reader, storage, validation, wire
 from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, document_of
 from passlib.dialects.onnx.writer import assemble_for_file
@@ -55,7 +56,8 @@ class _ONNX:
             if op == VARIABLE and name != ABSENT:
                 first, _, number = attrs.get(ID, "input.").partition(".")
                 if first == "input":
-                    inputs.append((int(number) if number.isdigit() else sys.maxsize, name))
+                    place = parse_position(number)
+                    inputs.append((sys.maxsize if place is None else place, name))
         inputs.sort(key=lambda item: item[0])
         return [name for _, name in inputs]
 

@@ -12,34 +12,25 @@ __all__ = ["all_graphs", "all_nodes", "external_tensors", "graphs_within"]
 
 def all_graphs(model: Any) -> Iterator[Any]:
     """Iterate over the main graph, those of training, and all that are nested anywhere."""
-    yield model.graph
-    for training in model.training_info:
-        yield training.initialization
-        yield training.algorithm
-    for node in all_nodes(model):
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield attribute.g
-            yield from attribute.graphs
+    kind = type(model.graph)
+    return (body for body in graphs_within(*_bodies(model)) if isinstance(body, kind))
 
 
 def all_nodes(model: Any) -> Iterator[Any]:
     """Iterate over the nodes of all graphs and functions."""
-    pending = [model.graph, *model.functions]
+    return (node for body in graphs_within(*_bodies(model)) for node in body.node)
+
+
+def _bodies(model: Any) -> list[Any]:
+    bodies = [model.graph, *model.functions]
     for training in model.training_info:
-        pending += [training.initialization, training.algorithm]
-    while pending:
-        for node in pending.pop().node:
-            yield node
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    pending.append(attribute.g)
-                pending.extend(attribute.graphs)
+        bodies += [training.initialization, training.algorithm]
+    return bodies
 
 
-def graphs_within(graph: Any) -> Iterator[Any]:
-    """Iterate over a graph and those that are nested in it, always in the same order."""
-    pending = [graph]
+def graphs_within(*bodies: Any) -> Iterator[Any]:
+    """Iterate over graphs and functions and what is nested in them, always in the same order."""
+    pending = list(bodies)
     while pending:
         graph = pending.pop()
         yield graph

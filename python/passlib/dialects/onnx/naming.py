@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.fresh_names import NameSource
 from passlib.dialects.onnx.document import ABSENT, OUTER, Document
 from passlib.errors import GraphError
@@ -199,12 +200,13 @@ def _name_variables(
 
 
 def _outer_name(slot: str, around: Sequence[str], name: str) -> str:
-    if not slot.isdigit() or int(slot) >= len(around):
+    number = parse_position(slot)
+    if number is None or number >= len(around):
         raise GraphError(
             f"variable {name!r} of a nested graph stands for input {slot} of the node around it, "
             f"which has {len(around)} inputs"
         )
-    return around[int(slot)]
+    return around[number]
 
 
 def _name_heads(

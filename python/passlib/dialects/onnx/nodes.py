@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passlib._optional import require
+from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.onnx import attribute_parser, attributes, opsets
 from passlib.dialects.onnx.document import DOMAIN, OVERLOAD, OWN_KEYS, Document, OriginalNode
 from passlib.errors import GraphError, UnsupportedError
@@ -222,11 +223,11 @@ def _graph_numbers(text: str) -> range | None:
     if not text.startswith("subgraph[") or not text.endswith("]"):
         return None
     first, colon, last = text[len("subgraph[") : -1].partition(":")
-    if not first.isdigit() or len(first) > 9:
+    start = parse_position(first)
+    if start is None:
         return None
-    if not colon:
-        return range(int(first), int(first) + 1)
-    return range(int(first), int(last)) if last.isdigit() and len(last) < 10 else None
+    end = parse_position(last) if colon else start + 1
+    return None if end is None else range(start, end)
 
 
 def _set_optional(made: Any, field: str, text: str) -> None:

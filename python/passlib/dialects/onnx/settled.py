@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.onnx.document import ABSENT, OUTER, Document, OriginalNode
 from passlib.dialects.onnx.opsets import plain
 from passlib.node import VARIABLE
@@ -72,7 +73,8 @@ class SettledValues:
         if name == ABSENT:
             self._names[position, 0] = ""
         elif outer is not None:
-            if outer.isdigit() and name in self._around[int(outer) : int(outer) + 1]:
+            slot = parse_position(outer)
+            if slot is not None and name in self._around[slot : slot + 1]:
                 self._names[position, 0] = name
         elif claim in self._document.inputs:
             self._names[position, 0] = str(self._document.inputs[claim][0].name)
@@ -103,8 +105,11 @@ class SettledValues:
             return
         if node[6] and written is not original.proto:
             return  # what its nested graphs give out is seen no further
+        passed_on = any((entry[0], entry[1]) in self._other_elements for entry in node[3])
         for index, name in enumerate(original.proto.output):
             self._names[position, index] = str(name)
+            if passed_on and name not in self._described:
+                self._other_elements.add((position, index))  # it may tell a shape further on
 
     def _takes_the_same(self, node: NodeTuple, proto: Any) -> bool:
         """Whether the inputs are such that the types of the outputs are those of the file."""
