@@ -12,9 +12,9 @@ import numpy as np
 import passlib
 from passlib import dialects
 from passlib.dialects.dlprim.types import NAMES
-from passlib.dialects.lowering import TypeSpec
+from passlib.lowering import TypeSpec
 from passlib.model import Model
-from passlib.runtime import Session
+from passlib.runtime.session import Session
 
 DATA = Path(__file__).parent / "data" / "dlprim"
 SHARED = Path(__file__).parents[1].parent / "shared" / "data" / "dlprim"

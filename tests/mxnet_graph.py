@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from passlib.node import Entry, Node, postorder
+from passlib.graph.node import Entry, Node, postorder
 
 
 @dataclass(frozen=True)

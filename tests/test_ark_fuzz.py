@@ -19,9 +19,9 @@ from passlib.dialects.ark.functional import functionalise
 from passlib.dialects.ark.reading import read
 from passlib.dialects.ark.validation import validate
 from passlib.dialects.ark.writing import write
-from passlib.dialects.graphs import freeze
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.node import Entry, Node
+from passlib.graph.native import freeze
+from passlib.graph.node import Entry, Node
 from passlib.symbol import Symbol
 
 EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "120"))

@@ -14,9 +14,9 @@ from ark_files import FILES, genuine
 from ark_layout import DEPTHS, print_file
 from passlib.dialects.ark.reading import read
 from passlib.dialects.ark.writing import write
-from passlib.dialects.graphs import freeze
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import Entry, Node
+from passlib.graph.native import freeze
+from passlib.graph.node import Entry, Node
 from passlib.symbol import Symbol
 
 ARK = passlib.dialects.find("ark")

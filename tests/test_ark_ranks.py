@@ -10,7 +10,7 @@ from ark_builder import Builder, Handle
 from ark_files import FILES
 from passlib.dialects.ark import lower_ranks
 from passlib.errors import GraphError, UnsupportedError
-from passlib.runtime import Session
+from passlib.runtime.session import Session
 
 SIZE = 6
 

@@ -12,12 +12,23 @@ import pytest
 
 import passlib
 from compose_programs import PROGRAMS
-from passlib import attribute, compose, functions, naming
+from passlib import attribute
 from passlib import symbol as sym
+from passlib.dialects.mxnet import namespaces
 from passlib.errors import GraphError, PasslibError, UnsupportedError
-from passlib.substitute import substitute
+from passlib.graph import names as naming
+from passlib.symbol.compose import create as create_entries
+from passlib.symbol.namespaces import operator
 
 GOLDEN = Path(__file__).parent / "data/compose"
+
+
+def create(*args: Any, **kwargs: Any) -> sym.Symbol:
+    return sym.Symbol(create_entries(*args, **kwargs))
+
+
+def substitute(symbol: sym.Symbol, replacements: Any, name: str | None = None) -> sym.Symbol:
+    return symbol(name=name, **replacements)
 
 
 def as_graph(symbol: Any) -> dict[str, Any]:
@@ -120,7 +131,7 @@ def test_error_names_node_and_fault(build: Any, words: str) -> None:
         (lambda x: sym.contrib.box_mns, AttributeError, "sym.contrib 'box_nms'"),
         (lambda x: x.reshpe, AttributeError, "'reshape'"),
         (lambda x: x._nothing, AttributeError, "_nothing"),
-        (lambda x: compose.create("Convolutoin", [x]), UnsupportedError, "'Convolution'"),
+        (lambda x: create("Convolutoin", [x]), UnsupportedError, "'Convolution'"),
         (lambda x: sym.Custom(x, op_type="mine", name="c"), UnsupportedError, "'c' 'Custom'"),
         (lambda x: attribute.AttrScope(a=1), ValueError, "'a' string"),
     ],
@@ -200,22 +211,22 @@ def test_functions_tell_about_themselves() -> None:
     function = sym.Convolution
     assert function.__name__ == "Convolution"
     assert "kernel : Shape(tuple), required" in (function.__doc__ or "")
-    assert "box_nms" in dir(functions.contrib)
+    assert "box_nms" in dir(sym.contrib)
     assert sym.contrib.box_nms.__module__ == "passlib.symbol.contrib"
 
 
 def test_every_operator_has_a_function() -> None:
     total = 0
-    for namespace in ("", "_internal", *functions.NAMESPACES):
-        for name in functions.operator_names(namespace):
-            assert functions.operator(name, namespace).__name__ == name
+    for namespace in ("", "_internal", *namespaces.NAMESPACES):
+        for name in namespaces.operator_names(namespace):
+            assert operator(name, namespace).__name__ == name
             total += 1
     assert total > 600
 
 
 def test_nested_graphs_are_kept() -> None:
     body = sym.relu(sym.var("item"), name="body")
-    loop = compose.create(
+    loop = create(
         "_foreach",
         [sym.var("items")],
         {

@@ -9,9 +9,9 @@ import pytest
 
 import passlib
 from nnvm_files import DATA, NNVM_CORE, TVM_EXECUTOR, text_of
-from passlib.convert import convert
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.validate import Problem, validate
+from passlib.model.convert import convert
+from passlib.model.validate import Problem, validate
 
 SHAPES = {"data": (1, 3, 5, 5), "w": (2, 3, 3, 3)}
 

@@ -9,8 +9,8 @@ import pytest
 
 from custom_graphs import inner_graph, partitioned
 from passlib import sym
+from passlib.dialects.inference import infer
 from passlib.errors import GraphError, OperatorError, UnsupportedError
-from passlib.infer import infer
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passlib.cutting import Call, Piece, cut
-from passlib.node import VARIABLE, Entry, Node, postorder
+from passlib.graph.node import VARIABLE, Entry, Node, postorder
+from passlib.runtime.cutting import Call, Piece, cut
 
 
 @dataclass

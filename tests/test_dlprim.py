@@ -440,7 +440,7 @@ def test_options_that_are_not_there(tmp_path: Path) -> None:
 
 def test_a_new_network(tmp_path: Path) -> None:
     """A model that was read from no file is written from the schema alone."""
-    from passlib.node import Entry, Node
+    from passlib.graph.node import Entry, Node
     from passlib.symbol import Symbol
 
     data = Node("null", "data", {"__shape__": "(2, 3)"}, num_outputs=1)

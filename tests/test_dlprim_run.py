@@ -23,11 +23,11 @@ from dlprim_files import (
     run_all,
     with_weights,
 )
-from passlib.dialects.lowering import TypeSpec
+from passlib.dialects.inference import infer
 from passlib.errors import PasslibError, UnsupportedError
-from passlib.infer import infer
+from passlib.lowering import TypeSpec
 from passlib.model import Model
-from passlib.runtime import Session
+from passlib.runtime.session import Session
 
 pytest.importorskip("onnxruntime")
 
@@ -319,7 +319,7 @@ def test_steps_of_training_compile_once(tmp_path: Path, monkeypatch: pytest.Monk
         compiled.append(args)
         return Session(*args, **options)
 
-    monkeypatch.setattr("passlib.sessions.Session", counting)
+    monkeypatch.setattr("passlib.runtime.sessions.Session", counting)
     layer = operator("bn", "BatchNorm", momentum=0.5)
     model = with_weights(load(tmp_path, network(layer, shape=(4, 2, 3, 3))))
     start = {name: np.array(array) for name, array in model.aux.items()}

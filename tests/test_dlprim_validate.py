@@ -337,7 +337,7 @@ def test_every_error_is_reported(tmp_path: Path) -> None:
         "operators[3].options.kernel",
         "outputs[1]",
     ]
-    with pytest.raises(UnsupportedError, match=r"\(and 3 more: see passlib.validate\)"):
+    with pytest.raises(UnsupportedError, match=r"\(and 3 more: see passlib.model.validate\)"):
         load(tmp_path, network(*layers, outputs=["b", "none"]))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passlib import dtypes
+from passlib.arrays import dtypes
 from passlib.errors import UnsupportedError
 
 

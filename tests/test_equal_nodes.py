@@ -25,8 +25,8 @@ from passlib import sym
 from passlib.dialects.mxnet import schema
 from passlib.dialects.nnvm.lowering import load_table as load_nnvm_table
 from passlib.dialects.nnvm.lowering.table import table as nnvm_table
+from passlib.library.registry import find_operator
 from passlib.model import Model
-from passlib.operators import find_operator
 from passlib.symbol import Symbol
 from plugin_build import ROOT
 

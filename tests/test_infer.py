@@ -16,10 +16,10 @@ import pytest
 
 from case_files import case_lines, case_tensors
 from mxnet_graph import PlainGraph, graph_of, read_graph
-from passlib.dialects.lowering import TypeSpec
+from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import FormatError, GraphError
-from passlib.infer import ext_dtype, ext_shape, infer
-from passlib.node import Entry, Node
+from passlib.graph.node import Entry, Node
+from passlib.lowering import TypeSpec
 
 DATA = Path(__file__).parent / "data" / "mxnet"
 FLOAT32 = np.dtype(np.float32)

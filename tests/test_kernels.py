@@ -8,8 +8,8 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from passlib.dialects import kernels
-from passlib.dialects.onnx_builder import IR_VERSION, OPSET
+from passlib.lowering import kernels
+from passlib.lowering.builder import IR_VERSION, OPSET
 
 ATTRIBUTES = {
     "AveragePool": {"kernel_shape": [2, 2]},

@@ -10,7 +10,7 @@ import pytest
 
 from legacy_cases import GRAPHS, VERSIONS, versioned
 from passlib.dialects.mxnet import legacy, schema
-from passlib.node import Entry, Node
+from passlib.graph.node import Entry, Node
 from passlib.symbol import Symbol
 from test_compose import as_graph
 

@@ -10,10 +10,10 @@ import pytest
 
 from mxnet_graph import PlainGraph, graph_of
 from passlib import runtime
-from passlib.dialects.lowering import Lowerings, Operation, TypeSpec, Value, lower_graph
 from passlib.dialects.mxnet.lowering import load_table, lower
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import Entry, Node
+from passlib.graph.node import Entry, Node
+from passlib.lowering import Lowerings, Operation, TypeSpec, Value, lower_graph
 
 FLOAT32 = np.dtype(np.float32)
 EXPORTED = Path(__file__).parent / "data" / "mxnet" / "exporter_operators.json"

@@ -230,7 +230,7 @@ class TestLoadAndSave:
     def test_weights_of_another_file(self, suffix, small, tmp_path):
         if suffix == "safetensors":
             pytest.importorskip("safetensors", reason="needs the package safetensors")
-        from passlib.weights import save_weights
+        from passlib.nd.weights import save_weights
 
         small.symbol.save(tmp_path / "x-symbol.json")
         save_weights(tmp_path / f"other.{suffix}", weights())
@@ -275,7 +275,7 @@ class TestRun:
             assert small(np.ones((size, 2), np.float32)).shape == (size, 3)
 
     def test_sessions_are_reused(self, small, monkeypatch):
-        from passlib import sessions
+        from passlib.runtime import sessions
 
         made = []
         original = sessions.Session

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passlib import dtypes, nd
-from passlib._source import MAP_FROM
+from passlib import nd
+from passlib.arrays import dtypes
 from passlib.dialects.mxnet.npz_writer import write_npz
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.source import MAP_FROM
 
 
 def npy(array: np.ndarray[Any, Any]) -> bytes:

@@ -14,8 +14,8 @@ import pytest
 from case_files import case_files, case_lines, case_tensors
 from mxnet_graph import read_graph
 from passlib import runtime
-from passlib.dialects.lowering import TypeSpec
 from passlib.dialects.mxnet.lowering import lower
+from passlib.lowering import TypeSpec
 
 DATA = Path(__file__).parent / "data" / "mxnet"
 FILES = case_files(DATA)

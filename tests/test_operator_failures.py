@@ -12,7 +12,8 @@ import pytest
 
 import passlib as pl
 from passlib.errors import OperatorError
-from passlib.operators import Operator, find_operator
+from passlib.library.operator import Operator
+from passlib.library.registry import find_operator
 
 FLOAT = np.dtype(np.float32)
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -205,7 +206,7 @@ def test_operator_without_state() -> None:
     ("how", "count"), [("made by new", 1), ("made by new, and says so", 0), ("", 0)]
 )
 def test_states_not_made_by_create(caplog: pytest.LogCaptureFixture, how: str, count: int) -> None:
-    with caplog.at_level(logging.WARNING, "passlib.operators"):
+    with caplog.at_level(logging.WARNING, "passlib.library.operators"):
         pl.nd.bad_state(X, X, how=how, name="culprit")
     assert len(caplog.records) == count
     for record in caplog.records:

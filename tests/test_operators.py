@@ -14,8 +14,9 @@ import pytest
 
 import passlib as pl
 from passlib.errors import GraphError, LoadError, OperatorError, UnsupportedError
-from passlib.operator_arrays import ArrayType
-from passlib.operators import Operator, find_operator
+from passlib.library.arrays import ArrayType
+from passlib.library.operator import Operator
+from passlib.library.registry import find_operator
 
 Plugin = Callable[[str], Path]
 
@@ -430,7 +431,7 @@ def test_versions_of_the_abi(plugin: Plugin, abi: int, caplog: pytest.LogCapture
     pl.library.load(plugin(f"plain_operator_{abi}"), verbose=False)
     values = np.array([1, 2, 3], np.float32)
     np.testing.assert_array_equal(run(f"plain_double{abi}", values), 2 * values)
-    with caplog.at_level(logging.WARNING, "passlib.operators"):
+    with caplog.at_level(logging.WARNING, "passlib.library.operators"):
         for number in (1, 2):
             # Before version 11 nobody destroys the states.
             states = number if abi < 11 else 1

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from passlib import context, dtypes, nd
-from passlib._source import MAP_FROM
+from passlib import context, nd
+from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.source import MAP_FROM
 
 DATA = Path(__file__).parent / "data" / "params"
 MODELS = Path(__file__).parents[1].parent / "shared" / "data" / "mxnet" / "models"

@@ -16,11 +16,11 @@ import pytest
 
 from mxnet_graph import PlainGraph, graph_of, read_graph
 from passlib import runtime
-from passlib.dialects.lowering import Lowered, TypeSpec
 from passlib.dialects.mxnet.lowering import lower
 from passlib.errors import GraphError, PasslibError
-from passlib.node import Entry, Node
-from passlib.weights import load_weights
+from passlib.graph.node import Entry, Node
+from passlib.lowering import Lowered, TypeSpec
+from passlib.nd.weights import load_weights
 
 DATA = Path(__file__).parent / "data" / "mxnet" / "models"
 MODELS = sorted(path.name[: -len("-io.npz")] for path in DATA.glob("*-io.npz"))
@@ -70,7 +70,7 @@ def test_saved_models_run_elsewhere(
     name: str, beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if beside:
-        monkeypatch.setattr(runtime, "_INLINE_LIMIT", 0)
+        monkeypatch.setattr("passlib.runtime.export._INLINE_LIMIT", 0)
     lowered, feeds, wanted = lowered_model(name)
     path = tmp_path / "model.onnx"
     runtime.save_onnx(lowered, path)
@@ -189,7 +189,7 @@ def test_importing_needs_numpy_alone() -> None:
         "import sys\n"
         "for name in ('onnx', 'onnxruntime', 'ml_dtypes', 'safetensors'):\n"
         "    sys.modules[name] = None\n"
-        "import passlib.runtime, passlib.infer\n"
+        "import passlib.runtime.session, passlib.dialects.inference\n"
         "from passlib.dialects.mxnet.lowering import load_table\n"
         "assert load_table().find('Convolution')\n"
     )

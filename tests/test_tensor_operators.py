@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from case_files import case_lines, case_tensors
 from mxnet_graph import graph_of, read_graph
 from passlib import runtime
-from passlib.dialects.lowering import TypeSpec
 from passlib.dialects.mxnet.lowering import load_table, lower
 from passlib.dialects.mxnet.lowering.reshape_codes import decode, decode_reversed
 from passlib.errors import GraphError, UnsupportedError
+from passlib.lowering import TypeSpec
 
 CASES = Path(__file__).parent / "data" / "mxnet" / "tensor_cases.jsonl"
 UNKNOWN_SIZES = (

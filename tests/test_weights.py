@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passlib import dtypes, nd
-from passlib._source import MAP_FROM
+from passlib import nd
+from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
-from passlib.weights import load_weights, save_weights
+from passlib.files.source import MAP_FROM
+from passlib.nd.weights import load_weights, save_weights
 
 WEIGHTS: dict[str, np.ndarray[Any, Any]] = {
     "arg:t": np.arange(6, dtype=np.float32).reshape(2, 3).T,

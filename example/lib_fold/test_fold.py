@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import passlib as pl
-from passlib.dialects.lowering import TypeSpec
 from passlib.dialects.mxnet.lowering import lower
-from passlib.runtime import Session
+from passlib.lowering.lower import TypeSpec
+from passlib.runtime.session import Session
 
 HERE = Path(__file__).parent
 MODELS = HERE.parents[1] / "tests/data/mxnet/models"

@@ -10,12 +10,22 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
-from passlib import attribute, context, executor, gluon, library, model, nd, nn, random, symbol
-from passlib import naming as name
+from passlib import (
+    attribute,
+    context,
+    executor,
+    gluon,
+    library,
+    model,
+    name,
+    nd,
+    nn,
+    random,
+    symbol,
+)
 from passlib import symbol as sym
-from passlib.attribute import AttrScope
-from passlib.context import Context, cpu, current_context, gpu
-from passlib.convert import convert
+from passlib.arrays.context import Context, cpu, current_context, gpu
+from passlib.dialects import Problem
 from passlib.errors import (
     FormatError,
     GraphError,
@@ -27,20 +37,30 @@ from passlib.errors import (
     UnsoundFileError,
     UnsupportedError,
 )
+from passlib.graph.node import Entry, Node
+from passlib.graph.scope import AttrScope
+from passlib.library import Library
 from passlib.model import Model, load
-from passlib.validate import validate
+from passlib.model.convert import convert
+from passlib.model.validate import validate
+from passlib.symbol import Symbol
 
 __all__ = [
     "AttrScope",
     "Context",
+    "Entry",
     "FormatError",
     "GraphError",
+    "Library",
     "LoadError",
     "Model",
+    "Node",
     "OperatorError",
     "PassError",
     "PassResultError",
     "PasslibError",
+    "Problem",
+    "Symbol",
     "UnsoundFileError",
     "UnsupportedError",
     "attribute",
@@ -64,3 +84,7 @@ __all__ = [
 ]
 
 __version__ = _version("graph-passlib")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(key for key in globals() if key.startswith("__"))])

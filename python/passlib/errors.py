@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "FormatError",
     "GraphError",
@@ -12,6 +14,7 @@ __all__ = [
     "PasslibError",
     "UnsoundFileError",
     "UnsupportedError",
+    "listed",
 ]
 
 
@@ -45,6 +48,12 @@ class FormatError(PasslibError):
         self.offset = offset
         self.line = line
         self.column = column
+
+    def within(self, place: object) -> FormatError:
+        """Return the same error with the file or member that it occurred in before its message."""
+        return type(self)(
+            f"{place}: {self}", offset=self.offset, line=self.line, column=self.column
+        )
 
 
 class GraphError(PasslibError):
@@ -105,3 +114,9 @@ class UnsoundFileError(FormatError, GraphError):
 
 class PassResultError(PassError, GraphError):
     """A pass reported success, but gave back something that is no sound graph."""
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Spell names for a message: the first ones, and how many there are in all."""
+    shown = ", ".join(names[:most]) or "none"
+    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""MXNet's name for where blocks are: ``from passlib.gluon import nn``."""
+"""MXNet's name for the module of blocks: ``from passlib.gluon import nn``."""
 
 from __future__ import annotations
 

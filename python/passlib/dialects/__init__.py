@@ -1,84 +1,18 @@
-"""Families of models, one folder each, and the table of them.
-
-Other packages add dialects by an entry point of the group ``passlib.dialects`` that gives an
-object like `passlib.dialects.protocol.Dialect`.
-"""
+"""Families of models, one folder each, and the table of them."""
 
 from __future__ import annotations
 
-import importlib
-import os
-from functools import cache, lru_cache
-from importlib import metadata
-from pathlib import Path
-from typing import Any
+from passlib.dialects.inference import Inferred, infer
+from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.table import find, names, recognise
 
-from passlib.dialects.protocol import Dialect, Lowering, ModelData, Problem
-from passlib.errors import FormatError, UnsupportedError
-
-__all__ = ["Dialect", "Lowering", "ModelData", "Problem", "find", "names", "recognise"]
-
-_BUILT_IN = {
-    "mxnet": "passlib.dialects.mxnet.dialect",
-    "ark": "passlib.dialects.ark.dialect",
-    "dlprim": "passlib.dialects.dlprim.dialect",
-    "nnvm": "passlib.dialects.nnvm.dialect",
-    "onnx": "passlib.dialects.onnx.dialect",
-}
-"""Module of each dialect; it has an object ``dialect``. The order is that of recognition."""
-
-_GROUP = "passlib.dialects"
-
-
-@lru_cache(maxsize=1)
-def _foreign() -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group=_GROUP)}
-
-
-def names() -> tuple[str, ...]:
-    """Name all dialects, in the order in which files are tried for them."""
-    return (*_BUILT_IN, *(name for name in _foreign() if name not in _BUILT_IN))
-
-
-@cache
-def find(name: str) -> Dialect:
-    """Look a dialect up by name.
-
-    Raises
-    ------
-    UnsupportedError
-        There is no such dialect; the message lists those that there are.
-    """
-    if name in _BUILT_IN:
-        found: Any = importlib.import_module(_BUILT_IN[name]).dialect
-    elif name in _foreign():
-        found = _foreign()[name].load()
-    else:
-        message = f"there is no dialect {name!r}; there are {', '.join(names())}"
-        raise UnsupportedError(message)
-    dialect: Dialect = found
-    return dialect
-
-
-def recognise(path: str | os.PathLike[str]) -> Dialect:
-    """Find out which dialect a model is of.
-
-    Raises
-    ------
-    FormatError
-        No dialect knows what it is.
-    OSError
-        There is nothing at this path.
-    """
-    place = Path(path)
-    for name in names():
-        dialect = find(name)
-        if dialect.recognises(place):
-            return dialect
-    if not place.exists():
-        raise FileNotFoundError(2, "there is no such model", os.fspath(place))
-    message = (
-        f"{place}: this is no model of any known dialect ({', '.join(names())}); "
-        "if it is one, say so with dialect=..."
-    )
-    raise FormatError(message)
+__all__ = [
+    "Dialect",
+    "Inferred",
+    "ModelData",
+    "Problem",
+    "find",
+    "infer",
+    "names",
+    "recognise",
+]

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from passlib import _core
-    from passlib.dialects.lowering_types import Lowered, TypeSpec
-    from passlib.node import Node
+import numpy as np
 
-__all__ = ["Dialect", "Lowering", "ModelData", "Optional", "Problem"]
+from passlib import _core
+from passlib.dialects.operator_rules import Rules
+from passlib.errors import UnsupportedError
+from passlib.graph.node import Node
+from passlib.graph.plain import PlainGraph
+from passlib.lowering import Graph, Lowered, Shape, TypeSpec
+from passlib.lowering.walk import Overriding
 
-Lowering = Callable[..., "Lowered"]
-"""``lower(symbol, inputs, params, *, train=False)``, see `dialects.mxnet.lowering.lower`."""
+__all__ = ["Dialect", "ModelData", "Problem"]
+
+_UNKNOWN = TypeSpec(None, None)
 
 
 class Problem(NamedTuple):
-    """Something that is wrong with a file."""
+    """Something wrong with a file."""
 
     severity: Literal["error", "warning"]
     place: str
-    """Where: a path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
+    """A path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
     message: str
 
     def __str__(self) -> str:
@@ -41,11 +46,11 @@ class ModelData:
     attributes : mapping of str to str
         The graph's own attributes, as JSON by key.
     args, aux : mapping of str to array
-        Parameters and auxiliary states by name of their variable: NumPy arrays, or the
-        dialect's own sparse ones.
+        Parameters and auxiliary states by name of their variable: NumPy arrays, or
+        `passlib.arrays.storage.Sparse`.
     template : object
-        What the file had beyond that, for writing it back; only the dialect looks into it. None
-        for a model that was not read from a file.
+        The rest of the file, for writing it back; only the dialect looks into it. None for a
+        model that was not read from a file.
     """
 
     graph: _core.Graph
@@ -55,52 +60,89 @@ class ModelData:
     template: Any = None
 
 
-class Dialect(Protocol):
+class Dialect(ABC):
     """A family of models: its conventions, its files, its meaning in ONNX.
+
+    Dialects derive from this class and override what differs from the defaults.
 
     Attributes
     ----------
     name : str
         As in ``model.dialect`` and in ``Graph::attrs["dialect"]``, which passes see.
+    title : str
+        The name as messages spell it, ``"MXNet"``.
     ordered : bool
         Whether only what the outputs need belongs to a graph, in post-order from the outputs.
         Otherwise nodes keep their order, and those that no output needs stay.
     own_attributes : frozenset of str
-        Top-level attributes of a graph that are the file's business and that passes do not see.
+        Top-level attributes of a graph that belong to the file and that passes do not see.
+    hosts_operators : bool
+        Whether graphs may have operators of loaded libraries.
     """
 
-    name: str
-    ordered: bool
-    own_attributes: frozenset[str]
+    name: ClassVar[str]
+    title: ClassVar[str]
+    ordered: ClassVar[bool] = False
+    own_attributes: ClassVar[frozenset[str]] = frozenset()
+    hosts_operators: ClassVar[bool] = False
 
     # Conventions of its graphs.
 
     def default_attributes(self) -> dict[str, str]:
-        """Give the top-level attributes of a new graph, as JSON by key."""
+        """Return the top-level attributes of a new graph, as JSON by key: none."""
+        return {}
 
     def complete(self, graph: _core.Graph) -> None:
-        """Set, in a graph that a pass gave back, the numbers of outputs that the schema knows."""
+        """Set, in a graph that a pass returned, the numbers of outputs that the schema knows.
+
+        By default the graph stays as it is.
+        """
+        del graph
 
     def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
-        """Name the variables of a graph: arguments, and auxiliary states."""
+        """Return the names of the arguments, and of the auxiliary states."""
+        return graph.variables({})
 
+    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+        """Return the inputs that are auxiliary states, by operator and by position of the node."""
+        del graph
+        return {}, {}
+
+    @abstractmethod
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
-        """Choose from variables those that are parameters, not data inputs of the model."""
+        """Return those of some variables that are parameters, not data inputs of the model."""
+
+    def data_inputs(self, graph: _core.Graph) -> list[str]:
+        """Return the names of the variables that users may feed: all."""
+        return graph.variables({})[0]
+
+    def mutable_inputs(self, node: Node) -> Collection[int]:
+        """Return the positions of the inputs that a built-in operator writes to: none."""
+        del node
+        return ()
 
     def visible_outputs(self, node: Node) -> int:
-        """Count the outputs of a node that other nodes may use."""
+        """Return how many outputs of a node other nodes may use."""
+        return max(node.num_outputs, 1)
 
+    @abstractmethod
     def output_name(self, node: Node, index: int) -> str:
-        """Name an output of a node, as the user knows it."""
+        """Return the name of a node's output, as the user knows it."""
+
+    def output_names(self, graph: PlainGraph) -> list[str]:
+        """Return the names of a graph's outputs."""
+        return [self.output_name(entry.node, entry.index) for entry in graph.entries]
 
     # Its files.
 
+    @abstractmethod
     def recognises(self, path: Path) -> bool:
         """Whether a path leads to a model of this dialect, judged by content where there is any.
 
         Must not raise for files of any kind.
         """
 
+    @abstractmethod
     def load(self, path: Path, **options: Any) -> ModelData:
         """Read a model.
 
@@ -110,44 +152,118 @@ class Dialect(Protocol):
             The file is damaged, unsound, or uses what passlib does not know.
         """
 
+    @abstractmethod
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
-        """Write a model as a whole or not at all, in the form it was read in; name its files."""
+        """Write a model as a whole or not at all, in the form it was read in.
 
+        Returns
+        -------
+        tuple of str
+            The files that were written.
+        """
+
+    @abstractmethod
     def validate(self, path: Path) -> list[Problem]:
-        """Check a file, and report all that is wrong with it, in the order of the file."""
+        """Check a file, and report everything wrong with it, in the order of the file."""
+
+    def refuse(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that a reader or writer does not have.
+
+        Raises
+        ------
+        UnsupportedError
+            There are any.
+        """
+        if options:
+            names = ", ".join(map(repr, sorted(options)))
+            raise UnsupportedError(f"models of {self.title} have no option {names}")
 
     # Its meaning.
 
-    @property
-    def lower(self) -> Lowering:
-        """The lowering to ONNX."""
+    @abstractmethod
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        """Lower a graph to one ONNX model.
+
+        Parameters
+        ----------
+        graph : Graph
+        inputs : mapping of str to TypeSpec
+            Variables that are fed at run time, each with its element type and shape.
+        params : mapping of str to numpy.ndarray
+            Variables that are built in: weights and auxiliary states.
+        train : bool
+            Lower as for training: batch statistics, active dropout. Dialects without a form for
+            training refuse it.
+
+        Returns
+        -------
+        Lowered
+
+        Raises
+        ------
+        GraphError
+            Inputs of a node do not fit together.
+        UnsupportedError
+            An operator, an attribute or an element type has no faithful translation.
+        """
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
-        """Give the element types and shapes that the model itself says of its inputs."""
-
-
-class Optional(Protocol):
-    """What a dialect may have besides: each of these is used where it is there."""
+        """Return the element types and shapes that the model itself states for its inputs."""
+        del model
+        return {}
 
     def infer(
         self,
-        symbol: Any,
-        shapes: Mapping[str, Any],
-        types: Mapping[str, Any] | None = None,
+        graph: Graph,
+        shapes: Mapping[str, Sequence[int] | Shape],
+        types: Mapping[str, np.dtype] | None = None,
         *,
-        default_dtype: Any = None,
+        default_dtype: np.dtype | None = None,
         train: bool = False,
     ) -> Mapping[Node, tuple[TypeSpec, ...]]:
-        """Infer the types of all outputs of all nodes, see `passlib.infer.infer`."""
+        """Infer the types of all outputs of all nodes, see `passlib.dialects.inference.infer`.
 
-    def output_names(self, symbol: Any) -> list[str]:
-        """Name the outputs of a symbol, where `Dialect.output_name` cannot know them."""
-
-    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
-        """Give the inputs that are auxiliary states, by operator and by position of the node.
-
-        Without it there are none.
+        By default nothing is known.
         """
+        del shapes, types, default_dtype, train
+        return {node: (_UNKNOWN,) * max(node.num_outputs, 1) for node in graph.nodes()}
 
-    def data_inputs(self, graph: _core.Graph) -> list[str]:
-        """Name the variables that users feed, where others stand for something else."""
+    def open_sizes(
+        self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False
+    ) -> Overriding:
+        """Find the sizes that creating operators leave open, from the nodes around them.
+
+        Parameters
+        ----------
+        graph : Graph
+        known : mapping of str to TypeSpec
+            Types of the variables, as far as they are known.
+        train : bool
+
+        Returns
+        -------
+        mapping of Node to mapping of str to str
+            The attributes that replace a node's own; empty by default.
+        """
+        del graph, known, train
+        return {}
+
+    # Operators of loaded libraries.
+
+    def has_operator(self, name: str) -> bool:
+        """Whether the dialect itself has an operator of this name."""
+        del name
+        return False
+
+    def add_operator(self, rules: Rules) -> None:
+        """Make an operator of a loaded library known, for dialects that host them."""
+        raise UnsupportedError(
+            f"models of {self.title} cannot have the operator {rules.name!r} of a library"
+        )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib._namespace import Namespace
-from passlib.nd import sampling, sparse
-from passlib.nd.creation import arange, array, empty, full, ones, zeros
+from passlib.arrays import BaseSparseNDArray, CSRNDArray, NDArray, RowSparseNDArray
+from passlib.arrays.creation import arange, array, empty, full, ones, zeros
+from passlib.dialects.mxnet.namespaces import Namespace
+from passlib.nd import functions, sampling, sparse
 from passlib.nd.files import load, load_frombuffer, save
-from passlib.nd.ndarray import NDArray
-from passlib.nd.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
 __all__ = [
     "BaseSparseNDArray",
@@ -31,22 +30,18 @@ __all__ = [
 
 
 def waitall() -> None:
-    """Do nothing: passlib computes at once, so all is done."""
+    """Do nothing: passlib computes synchronously."""
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    # It imports this package; the form "from passlib.nd import" would come back here.
-    from passlib.nd.functions import SPACES, find, operator_names
-
-    if name in SPACES:
-        functions = sampling.FUNCTIONS if name == "random" else None
-        return Namespace("nd", SPACES[name], find, operator_names, functions)
-    return find(name)
+    if name in functions.SPACES:
+        own = sampling.FUNCTIONS if name == "random" else None
+        space = functions.SPACES[name]
+        return Namespace("nd", space, functions.find, functions.operator_names, own)
+    return functions.find(name)
 
 
 def __dir__() -> list[str]:
-    from passlib.nd.functions import operator_names
-
-    return sorted({*globals(), *operator_names()})
+    return sorted({*globals(), *functions.operator_names()})

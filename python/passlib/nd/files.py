@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from passlib._source import Source
-from passlib.context import cpu
+from passlib.arrays.context import cpu
+from passlib.arrays.ndarray import NDArray
+from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
+from passlib.arrays.storage import Array, Sparse
 from passlib.dialects.mxnet import params
 from passlib.dialects.mxnet.params_writer import write_list
-from passlib.dialects.mxnet.storage import Array, Sparse
-from passlib.nd.ndarray import NDArray
-from passlib.nd.sparse_array import BaseSparseNDArray, wrap
+from passlib.files.source import Source
 
 __all__ = ["AnyArray", "from_parts", "load", "load_frombuffer", "save", "to_parts"]
 

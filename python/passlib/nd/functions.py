@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from passlib import attribute
-from passlib.functions import NAMESPACES, place
-from passlib.operator_arrays import ArrayType, type_of
-from passlib.operators import Operator, find_operator, names
+from passlib.dialects.mxnet.namespaces import NAMESPACES, place
+from passlib.graph import scope
+from passlib.library.arrays import ArrayType, type_of
+from passlib.library.operator import Operator
+from passlib.library.registry import find_operator, names
 
 __all__ = ["SPACES", "apply", "find", "operator_names"]
 
 SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
-"""Namespaces in ``nd``, and how `passlib.functions.place` calls each."""
+"""Namespaces in ``nd``, and how `passlib.dialects.mxnet.namespaces.place` calls each."""
 
 
 def operator_names(namespace: str = "") -> list[str]:
@@ -86,7 +87,7 @@ def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
     """
     targets = kwargs.pop("out", None)
     node = str(kwargs.pop("name", None) or "")
-    attributes = {key: attribute.text(value) for key, value in kwargs.items()}
+    attributes = {key: scope.text(value) for key, value in kwargs.items()}
     number, num_outputs = operator.arity(attributes, node)
     if len(inputs) != number:
         raise TypeError(f"operator {operator.name!r} takes {number} arrays, not {len(inputs)}")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from passlib import random
-from passlib.context import Context
-from passlib.nd.creation import Shape, array
-from passlib.nd.ndarray import NDArray
+from passlib.arrays import random
+from passlib.arrays.context import Context
+from passlib.arrays.creation import Shape, array
+from passlib.arrays.ndarray import NDArray
 
 __all__ = ["FUNCTIONS", "normal", "randint", "randn", "uniform"]
 

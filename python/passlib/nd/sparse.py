@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dtypes
-from passlib.context import Context
-from passlib.dialects.mxnet.storage import CSR, ROW_SPARSE, Sparse
-from passlib.nd.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, wrap
+from passlib.arrays import dtypes
+from passlib.arrays.context import Context
+from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
+from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 
 __all__ = [
     "BaseSparseNDArray",
     "CSRNDArray",
     "RowSparseNDArray",
     "csr_matrix",
-    "from_dense",
     "row_sparse_array",
 ]
 
@@ -96,37 +95,3 @@ def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if dtype is None:
         dtype = data.dtype if isinstance(data, np.ndarray) else np.float32
     return np.array(data, dtypes.as_dtype(dtype), subok=False)
-
-
-def from_dense(array: np.ndarray[Any, Any], stype: str) -> BaseSparseNDArray:
-    """Store an array sparsely.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-    stype : {"row_sparse", "csr"}
-
-    Returns
-    -------
-    RowSparseNDArray or CSRNDArray
-        On the context of ``array`` if it has one.
-
-    Raises
-    ------
-    ValueError
-        No such storage type, or this shape cannot be stored so.
-    """
-    plain = np.asarray(array)
-    context = getattr(array, "context", None)
-    if stype == ROW_SPARSE and plain.ndim:
-        rows = np.flatnonzero(np.any(plain.reshape(plain.shape[0], -1) != 0, axis=1))
-        return wrap(Sparse(stype, plain.shape, plain[rows], rows.astype(np.int64)), context)
-    if stype == CSR and plain.ndim == 2:
-        rows, columns = np.nonzero(plain)
-        pointers = np.zeros(plain.shape[0] + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=plain.shape[0]), out=pointers[1:])
-        parts = Sparse(stype, plain.shape, plain[rows, columns], columns.astype(np.int64), pointers)
-        return wrap(parts, context)
-    if stype in (ROW_SPARSE, CSR):
-        raise ValueError(f"an array of shape {plain.shape} cannot be stored as {stype}")
-    raise ValueError(f"unknown storage type {stype!r}; known are default, row_sparse and csr")

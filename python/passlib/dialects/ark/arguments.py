@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects import attribute_text
 from passlib.dialects.ark import schema
 from passlib.dialects.ark.operators import argument_text
 from passlib.dialects.ark.tensors import plain_json
-from passlib.dialects.attributes import blame
 from passlib.dialects.json_text import JsonNumber
 from passlib.errors import UnsupportedError
-from passlib.node import Node
+from passlib.graph import attribute_text
+from passlib.graph.attributes import blame
+from passlib.graph.node import Node
 
 __all__ = ["LARGEST_FLOAT", "LIMITS", "from_front", "tagged", "values", "visible"]
 

@@ -12,9 +12,9 @@ from passlib.dialects.ark.operators import ID
 from passlib.dialects.ark.resolve import Resolved
 from passlib.dialects.ark.shapes import Misfit, Operand, fits, infer_result
 from passlib.dialects.ark.tensors import Tensor
-from passlib.dialects.attributes import blame
 from passlib.errors import GraphError
-from passlib.node import Node
+from passlib.graph.attributes import blame
+from passlib.graph.node import Node
 
 __all__ = ["misfits", "padding_misfits", "require_fit", "require_order"]
 

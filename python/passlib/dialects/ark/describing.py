@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passlib import dtypes
+from passlib.arrays import dtypes
 from passlib.dialects.ark.operators import OUTPUTS
 from passlib.dialects.ark.tensors import ITEM_SIZES, Box, Tensor, read_tensor
-from passlib.dialects.attributes import blame
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.node import Node
+from passlib.graph.attributes import blame
+from passlib.graph.node import Node
 
 __all__ = ["Describer", "ark_type"]
 

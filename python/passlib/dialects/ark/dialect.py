@@ -7,10 +7,11 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from passlib import _core
-from passlib._atomic import replacing
 from passlib.dialects.ark import reading, schema
 from passlib.dialects.ark.lower import lower
 from passlib.dialects.ark.reading import Template
@@ -18,13 +19,11 @@ from passlib.dialects.ark.resolve import Resolver
 from passlib.dialects.ark.tensors import numpy_type
 from passlib.dialects.ark.validation import validate
 from passlib.dialects.ark.writing import write
-from passlib.dialects.lowering_types import TypeSpec
-from passlib.dialects.protocol import ModelData, Problem
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, UnsupportedError
-from passlib.node import VARIABLE, Node
-
-if TYPE_CHECKING:
-    from passlib.dialects.protocol import Lowering
+from passlib.files.atomic import replacing
+from passlib.graph.node import VARIABLE, Node
+from passlib.lowering import Graph, Lowered, TypeSpec
 
 __all__ = ["dialect"]
 
@@ -32,14 +31,11 @@ _HEAD = 1 << 16
 """How much of a file is looked at to recognise it."""
 
 
-class _Ark:
-    name = "ark"
-    lower: Lowering = staticmethod(lower)
-    ordered = False
-    own_attributes: frozenset[str] = frozenset()
+class Ark(Dialect):
+    """The conventions, files and meaning of ARK models."""
 
-    def default_attributes(self) -> dict[str, str]:
-        return {}
+    name = "ark"
+    title = "ARK"
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
@@ -50,9 +46,6 @@ class _Ark:
         if counts:
             graph.set_outputs(counts)
             graph.check()
-
-    def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
-        return graph.variables({})
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
         del graph  # the format does not say which inputs are weights
@@ -76,13 +69,11 @@ class _Ark:
         return b'"Nodes"' in head or b'"TaskInfos"' in head
 
     def load(self, path: Path, **options: Any) -> ModelData:
-        _refuse(options)
+        self.refuse(options)
         try:
             graph, template = reading.read(path.read_bytes())
         except FormatError as error:
-            raise type(error)(
-                f"{path}: {error}", offset=error.offset, line=error.line, column=error.column
-            ) from error
+            raise error.within(path) from error
         root = template.document.root
         attributes = {key: json.dumps(root[key]) for key in ("Rank", "WorldSize")}
         return ModelData(graph, attributes, {}, {}, template)
@@ -90,7 +81,7 @@ class _Ark:
     def save(
         self, path: Path, model: ModelData, *, allow_removed: bool = False, **options: Any
     ) -> tuple[str, ...]:
-        _refuse(options)
+        self.refuse(options)
         weights = [*model.args, *model.aux]
         if weights:
             raise UnsupportedError(
@@ -109,6 +100,16 @@ class _Ark:
     def validate(self, path: Path) -> list[Problem]:
         return validate(path.read_bytes())
 
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        return lower(graph, inputs, params, train=train)
+
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         resolver = Resolver()
         types = {}
@@ -125,9 +126,4 @@ def _output_table() -> _core.OutputTable:
     return _core.OutputTable({"null": 1, schema.TENSOR: 1}, set(schema.names()))
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
-    if options:
-        raise UnsupportedError(f"ARK has no option {', '.join(map(repr, sorted(options)))}")
-
-
-dialect = _Ark()
+dialect = Ark()

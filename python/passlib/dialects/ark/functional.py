@@ -11,10 +11,10 @@ from passlib.dialects.ark.messages import Mail, Program
 from passlib.dialects.ark.ordering import stable_order
 from passlib.dialects.ark.resolve import Resolved, Resolver
 from passlib.dialects.ark.tensors import Tensor
-from passlib.dialects.attributes import blame
-from passlib.dialects.lowering import Graph
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import VARIABLE, Entry, Node
+from passlib.graph.attributes import blame
+from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.lowering import Graph
 
 __all__ = ["Functional", "functionalise", "resolve_all"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from passlib.dialects.ark.functional import Functional, functionalise
 from passlib.dialects.ark.lowering import load_table
 from passlib.dialects.ark.tensors import numpy_type
-from passlib.dialects.lowering import Graph, Lowered, TypeSpec, lower_graph
-from passlib.dialects.lowering_types import Value
 from passlib.errors import GraphError
-from passlib.node import Node
+from passlib.graph.node import Node
+from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
+from passlib.lowering.types import Value
 
 __all__ = ["Ranked", "lower", "lower_ranks"]
 

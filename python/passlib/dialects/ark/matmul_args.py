@@ -9,8 +9,8 @@ from passlib.dialects.ark.arguments import values
 from passlib.dialects.ark.resolve import Resolved
 from passlib.dialects.ark.shapes import Misfit, matmul_sizes
 from passlib.dialects.ark.tensors import Tensor
-from passlib.dialects.attributes import blame
 from passlib.errors import GraphError
+from passlib.graph.attributes import blame
 
 __all__ = ["derive", "derived_arguments"]
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from passlib.dialects.ark.tensors import ITEM_SIZES, Box, Tensor
-from passlib.dialects.attributes import blame
 from passlib.errors import UnsupportedError
-from passlib.node import Entry, Node
+from passlib.graph.attributes import blame
+from passlib.graph.node import Entry, Node
 
 __all__ = ["BOX", "SIZE", "TYPE", "Memory", "geometry"]
 

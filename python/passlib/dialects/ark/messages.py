@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from passlib.dialects.ark.memory import Memory, geometry
 from passlib.dialects.ark.resolve import Resolved
 from passlib.dialects.ark.tensors import Tensor
-from passlib.dialects.attributes import blame
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import Entry, Node
+from passlib.graph.attributes import blame
+from passlib.graph.node import Entry, Node
 
 __all__ = ["Mail", "Program"]
 

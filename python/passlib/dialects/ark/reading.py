@@ -12,7 +12,7 @@ from passlib.dialects.ark.operators import FileOp, read_ops
 from passlib.dialects.ark.ordering import order_units
 from passlib.dialects.ark.wiring import Output, Wired, wire
 from passlib.errors import GraphError, UnsoundFileError, UnsupportedError
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Template", "read"]
 

@@ -16,10 +16,10 @@ from passlib.dialects.ark.describing import Describer, ark_type
 from passlib.dialects.ark.operators import EFFECTS, OUTPUTS, PARTS, READS, VIRTUAL
 from passlib.dialects.ark.shapes import Misfit, Operand, infer_result
 from passlib.dialects.ark.tensors import Box, Tensor, plain_json, read_tensor
-from passlib.dialects.attribute_text import parse_optional_ints
-from passlib.dialects.attributes import blame
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.node import Node
+from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.attributes import blame
+from passlib.graph.node import Node
 
 __all__ = ["Resolved", "Resolver"]
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passlib._optional import require
 from passlib.dialects.json_text import JsonNumber
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.optional import require
 
 __all__ = [
     "ITEM_SIZES",

@@ -11,7 +11,7 @@ from passlib.dialects.ark.ordering import stable_order
 from passlib.dialects.ark.plan_units import arrange_plan
 from passlib.dialects.ark.reading import Template
 from passlib.errors import GraphError
-from passlib.node import Node
+from passlib.graph.node import Node
 
 __all__ = ["arrange"]
 

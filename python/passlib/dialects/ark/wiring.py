@@ -16,7 +16,7 @@ from passlib.dialects.ark import schema
 from passlib.dialects.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text
 from passlib.dialects.ark.tensors import Box, Tensor, compact_json, overlap
 from passlib.errors import UnsoundFileError, UnsupportedError
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Wired", "input_buffers", "wire"]
 

@@ -19,9 +19,9 @@ from passlib.dialects.ark.reading import Template
 from passlib.dialects.ark.resolve import Resolved, Resolver
 from passlib.dialects.ark.tensors import Tensor, compact_json, plain_json
 from passlib.dialects.ark.units import arrange
-from passlib.dialects.attributes import blame
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import Entry, Node
+from passlib.graph.attributes import blame
+from passlib.graph.node import Entry, Node
 
 __all__ = ["write"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +22,11 @@ from passlib.dialects.dlprim.lowering import lower
 from passlib.dialects.dlprim.schema import OPERATORS
 from passlib.dialects.dlprim.weights import Weights, read_weights
 from passlib.dialects.dlprim.writer import Document, write_network
-from passlib.dialects.protocol import ModelData, Problem
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, PasslibError, UnsupportedError
-from passlib.node import VARIABLE
-
-if TYPE_CHECKING:
-    from passlib.dialects.lowering_types import TypeSpec
-    from passlib.dialects.protocol import Lowering
-    from passlib.node import Node
+from passlib.graph.node import VARIABLE, Node
+from passlib.graph.plain import PlainGraph
+from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
 __all__ = ["Template", "dialect"]
 
@@ -55,15 +52,12 @@ class Template:
     weights: Weights | None
 
 
-class _DLPrimitives:
-    name = "dlprim"
-    ordered = False
-    own_attributes = frozenset((_OUTPUTS,))
-    lower: Lowering = staticmethod(lower)
-    infer = staticmethod(infer_types)
+class DLPrimitives(Dialect):
+    """The conventions, files and meaning of DLPrimitives models."""
 
-    def default_attributes(self) -> dict[str, str]:
-        return {}
+    name = "dlprim"
+    title = "DLPrimitives"
+    own_attributes = frozenset((_OUTPUTS,))
 
     def complete(self, graph: _core.Graph) -> None:
         counts = [(position, 1) for position, *_ in graph.doubtful_outputs(_one_output_each())]
@@ -89,12 +83,12 @@ class _DLPrimitives:
         del index
         return notes.tensor_name(node.name, node.attrs)
 
-    def output_names(self, symbol: Any) -> list[str]:
+    def output_names(self, graph: PlainGraph) -> list[str]:
         """Name the outputs of a symbol as its file does, whatever node is there now."""
-        kept = _kept_names(symbol.attributes)
-        if len(kept) == len(symbol.entries):
+        kept = _kept_names(graph.attributes)
+        if len(kept) == len(graph.entries):
             return kept
-        return [self.output_name(entry.node, entry.index) for entry in symbol.entries]
+        return [self.output_name(entry.node, entry.index) for entry in graph.entries]
 
     def recognises(self, path: Path) -> bool:
         try:
@@ -129,7 +123,7 @@ class _DLPrimitives:
         ------
         FormatError, GraphError, UnsupportedError
         """
-        _refuse(options)
+        self.refuse(options)
         findings = Findings()
         network_path = files.network_path(path)
         document = files.parse_network(network_path, findings)
@@ -179,7 +173,7 @@ class _DLPrimitives:
         UnsupportedError
             DLPrimitives has no word for something.
         """
-        _refuse(options)
+        self.refuse(options)
         template = model.template if isinstance(model.template, Template) else None
         kind = (template.weights if template is not None else None) or Weights()
         if weights is not None:
@@ -217,6 +211,27 @@ class _DLPrimitives:
                 findings.problems.append(_problem(where, error))
         return findings.problems
 
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        return lower(graph, inputs, params, train=train)
+
+    def infer(
+        self,
+        graph: Graph,
+        shapes: Mapping[str, Sequence[int] | Shape],
+        types: Mapping[str, np.dtype] | None = None,
+        *,
+        default_dtype: np.dtype | None = None,
+        train: bool = False,
+    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
+        return infer_types(graph, shapes, types, default_dtype=default_dtype, train=train)
+
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         return {
             name: input_spec(attributes)
@@ -245,10 +260,4 @@ def _problem(path: Path, error: Exception) -> Problem:
     return Problem("error", place, str(error).removeprefix(f"{place}: "))
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
-    if options:
-        message = f"models of DLPrimitives have no option {', '.join(map(repr, sorted(options)))}"
-        raise UnsupportedError(message)
-
-
-dialect = _DLPrimitives()
+dialect = DLPrimitives()

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passlib import _core
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints, parse_position
 from passlib.dialects.dlprim import notes, options
 from passlib.dialects.dlprim.network import AUTO
 from passlib.dialects.dlprim.schema import OPERATORS
 from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import infer_cached
 from passlib.dialects.dlprim.types import FLOAT, NAMES, Spec, file_name, from_code
-from passlib.dialects.fresh_names import NameSource
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import VARIABLE
+from passlib.graph.attribute_text import parse_int, parse_optional_ints, parse_position
+from passlib.graph.fresh_names import NameSource
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Draft", "Value", "draft_network"]
 

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from passlib._atomic import replacing
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.reader import read_network
 from passlib.dialects.dlprim.weights import SUFFIXES, Weights, beside, write_weights
 from passlib.dialects.dlprim.writer import Document
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
+from passlib.files.atomic import replacing
 
 __all__ = ["SUFFIX", "looks_like_network", "network_path", "parse_network", "weights_of", "write"]
 

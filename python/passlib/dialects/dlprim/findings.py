@@ -48,7 +48,7 @@ class Findings:
         """Raise the first error."""
         first = next(problem for problem in self.problems if problem.severity == "error")
         more = len(self._kinds) - 1
-        rest = f" (and {more} more: see passlib.validate)" if more else ""
+        rest = f" (and {more} more: see passlib.model.validate)" if more else ""
         raise self._kinds[0](f"{path}: {first.place}: {first.message}{rest}")
 
     def _error(self, kind: type[PasslibError], place: str, message: str) -> None:

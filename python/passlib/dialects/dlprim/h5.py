@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib._optional import require
 from passlib.dialects.dlprim.types import Spec
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.optional import require
 
 __all__ = ["MAGIC", "read", "write"]
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints
 from passlib.dialects.dlprim import notes, options
 from passlib.dialects.dlprim.schema import OPERATORS
 from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import Inferred, infer_cached
 from passlib.dialects.dlprim.types import FLOAT, Spec, from_code, numpy_type
-from passlib.dialects.lowering import Graph, Shape, TypeSpec, blame
 from passlib.errors import GraphError
-from passlib.node import Node
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.node import Node
+from passlib.lowering import Graph, Shape, TypeSpec, blame
 
 __all__ = ["infer_types", "input_spec"]
 
@@ -32,7 +32,7 @@ def infer_types(
     """Infer shapes and element types of every node.
 
     Inputs have the shapes that the file says where none is given; those of parameters follow
-    from the operators. Parameters and errors are those of `passlib.infer.infer`.
+    from the operators. Parameters and errors are those of `passlib.dialects.inference.infer`.
     """
     del default_dtype, train  # everything has a type, and the mode changes none
     found: dict[Node, TypeSpec] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["DTYPE", "FROZEN", "ID", "SHAPE", "TENSOR", "VIEW", "is_input", "tensor_name"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects import attribute_text
 from passlib.dialects.dlprim.schema import OPERATORS, Option
 from passlib.dialects.json_text import JsonNumber
+from passlib.graph import attribute_text
 
 __all__ = [
     "OptionError",

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from passlib import dtypes
+from passlib.arrays import dtypes
 
 __all__ = [
     "FLOAT",

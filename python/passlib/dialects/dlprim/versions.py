@@ -17,9 +17,9 @@ from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.network import Input, Network, Operator
 from passlib.dialects.dlprim.schema import ALIASES
 from passlib.dialects.dlprim.types import Spec, code
-from passlib.dialects.fresh_names import NameSource
 from passlib.errors import UnsupportedError
-from passlib.node import VARIABLE
+from passlib.graph.fresh_names import NameSource
+from passlib.graph.node import VARIABLE
 
 __all__ = ["describe_graph"]
 

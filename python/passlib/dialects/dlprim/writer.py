@@ -17,7 +17,7 @@ from passlib.dialects.dlprim.types import file_name
 from passlib.dialects.dlprim.versions import describe_graph
 from passlib.dialects.json_text import Layout, parse, print_json
 from passlib.errors import UnsupportedError
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Document", "write_network"]
 

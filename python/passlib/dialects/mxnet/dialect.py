@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from passlib import _core
-from passlib.dialects.graphs import freeze, thaw
 from passlib.dialects.mxnet import files, legacy, schema, symbol_file, weight_files
-from passlib.dialects.mxnet.inference import infer
+from passlib.dialects.mxnet.inference import infer, open_sizes
+from passlib.dialects.mxnet.library_operator import LibraryOperator
 from passlib.dialects.mxnet.lowering import lower
-from passlib.dialects.protocol import ModelData, Problem
-from passlib.errors import FormatError, GraphError, UnsupportedError
-
-if TYPE_CHECKING:
-    from passlib.dialects.lowering_types import TypeSpec
-    from passlib.dialects.protocol import Lowering
-    from passlib.node import Node
+from passlib.dialects.operator_rules import Rules
+from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.errors import FormatError, GraphError
+from passlib.graph.native import freeze, thaw
+from passlib.graph.node import Node
+from passlib.lowering import Graph, Lowered, Shape, TypeSpec
+from passlib.lowering.walk import Overriding
 
 __all__ = ["Variant", "dialect", "read_symbol"]
 
@@ -71,18 +73,29 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     return graph, attributes, version
 
 
-class _MXNet:
-    name = "mxnet"
-    ordered = True
-    own_attributes = frozenset((symbol_file.ATTRIBUTES,))
-    lower: Lowering = staticmethod(lower)
-    infer = staticmethod(infer)
+class MXNet(Dialect):
+    """The conventions, files and meaning of MXNet models."""
 
-    default_attributes = staticmethod(symbol_file.default_attributes)
-    complete = staticmethod(symbol_file.complete)
-    variables = staticmethod(symbol_file.variables)
-    states = staticmethod(symbol_file.states)
-    parameters_among = staticmethod(symbol_file.parameters_among)
+    name = "mxnet"
+    title = "MXNet"
+    ordered = True
+    hosts_operators = True
+    own_attributes = frozenset((symbol_file.ATTRIBUTES,))
+
+    def default_attributes(self) -> dict[str, str]:
+        return symbol_file.default_attributes()
+
+    def complete(self, graph: _core.Graph) -> None:
+        symbol_file.complete(graph)
+
+    def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
+        return symbol_file.variables(graph)
+
+    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+        return symbol_file.states(graph)
+
+    def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
+        return symbol_file.parameters_among(graph, names)
 
     def visible_outputs(self, node: Node) -> int:
         if node.is_variable:
@@ -90,6 +103,10 @@ class _MXNet:
         operator = schema.find(node.op)
         visible = operator.num_visible_outputs(node.attrs) if operator is not None else 0
         return visible or max(node.num_outputs, 1)
+
+    def mutable_inputs(self, node: Node) -> Collection[int]:
+        operator = schema.find(node.op)
+        return () if operator is None else operator.mutable_inputs(node.attrs)
 
     def output_name(self, node: Node, index: int) -> str:
         if node.is_variable:
@@ -122,7 +139,7 @@ class _MXNet:
         params: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> ModelData:
-        _refuse(options)
+        self.refuse(options)
         found = files.find(path, epoch)
         graph, attributes, _ = _read_file(found.symbol)
         weights = found.params if params is None else Path(params)
@@ -138,7 +155,7 @@ class _MXNet:
     def save(
         self, path: Path, model: ModelData, *, epoch: int | None = None, **options: Any
     ) -> tuple[str, ...]:
-        _refuse(options)
+        self.refuse(options)
         prefix = os.fspath(path).removesuffix(files.SYMBOL_SUFFIX)
         variant = model.template if isinstance(model.template, Variant) else Variant()
         weights = files.join_names(model.args, model.aux)
@@ -164,25 +181,44 @@ class _MXNet:
             return [Problem("error", os.fspath(path), str(error))]
         return []
 
-    def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
-        del model  # MXNet's inference reads the attributes of the variables itself
-        return {}
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        return lower(graph, inputs, params, train=train)
+
+    def infer(
+        self,
+        graph: Graph,
+        shapes: Mapping[str, Sequence[int] | Shape],
+        types: Mapping[str, np.dtype] | None = None,
+        *,
+        default_dtype: np.dtype | None = None,
+        train: bool = False,
+    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
+        return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
+
+    def open_sizes(
+        self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False
+    ) -> Overriding:
+        return open_sizes(graph, known, train=train)
+
+    def has_operator(self, name: str) -> bool:
+        return schema.find(name) is not None
+
+    def add_operator(self, rules: Rules) -> None:
+        schema.register(LibraryOperator(rules))
 
 
 def _read_file(path: Path) -> tuple[_core.Graph, dict[str, str], int]:
     try:
         return read_symbol(path.read_bytes())
     except FormatError as error:
-        message = f"{path}: {error}"
-        raise type(error)(
-            message, offset=error.offset, line=error.line, column=error.column
-        ) from error
-
-
-def _refuse(options: Mapping[str, Any]) -> None:
-    if options:
-        message = f"models of MXNet have no option {', '.join(map(repr, sorted(options)))}"
-        raise UnsupportedError(message)
+        raise error.within(path) from error
 
 
 def _in_graph_order(model: ModelData) -> list[str]:
@@ -197,4 +233,4 @@ def _in_graph_order(model: ModelData) -> list[str]:
     return names + [n for n in files.join_names(model.args, model.aux) if n not in known]
 
 
-dialect = _MXNet()
+dialect = MXNet()

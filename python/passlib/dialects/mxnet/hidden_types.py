@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.lowering_types import TypeSpec
-from passlib.node import Node
+from passlib.graph.node import Node
+from passlib.lowering.types import TypeSpec
 
 __all__ = ["with_hidden"]
 

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from passlib import dtypes
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints
-from passlib.dialects.lowering import Graph, Shape, TypeSpec, Value
-from passlib.dialects.lowering_walk import Complete, Overriding
+from passlib.arrays import dtypes
 from passlib.dialects.mxnet import schema
-from passlib.dialects.mxnet.custom_types import CustomTypes
 from passlib.dialects.mxnet.hidden_types import with_hidden
 from passlib.dialects.mxnet.library_operator import library_rules
 from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.parameter_shapes import complete
-from passlib.dialects.type_inference import infer_graph, leaves_sizes_open
+from passlib.dialects.operator_types import CustomTypes
 from passlib.errors import FormatError, UnsupportedError
-from passlib.node import Node
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.node import Node
+from passlib.lowering import Graph, Shape, TypeSpec, Value
+from passlib.lowering.inference import infer_graph, leaves_sizes_open
+from passlib.lowering.walk import Complete, Overriding
 
 __all__ = ["infer", "open_sizes"]
 
@@ -35,7 +35,7 @@ def infer(
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     """Infer shapes and element types of every node, hidden outputs included.
 
-    Parameters and errors are those of `passlib.infer.infer`.
+    Parameters and errors are those of `passlib.dialects.inference.infer`.
     """
     given = types or {}
     nodes = symbol.nodes()

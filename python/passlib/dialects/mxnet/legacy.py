@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.hidden import HIDDEN
 from passlib.dialects.mxnet.schema import Operator
-from passlib.node import VARIABLE, Entry, Node, postorder
+from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
 __all__ = ["CURRENT", "UNKNOWN", "upgrade"]
 

@@ -2,61 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
+from collections.abc import Mapping
 
 from passlib.dialects.mxnet import arity, schema
 from passlib.dialects.mxnet.schema import Operator
+from passlib.dialects.operator_rules import Rules
+from passlib.lowering import Graph
 
-if TYPE_CHECKING:
-    from passlib.dialects.lowering_types import Shape
-    from passlib.dialects.lowering_walk import Graph
-
-__all__ = ["LibraryOperator", "Rules", "library_rules"]
+__all__ = ["LibraryOperator", "library_rules"]
 
 _NO_ATTRS: Mapping[str, str] = {}
-
-
-class Rules(Protocol):
-    """What a library says of its operator."""
-
-    @property
-    def name(self) -> str:
-        """The registered name."""
-
-    @property
-    def is_subgraph(self) -> bool:
-        """Whether inputs and outputs are those of the graph that a node carries."""
-
-    @property
-    def infers(self) -> bool:
-        """Whether it tells arity, shapes and types itself."""
-
-    def arity(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, int]:
-        """Count inputs and outputs."""
-
-    def mutated_inputs(self, attributes: Mapping[str, str]) -> tuple[int, ...]:
-        """Give the positions of the inputs that the operator writes to."""
-
-    def infer_shapes(
-        self,
-        attributes: Mapping[str, str],
-        inputs: Sequence[Shape | None],
-        num_outputs: int,
-        node_name: str = "",
-    ) -> tuple[list[Shape | None], list[Shape | None]]:
-        """Infer the shapes of inputs and outputs."""
-
-    def infer_types(
-        self,
-        attributes: Mapping[str, str],
-        inputs: Sequence[np.dtype | None],
-        num_outputs: int,
-        node_name: str = "",
-    ) -> tuple[list[np.dtype | None], list[np.dtype | None]]:
-        """Infer the element types of inputs and outputs."""
 
 
 class LibraryOperator(Operator):

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._source import Source
-from passlib.context import DEVICE_TYPES
-from passlib.dialects.mxnet.storage import CSR, ROW_SPARSE, Array, Sparse
+from passlib.arrays import dtypes
+from passlib.arrays.context import DEVICE_TYPES
+from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
 from passlib.errors import FormatError
+from passlib.files.source import Source
 
 __all__ = ["LIST_MAGIC", "V1_MAGIC", "V2_MAGIC", "V3_MAGIC", "read_list"]
 

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._source import Source
+from passlib.arrays import dtypes
 from passlib.errors import UnsupportedError
+from passlib.files.source import Source
 
 __all__ = ["NPY_MAGIC", "Header", "read_array", "read_header"]
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib._source import Source
+from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
 from passlib.dialects.mxnet import npy
-from passlib.dialects.mxnet.storage import CSR, ROW_SPARSE, Array, Sparse
 from passlib.errors import FormatError
+from passlib.files.source import Source
 
 __all__ = ["ZIP_MAGIC", "read_npz"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._atomic import replacing
-from passlib.dialects.mxnet.storage import Array, Sparse
+from passlib.arrays import dtypes
+from passlib.arrays.storage import Array, Sparse
 from passlib.errors import UnsupportedError
+from passlib.files.atomic import replacing
 
 __all__ = ["write_npz"]
 

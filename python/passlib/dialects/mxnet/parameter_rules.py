@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from passlib.dialects.attributes import Attributes
-from passlib.dialects.lowering_types import Shape
 from passlib.dialects.mxnet.lowering.rnn_weights import Packing
+from passlib.graph.attributes import Attributes
+from passlib.lowering.types import Shape
 
 __all__ = ["RULES"]
 

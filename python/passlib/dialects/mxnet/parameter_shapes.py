@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.attributes import Attributes, blame
-from passlib.dialects.lowering_types import Shape, Value
 from passlib.dialects.mxnet.parameter_rules import RULES
 from passlib.dialects.mxnet.same_shape import CREATING, SAME, SAME_TYPE
-from passlib.errors import GraphError, UnsupportedError
-from passlib.node import Node
+from passlib.errors import UnsupportedError
+from passlib.graph.attributes import Attributes
+from passlib.graph.node import Node
+from passlib.lowering.shapes import merged
+from passlib.lowering.types import Value
 
 __all__ = ["complete"]
 
@@ -65,27 +66,6 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
                 value.dtype = inputs[0].dtype
 
 
-def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
-    """Join what is known of a shape with what is wanted.
-
-    Raises
-    ------
-    GraphError
-        They contradict each other.
-    """
-    if known is None or wanted is None:
-        return known if wanted is None else wanted
-    if len(known) != len(wanted) or any(
-        a is not None and b is not None and a != b for a, b in zip(known, wanted, strict=True)
-    ):
-        name = node.inputs[index].node.name
-        raise GraphError(
-            f"{blame(node)}: input {index} ({name!r}) has shape {_text(known)}, "
-            f"the operator and its other inputs ask for {_text(wanted)}"
-        )
-    return tuple(b if a is None else a for a, b in zip(known, wanted, strict=True))
-
-
 def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
     """Give inputs and output of an elementwise operator one shape and one type."""
     shape = outputs[0].shape if outputs else None
@@ -122,7 +102,3 @@ def _complete_types(node: Node, inputs: Sequence[Value]) -> None:
         if value.dtype is None:
             narrow = node.op in _KEEPS_FLOAT32 and index > 0 and known == np.float16
             value.dtype = np.dtype(np.float32) if narrow else known
-
-
-def _text(shape: Shape) -> str:
-    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"

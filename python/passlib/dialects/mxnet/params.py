@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from passlib._source import Source
+from passlib.arrays.storage import Array
 from passlib.dialects.mxnet.ndarray_list import LIST_MAGIC, read_list
 from passlib.dialects.mxnet.npy import NPY_MAGIC, read_array
 from passlib.dialects.mxnet.npz import ZIP_MAGIC, read_npz
-from passlib.dialects.mxnet.storage import Array
+from passlib.files.source import Source
 
 __all__ = ["read", "read_source"]
 

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._atomic import replacing
-from passlib.context import Context, cpu
+from passlib.arrays import dtypes
+from passlib.arrays.context import Context, cpu
+from passlib.arrays.storage import ROW_SPARSE, Array, Sparse
 from passlib.dialects.mxnet.ndarray_list import LIST_MAGIC, V2_MAGIC, V3_MAGIC
-from passlib.dialects.mxnet.storage import ROW_SPARSE, Array, Sparse
 from passlib.errors import UnsupportedError
+from passlib.files.atomic import replacing
 
 __all__ = ["write_list"]
 

@@ -9,15 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from passlib import dtypes
-from passlib._atomic import replacing
-from passlib._optional import require
-from passlib._source import Source
+from passlib.arrays import dtypes
+from passlib.arrays.storage import Array
 from passlib.dialects.mxnet import params
 from passlib.dialects.mxnet.npz_writer import write_npz
 from passlib.dialects.mxnet.params_writer import write_list
-from passlib.dialects.mxnet.storage import Array
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.atomic import replacing
+from passlib.files.optional import require
+from passlib.files.source import Source
 
 __all__ = ["load_parts", "write_model", "write_parts"]
 

@@ -10,25 +10,23 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from passlib import _core
-from passlib._atomic import replacing
-from passlib.dialects.attribute_text import parse_position
-from passlib.dialects.lowering_types import TypeSpec
 from passlib.dialects.mxnet import files as mxnet_files
 from passlib.dialects.mxnet import schema, symbol_file, weight_files
 from passlib.dialects.nnvm import files, operators, tvm_params
 from passlib.dialects.nnvm.document import PLACE, Document, parse
 from passlib.dialects.nnvm.lowering import lower
 from passlib.dialects.nnvm.types import listed_types
-from passlib.dialects.protocol import ModelData, Problem
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, UnsupportedError
-from passlib.node import VARIABLE
-
-if TYPE_CHECKING:
-    from passlib.dialects.protocol import Lowering
-    from passlib.node import Node
+from passlib.files.atomic import replacing
+from passlib.graph.attribute_text import parse_position
+from passlib.graph.node import VARIABLE, Node
+from passlib.lowering import Graph, Lowered, TypeSpec
 
 __all__ = ["dialect"]
 
@@ -44,14 +42,12 @@ _WEIGHTS = ".params"
 """Ending of the file of weights that stands beside ``name.json``."""
 
 
-class _NNVM:
-    name = "nnvm"
-    ordered = False
-    own_attributes: frozenset[str] = frozenset(("dialect",))
-    lower: Lowering = staticmethod(lower)
+class NNVM(Dialect):
+    """The conventions, files and meaning of NNVM models."""
 
-    def default_attributes(self) -> dict[str, str]:
-        return {}
+    name = "nnvm"
+    title = "NNVM"
+    own_attributes = frozenset(("dialect",))
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
@@ -113,13 +109,11 @@ class _NNVM:
     def load(
         self, path: Path, *, params: str | os.PathLike[str] | None = None, **options: Any
     ) -> ModelData:
-        _refuse(options)
+        self.refuse(options)
         try:
             graph, attributes, document = files.load(path.read_bytes())
         except FormatError as error:
-            raise type(error)(
-                f"{path}: {error}", offset=error.offset, line=error.line, column=error.column
-            ) from error
+            raise error.within(path) from error
         beside = path.with_suffix(_WEIGHTS)
         weights = Path(params) if params is not None else beside
         if params is None and (weights == path or not weights.is_file()):
@@ -136,7 +130,7 @@ class _NNVM:
         return ModelData(graph, attributes, args, aux, document)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
-        _refuse(options)
+        self.refuse(options)
         text = files.render(model)
         template = model.template
         document = template if isinstance(template, Document) else None
@@ -170,6 +164,16 @@ class _NNVM:
             return [Problem("error", place, str(error))]
         return [Problem(found.severity, found.place, found.message) for found in findings]
 
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        return lower(graph, inputs, params, train=train)
+
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         if files.ATTRIBUTES not in model.attributes:
             return {}
@@ -192,10 +196,4 @@ class _NNVM:
 _UNCOUNTED = _core.OutputTable({VARIABLE: 1}, set(operators.DECLARING))
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
-    if options:
-        message = f"models of NNVM have no option {', '.join(map(repr, sorted(options)))}"
-        raise UnsupportedError(message)
-
-
-dialect = _NNVM()
+dialect = NNVM()

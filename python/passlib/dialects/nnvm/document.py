@@ -14,7 +14,7 @@ from passlib.dialects.nnvm.operators import count_outputs
 from passlib.dialects.nnvm.ordering import sort_places
 from passlib.dialects.nnvm.structure import ATTRIBUTE_KEYS, control_dependencies, examine
 from passlib.errors import FormatError, UnsoundFileError
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = [
     "PLACE",

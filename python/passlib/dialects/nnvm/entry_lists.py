@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib import dtypes
-from passlib.dialects.lowering_types import TypeSpec
+from passlib.arrays import dtypes
 from passlib.dialects.nnvm.graph_attributes import PER_ENTRY, is_per_entry
 from passlib.dialects.nnvm.storage import Step, separated
 from passlib.errors import GraphError, UnsupportedError
+from passlib.lowering.types import TypeSpec
 
 __all__ = ["Outputs", "edited"]
 

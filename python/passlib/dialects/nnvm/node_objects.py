@@ -8,7 +8,7 @@ from typing import Any
 
 from passlib.dialects.nnvm.document import PLACE, visible_attributes
 from passlib.dialects.nnvm.structure import ATTRIBUTE_KEYS, BACKWARD_SOURCE
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Habits", "changed_object", "entry_list", "habits_of", "new_object"]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints
 from passlib.dialects.mxnet import legacy, schema, symbol_file
 from passlib.errors import PasslibError
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
 
 __all__ = [
     "AUXILIARY",

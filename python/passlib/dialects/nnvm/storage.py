@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from passlib.dialects.nnvm.operators import TVM_OPERATOR
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Step", "conflicts", "overlaps", "separated"]
 

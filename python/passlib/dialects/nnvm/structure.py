@@ -16,7 +16,7 @@ from passlib.dialects.nnvm.findings import (
 )
 from passlib.dialects.nnvm.operators import TVM_OPERATOR, declared_outputs
 from passlib.dialects.nnvm.ordering import stuck_places
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = [
     "ATTRIBUTE_KEYS",

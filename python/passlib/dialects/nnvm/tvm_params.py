@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._source import Source
+from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.source import Source
 
 __all__ = ["is_params", "read", "write"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dtypes
-from passlib.dialects.attribute_text import parse_int, parse_optional_ints
-from passlib.dialects.lowering_types import Shape, TypeSpec
+from passlib.arrays import dtypes
 from passlib.dialects.nnvm.operators import TVM_OPERATOR
 from passlib.errors import PasslibError
-from passlib.node import VARIABLE, Entry, Node
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.lowering.types import Shape, TypeSpec
 
 __all__ = ["UNKNOWN", "listed_types", "new_types"]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from passlib import _core
-from passlib.dialects.attribute_text import parse_position
-from passlib.dialects.lowering_types import TypeSpec
 from passlib.dialects.nnvm.document import (
     PLACE,
     GraphTemplate,
@@ -21,7 +19,9 @@ from passlib.dialects.nnvm.ordering import sort_places
 from passlib.dialects.nnvm.storage import Step
 from passlib.dialects.nnvm.structure import BACKWARD_SOURCE, GRAPH_ATTRIBUTE_KEYS
 from passlib.dialects.nnvm.types import UNKNOWN, listed_types, new_types
-from passlib.node import VARIABLE
+from passlib.graph.attribute_text import parse_position
+from passlib.graph.node import VARIABLE
+from passlib.lowering.types import TypeSpec
 
 __all__ = ["EMPTY", "STRUCTURE", "GraphWriter", "NodeTuple"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passlib._optional import require
 from passlib.dialects.onnx.types import keep_annotations, with_name
+from passlib.files.optional import require
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._optional import require
+from passlib.arrays import dtypes
 from passlib.dialects.onnx.attributes import (
     FLOAT,
     FLOATS,
@@ -29,6 +28,7 @@ from passlib.dialects.onnx.attributes import (
 )
 from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import UnsupportedError
+from passlib.files.optional import require
 
 __all__ = ["parse"]
 

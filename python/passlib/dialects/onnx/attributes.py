@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from passlib._optional import require
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
 from passlib.errors import FormatError
+from passlib.files.optional import require
 
 __all__ = [
     "FLOAT",

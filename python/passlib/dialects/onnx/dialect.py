@@ -5,43 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from passlib import _core
-from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.onnx import lowering, reader, storage, validation, wire
 from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, document_of
 from passlib.dialects.onnx.writer import assemble_for_file
-from passlib.dialects.protocol import ModelData, Problem
-from passlib.errors import UnsupportedError
-from passlib.node import VARIABLE
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from passlib.dialects.lowering_types import TypeSpec
-    from passlib.dialects.protocol import Lowering
-    from passlib.node import Node
+from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.graph.attribute_text import parse_position
+from passlib.graph.node import VARIABLE, Node
+from passlib.graph.plain import PlainGraph, whole
+from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
 __all__ = ["dialect"]
 
 
-class _ONNX:
+class ONNX(Dialect):
+    """The conventions, files and meaning of ONNX models."""
+
     name = "onnx"
-    ordered = False
+    title = "ONNX"
     own_attributes = frozenset((DOCUMENT,))
-    lower: Lowering = staticmethod(lowering.lower)
-    infer = staticmethod(lowering.infer)
-    output_names = staticmethod(lowering.output_names)
-
-    def default_attributes(self) -> dict[str, str]:
-        return {}
-
-    def complete(self, graph: _core.Graph) -> None:
-        """Leave the numbers of outputs to the writer, which knows the file."""
-
-    def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
-        return graph.variables({})
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
         return names - set(self.data_inputs(graph))
@@ -61,11 +47,11 @@ class _ONNX:
         inputs.sort(key=lambda item: item[0])
         return [name for _, name in inputs]
 
-    def visible_outputs(self, node: Node) -> int:
-        return max(node.num_outputs, 1)
-
     def output_name(self, node: Node, index: int) -> str:
         return node.name if max(node.num_outputs, 1) == 1 else f"{node.name}_{index}"
+
+    def output_names(self, graph: PlainGraph) -> list[str]:
+        return lowering.output_names(graph)
 
     def recognises(self, path: Path) -> bool:
         try:
@@ -74,11 +60,11 @@ class _ONNX:
             return False
 
     def load(self, path: Path, **options: Any) -> ModelData:
-        _refuse(options)
+        self.refuse(options)
         return reader.read(path)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
-        _refuse(options)
+        self.refuse(options)
         document = model.template
         if not isinstance(document, Document):
             document = document_of(model.attributes)
@@ -89,6 +75,27 @@ class _ONNX:
     def validate(self, path: Path) -> list[Problem]:
         return validation.validate(path)
 
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        return lowering.lower(whole(graph), inputs, params, train=train)
+
+    def infer(
+        self,
+        graph: Graph,
+        shapes: Mapping[str, Sequence[int] | Shape],
+        types: Mapping[str, np.dtype] | None = None,
+        *,
+        default_dtype: np.dtype | None = None,
+        train: bool = False,
+    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
+        return lowering.infer(whole(graph), shapes, types, default_dtype=default_dtype, train=train)
+
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         document = model.template
         if not isinstance(document, Document):
@@ -96,10 +103,4 @@ class _ONNX:
         return lowering.input_types(document)
 
 
-def _refuse(options: Mapping[str, Any] | Sequence[str]) -> None:
-    if options:
-        message = f"models of ONNX have no option {', '.join(map(repr, sorted(options)))}"
-        raise UnsupportedError(message)
-
-
-dialect = _ONNX()
+dialect = ONNX()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dtypes
+from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.errors import FormatError
 

@@ -28,7 +28,7 @@ from passlib.dialects.onnx.document import (
 )
 from passlib.dialects.onnx.external import EXTERNAL, Folder
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.node import VARIABLE
+from passlib.graph.node import VARIABLE
 
 __all__ = ["LevelReader"]
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlib._optional import require
-from passlib.dialects.lowering_types import Lowered, TypeSpec, Value
 from passlib.dialects.onnx import external
 from passlib.dialects.onnx.document import ABSENT, ID, OPAQUE, Document, document_of
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.dialects.onnx.writer import Assembled, assemble, main_names
 from passlib.errors import GraphError, UnsupportedError
+from passlib.files.optional import require
+from passlib.lowering.types import Lowered, TypeSpec, Value
 
 if TYPE_CHECKING:
-    from passlib.node import Node
-    from passlib.symbol import Symbol
+    from passlib.graph.node import Node
+    from passlib.graph.plain import PlainGraph
 
 __all__ = ["infer", "input_types", "lower", "output_names"]
 
@@ -28,7 +28,7 @@ _INLINE = 1024
 
 
 def lower(
-    symbol: Symbol,
+    symbol: PlainGraph,
     inputs: Mapping[str, TypeSpec],
     params: Mapping[str, np.ndarray[Any, Any]],
     *,
@@ -38,7 +38,7 @@ def lower(
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : PlainGraph
     inputs : mapping of str to TypeSpec
         What will be fed; a size that the file leaves open becomes the one given here.
     params : mapping of str to numpy.ndarray
@@ -190,13 +190,13 @@ def input_types(document: Document) -> dict[str, TypeSpec]:
     }
 
 
-def output_names(symbol: Symbol) -> list[str]:
+def output_names(symbol: PlainGraph) -> list[str]:
     """Name the outputs of a symbol: as in the file, where it has as many."""
     return main_names(symbol.graph, document_of(symbol.attributes)).outputs
 
 
 def infer(
-    symbol: Symbol,
+    symbol: PlainGraph,
     shapes: Mapping[str, Sequence[int | None]],
     types: Mapping[str, np.dtype[Any]] | None = None,
     *,
@@ -207,7 +207,7 @@ def infer(
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : PlainGraph
     shapes : mapping of str to shape
         Of any variables.
     types : mapping of str to numpy.dtype, optional

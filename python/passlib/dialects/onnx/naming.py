@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from passlib.dialects.attribute_text import parse_position
-from passlib.dialects.fresh_names import NameSource
 from passlib.dialects.onnx.document import ABSENT, OUTER, Document
 from passlib.errors import GraphError
-from passlib.node import VARIABLE
+from passlib.graph.attribute_text import parse_position
+from passlib.graph.fresh_names import NameSource
+from passlib.graph.node import VARIABLE
 
 __all__ = ["Names", "choose_names"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passlib._optional import require
-from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.onnx import attribute_parser, attributes, opsets
 from passlib.dialects.onnx.document import DOMAIN, OVERLOAD, OWN_KEYS, Document, OriginalNode
 from passlib.errors import GraphError, UnsupportedError
+from passlib.files.optional import require
+from passlib.graph.attribute_text import parse_position
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple

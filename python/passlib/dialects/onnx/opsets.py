@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from passlib._optional import require
+from passlib.files.optional import require
 
 __all__ = ["NAMED_SINCE", "attribute_types", "newest_version", "plain"]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from passlib._collector import collection_off
-from passlib._optional import require
 from passlib.dialects.onnx import wire
 from passlib.dialects.onnx.document import DOCUMENT, Document, Reference
 from passlib.dialects.onnx.levels import LevelReader
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError
+from passlib.files.collector import collection_off
+from passlib.files.optional import require
 
 __all__ = ["map_file", "parse_model", "read"]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from passlib.dialects.attribute_text import parse_position
 from passlib.dialects.onnx.document import ABSENT, OUTER, Document, OriginalNode
 from passlib.dialects.onnx.opsets import plain
-from passlib.node import VARIABLE
+from passlib.graph.attribute_text import parse_position
+from passlib.graph.node import VARIABLE
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from passlib._atomic import replacing
 from passlib.dialects.onnx import external, wire
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.writer import Assembled
+from passlib.files.atomic import replacing
 
 __all__ = ["INLINE_LIMIT", "save"]
 

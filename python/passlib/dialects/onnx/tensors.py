@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib import _core, dtypes
-from passlib._optional import require
+from passlib import _core
+from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.optional import require
 
 __all__ = [
     "ELEMENT_TYPES",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from passlib._optional import require
 from passlib.dialects.onnx.messages import graphs_within
-from passlib.node import VARIABLE
+from passlib.files.optional import require
+from passlib.graph.node import VARIABLE
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple

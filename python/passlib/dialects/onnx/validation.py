@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from passlib._optional import require
 from passlib.dialects.onnx import attributes, opsets, reader, tensors
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL, Folder
 from passlib.dialects.onnx.levels import LevelReader
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.files.optional import require
 
 __all__ = ["validate"]
 

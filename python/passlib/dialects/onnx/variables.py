@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlib import dtypes
-from passlib._optional import require
+from passlib.arrays import dtypes
 from passlib.dialects.onnx.document import ID, Document, OriginalTensor
 from passlib.dialects.onnx.tensors import code_of, same_array
 from passlib.dialects.onnx.unchanged import same_params
 from passlib.errors import UnsupportedError
+from passlib.files.optional import require
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple
-    from passlib.dialects.lowering_types import TypeSpec
     from passlib.dialects.onnx.naming import Names
+    from passlib.lowering.types import TypeSpec
 
 __all__ = ["LevelVariables"]
 

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlib import _core
-from passlib._collector import collection_off
-from passlib._optional import require
-from passlib.dialects.fresh_names import NameSource
 from passlib.dialects.onnx import opsets, variables
 from passlib.dialects.onnx.assembly import describe_outputs, make_graph
 from passlib.dialects.onnx.document import (
@@ -33,11 +30,14 @@ from passlib.dialects.onnx.settled import SettledValues
 from passlib.dialects.onnx.types import renew_types
 from passlib.dialects.onnx.unchanged import arrays_aside, is_unchanged
 from passlib.errors import GraphError, UnsupportedError
-from passlib.node import VARIABLE
+from passlib.files.collector import collection_off
+from passlib.files.optional import require
+from passlib.graph.fresh_names import NameSource
+from passlib.graph.node import VARIABLE
 
 if TYPE_CHECKING:
     from passlib._core import NodeTuple
-    from passlib.dialects.lowering_types import TypeSpec
+    from passlib.lowering.types import TypeSpec
 
 __all__ = ["Assembled", "assemble", "assemble_for_file", "main_names"]
 

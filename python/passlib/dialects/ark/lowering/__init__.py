@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from passlib.dialects.ark.lowering.table import TABLE
-from passlib.dialects.lowering import Lowerings
+from passlib.lowering import Lowerings
 
 __all__ = ["load_table"]
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from passlib.dialects.ark.lowering.table import TABLE, box_of, fit, type_of
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from passlib.dialects.ark.lowering.table import TABLE, box_of, fit, reshape
 from passlib.dialects.ark.shapes import broadcast
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.dialects.ark.lowering.table import TABLE, box_of, reshape, size_of, type_of
 from passlib.dialects.ark.tensors import Box
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlib.dialects.ark.lowering.table import TABLE, fit, reshape
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from passlib.dialects.ark.lowering.table import TABLE, fit
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

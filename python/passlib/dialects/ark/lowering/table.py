@@ -9,8 +9,8 @@ import numpy as np
 
 from passlib.dialects.ark.memory import BOX, SIZE, TYPE
 from passlib.dialects.ark.tensors import Box, numpy_type
-from passlib.dialects.attributes import blame
-from passlib.dialects.lowering import Lowerings, Operation, Value
+from passlib.graph.attributes import blame
+from passlib.lowering import Lowerings, Operation, Value
 
 __all__ = ["TABLE", "box_of", "fit", "reshape", "size_of", "type_of"]
 

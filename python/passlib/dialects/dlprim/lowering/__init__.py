@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.lowering import Graph, Lowered, Lowerings, TypeSpec, lower_graph
+from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec, lower_graph
 
 __all__ = ["load_table", "lower"]
 

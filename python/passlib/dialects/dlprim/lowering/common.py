@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlib.dialects.dlprim import options
-from passlib.dialects.lowering import Operation, Value, describe
+from passlib.lowering import Operation, Value, describe
 
 __all__ = ["activate", "floats", "options_of", "size_of", "vector_of_one"]
 

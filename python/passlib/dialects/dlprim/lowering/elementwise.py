@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passlib.dialects.dlprim.lowering.common import activate, floats, options_of
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["absolute", "activation", "elementwise", "hardtanh", "threshold"]
 

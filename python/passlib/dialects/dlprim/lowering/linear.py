@@ -6,7 +6,7 @@ from typing import Any
 
 from passlib.dialects.dlprim.lowering.common import activate, floats, options_of
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["convolution", "inner_product", "transposed_convolution"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from passlib.dialects.dlprim.lowering.common import floats, options_of, size_of, vector_of_one
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["mean_square_error", "negative_log_likelihood", "softmax", "softmax_with_loss"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from passlib.dialects.dlprim.lowering.common import floats, options_of, size_of
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.dialects.dlprim.shape_rules import pooled
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["global_pooling", "pooling"]
 

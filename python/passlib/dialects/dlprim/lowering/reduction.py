@@ -7,7 +7,7 @@ import numpy as np
 from passlib.dialects.dlprim.lowering.common import floats, options_of, vector_of_one
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.dialects.dlprim.shape_rules import Misfit, reduced
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["reduction"]
 

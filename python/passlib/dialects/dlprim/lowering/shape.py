@@ -9,7 +9,7 @@ import numpy as np
 from passlib.dialects.dlprim.lowering.common import options_of, size_of, vector_of_one
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.dialects.dlprim.shape_rules import Misfit, squeezed
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["concat", "flatten", "parameter", "reshape", "slice_", "squeeze"]
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from passlib.dialects.lowering import Graph, Lowered, Lowerings, TypeSpec, lower_graph
 from passlib.dialects.mxnet.library_operator import library_rules
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.parameter_shapes import complete
-from passlib.dialects.type_inference import infer_graph, leaves_sizes_open
+from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec, lower_graph
+from passlib.lowering.inference import infer_graph, leaves_sizes_open
 
 __all__ = ["load_table", "lower", "table_for"]
 

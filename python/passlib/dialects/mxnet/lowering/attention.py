@@ -6,8 +6,8 @@ for every head its queries, keys and values (self-attention) or keys and values 
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_valatt"]
 

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.real_arithmetic import (
     as_number,
     is_real,
@@ -18,6 +17,7 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import (
     through_real,
 )
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["BINARY", "add_n", "allclose"]
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.suppression import (
     area,
     ordered_by,
@@ -15,6 +14,7 @@ from passlib.dialects.mxnet.lowering.suppression import (
     survivors,
 )
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["box_decode", "box_encode", "box_iou", "box_nms", "columns"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.layout import (
     Spatial,
     from_channels_first,
@@ -10,6 +9,7 @@ from passlib.dialects.mxnet.lowering.layout import (
     to_channels_first,
 )
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["convolution", "deconvolution"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.layout import spatial
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["modulated_deformable_convolution"]
 

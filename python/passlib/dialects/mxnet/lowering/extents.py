@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = [
     "LAST",

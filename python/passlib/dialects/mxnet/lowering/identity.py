@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["amp_cast", "amp_multicast", "cast", "cast_storage", "identity"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["crop", "flip_left_right", "flip_top_bottom", "normalize", "to_tensor"]
 

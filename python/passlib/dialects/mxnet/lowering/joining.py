@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value, describe
 from passlib.dialects.mxnet.lowering.extents import (
     LAST,
     flattened,
@@ -13,6 +12,7 @@ from passlib.dialects.mxnet.lowering.extents import (
     vector,
 )
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value, describe
 
 __all__ = ["concat", "repeat", "reverse", "slice_channel", "split_v2", "stack", "tile"]
 

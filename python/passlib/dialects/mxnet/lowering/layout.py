@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
+from passlib.lowering import Operation, Value
 
 __all__ = ["Spatial", "from_channels_first", "spatial", "to_channels_first"]
 

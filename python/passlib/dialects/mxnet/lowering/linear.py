@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["embedding", "fully_connected"]
 

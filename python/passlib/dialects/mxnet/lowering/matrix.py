@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.extents import reshaped, vector
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "trmm"]
 

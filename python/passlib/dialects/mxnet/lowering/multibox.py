@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.suppression import ordered_by, picked, survivors
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["multibox_detection", "multibox_prior"]
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.layout import (
     Spatial,
     from_channels_first,
@@ -16,6 +15,7 @@ from passlib.dialects.mxnet.lowering.layout import (
     to_channels_first,
 )
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
 

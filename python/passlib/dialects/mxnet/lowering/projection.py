@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlib._optional import require
-from passlib.dialects.lowering import Operation, TypeSpec, Value
 from passlib.dialects.mxnet.lowering.rnn_weights import DirectionWeights, Packing
+from passlib.files.optional import require
+from passlib.lowering import Operation, TypeSpec, Value
 
 __all__ = ["projected_lstm"]
 

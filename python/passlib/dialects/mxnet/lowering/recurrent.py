@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.projection import projected_lstm
 from passlib.dialects.mxnet.lowering.rnn_weights import DirectionWeights, Packing
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["rnn", "rnn_param_concat"]
 

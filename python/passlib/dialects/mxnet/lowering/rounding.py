@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.real_arithmetic import as_number, is_real
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

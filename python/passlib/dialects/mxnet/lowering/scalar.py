@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.binary import BINARY
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = [
     "gather_nd",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["sequence_last", "sequence_mask", "sequence_reverse"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = [
     "identity_output",

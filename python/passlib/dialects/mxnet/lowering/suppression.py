@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from passlib._optional import require
-from passlib.dialects.lowering import Operation, TypeSpec, Value
+from passlib.files.optional import require
+from passlib.lowering import Operation, TypeSpec, Value
 
 __all__ = ["area", "ordered_by", "overlap", "picked", "survivors"]
 

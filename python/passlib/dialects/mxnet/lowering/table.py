@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Lowerings
+from passlib.lowering import Lowerings
 
 __all__ = ["table"]
 

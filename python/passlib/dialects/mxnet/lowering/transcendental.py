@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.real_arithmetic import through_real
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
 

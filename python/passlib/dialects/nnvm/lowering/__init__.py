@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from passlib.dialects.lowering import Graph, Lowered, Lowerings, TypeSpec, Value, lower_graph
-from passlib.dialects.lowering_table import LoweringFunction
 from passlib.dialects.mxnet import lowering as mxnet
 from passlib.dialects.mxnet.parameter_shapes import complete as complete_mxnet
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.dialects.nnvm.operators import auxiliary_inputs, is_mxnet, saved_version
-from passlib.dialects.type_inference import infer_graph
 from passlib.errors import UnsupportedError
-from passlib.node import Entry, Node, postorder
+from passlib.graph.node import Entry, Node, postorder
+from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec, Value, lower_graph
+from passlib.lowering.inference import infer_graph
+from passlib.lowering.table import LoweringFunction
 
 __all__ = ["infer_node", "load_table", "lower"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.nnvm.lowering.layouts import (
     DATA,
     KERNEL,
@@ -15,6 +14,7 @@ from passlib.dialects.nnvm.lowering.layouts import (
     uses_order,
 )
 from passlib.dialects.nnvm.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["convolution", "transposed_convolution"]
 

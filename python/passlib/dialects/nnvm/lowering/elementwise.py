@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.nnvm.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["elemwise_sum", "identity"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passlib.dialects.attributes import blame
-from passlib.dialects.lowering import Operation, Value
 from passlib.errors import GraphError
+from passlib.graph.attributes import blame
+from passlib.lowering import Operation, Value
 
 __all__ = [
     "DATA",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from passlib.dialects.lowering import Operation
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.dialects.nnvm.operators import TVM_OPERATOR
+from passlib.lowering import Operation
 
 __all__ = ["tvm_op"]
 

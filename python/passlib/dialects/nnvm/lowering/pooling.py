@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.nnvm.lowering.layouts import (
     DATA,
     axis_order,
@@ -15,6 +14,7 @@ from passlib.dialects.nnvm.lowering.layouts import (
     uses_order,
 )
 from passlib.dialects.nnvm.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = ["average_pooling", "global_average_pooling", "global_max_pooling", "max_pooling"]
 

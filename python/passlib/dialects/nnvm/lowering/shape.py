@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 
-from passlib.dialects.lowering import Operation, Value
 from passlib.dialects.mxnet.lowering.extents import LAST, extent, flattened, vector
 from passlib.dialects.nnvm.lowering.layouts import transposed
 from passlib.dialects.nnvm.lowering.table import table
+from passlib.lowering import Operation, Value
 
 __all__ = [
     "concatenate",

@@ -1,0 +1,199 @@
+"""Devices as MXNet names them; passlib keeps every array in the memory of the host."""
+
+from __future__ import annotations
+
+import threading
+from types import MappingProxyType
+from typing import Final
+
+from passlib.errors import UnsupportedError
+
+__all__ = [
+    "DEVICE_TYPES",
+    "Context",
+    "cpu",
+    "cpu_pinned",
+    "current_context",
+    "gpu",
+    "num_gpus",
+    "require_host",
+]
+
+DEVICE_TYPES: Final = MappingProxyType({"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5})
+"""Device types with the numbers they have in .params files and in ``__ctx__`` fields."""
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Context] = []
+
+
+_active = _Active()
+
+
+class Context:
+    """A device: a type and a number. Immutable, hashable, usable in a ``with`` statement.
+
+    Parameters
+    ----------
+    device_type : str or Context
+        A key of `DEVICE_TYPES`, or a context to copy.
+    device_id : int
+        From 0.
+
+    Raises
+    ------
+    ValueError
+        The device type is not one of MXNet's, or the number is negative.
+
+    Examples
+    --------
+    >>> with cpu(1):
+    ...     current_context()
+    cpu(1)
+    """
+
+    __slots__ = ("_device_id", "_device_type")
+
+    def __init__(self, device_type: str | Context, device_id: int = 0) -> None:
+        if isinstance(device_type, Context):
+            device_id = device_type.device_id
+            device_type = device_type.device_type
+        if device_type not in DEVICE_TYPES:
+            known = ", ".join(DEVICE_TYPES)
+            raise ValueError(f"unknown device type {device_type!r}; the types are {known}")
+        if device_id < 0:
+            raise ValueError(f"device number {device_id} of {device_type!r} is negative")
+        self._device_type = device_type
+        self._device_id = int(device_id)
+
+    @property
+    def device_type(self) -> str:
+        """Name of the device type."""
+        return self._device_type
+
+    @property
+    def device_typeid(self) -> int:
+        """MXNet's number for the device type."""
+        return DEVICE_TYPES[self._device_type]
+
+    @property
+    def device_id(self) -> int:
+        """Number of the device, from 0."""
+        return self._device_id
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Context):
+            return NotImplemented
+        return (self._device_type, self._device_id) == (other._device_type, other._device_id)
+
+    def __hash__(self) -> int:
+        return hash((self._device_type, self._device_id))
+
+    def __repr__(self) -> str:
+        return f"{self._device_type}({self._device_id})"
+
+    def __reduce__(self) -> tuple[type[Context], tuple[str, int]]:
+        return Context, (self._device_type, self._device_id)
+
+    def __enter__(self) -> Context:
+        _active.stack.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _active.stack.pop()
+
+
+_DEFAULT: Final = Context("cpu", 0)
+
+
+def cpu(device_id: int = 0) -> Context:
+    """Name the host's processor.
+
+    Parameters
+    ----------
+    device_id : int
+        MXNet lets scripts tell several apart; they are all the same memory.
+
+    Returns
+    -------
+    Context
+    """
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """Name page-locked host memory, which here is host memory like any other.
+
+    Parameters
+    ----------
+    device_id : int
+
+    Returns
+    -------
+    Context
+    """
+    return Context("cpu_pinned", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """Name a GPU. Nothing can be placed there: see `require_host`.
+
+    Parameters
+    ----------
+    device_id : int
+
+    Returns
+    -------
+    Context
+    """
+    return Context("gpu", device_id)
+
+
+def current_context() -> Context:
+    """Give the context of the innermost ``with`` of this thread, else ``cpu(0)``.
+
+    Returns
+    -------
+    Context
+    """
+    return _active.stack[-1] if _active.stack else _DEFAULT
+
+
+def num_gpus() -> int:
+    """Give the number of GPUs that passlib can use: none.
+
+    Returns
+    -------
+    int
+        Always 0, so that ``gpu() if num_gpus() else cpu()`` in a script chooses rightly.
+    """
+    return 0
+
+
+def require_host(context: Context | None, what: str) -> Context:
+    """Resolve where something is to be placed, and refuse a GPU.
+
+    Parameters
+    ----------
+    context : Context or None
+        None means the current one.
+    what : str
+        What is to be placed, for the message.
+
+    Returns
+    -------
+    Context
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU.
+    """
+    chosen = current_context() if context is None else context
+    if chosen.device_type == "gpu":
+        raise UnsupportedError(
+            f"{what} was asked for on {chosen}, but passlib keeps arrays and runs models on the "
+            "CPU only; use passlib.cpu()"
+        )
+    return chosen

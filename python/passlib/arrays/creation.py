@@ -1,0 +1,204 @@
+"""Making arrays, with MXNet's names, arguments and default types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from passlib.arrays import dtypes
+from passlib.arrays.context import Context, require_host
+from passlib.arrays.ndarray import NDArray
+from passlib.arrays.sparse_array import BaseSparseNDArray
+
+__all__ = ["arange", "array", "empty", "full", "ones", "zeros"]
+
+Shape: TypeAlias = int | Sequence[int]
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """Copy numbers into a new array.
+
+    Parameters
+    ----------
+    source_array : array-like
+        Numbers, nested lists, or an array of NumPy or of passlib.
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        By default that of the source where it is an array of passlib, else float32: as in
+        MXNet, a NumPy array of another type is converted.
+
+    Returns
+    -------
+    NDArray
+        Or a sparse array, where the source is one.
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    context = require_host(ctx, "an array")
+    if isinstance(source_array, BaseSparseNDArray):
+        kind = source_array.dtype if dtype is None else dtype
+        return source_array.astype(kind).as_in_context(context)
+    if dtype is None:
+        dtype = source_array.dtype if isinstance(source_array, NDArray) else np.float32
+    return _place(np.array(source_array, _element_type(dtype), subok=False), context)
+
+
+def zeros(
+    shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str = "default"
+) -> Any:
+    """Make an array of zeros.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        float32 by default.
+    stype : {"default", "row_sparse", "csr"}
+        Storage type.
+
+    Returns
+    -------
+    NDArray
+        Or a sparse array.
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    return full(shape, 0, ctx, dtype).tostype(stype)
+
+
+def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Make an array of ones.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        float32 by default.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    return full(shape, 1, ctx, dtype)
+
+
+def full(shape: Shape, val: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Make an array of one value.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    val : scalar
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        float32 by default.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    context = require_host(ctx, "an array")
+    return _place(np.full(shape, val, _element_type(dtype)), context)
+
+
+def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Make an array whose values are yet to be set.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        float32 by default.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    context = require_host(ctx, "an array")
+    return _place(np.empty(shape, _element_type(dtype)), context)
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: Context | None = None,
+    dtype: Any = None,
+) -> NDArray:
+    """Make an array of evenly spaced numbers.
+
+    Parameters
+    ----------
+    start : float
+        The first number; where ``stop`` is not given, the end, and the first is 0.
+    stop : float, optional
+        The end, itself not included.
+    step : float
+    repeat : int
+        How often each number occurs.
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        float32 by default.
+
+    Returns
+    -------
+    NDArray
+        1-d.
+
+    Raises
+    ------
+    UnsupportedError
+        The context is a GPU, or MXNet has no such element type.
+    """
+    context = require_host(ctx, "an array")
+    first, end = (0, start) if stop is None else (start, stop)
+    # Integers stay exact beyond 2**53, where a float step would round them.
+    if all(float(number).is_integer() for number in (first, end, step)):
+        first, end, step = int(first), int(end), int(step)
+    numbers = np.repeat(np.arange(first, end, step), repeat)
+    return _place(numbers.astype(_element_type(dtype)), context)
+
+
+def _element_type(dtype: Any) -> np.dtype[Any]:
+    resolved = dtypes.as_dtype(np.float32 if dtype is None else dtype)
+    dtypes.code(resolved)
+    return resolved
+
+
+def _place(plain: np.ndarray[Any, Any], context: Context) -> NDArray:
+    result = plain.view(NDArray)
+    result._context = context
+    return result

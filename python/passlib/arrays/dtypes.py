@@ -1,0 +1,128 @@
+"""MXNet's numbers for element types, and the NumPy types they stand for."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.errors import UnsupportedError
+from passlib.files.optional import require
+
+__all__ = ["BFLOAT16_CODE", "NAMES", "as_dtype", "code", "from_code"]
+
+BFLOAT16_CODE: Final = 12
+
+NAMES: Final = MappingProxyType(
+    {
+        0: "float32",
+        1: "float64",
+        2: "float16",
+        3: "uint8",
+        4: "int32",
+        5: "int8",
+        6: "int64",
+        7: "bool",
+        8: "int16",
+        9: "uint16",
+        10: "uint32",
+        11: "uint64",
+        BFLOAT16_CODE: "bfloat16",
+    }
+)
+"""Code to name, as ABI version 11 and .params files use them.
+
+MXNet 1.9.1 computes with 0 to 7 and 12; 8 to 11 exist since 2.0.
+"""
+
+_CODES: Final = {name: number for number, name in NAMES.items()}
+
+_NATIVE: Final = {np.dtype(name): code for name, code in _CODES.items() if name != "bfloat16"}
+"""The same by type, for NumPy takes long to make up a name."""
+
+
+def from_code(number: int) -> np.dtype[Any]:
+    """Give the NumPy type that MXNet's ``number`` stands for.
+
+    Parameters
+    ----------
+    number : int
+        A key of `NAMES`.
+
+    Returns
+    -------
+    numpy.dtype
+        In native byte order; for code 12 the type of the package ``ml_dtypes``.
+
+    Raises
+    ------
+    UnsupportedError
+        MXNet has no such code.
+    PasslibError
+        Code 12, and ``ml_dtypes`` is not installed.
+    """
+    name = NAMES.get(number)
+    if name is None:
+        raise UnsupportedError(f"MXNet has no dtype with code {number}; the codes are 0 to 12")
+    return as_dtype(name)
+
+
+def code(dtype: object) -> int:
+    """Give MXNet's number for an element type.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        Whatever `as_dtype` takes, in any byte order.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    UnsupportedError
+        MXNet has no such type, e.g. complex numbers, text or Python objects.
+    """
+    resolved = as_dtype(dtype)
+    number = _NATIVE.get(resolved)
+    if number is None:
+        number = _CODES.get(resolved.name)
+    if number is None:
+        known = ", ".join(NAMES.values())
+        raise UnsupportedError(f"MXNet has no dtype for {resolved}; it knows {known}")
+    return number
+
+
+def as_dtype(dtype: Any) -> np.dtype[Any]:
+    """Resolve what a caller may name a type by, ``"bfloat16"`` included.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        Anything `numpy.dtype` takes, the name ``"bfloat16"``, or the record type
+        ``[("bfloat16", "<u2")]`` by which MXNet's own Python describes bfloat16.
+
+    Returns
+    -------
+    numpy.dtype
+
+    Raises
+    ------
+    PasslibError
+        bfloat16 is asked for and ``ml_dtypes`` is not installed.
+    TypeError
+        Not a type.
+    """
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return _bfloat16()
+    resolved: np.dtype[Any] = np.dtype(dtype)
+    if resolved.names == ("bfloat16",) and resolved.itemsize == 2:
+        return _bfloat16()
+    return resolved
+
+
+def _bfloat16() -> np.dtype[Any]:
+    dtype: np.dtype[Any] = np.dtype(require("ml_dtypes", extra="bfloat16").bfloat16)
+    return dtype

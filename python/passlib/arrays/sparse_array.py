@@ -1,0 +1,261 @@
+"""The two kinds of sparse arrays that .params files hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlib.arrays import dtypes
+from passlib.arrays.context import Context, require_host
+from passlib.arrays.ndarray import NDArray, register_compression
+from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
+
+__all__ = [
+    "BaseSparseNDArray",
+    "CSRNDArray",
+    "RowSparseNDArray",
+    "from_dense",
+    "wrap",
+]
+
+
+class BaseSparseNDArray:
+    """What both kinds of sparse arrays have in common.
+
+    Parameters
+    ----------
+    parts : Sparse
+        Kept, not copied.
+    context : Context, optional
+
+    Raises
+    ------
+    ValueError
+        The parts do not fit together.
+    """
+
+    # NumPy's operators would take this for a Python object; refuse instead.
+    __array_ufunc__ = None
+
+    def __init__(self, parts: Sparse, context: Context | None = None) -> None:
+        parts.check()
+        self._parts = parts
+        self._context = require_host(context, f"a {parts.stype} array")
+
+    @property
+    def parts(self) -> Sparse:
+        """The arrays that this one is made of, as plain NumPy."""
+        return self._parts
+
+    @property
+    def stype(self) -> str:
+        """MXNet's storage type."""
+        return self._parts.stype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the whole array."""
+        return self._parts.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._parts.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        dtype: np.dtype[Any] = self._parts.data.dtype
+        return dtype
+
+    @property
+    def context(self) -> Context:
+        """The device this array is said to be on."""
+        return self._context
+
+    ctx = context
+
+    @property
+    def data(self) -> NDArray:
+        """The stored values."""
+        return self._parts.data.view(NDArray)
+
+    @property
+    def indices(self) -> NDArray:
+        """The rows (row_sparse) or the columns (csr) of the stored values."""
+        return self._parts.indices.view(NDArray)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError(f"a {self.stype} array becomes dense only by a copy")
+        dense = self.asnumpy()
+        return dense if dtype is None else dense.astype(dtype)
+
+    def __repr__(self) -> str:
+        shape = "x".join(str(size) for size in self.shape)
+        return f"\n<{type(self).__name__} {shape} @{self._context}>"
+
+    def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Give the whole array, zeros included.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of two values for one place the last counts, as in MXNet.
+        """
+        dense = np.zeros(self.shape, self.dtype)
+        if self._parts.indptr is None:
+            dense[self._parts.indices] = self._parts.data
+        else:
+            rows = np.repeat(np.arange(self.shape[0]), np.diff(self._parts.indptr.astype(np.int64)))
+            dense[rows, self._parts.indices] = self._parts.data
+        return dense
+
+    def tostype(self, stype: str) -> NDArray | BaseSparseNDArray:
+        """Give this array in another storage type.
+
+        Parameters
+        ----------
+        stype : {"default", "row_sparse", "csr"}
+
+        Returns
+        -------
+        NDArray, RowSparseNDArray or CSRNDArray
+
+        Raises
+        ------
+        ValueError
+            No such storage type, or this shape cannot be stored so.
+        """
+        if stype == self.stype:
+            return self
+        dense = self.asnumpy().view(NDArray)
+        dense._context = self._context
+        stored: NDArray | BaseSparseNDArray = dense.tostype(stype)
+        return stored
+
+    def astype(self, dtype: Any) -> BaseSparseNDArray:
+        """Convert the stored values.
+
+        Parameters
+        ----------
+        dtype : dtype-like
+
+        Returns
+        -------
+        RowSparseNDArray or CSRNDArray
+            A copy.
+        """
+        return self._rebuilt(dtypes.as_dtype(dtype), self._context)
+
+    def copy(self) -> BaseSparseNDArray:
+        """Copy all parts.
+
+        Returns
+        -------
+        RowSparseNDArray or CSRNDArray
+        """
+        return self._rebuilt(self.dtype, self._context)
+
+    def as_in_context(self, context: Context) -> BaseSparseNDArray:
+        """Give this array on a device: itself where it is there already, else a copy.
+
+        Parameters
+        ----------
+        context : Context
+
+        Returns
+        -------
+        RowSparseNDArray or CSRNDArray
+
+        Raises
+        ------
+        UnsupportedError
+            The device is a GPU.
+        """
+        return self if context == self._context else self._rebuilt(self.dtype, context)
+
+    def wait_to_read(self) -> None:
+        """Do nothing: passlib computes at once."""
+
+    def _rebuilt(self, dtype: np.dtype[Any], context: Context) -> BaseSparseNDArray:
+        old = self._parts
+        pointers = None if old.indptr is None else old.indptr.copy()
+        parts = Sparse(old.stype, old.shape, old.data.astype(dtype), old.indices.copy(), pointers)
+        return type(self)(parts, context)
+
+
+class RowSparseNDArray(BaseSparseNDArray):
+    """An array most of whose rows are zero."""
+
+
+class CSRNDArray(BaseSparseNDArray):
+    """A matrix in compressed rows."""
+
+    @property
+    def indptr(self) -> NDArray:
+        """Where in `data` and `indices` each row begins, and the last one ends."""
+        pointers = self._parts.indptr
+        assert pointers is not None  # Sparse.check() has seen it
+        return pointers.view(NDArray)
+
+
+def wrap(parts: Sparse, context: Context | None = None) -> BaseSparseNDArray:
+    """Make an array of the kind that its storage type says.
+
+    Parameters
+    ----------
+    parts : Sparse
+    context : Context, optional
+
+    Returns
+    -------
+    RowSparseNDArray or CSRNDArray
+
+    Raises
+    ------
+    ValueError
+        The parts do not fit together.
+    """
+    return (RowSparseNDArray if parts.stype == ROW_SPARSE else CSRNDArray)(parts, context)
+
+
+def from_dense(array: np.ndarray[Any, Any], stype: str) -> BaseSparseNDArray:
+    """Store an array sparsely.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+    stype : {"row_sparse", "csr"}
+
+    Returns
+    -------
+    RowSparseNDArray or CSRNDArray
+        On the context of ``array`` if it has one.
+
+    Raises
+    ------
+    ValueError
+        No such storage type, or this shape cannot be stored so.
+    """
+    plain = np.asarray(array)
+    context = getattr(array, "context", None)
+    if stype == ROW_SPARSE and plain.ndim:
+        rows = np.flatnonzero(np.any(plain.reshape(plain.shape[0], -1) != 0, axis=1))
+        return wrap(Sparse(stype, plain.shape, plain[rows], rows.astype(np.int64)), context)
+    if stype == CSR and plain.ndim == 2:
+        rows, columns = np.nonzero(plain)
+        pointers = np.zeros(plain.shape[0] + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=plain.shape[0]), out=pointers[1:])
+        parts = Sparse(stype, plain.shape, plain[rows, columns], columns.astype(np.int64), pointers)
+        return wrap(parts, context)
+    if stype in (ROW_SPARSE, CSR):
+        raise ValueError(f"an array of shape {plain.shape} cannot be stored as {stype}")
+    raise ValueError(f"unknown storage type {stype!r}; known are default, row_sparse and csr")
+
+
+register_compression(from_dense)

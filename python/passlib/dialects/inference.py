@@ -1,0 +1,103 @@
+"""Shapes and element types of every node of a symbol, and how MXNet writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passlib.arrays import dtypes
+from passlib.dialects.table import find
+from passlib.errors import UnsupportedError
+from passlib.graph.node import Node
+from passlib.lowering import Graph, Shape, TypeSpec
+
+__all__ = ["Inferred", "ext_dtype", "ext_shape", "infer"]
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What is known of a symbol's values.
+
+    Attributes
+    ----------
+    outputs : mapping of Node to tuple of TypeSpec
+        For every node, variables too, each of its outputs, the hidden ones included.
+    """
+
+    outputs: Mapping[Node, tuple[TypeSpec, ...]]
+
+    def by_name(self) -> dict[str, tuple[TypeSpec, ...]]:
+        """Give the outputs by name of the node; of several nodes of one name the last."""
+        return {node.name: specs for node, specs in self.outputs.items()}
+
+
+def infer(
+    symbol: Graph,
+    shapes: Mapping[str, Sequence[int] | Shape],
+    types: Mapping[str, np.dtype] | None = None,
+    *,
+    default_dtype: np.dtype | None = None,
+    train: bool = False,
+) -> Inferred:
+    """Infer shapes and element types of every node.
+
+    An operator that has no lowering has outputs of unknown shape and stops nothing. Nothing is
+    known of dialects that cannot infer.
+
+    Parameters
+    ----------
+    symbol : Graph
+    shapes : mapping of str to shape
+        Of any variables; a size of 0, -1 or ``None`` is unknown. Where a variable is not among
+        them, its attribute ``__shape__`` counts.
+    types : mapping of str to numpy.dtype, optional
+        Of any variables. Where a variable is not among them, its attribute ``__dtype__`` counts,
+        unless ``default_dtype`` is given.
+    default_dtype : numpy.dtype, optional
+        Element type of the variables whose type neither is given nor follows from others.
+    train : bool
+        Infer for training.
+
+    Returns
+    -------
+    Inferred
+
+    Raises
+    ------
+    GraphError
+        Shapes or types contradict each other; the message names the node.
+    """
+    name = getattr(symbol, "dialect", "mxnet")
+    known = find(name).infer(symbol, shapes, types, default_dtype=default_dtype, train=train)
+    return Inferred(known)
+
+
+def ext_shape(specs: Sequence[TypeSpec]) -> str:
+    """Write shapes as MXNet does in ``__ext_shape__``: ``[[2,4],[4],[4]]``.
+
+    An output of unknown rank is ``None``, an unknown size -1.
+    """
+    return "[" + ",".join(_shape_text(spec.shape) for spec in specs) + "]"
+
+
+def ext_dtype(specs: Sequence[TypeSpec]) -> str:
+    """Write element types as MXNet does in ``__ext_dtype__``: ``[0,0,0]``.
+
+    What is unknown, or has no code in MXNet, is -1.
+    """
+    return "[" + ",".join(str(_code(spec.dtype)) for spec in specs) + "]"
+
+
+def _code(dtype: np.dtype | None) -> int:
+    try:
+        return -1 if dtype is None else dtypes.code(dtype)
+    except UnsupportedError:  # text, complex numbers: other dialects have them
+        return -1
+
+
+def _shape_text(shape: Shape | None) -> str:
+    if shape is None:
+        return "None"
+    return "[" + ",".join("-1" if size is None else str(size) for size in shape) + "]"

@@ -1,0 +1,223 @@
+"""Shapes and element types of nodes whose operators belong to a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from passlib.dialects.operator_rules import Rules
+from passlib.errors import GraphError, OperatorError, UnsupportedError
+from passlib.graph.attributes import Attributes, blame
+from passlib.graph.node import Node
+from passlib.lowering.shapes import merged
+from passlib.lowering.types import Shape, TypeSpec, Value
+
+__all__ = ["CustomTypes", "InferGraph", "handed_attributes", "infer_node"]
+
+SUBGRAPH = "subgraph_sym_json"
+"""The attribute under which an operator is handed the subgraph of its node."""
+
+EXTRA_INPUTS = "__ext_extra_inputs__"
+"""The attribute that counts the inputs beyond those of the subgraph."""
+
+_DEEPEST = 8
+"""Nested subgraphs are inferred anew whenever more is known of what surrounds them."""
+
+InferGraph: TypeAlias = (
+    "Callable[[Any, Mapping[str, Shape], Mapping[str, np.dtype]], "
+    "Mapping[Node, tuple[TypeSpec, ...]]]"
+)
+"""Infers a subgraph from partial types of its variables, like `passlib.dialects.infer`."""
+
+Types: TypeAlias = "tuple[list[TypeSpec], list[TypeSpec]]"
+
+
+def handed_attributes(node: Node) -> dict[str, str]:
+    """Give the attributes that a node's operator is handed: with the node's subgraph, if any."""
+    attributes = dict(node.attrs)
+    if node.subgraphs:
+        subgraph: Any = node.subgraphs[0]
+        attributes[SUBGRAPH] = subgraph.graph.print(pretty=True, attributes={})
+    return attributes
+
+
+def infer_node(
+    node: Node,
+    operator: Rules,
+    attributes: Mapping[str, str],
+    inputs: Sequence[TypeSpec],
+    infer: InferGraph,
+) -> Types:
+    """Infer what a node's inputs and outputs are like.
+
+    An operator that runs a subgraph and has no functions of its own has the types of the subgraph.
+
+    Parameters
+    ----------
+    node : Node
+    operator : Rules
+    attributes : mapping of str to str
+        See `handed_attributes`.
+    inputs : sequence of TypeSpec
+        What is known of the inputs; the operator may know more of them.
+    infer : callable
+        For subgraphs.
+
+    Returns
+    -------
+    inputs, outputs : list of TypeSpec
+
+    Raises
+    ------
+    GraphError
+        The operator contradicts what is known of its inputs.
+    OperatorError
+        The operator refuses its inputs, all of which are known.
+    """
+    if not operator.infers:
+        return _of_subgraph(node, inputs, infer)
+    num_inputs, count = operator.arity(attributes, node.name)
+    if num_inputs != len(inputs):
+        raise GraphError(
+            f"{blame(node)}: has {len(inputs)} inputs, the operator takes {num_inputs}"
+        )
+    known_shapes = [spec.shape for spec in inputs]
+    known_types = [spec.dtype for spec in inputs]
+    shapes: tuple[list[Shape | None], list[Shape | None]] = (known_shapes, [None] * count)
+    if not inputs or any(shape is not None for shape in known_shapes):
+        complete = all(shape is not None and None not in shape for shape in known_shapes)
+        try:
+            shapes = operator.infer_shapes(attributes, known_shapes, count, node.name)
+        except OperatorError:
+            # What is unknown it may rightly refuse.
+            if complete:
+                raise
+    types: tuple[list[np.dtype | None], list[np.dtype | None]] = (known_types, [None] * count)
+    try:
+        types = operator.infer_types(attributes, known_types, count, node.name)
+    except OperatorError:
+        if all(spec.dtype is not None for spec in inputs):
+            raise
+    outputs = [TypeSpec(*pair) for pair in zip(types[1], shapes[1], strict=True)]
+    return _joined(node, inputs, shapes[0], types[0]), outputs
+
+
+def _joined(
+    node: Node,
+    known: Sequence[TypeSpec],
+    shapes: Sequence[Shape | None],
+    types: Sequence[np.dtype | None],
+) -> list[TypeSpec]:
+    """Join what was known of the inputs with what the operator says."""
+    joined = []
+    for index, (spec, shape, dtype) in enumerate(zip(known, shapes, types, strict=True)):
+        if spec.dtype is not None and dtype is not None and spec.dtype != dtype:
+            raise GraphError(
+                f"{blame(node)}: input {index} ({node.inputs[index].node.name!r}) is {spec.dtype}, "
+                f"the operator asks for {dtype}"
+            )
+        joined.append(TypeSpec(spec.dtype or dtype, merged(node, index, spec.shape, shape)))
+    return joined
+
+
+def _of_subgraph(node: Node, inputs: Sequence[TypeSpec], infer: InferGraph) -> Types:
+    if not node.subgraphs:
+        raise GraphError(
+            f"{blame(node)}: the operator runs a subgraph, and the node has none; such nodes are "
+            "made by a partitioner"
+        )
+    _require_shallow(node)
+    subgraph: Any = node.subgraphs[0]
+    names = subgraph.list_inputs()
+    extra = Attributes(node).int(EXTRA_INPUTS, 0)
+    if extra < 0 or len(inputs) != len(names) + extra:
+        raise GraphError(
+            f"{blame(node)}: has {len(inputs)} inputs, but its subgraph has {len(names)} and "
+            f"attribute {EXTRA_INPUTS!r} adds {extra}"
+        )
+    pairs = list(zip(names, inputs, strict=False))
+    try:
+        found = infer(
+            subgraph,
+            {name: spec.shape for name, spec in pairs if spec.shape is not None},
+            {name: spec.dtype for name, spec in pairs if spec.dtype is not None},
+        )
+    except GraphError as error:
+        raise GraphError(f"{blame(node)}: in its subgraph: {error}") from error
+    variables = {inner.name: specs[0] for inner, specs in found.items() if inner.is_variable}
+    completed = [variables[name] for name in names] + list(inputs[len(names) :])
+    return completed, [found[entry.node][entry.index] for entry in subgraph.entries]
+
+
+def _require_shallow(node: Node) -> None:
+    """Refuse subgraphs in subgraphs in subgraphs, for inference follows them down."""
+    level = [node]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for subgraph in outer.subgraphs
+            for inner in subgraph.nodes()
+            if inner.subgraphs
+        ]
+        if not level:
+            return
+    raise UnsupportedError(f"{blame(node)}: subgraphs lie more than {_DEEPEST} deep in each other")
+
+
+class CustomTypes:
+    """Completes the types around nodes of libraries' operators, and remembers what it was told.
+
+    Parameters
+    ----------
+    operators : mapping of str to Rules
+        Those that the graph has.
+    infer : callable
+        For subgraphs.
+    """
+
+    def __init__(self, operators: Mapping[str, Rules], infer: InferGraph) -> None:
+        self._operators = operators
+        self._infer = infer
+        self._attributes: dict[Node, dict[str, str]] = {}
+        self._told: dict[Node, tuple[list[TypeSpec], Types]] = {}
+
+    def complete(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """Fill in types of inputs and outputs, in place.
+
+        Parameters
+        ----------
+        node : Node
+            Of one of the operators.
+        inputs, outputs : sequence of Value
+            ``outputs`` may be fewer than the node has.
+
+        Raises
+        ------
+        GraphError, OperatorError
+            See `infer_node`.
+        """
+        if not outputs:
+            return
+        known = [TypeSpec(value.dtype, value.shape) for value in inputs]
+        told = self._told.get(node)
+        if told is None or told[0] != known:
+            told = self._told[node] = known, self._ask(node, known)
+        completed, found = told[1]
+        for value, spec in zip(inputs, completed, strict=True):
+            value.dtype, value.shape = spec
+        for value, spec in zip(outputs, found, strict=False):
+            value.dtype = value.dtype if spec.dtype is None else spec.dtype
+            value.shape = value.shape if spec.shape is None else spec.shape
+
+    def _ask(self, node: Node, known: Sequence[TypeSpec]) -> Types:
+        if node not in self._attributes:
+            self._attributes[node] = handed_attributes(node)
+        operator, attributes = self._operators[node.op], self._attributes[node]
+        try:
+            return infer_node(node, operator, attributes, known, self._infer)
+        except UnsupportedError:
+            # As with built-in operators, what cannot be translated is left unknown.
+            return list(known), []

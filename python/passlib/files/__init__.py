@@ -1,0 +1,1 @@
+"""Files and optional packages: checked access to bytes, whole-file replacement, lazy imports."""

@@ -1,0 +1,1 @@
+"""Graphs without the knowledge of any dialect: nodes, orders, names, attributes, substitution."""

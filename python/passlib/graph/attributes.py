@@ -1,0 +1,142 @@
+"""Attributes of a source node, read as numbers, tuples and flags."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from passlib.errors import UnsupportedError
+from passlib.files.optional import require
+from passlib.graph import attribute_text
+from passlib.graph.node import Node
+
+__all__ = ["Attributes", "blame"]
+
+_T = TypeVar("_T")
+_REQUIRED: Any = object()
+
+
+def blame(node: Node) -> str:
+    """Name a node for an error message."""
+    return f"node {node.name!r} ({node.op})"
+
+
+class Attributes:
+    """Typed readers of a node's attributes.
+
+    Parameters
+    ----------
+    node : Node
+    overriding : mapping of str to str
+        Values that count instead of the node's own.
+
+    Notes
+    -----
+    The readers (`int`, `ints`, ...) return ``default`` where the attribute is absent, raise where
+    it is absent and no default was given, and raise `UnsupportedError` naming node, operator,
+    attribute and value where the text cannot be read.
+    """
+
+    def __init__(self, node: Node, overriding: Mapping[str, str] | None = None) -> None:
+        self.node = node
+        self._texts: Mapping[str, str] = {**node.attrs, **overriding} if overriding else node.attrs
+
+    def attr(self, name: str, default: str | None = None) -> str | None:
+        """Raw text of an attribute."""
+        return self._texts.get(name, default)
+
+    def int(self, name: str, default: builtins.int = _REQUIRED) -> builtins.int:
+        """Whole number."""
+        return self._read(name, default, attribute_text.parse_int)
+
+    def optional_int(self, name: str, default: builtins.int | None = None) -> builtins.int | None:
+        """Whole number, or ``None`` for the text ``None``."""
+        return self._read(name, default, _or_none(attribute_text.parse_int))
+
+    def float(self, name: str, default: builtins.float = _REQUIRED) -> builtins.float:
+        """Real number."""
+        return self._read(name, default, attribute_text.parse_float)
+
+    def optional_float(
+        self, name: str, default: builtins.float | None = None
+    ) -> builtins.float | None:
+        """Real number, or ``None`` for the text ``None``."""
+        return self._read(name, default, _or_none(attribute_text.parse_float))
+
+    def bool(self, name: str, default: builtins.bool = _REQUIRED) -> builtins.bool:
+        """Flag."""
+        return self._read(name, default, attribute_text.parse_bool)
+
+    def ints(
+        self, name: str, default: tuple[builtins.int, ...] = _REQUIRED
+    ) -> tuple[builtins.int, ...]:
+        """Tuple of whole numbers; a lone number is a tuple of one."""
+        return self._read(name, default, _whole)
+
+    def floats(
+        self, name: str, default: tuple[builtins.float, ...] = _REQUIRED
+    ) -> tuple[builtins.float, ...]:
+        """Tuple of real numbers; a lone number is a tuple of one."""
+        return self._read(name, default, attribute_text.parse_floats)
+
+    def optional_ints(
+        self, name: str, default: tuple[builtins.int | None, ...] | None = None
+    ) -> tuple[builtins.int | None, ...] | None:
+        """Tuple of whole numbers whose elements may be ``None``; ``None`` for the text ``None``."""
+        return self._read(name, default, _or_none(attribute_text.parse_optional_ints))
+
+    def string(
+        self, name: str, default: str = _REQUIRED, choices: Sequence[str] | None = None
+    ) -> str:
+        """Text, one of ``choices`` if these are given."""
+        text = self._read(name, default, str)
+        if choices is not None and text not in choices:
+            self.unsupported(f"is none of {', '.join(choices)}", name)
+        return text
+
+    def dtype(self, name: str, default: np.dtype | None = _REQUIRED) -> np.dtype | None:
+        """Element type by its name; ``default`` for the text ``None``."""
+        if self._texts.get(name) == "None":
+            return default
+        return self._read(name, default, _dtype)
+
+    def unsupported(self, reason: str, attribute: str | None = None) -> NoReturn:
+        """Refuse, naming the node, the operator and the attribute."""
+        where = blame(self.node)
+        if attribute is not None:
+            text = self._texts.get(attribute)
+            value = "absent" if text is None else f"with value {text!r}"
+            where += f": attribute {attribute!r} ({value})"
+        raise UnsupportedError(f"{where}: {reason}")
+
+    def _read(self, name: str, default: _T, parse: Callable[[str], _T]) -> _T:
+        text = self._texts.get(name)
+        if text is None:
+            if default is _REQUIRED:
+                self.unsupported("is required", name)
+            return default
+        try:
+            return parse(text)
+        except (ValueError, TypeError) as error:
+            self.unsupported(str(error), name)
+
+
+def _or_none(parse: Callable[[str], _T]) -> Callable[[str], _T | None]:
+    return lambda text: None if text.strip() == "None" else parse(text)
+
+
+def _whole(text: str) -> tuple[int, ...]:
+    elements = attribute_text.parse_optional_ints(text)
+    if None in elements:
+        raise ValueError(f"{text!r} has an element None")
+    return tuple(element for element in elements if element is not None)
+
+
+def _dtype(text: str) -> np.dtype:
+    if text == "bfloat16":
+        bfloat16: type[Any] = require("ml_dtypes", extra="onnx").bfloat16
+        return np.dtype(bfloat16)
+    return np.dtype(text)

@@ -1,0 +1,81 @@
+"""Graphs in their two forms: the native one, and nodes that Python can share and walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passlib import _core
+from passlib.graph.node import Entry, Node, postorder
+
+__all__ = ["freeze", "thaw"]
+
+
+def thaw(
+    graph: _core.Graph, nest: Callable[[_core.Graph], Any]
+) -> tuple[tuple[Node, ...], tuple[Entry, ...]]:
+    """Make the nodes of a native graph, in its order, and its outputs.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+        Each node comes after its inputs.
+    nest : callable
+        Makes of a nested graph what stands in ``Node.subgraphs``.
+    """
+    nodes: list[Node] = []
+    for op, name, attrs, inputs, num_outputs, deps, subgraphs in graph.nodes():
+        nodes.append(
+            Node(
+                op,
+                name,
+                attrs,
+                [Entry(nodes[i], index, version) for i, index, version in inputs],
+                num_outputs,
+                [nodes[i] for i in deps],
+                [nest(subgraph) for subgraph in subgraphs],
+            )
+        )
+    heads = tuple(Entry(nodes[i], index, version) for i, index, version in graph.heads())
+    return tuple(nodes), heads
+
+
+def freeze(
+    entries: Sequence[Entry],
+    unnest: Callable[[Any], _core.Graph],
+    nodes: Sequence[Node] | None = None,
+) -> _core.Graph:
+    """Make the native graph of these outputs.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    unnest : callable
+        The reverse of ``nest`` in `thaw`.
+    nodes : sequence of Node, optional
+        All nodes, each after its inputs; by default those that the outputs need, in post-order.
+
+    Raises
+    ------
+    GraphError
+        Two variables have one name, or an output is used that its node does not have.
+    """
+    if nodes is None:
+        nodes = postorder(entry.node for entry in entries)
+    number = {id(node): i for i, node in enumerate(nodes)}
+    described = [
+        (
+            node.op,
+            node.name,
+            dict(node.attrs),
+            [(number[id(e.node)], e.index, e.version) for e in node.inputs],
+            node.num_outputs,
+            [number[id(dep)] for dep in node.control_deps],
+            [unnest(subgraph) for subgraph in node.subgraphs],
+        )
+        for node in nodes
+    ]
+    heads = [(number[id(e.node)], e.index, e.version) for e in entries]
+    graph = _core.Graph.build(described, heads)
+    graph.check()
+    return graph

@@ -1,0 +1,140 @@
+"""The parameters of one call of a pass: lent to it before, and put back in order after."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib import _core
+from passlib.arrays import dtypes
+from passlib.arrays.ndarray import NDArray
+from passlib.arrays.sparse_array import BaseSparseNDArray
+from passlib.library.call import NewParam, Param
+
+__all__ = ["Lent", "wrap"]
+
+
+class Lent:
+    """The arrays of ``args`` or of ``aux`` while a pass has them.
+
+    A pass gets the memory of every array itself, so that nothing is copied. An array that is not
+    C-contiguous, not in native byte order, read-only, sparse or no array at all is lent as a copy;
+    `commit` takes over what the pass wrote to the copy.
+
+    Parameters
+    ----------
+    kind : {"args", "aux"}
+        For messages.
+    given : mutable mapping of str to array, or None
+        The caller's dictionary. Names that are not in ``names`` are not the pass's business.
+    names : sequence of str
+        The variables of the graph, in its order.
+
+    Raises
+    ------
+    TypeError
+        ``given`` is neither None nor a mapping that can be changed, or a value is no array.
+    UnsupportedError
+        MXNet's ABI has no code for an element type.
+    """
+
+    def __init__(
+        self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
+    ) -> None:
+        if given is not None and not isinstance(given, MutableMapping):
+            message = f"{kind} must be a dictionary of arrays by name, not {type(given).__name__}"
+            raise TypeError(message)
+        self._kind = kind
+        self._given = given
+        self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
+        self.params: list[Param] = []
+        for name in names:
+            if given is not None and name in given:
+                self.params.append(self._lend(name, given[name]))
+
+    @property
+    def accepts_new(self) -> bool:
+        """Whether there is a dictionary to put new parameters into."""
+        return self._given is not None
+
+    def _lend(self, name: str, value: Any) -> Param:
+        array = _as_array(f"{self._kind}[{name!r}]", value)
+        plain = isinstance(value, np.ndarray) and array.dtype.isnative
+        flags = array.flags
+        if not (plain and flags.c_contiguous and flags.writeable):
+            native = array.dtype.newbyteorder("=")
+            original, array = array, np.array(array, dtype=native, order="C")
+            self._copies[name] = (array, original)
+        return name, array, dtypes.code(array.dtype)
+
+    def commit(
+        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+    ) -> None:
+        """Bring the caller's dictionary up to date. Call it only when everything has succeeded.
+
+        Parameters
+        ----------
+        gone : iterable of str
+            Variables that the graph no longer has.
+        new : iterable of NewParam
+            What the pass allocated.
+        is_parameter : callable
+            Says of a name in ``gone`` whether it was a parameter; data inputs stay.
+        """
+        removed = [name for name in gone if is_parameter(name)]
+        if self._given is None:
+            if removed:
+                shown = ", ".join(removed[:5]) + (", ..." if len(removed) > 5 else "")
+                warnings.warn(
+                    f"the pass removed parameters ({shown}), but optimize_for was given no "
+                    f"{self._kind}: take them out of your weights yourself, or pass "
+                    f"{self._kind}=...",
+                    stacklevel=4,
+                )
+            return
+        over = {*removed, *(param.name for param in new)}
+        for name in self._changed(self._copies.keys() - over):
+            self._write_back(name, self._copies[name][0])
+        for name in removed:
+            self._given.pop(name, None)
+        for param in new:
+            self._given[param.name] = wrap(param)
+
+    def _changed(self, among: Iterable[str]) -> list[str]:
+        """Name the parameters whose copies differ in any bit from what they are copies of."""
+        names = list(among)
+        pairs = (
+            (copy, np.ascontiguousarray(before, dtype=copy.dtype))
+            for copy, before in (self._copies[name] for name in names)
+        )
+        return [names[position] for position in _core.differing_arrays(pairs)]
+
+    def _write_back(self, name: str, copy: np.ndarray[Any, Any]) -> None:
+        assert self._given is not None
+        original = self._given[name]
+        if isinstance(original, np.ndarray) and original.flags.writeable:
+            original[...] = copy
+        elif isinstance(original, BaseSparseNDArray):
+            self._given[name] = copy.view(NDArray).tostype(original.stype)
+        else:
+            self._given[name] = copy.view(NDArray)
+
+
+def wrap(param: NewParam) -> NDArray:
+    """Make an array of what a pass allocated, in the memory that the pass wrote to."""
+    dtype = dtypes.from_code(param.dtype)
+    return param.data.view(dtype).reshape(param.shape).view(NDArray)
+
+
+def _as_array(what: str, value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, BaseSparseNDArray):
+        return np.asarray(value.asnumpy())
+    if isinstance(value, (Mapping, str, bytes)) or not hasattr(value, "__array__"):
+        message = f"{what} must be an array, not {type(value).__name__}"
+        raise TypeError(message)
+    return np.asarray(value)

@@ -1,0 +1,77 @@
+"""The table of operators that loaded libraries registered."""
+
+from __future__ import annotations
+
+import threading
+
+from passlib.dialects import Dialect, find
+from passlib.errors import LoadError
+from passlib.library.handle import Library
+from passlib.library.operator import Operator
+
+__all__ = ["find_operator", "names", "register", "require_names"]
+
+_lock = threading.Lock()
+_operators: dict[str, Operator] = {}
+
+
+def _host() -> Dialect:
+    """Return the dialect whose graphs have operators of libraries: the ABI's own."""
+    return find("mxnet")
+
+
+def find_operator(name: str) -> Operator | None:
+    """Find the operator that a loaded library registered under a name; None if there is none."""
+    with _lock:
+        return _operators.get(name)
+
+
+def names() -> list[str]:
+    """Name the operators of all loaded libraries."""
+    with _lock:
+        return list(_operators)
+
+
+def require_names(library: Library, *, replace: bool) -> None:
+    """Make sure that the names of a library's operators are free.
+
+    Parameters
+    ----------
+    library : Library
+    replace : bool
+        Whether it may take names over.
+
+    Raises
+    ------
+    LoadError
+        A name is another library's, or MXNet's, or stands twice in this library.
+    """
+    for name in library.ops:
+        prefix = f"cannot load library {library.path!r}: "
+        if library.ops.count(name) > 1:
+            message = f"{prefix}it registers the operator {name!r} twice"
+            raise LoadError(message)
+        holder = find_operator(name)
+        if replace or (holder is not None and holder.library is library):
+            continue
+        if holder is not None:
+            other = f"already registered by {holder.library.path!r}"
+        elif _host().has_operator(name):
+            other = "one that MXNet itself has"
+        else:
+            continue
+        message = (
+            f"{prefix}the operator {name!r} is {other}; load with replace=True to let the new one "
+            "take over"
+        )
+        raise LoadError(message)
+
+
+def register(library: Library) -> None:
+    """Make a library's operators known, under names that `require_names` found free."""
+    with _lock:
+        for index, name in enumerate(library.ops):
+            holder = _operators.get(name)
+            if holder is None or holder.library is not library:
+                _operators[name] = operator = Operator(library, index)
+                _host().add_operator(operator)

@@ -1,0 +1,15 @@
+"""Settings of a computation that come from the environment."""
+
+from __future__ import annotations
+
+import os
+
+from passlib import _core
+
+__all__ = ["settings"]
+
+
+def settings(node_name: str, *, is_forward: bool) -> _core.ComputeSettings:
+    """Say how to compute, with what the environment wants."""
+    check = os.environ.get("PASSLIB_CHECK_MEMORY", "") not in ("", "0")
+    return _core.ComputeSettings(node=node_name, is_forward=is_forward, check_memory=check)

@@ -1,0 +1,264 @@
+"""An ONNX graph under construction: names, constants, nodes, and the types of their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from passlib.errors import GraphError, UnsupportedError
+from passlib.files.optional import require
+from passlib.graph.fresh_names import NameSource
+from passlib.lowering.kernels import computed_types, substitute
+from passlib.lowering.types import Shape, TypeSpec, Value, describe
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["IR_VERSION", "OPSET", "GraphBuilder", "NodeSpec"]
+
+OPSET = 21
+"""The ONNX operator set that every lowering writes."""
+
+IR_VERSION = 10
+"""The version of the ONNX file format that belongs to this operator set."""
+
+_KNOWN_DATA_LIMIT = 1024
+"""Constants up to this many elements are shown to type inference (shapes, axes, pads)."""
+
+
+class NodeSpec(NamedTuple):
+    """An ONNX node but for its inputs."""
+
+    op_type: str
+    names: Sequence[str]
+    node_name: str
+    domain: str
+    attributes: Mapping[str, Any]
+    types: Sequence[TypeSpec] | None = None
+    """Types of the outputs where inference cannot find them, as with nested graphs."""
+
+
+class GraphBuilder:
+    """Collects nodes; knows type and shape of every value as soon as its node is added.
+
+    Parameters
+    ----------
+    blame : callable
+        Given nothing, names the source node at work, for error messages.
+    types_only : bool
+        Build for shapes and types alone: values that nothing computes may be used.
+    """
+
+    def __init__(self, blame: Callable[[], str], *, types_only: bool = False) -> None:
+        self._onnx: Any = require("onnx", extra="onnx")
+        self._helper: Any = require("onnx.helper", extra="onnx")
+        self._inference: Any = require("onnx.shape_inference", extra="onnx")
+        self._checker: Any = require("onnx.checker", extra="onnx")
+        self._numpy_helper: Any = require("onnx.numpy_helper", extra="onnx")
+        self._opset = self._helper.make_opsetid("", OPSET)
+        self._blame = blame
+        self._types_only = types_only
+        self._names = NameSource(set())
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
+        self._inferred: dict[object, list[TypeSpec]] = {}
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: dict[str, onnx.TensorProto] = {}
+        self.updates: dict[str, Value] = {}
+        """New contents of values that the node at work writes to, by the value's name."""
+
+    def unique(self, wish: str) -> str:
+        """Claim a name; ``wish`` itself if it is free."""
+        return self._names.fresh(wish)
+
+    def tensor_type(self, dtype: np.dtype) -> int:
+        """Give the code of an element type in ONNX.
+
+        Raises
+        ------
+        UnsupportedError
+            ONNX has no such type.
+        """
+        try:
+            return int(self._helper.np_dtype_to_tensor_dtype(dtype))
+        except (KeyError, ValueError, TypeError):
+            raise UnsupportedError(f"{self._blame()}: ONNX has no element type {dtype}") from None
+
+    def constant(self, array: np.ndarray) -> Value:
+        """Add a constant, or find the equal one that is there."""
+        array = np.ascontiguousarray(array).reshape(np.shape(array))
+        key = (array.dtype.name, array.shape, array.tobytes())
+        if key not in self._constants:
+            self.tensor_type(array.dtype)
+            name = self.unique("constant")
+            self.initializers[name] = self._numpy_helper.from_array(array, name)
+            self._constants[key] = Value(name, array.dtype, array.shape, array)
+        return self._constants[key]
+
+    def add(self, spec: NodeSpec, inputs: Sequence[Value | None]) -> list[Value]:
+        """Add a node, in a type that ONNX Runtime computes, and infer what comes out.
+
+        Raises
+        ------
+        GraphError
+            The inputs do not fit together.
+        UnsupportedError
+            An input is nowhere computed, or no kernel has its type.
+        """
+        for value in inputs:
+            if value is not None and not self._types_only:
+                value.require(self._blame())
+        first = inputs[0] if inputs else None
+        if spec.op_type == "Shape" and first is not None and first.known and not spec.attributes:
+            return [self.constant(np.array(first.shape, np.int64))]
+        schema = self._schema(spec)
+        native, back = self._with_kernel(schema, inputs)
+        if not back:
+            return self._append(schema, spec, native)
+        made = self._append(
+            schema,
+            spec._replace(names=[self.unique(f"{name}_computed") for name in spec.names]),
+            native,
+        )
+        formal = _formal(schema.outputs, len(made))
+        return [
+            self.cast(value, back[parameter.type_str], name)
+            if parameter.type_str in back
+            else value
+            for value, parameter, name in zip(made, formal, spec.names, strict=True)
+        ]
+
+    def rename(self, value: Value, wish: str, start: int) -> None:
+        """Give a value a better name, where a node from position ``start`` on computes it.
+
+        Only nodes from ``start`` on may use the value yet.
+        """
+        recent = self.nodes[start:]
+        if not any(value.name in node.output for node in recent):
+            return
+        name = self.unique(wish)
+        for node in recent:
+            for names in (node.input, node.output):
+                for position, old in enumerate(names):
+                    if old == value.name:
+                        names[position] = name
+        value.name = name
+
+    def cast(self, value: Value, dtype: np.dtype, name: str | None = None) -> Value:
+        """Convert the element type as C does; nothing is added where it is right already."""
+        if value.dtype == dtype and name is None:
+            return value
+        wish = name or self.unique(f"{value.name}_{dtype.name}")
+        spec = NodeSpec("Cast", [wish], wish, "", {"to": self.tensor_type(dtype)})
+        return self._append(self._schema(spec), spec, [value])[0]
+
+    def _schema(self, spec: NodeSpec) -> Any:
+        return self._onnx.defs.get_schema(spec.op_type, OPSET, spec.domain)
+
+    def _with_kernel(
+        self, schema: Any, inputs: Sequence[Value | None]
+    ) -> tuple[list[Value | None], dict[str, np.dtype]]:
+        native = list(inputs)
+        back: dict[str, np.dtype] = {}
+        formal = _formal(schema.inputs, len(native))
+        for index, (value, parameter) in enumerate(zip(inputs, formal, strict=True)):
+            if value is None or value.dtype is None:
+                continue
+            computed = computed_types(schema.name, parameter.type_str)
+            if computed is None or value.dtype.name in computed:
+                continue
+            other = substitute(value.dtype.name, computed)
+            if other is None:
+                raise UnsupportedError(
+                    f"{self._blame()}: ONNX Runtime has no {schema.name} for {value.dtype.name}"
+                )
+            back[parameter.type_str] = value.dtype
+            native[index] = self.cast(value, np.dtype(other))
+        return native, back
+
+    def _append(self, schema: Any, spec: NodeSpec, inputs: Sequence[Value | None]) -> list[Value]:
+        node = self._helper.make_node(
+            spec.op_type,
+            ["" if value is None else value.name for value in inputs],
+            list(spec.names),
+            name=spec.node_name,
+            domain=spec.domain or None,
+            **spec.attributes,
+        )
+        types = spec.types if spec.types is not None else self._infer(schema, node, inputs)
+        self.nodes.append(node)
+        values = [Value(name, *spec) for name, spec in zip(spec.names, types, strict=True)]
+        if spec.op_type == "Identity" and inputs[0] is not None:
+            values[0].constant = inputs[0].constant
+        return values
+
+    def _infer(
+        self, schema: Any, node: onnx.NodeProto, inputs: Sequence[Value | None]
+    ) -> list[TypeSpec]:
+        present = [value for value in inputs if value is not None]
+        if any(value.dtype is None for value in present):
+            return [TypeSpec(None, None)] * len(node.output)
+        key = (
+            node.op_type,
+            node.domain,
+            tuple(attribute.SerializeToString() for attribute in node.attribute),
+            tuple(
+                None if v is None else (v.dtype, v.shape, None if v.constant is None else v.name)
+                for v in inputs
+            ),
+            len(node.output),
+        )
+        if key not in self._inferred:
+            self._inferred[key] = self._infer_afresh(schema, node, present)
+        return self._inferred[key]
+
+    def _infer_afresh(
+        self, schema: Any, node: onnx.NodeProto, present: Sequence[Value]
+    ) -> list[TypeSpec]:
+        known = {
+            value.name: self.initializers[value.name]
+            for value in present
+            if value.constant is not None
+            and value.constant.size <= _KNOWN_DATA_LIMIT
+            and value.name in self.initializers
+        }
+        try:
+            types = self._inference.infer_node_outputs(
+                schema,
+                node,
+                {value.name: self._type_proto(value) for value in present},
+                known,
+                opset_imports=[self._opset],
+                ir_version=IR_VERSION,
+            )
+        except (self._inference.InferenceError, self._checker.ValidationError) as error:
+            given = ", ".join(describe(value) for value in present)
+            reason = str(error).rsplit("] ", maxsplit=1)[-1]
+            raise GraphError(
+                f"{self._blame()}: its inputs do not fit together ({node.op_type} of {given}: "
+                f"{reason})"
+            ) from None
+        return [self._spec(types.get(name)) for name in node.output]
+
+    def _type_proto(self, value: Value) -> Any:
+        assert value.dtype is not None
+        return self._helper.make_tensor_type_proto(self.tensor_type(value.dtype), value.shape)
+
+    def _spec(self, proto: Any) -> TypeSpec:
+        if proto is None or not proto.tensor_type.elem_type:
+            return TypeSpec(None, None)
+        tensor = proto.tensor_type
+        dtype = np.dtype(self._helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        if not tensor.HasField("shape"):
+            return TypeSpec(dtype, None)
+        shape: Shape = tuple(
+            dimension.dim_value if dimension.HasField("dim_value") else None
+            for dimension in tensor.shape.dim
+        )
+        return TypeSpec(dtype, shape)
+
+
+def _formal(parameters: Sequence[Any], count: int) -> list[Any]:
+    """One formal parameter for each actual one: the last of a variadic operator repeats."""
+    return [parameters[min(index, len(parameters) - 1)] for index in range(count)]

@@ -1,0 +1,131 @@
+"""Types and shapes of every value of a graph, found without computing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from passlib.graph.node import Node
+from passlib.lowering.table import Lowerings
+from passlib.lowering.types import TypeSpec, Value
+from passlib.lowering.walk import Complete, Graph, Walk
+
+__all__ = ["TypeInference", "infer_graph", "leaves_sizes_open"]
+
+
+class TypeInference(NamedTuple):
+    """What `infer_graph` found.
+
+    Attributes
+    ----------
+    value_of : mapping of (Node, int) to Value
+        Type and shape as far as they are known.
+    overriding : mapping of Node to mapping of str to str
+        The full ``shape`` of those creating operators that left sizes open.
+    """
+
+    value_of: Mapping[tuple[Node, int], Value]
+    overriding: Mapping[Node, Mapping[str, str]]
+
+
+def infer_graph(
+    graph: Graph,
+    table: Lowerings,
+    known: Mapping[str, TypeSpec],
+    complete: Complete,
+    *,
+    default: np.dtype | None = None,
+    train: bool = False,
+) -> TypeInference:
+    """Infer forward by lowering and backward by the operators' rules, until nothing new comes.
+
+    Parameters
+    ----------
+    graph : Graph
+    table : Lowerings
+    known : mapping of str to TypeSpec
+        What is known of the variables.
+    complete : Complete
+        The dialect's rules.
+    default : numpy.dtype, optional
+        Element type of the variables for which none is found.
+    train : bool
+
+    Returns
+    -------
+    TypeInference
+
+    Raises
+    ------
+    GraphError
+        Shapes or types contradict each other; the message names the node.
+    """
+    nodes = graph.nodes()
+    specs = dict(known)
+    overriding: dict[Node, Mapping[str, str]] = {}
+    while True:
+        walk = Walk(
+            graph,
+            table,
+            train=train,
+            types_only=True,
+            complete=complete,
+            overriding=overriding,
+        )
+        walk.variables(specs, {})
+        walk.run()
+        _backward(nodes, walk.value_of, complete)
+        news = _learn(nodes, walk.value_of, specs, overriding)
+        if not news and default is not None:
+            for node in nodes:
+                if node.is_variable and specs[node.name].dtype is None:
+                    specs[node.name] = specs[node.name]._replace(dtype=default)
+                    news = True
+        if not news:
+            return TypeInference(walk.value_of, overriding)
+
+
+def leaves_sizes_open(node: Node) -> bool:
+    """Whether the node makes an array some of whose sizes other nodes are to tell.
+
+    MXNet writes these as 0 outside its NumPy mode: the initial states of recurrent layers.
+    """
+    text = node.attrs.get("shape", "")
+    sizes = text.strip("()[] ").split(",")
+    return not node.inputs and not node.is_variable and any(s.strip() in ("0", "-1") for s in sizes)
+
+
+def _backward(
+    nodes: Sequence[Node], value_of: Mapping[tuple[Node, int], Value], complete: Complete
+) -> None:
+    for node in reversed(nodes):
+        if node.inputs:
+            inputs = [value_of[entry.node, entry.index] for entry in node.inputs]
+            complete(node, inputs, [value_of[node, 0]])
+
+
+def _learn(
+    nodes: Sequence[Node],
+    value_of: Mapping[tuple[Node, int], Value],
+    specs: dict[str, TypeSpec],
+    overriding: dict[Node, Mapping[str, str]],
+) -> bool:
+    """Keep what was found of variables and open sizes; whether another round may profit."""
+    news = False
+    unknown = False
+    for node in nodes:
+        value = value_of[node, 0]
+        if node.is_variable:
+            spec = TypeSpec(value.dtype, value.shape)
+            news |= spec != specs.get(node.name, TypeSpec(None, None))
+            specs[node.name] = spec
+            continue
+        unknown |= not value.known
+        if node not in overriding and leaves_sizes_open(node):
+            shape = value.shape
+            if shape is not None and None not in shape:
+                overriding[node] = {"shape": str(shape)}
+                news = unknown = True
+    return news and unknown

@@ -1,0 +1,159 @@
+"""From a symbol to ONNX: the table of lowering functions and the walk that applies them.
+
+A lowering function takes an `Operation` (one source node) and returns the `Value` of each of
+its outputs. It is registered in its dialect's `Lowerings` under the source operator's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from passlib.errors import UnsupportedError
+from passlib.files.optional import require
+from passlib.graph.attributes import blame
+from passlib.lowering.builder import IR_VERSION, OPSET, NodeSpec
+from passlib.lowering.operation import Operation
+from passlib.lowering.table import LoweringFunction, Lowerings
+from passlib.lowering.types import Lowered, Shape, TypeSpec, Value, describe
+from passlib.lowering.walk import Complete, Graph, Overriding, Walk
+
+__all__ = [
+    "Graph",
+    "Lowered",
+    "LoweringFunction",
+    "Lowerings",
+    "Operation",
+    "Shape",
+    "TypeSpec",
+    "Value",
+    "blame",
+    "describe",
+    "lower_graph",
+]
+
+
+def lower_graph(
+    graph: Graph,
+    table: Lowerings,
+    inputs: Mapping[str, TypeSpec],
+    params: Mapping[str, np.ndarray],
+    *,
+    train: bool = False,
+    complete: Complete | None = None,
+    overriding: Overriding | None = None,
+) -> Lowered:
+    """Lower a graph to one ONNX model.
+
+    Parameters
+    ----------
+    graph : Graph
+    table : Lowerings
+        The dialect's functions.
+    inputs : mapping of str to TypeSpec
+        Variables that are fed at run time.
+    params : mapping of str to numpy.ndarray
+        Variables that are weights; names that the graph does not have are ignored.
+    train : bool
+        Lower as for training.
+    complete : callable, optional
+        See `Walk`; here it serves to find inputs that do not fit.
+    overriding : mapping of Node to mapping of str to str, optional
+        Attribute values that count instead of a node's own.
+
+    Returns
+    -------
+    Lowered
+
+    Raises
+    ------
+    GraphError
+        Inputs of a node do not fit together, or ``inputs`` names something that is no variable.
+    UnsupportedError
+        An operator, an attribute or an element type has no faithful translation.
+    """
+    walk = Walk(graph, table, train=train, complete=complete, overriding=overriding)
+    walk.variables(inputs, params)
+    walk.run()
+    outputs = _outputs(walk, graph)
+    updates = {name: _written(walk, name, value) for name, value in walk.updates.items()}
+    used = {name for node in walk.builder.nodes for name in node.input}
+    weights = {name: array for name, array in walk.weights.items() if name in used}
+    return Lowered(
+        _model(walk, [*outputs, *updates.values()], weights),
+        weights,
+        tuple(value.name for value in walk.inputs),
+        tuple(value.name for value in outputs),
+        walk.value_of,
+        walk.source_of,
+        {name: value.name for name, value in updates.items()},
+    )
+
+
+def _written(walk: Walk, variable: str, value: Value) -> Value:
+    """Give an ONNX value of its own to the new content of a variable."""
+    name = walk.builder.unique(f"{variable}_written")
+    return walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
+
+
+def _outputs(walk: Walk, graph: Graph) -> list[Value]:
+    """One computed ONNX value for each head: inputs, weights and repeats through Identity."""
+    taken: set[str] = set()
+    computed = {name for node in walk.builder.nodes for name in node.output}
+    outputs = []
+    for entry in graph.entries:
+        value = walk.input_of(entry.node, entry)
+        value.require(f"output of {blame(entry.node)}")
+        if value.name in taken or value.name not in computed:
+            name = walk.builder.unique(f"{entry.node.name}_output")
+            value = walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
+            walk.source_of[name] = entry.node
+        if value.dtype is None:
+            raise UnsupportedError(f"{blame(entry.node)}: its element type is not known")
+        taken.add(value.name)
+        outputs.append(value)
+    return outputs
+
+
+def _model(walk: Walk, outputs: list[Value], weights: Mapping[str, np.ndarray]) -> Any:
+    helper: Any = require("onnx.helper", extra="onnx")
+    graph = helper.make_graph(
+        walk.builder.nodes,
+        "main",
+        [_value_info(walk, value) for value in walk.inputs],
+        [_value_info(walk, value) for value in outputs],
+        [*walk.builder.initializers.values(), *_declared(walk, weights)],
+    )
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="passlib",
+    )
+
+
+def _value_info(walk: Walk, value: Value) -> Any:
+    helper: Any = require("onnx.helper", extra="onnx")
+    if value.dtype is None:
+        raise UnsupportedError(f"input {value.name!r}: its element type is not known")
+    code = walk.builder.tensor_type(value.dtype)
+    return helper.make_tensor_value_info(value.name, code, value.shape)
+
+
+def _declared(walk: Walk, weights: Mapping[str, np.ndarray]) -> list[Any]:
+    """Declare initializers whose data lie elsewhere."""
+    onnx: Any = require("onnx", extra="onnx")
+    declared = []
+    for name, array in weights.items():
+        tensor = onnx.TensorProto(
+            name=name,
+            dims=array.shape,
+            data_type=walk.builder.tensor_type(array.dtype),
+            data_location=onnx.TensorProto.EXTERNAL,
+        )
+        for key, value in (("location", "weights"), ("length", str(array.nbytes))):
+            tensor.external_data.add(key=key, value=value)
+        declared.append(tensor)
+    return declared

@@ -1,0 +1,222 @@
+"""What a lowering function is handed: one source node, its inputs, and the graph to write to."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from passlib.graph.attributes import Attributes, blame
+from passlib.graph.node import Node
+from passlib.lowering.builder import GraphBuilder, NodeSpec
+from passlib.lowering.types import Shape, TypeSpec, Value, describe
+
+__all__ = ["Operation"]
+
+_CONSTANT_LIMIT = 1 << 26
+
+
+class Operation(Attributes):
+    """One source node on its way to ONNX.
+
+    Parameters
+    ----------
+    node : Node
+    inputs : sequence of Value
+        In the node's order.
+    builder : GraphBuilder
+    train : bool
+        Whether the model is to run as in training: batch statistics, dropout.
+    overriding : mapping of str to str
+        Attribute values that count instead of the node's own.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        inputs: Sequence[Value],
+        builder: GraphBuilder,
+        *,
+        train: builtins.bool = False,
+        overriding: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(node, overriding)
+        self.inputs = list(inputs)
+        self.train = train
+        self._builder = builder
+
+    @overload
+    def emit(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        outputs: builtins.int,
+        types: Sequence[TypeSpec] | None = None,
+        domain: str = "",
+        **attributes: Any,
+    ) -> list[Value]: ...
+
+    @overload
+    def emit(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        outputs: None = None,
+        types: Sequence[TypeSpec] | None = None,
+        domain: str = "",
+        **attributes: Any,
+    ) -> Value: ...
+
+    def emit(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        outputs: builtins.int | None = None,
+        types: Sequence[TypeSpec] | None = None,
+        domain: str = "",
+        **attributes: Any,
+    ) -> Value | list[Value]:
+        """Add an ONNX node.
+
+        Parameters
+        ----------
+        op_type : str
+            ONNX operator.
+        *inputs : Value or None
+            ``None`` for an optional input left out.
+        outputs : int, optional
+            How many outputs to ask for; then a list is returned, of however few.
+        types : sequence of TypeSpec, optional
+            Types of the outputs, where inference cannot find them (nested graphs).
+        domain : str
+            Operator domain, empty for ONNX itself.
+        **attributes
+            ONNX attributes; those that are ``None`` are left out, a NumPy type becomes its code.
+
+        Returns
+        -------
+        Value or list of Value
+            With element type and shape as far as they follow from the inputs.
+
+        Raises
+        ------
+        GraphError
+            The inputs do not fit together.
+        UnsupportedError
+            An input cannot be computed, or not in its element type.
+        """
+        given = {
+            key: self._builder.tensor_type(value) if isinstance(value, np.dtype) else value
+            for key, value in attributes.items()
+            if value is not None
+        }
+        # An empty name at the end means the same as none, but ONNX Runtime fuses only the latter.
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        stem = f"{self.node.name}_{op_type.lower()}"
+        node_name = self._builder.unique(stem)
+        names = [self._builder.unique(f"{node_name}_out") for _ in range(outputs or 1)]
+        made = self._builder.add(NodeSpec(op_type, names, node_name, domain, given, types), inputs)
+        return made if outputs is not None else made[0]
+
+    def cast(self, value: Value, dtype: DTypeLike) -> Value:
+        """Convert the element type; the value itself where it is right already."""
+        return self._builder.cast(value, np.dtype(dtype))
+
+    def constant(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Value:
+        """Add a constant; equal ones are shared."""
+        return self._builder.constant(np.asarray(array, dtype))
+
+    def constant_like(self, array: ArrayLike, like: Value) -> Value:
+        """Add a constant of the element type of ``like``."""
+        return self.constant(np.asarray(array).astype(self.dtype_of(like)))
+
+    def update(self, index: builtins.int, value: Value) -> None:
+        """Write to the variable that is input number ``index``: nodes after this read ``value``."""
+        self._builder.updates[self.inputs[index].name] = value
+
+    def affordable(self, *sizes: builtins.int) -> None:
+        """Check, before it is made, that a constant of these sizes is no unreasonable one.
+
+        Raises
+        ------
+        UnsupportedError
+            It has more than 2 ** 26 elements.
+        """
+        if math.prod(sizes) > _CONSTANT_LIMIT:
+            self.unsupported(f"would need a constant of {math.prod(sizes)} elements")
+
+    def declare(self, dtype: np.dtype | None, shape: Shape | None, why: str) -> Value:
+        """Give type and shape of an output that nothing computes.
+
+        A hidden output is known to shape inference this way; a graph that uses it is refused.
+        """
+        name = self._builder.unique(f"{self.node.name}_hidden")
+        return Value(name, dtype, shape, unavailable=f"{blame(self.node)}: {why}")
+
+    def shape_of(self, value: Value) -> tuple[builtins.int, ...]:
+        """All dimensions of a value.
+
+        Raises
+        ------
+        UnsupportedError
+            One is not known.
+        """
+        if value.shape is None or None in value.shape:
+            if value.absent:
+                value.require(blame(self.node))
+            self.unsupported(
+                f"needs a known shape of {self._name_of(value)}, has {describe(value)}"
+            )
+        return tuple(size for size in value.shape if size is not None)
+
+    def rank_of(self, value: Value) -> builtins.int:
+        """Count the dimensions of a value.
+
+        Raises
+        ------
+        UnsupportedError
+            The rank is not known.
+        """
+        if value.shape is None:
+            if value.absent:
+                value.require(blame(self.node))
+            self.unsupported(f"needs a known rank of {self._name_of(value)}")
+        return len(value.shape)
+
+    def dtype_of(self, value: Value) -> np.dtype:
+        """Element type of a value.
+
+        Raises
+        ------
+        UnsupportedError
+            It is not known.
+        """
+        if value.dtype is None:
+            if value.absent:
+                value.require(blame(self.node))
+            self.unsupported(f"needs a known element type of {self._name_of(value)}")
+        return value.dtype
+
+    def axis(self, value: Value, axis: builtins.int, *, extra: builtins.int = 0) -> builtins.int:
+        """Count an axis from the front; ``extra`` axes beyond the rank are allowed.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no such axis.
+        """
+        rank = self.rank_of(value) + extra
+        if not -rank <= axis < rank:
+            self.unsupported(f"axis {axis} is outside {describe(value)}")
+        return axis % rank if rank else 0
+
+    def _name_of(self, value: Value) -> str:
+        for index, candidate in enumerate(self.inputs):
+            if candidate is value:
+                return f"input {index} ({value.name!r})"
+        return repr(value.name)

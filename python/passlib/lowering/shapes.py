@@ -1,0 +1,39 @@
+"""Joining partial knowledge of shapes."""
+
+from __future__ import annotations
+
+from passlib.errors import GraphError
+from passlib.graph.attributes import blame
+from passlib.graph.node import Node
+from passlib.lowering.types import Shape, shape_text
+
+__all__ = ["merged"]
+
+
+def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
+    """Join the known shape of an input with the shape that its operator wants.
+
+    Parameters
+    ----------
+    node : Node
+    index : int
+        Position of the input, for the message.
+    known, wanted : Shape or None
+        None is an unknown rank.
+
+    Raises
+    ------
+    GraphError
+        The shapes contradict each other.
+    """
+    if known is None or wanted is None:
+        return known if wanted is None else wanted
+    if len(known) != len(wanted) or any(
+        a is not None and b is not None and a != b for a, b in zip(known, wanted, strict=True)
+    ):
+        name = node.inputs[index].node.name
+        raise GraphError(
+            f"{blame(node)}: input {index} ({name!r}) has shape {shape_text(known)}, "
+            f"the operator and its other inputs ask for {shape_text(wanted)}"
+        )
+    return tuple(b if a is None else a for a, b in zip(known, wanted, strict=True))

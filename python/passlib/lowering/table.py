@@ -1,0 +1,71 @@
+"""The lowering functions of a dialect, by operator."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
+
+from passlib.lowering.operation import Operation
+from passlib.lowering.types import Value
+
+__all__ = ["LoweringFunction", "Lowerings"]
+
+LoweringFunction = Callable[[Operation], "Value | Sequence[Value]"]
+_F = TypeVar("_F", bound=LoweringFunction)
+
+
+class Lowerings:
+    """The lowering functions of one dialect, by operator name."""
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self._functions: dict[str, LoweringFunction] = {}
+
+    def register(self, *operators: str) -> Callable[[_F], _F]:
+        """Register the decorated function for these operators.
+
+        Raises
+        ------
+        ValueError
+            One of them has a function already.
+        """
+
+        def decorate(function: _F) -> _F:
+            for operator in operators:
+                if operator in self._functions:
+                    raise ValueError(f"{operator} is registered twice in {self.dialect}")
+                self._functions[operator] = function
+            return function
+
+        return decorate
+
+    def fill(self, package: str, paths: Iterable[str]) -> None:
+        """Import all modules of a package, which register their functions.
+
+        Parameters
+        ----------
+        package : str
+            Name of the package.
+        paths : iterable of str
+            Its ``__path__``.
+        """
+        for module in pkgutil.iter_modules(paths, f"{package}."):
+            importlib.import_module(module.name)
+
+    def find(self, operator: str) -> LoweringFunction | None:
+        """Give the function of an operator, if there is one."""
+        return self._functions.get(operator)
+
+    def without(self, operators: Collection[str]) -> Lowerings:
+        """Give the table without some operators: itself if it has none of them."""
+        if self._functions.keys().isdisjoint(operators):
+            return self
+        rest = Lowerings(self.dialect)
+        rest._functions = {k: v for k, v in self._functions.items() if k not in operators}
+        return rest
+
+    def operators(self) -> list[str]:
+        """Names of all operators that can be lowered, sorted."""
+        return sorted(self._functions)

@@ -1,0 +1,135 @@
+"""What lowering to ONNX takes and gives: element types with shapes, values, the finished model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from passlib.errors import GraphError, UnsupportedError
+from passlib.graph.node import Node
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["DType", "Lowered", "Shape", "TypeSpec", "Value", "describe", "shape_text"]
+
+DType = np.dtype
+Shape = tuple[int | None, ...]
+"""Dimensions; ``None`` is one that nobody knows yet."""
+
+
+class TypeSpec(NamedTuple):
+    """Element type and shape of a model input; ``None`` where unknown."""
+
+    dtype: np.dtype | None
+    shape: Shape | None
+
+    def __eq__(self, other: object) -> bool:
+        # NumPy takes None for float64 where it compares element types.
+        if not isinstance(other, tuple) or len(other) != 2:
+            return False
+        return (self.dtype is None) == (other[0] is None) and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
+
+@dataclass(eq=False)
+class Value:
+    """One ONNX value under construction.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the ONNX graph.
+    dtype : numpy.dtype or None
+        Element type, ``ml_dtypes.bfloat16`` for brain floats; ``None`` if unknown.
+    shape : tuple of (int or None) or None
+        ``None`` for an unknown rank, ``None`` inside for an unknown dimension.
+    constant : numpy.ndarray or None
+        The value itself, if it is known while lowering and small.
+    unavailable : str
+        Why nothing computes this value, though its type may be known (a variable without data,
+        an output that no ONNX operator gives); empty for a value that is really there.
+    absent : bool
+        Whether it is unavailable because the caller gave no data.
+    """
+
+    name: str
+    dtype: np.dtype | None = None
+    shape: Shape | None = None
+    constant: np.ndarray | None = None
+    unavailable: str = ""
+    absent: bool = False
+
+    def require(self, user: str) -> None:
+        """Say that ``user`` needs the value itself.
+
+        Raises
+        ------
+        GraphError
+            The caller gave no data for it.
+        UnsupportedError
+            Nothing computes it.
+        """
+        if self.unavailable:
+            error = GraphError if self.absent else UnsupportedError
+            raise error(f"{user}: {self.unavailable}")
+
+    @property
+    def known(self) -> bool:
+        """Whether element type and every dimension are known."""
+        return self.dtype is not None and self.shape is not None and None not in self.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A symbol as an ONNX model, its weights beside it.
+
+    Attributes
+    ----------
+    model : onnx.ModelProto
+        Weights are initializers whose data is declared external: the model stays small and
+        nothing of a weight is copied into it.
+    weights : dict of str to numpy.ndarray
+        The arrays of these initializers; contiguous, and the caller's memory where it was so.
+    input_names, output_names : tuple of str
+        ONNX names, in the order of the variables and of the symbol's outputs.
+    value_of : mapping of (Node, int) to Value
+        What became of each output of each node.
+    source_of : mapping of str to Node
+        The source node of each ONNX node, by the ONNX node's name.
+    updates : mapping of str to str
+        Variables that operators write to, such as running statistics in training: the ONNX
+        output that holds the new content, by the variable's name. The model has these outputs
+        behind those of the symbol.
+    """
+
+    model: onnx.ModelProto
+    weights: dict[str, np.ndarray]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    value_of: Mapping[tuple[Node, int], Value] = field(repr=False)
+    source_of: Mapping[str, Node] = field(repr=False)
+    updates: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe(value: Value | None) -> str:
+    """Say element type and shape of a value, e.g. ``float32 (1, 3, ?)``."""
+    if value is None:
+        return "nothing"
+    dtype = "unknown type" if value.dtype is None else value.dtype.name
+    if value.shape is None:
+        return f"{dtype} of unknown rank"
+    return f"{dtype} {shape_text(value.shape)}"
+
+
+def shape_text(shape: Shape) -> str:
+    """Spell a shape with ``?`` for unknown dimensions, e.g. ``(1, 3, ?)``."""
+    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"

@@ -1,0 +1,240 @@
+"""The one walk over a graph that applies lowering functions, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from passlib.errors import GraphError, UnsupportedError
+from passlib.graph.attributes import blame
+from passlib.graph.node import Entry, Node
+from passlib.lowering.builder import GraphBuilder
+from passlib.lowering.operation import Operation
+from passlib.lowering.table import Lowerings
+from passlib.lowering.types import TypeSpec, Value, describe
+
+__all__ = ["Complete", "Graph", "Overriding", "Walk"]
+
+_MISFITS = (ArithmeticError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
+"""What lowering functions run into where a node has inputs that its operator cannot have."""
+
+Overriding = Mapping[Node, Mapping[str, str]]
+"""Attribute values that count instead of a node's own."""
+
+
+class Complete(Protocol):
+    """Fills in what a node's operator says about types and shapes of its inputs."""
+
+    def __call__(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
+        """Change the values in place; ``outputs`` is empty while they are not known.
+
+        Raises
+        ------
+        GraphError
+            What is known already contradicts the operator.
+        """
+
+
+class Graph(Protocol):
+    """What lowering needs of a symbol."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Outputs of the graph."""
+
+    def nodes(self) -> list[Node]:
+        """Every node, each after its inputs."""
+
+
+class Walk:
+    """Lower node after node into one ONNX graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    table : Lowerings
+    train : bool
+        Lower as for training.
+    types_only : bool
+        Only types and shapes are wanted: an operator that cannot be lowered has outputs of
+        unknown type and stops nothing, and every variable counts as an input.
+    complete : Complete, optional
+        Called with each node and its inputs before the node is lowered.
+    overriding : mapping, optional
+
+    Attributes
+    ----------
+    builder : GraphBuilder
+    inputs : list of Value
+        Variables that are fed.
+    weights : dict of str to numpy.ndarray
+        By ONNX name.
+    value_of : dict of (Node, int) to Value
+    source_of : dict of str to Node
+        By name of the ONNX node.
+    updates : dict of str to Value
+        The last content of the variables that nodes write to, by the variable's name.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        table: Lowerings,
+        *,
+        train: bool = False,
+        types_only: bool = False,
+        complete: Complete | None = None,
+        overriding: Overriding | None = None,
+    ) -> None:
+        self._nodes = graph.nodes()
+        self._table = table
+        self._train = train
+        self._types_only = types_only
+        self._complete = complete
+        self._overriding = overriding or {}
+        self._at: Node | None = None
+        self.builder = GraphBuilder(self._blame, types_only=types_only)
+        self.inputs: list[Value] = []
+        self.weights: dict[str, np.ndarray] = {}
+        self.value_of: dict[tuple[Node, int], Value] = {}
+        self.source_of: dict[str, Node] = {}
+        self.updates: dict[str, Value] = {}
+
+    def variables(self, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]) -> None:
+        """Make the values of all variables.
+
+        Raises
+        ------
+        GraphError
+            Two variables share a name, or an input is no variable.
+        """
+        names: set[str] = set()
+        for node in self._nodes:
+            if not node.is_variable:
+                continue
+            if node.name in names:
+                raise GraphError(f"two variables are named {node.name!r}")
+            names.add(node.name)
+            self.value_of[node, 0] = self._variable(node.name, inputs, params)
+        unknown = sorted(set(inputs) - names)
+        if unknown:
+            raise GraphError(
+                f"the graph has no variable {', '.join(map(repr, unknown))}; "
+                f"it has {', '.join(sorted(names)) or 'none at all'}"
+            )
+
+    def run(self) -> None:
+        """Lower every operator, in post-order.
+
+        Raises
+        ------
+        GraphError
+            Inputs of a node do not fit together.
+        UnsupportedError
+            Something has no faithful translation, unless only types are wanted.
+        """
+        for node in self._nodes:
+            if not node.is_variable:
+                self._node(node)
+
+    def input_of(self, node: Node, entry: Entry) -> Value:
+        """Give the value that ``node`` uses.
+
+        Raises
+        ------
+        UnsupportedError
+            Nothing computes it, unless only types are wanted.
+        """
+        value = self.value_of.get((entry.node, entry.index))
+        if self.updates and entry.node.is_variable:
+            value = self.updates.get(entry.node.name, value)
+        if value is None:
+            missing = f"output {entry.index} of {blame(entry.node)} is not computed"
+            if not self._types_only:
+                raise UnsupportedError(f"{blame(node)}: {missing}")
+            value = self._unknown(entry.node, missing)
+            self.value_of[entry.node, entry.index] = value
+        return value
+
+    def _blame(self) -> str:
+        return "the graph" if self._at is None else blame(self._at)
+
+    def _variable(
+        self, name: str, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]
+    ) -> Value:
+        onnx_name = self.builder.unique(name)
+        if name in inputs or self._types_only:
+            value = Value(onnx_name, *inputs.get(name, TypeSpec(None, None)))
+            self.inputs.append(value)
+            return value
+        if name in params:
+            array = np.ascontiguousarray(params[name]).reshape(np.shape(params[name]))
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
+            self.weights[onnx_name] = array
+            return Value(onnx_name, array.dtype, array.shape)
+        missing = f"variable {name!r} is neither among the inputs nor among the parameters"
+        return Value(onnx_name, unavailable=missing, absent=True)
+
+    def _node(self, node: Node) -> None:
+        self._at = node
+        inputs = [self.input_of(node, entry) for entry in node.inputs]
+        if self._complete is not None:
+            self._complete(node, inputs, ())
+        start = len(self.builder.nodes)
+        results = self._lower(node, inputs)
+        if self._types_only and self._complete and not all(value.known for value in results):
+            self._complete(node, inputs, results)
+        for onnx_node in self.builder.nodes[start:]:
+            self.source_of[onnx_node.name] = node
+        computed = sum(not value.unavailable for value in results)
+        for index, value in enumerate(results):
+            suffix = "_output" if computed == 1 else f"_output{index}"
+            self.builder.rename(value, node.name + suffix, start)
+            self.value_of[node, index] = value
+        for entry, value in zip(node.inputs, inputs, strict=True):
+            written = self.builder.updates.pop(value.name, None)
+            if written is not None and entry.node.is_variable:
+                self.updates[entry.node.name] = written
+        self._at = None
+
+    def _lower(self, node: Node, inputs: list[Value]) -> list[Value]:
+        try:
+            results = self._apply(node, inputs)
+        except UnsupportedError as error:
+            if not self._types_only:
+                raise
+            return self._unknowns(node, str(error))
+        except _MISFITS as error:
+            given = ", ".join(describe(value) for value in inputs) or "no inputs"
+            text = f"{blame(node)}: cannot be applied to {given}: {error!r}"
+            if not self._types_only:
+                raise GraphError(text) from error
+            return self._unknowns(node, text)
+        return [results] if isinstance(results, Value) else list(results)
+
+    def _apply(self, node: Node, inputs: list[Value]) -> Value | Sequence[Value]:
+        function = self._table.find(node.op)
+        if function is None:
+            text = (
+                f"{blame(node)}: no lowering to ONNX is known for the {self._table.dialect} "
+                f"operator {node.op!r}"
+            )
+            if self._table.dialect == "mxnet":
+                text += (
+                    "; if it belongs to a library, load that with passlib.library.load to run the "
+                    "model here (an ONNX file cannot hold it)"
+                )
+            raise UnsupportedError(text)
+        overriding = self._overriding.get(node)
+        return function(
+            Operation(node, inputs, self.builder, train=self._train, overriding=overriding)
+        )
+
+    def _unknowns(self, node: Node, why: str) -> list[Value]:
+        return [self._unknown(node, why) for _ in range(max(node.num_outputs, 1))]
+
+    def _unknown(self, node: Node, why: str) -> Value:
+        return Value(self.builder.unique(f"{node.name}_unknown"), unavailable=why)

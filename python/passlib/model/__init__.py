@@ -1,0 +1,8 @@
+"""Models: a symbol together with its weights, from a file to results and back."""
+
+from __future__ import annotations
+
+from passlib.model.checkpoint import load_checkpoint, load_params, save_checkpoint
+from passlib.model.model import Model, load
+
+__all__ = ["Model", "load", "load_checkpoint", "load_params", "save_checkpoint"]

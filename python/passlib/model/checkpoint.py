@@ -1,0 +1,120 @@
+"""Checkpoints: a symbol and its weights as the files of an epoch, with MXNet's names."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from passlib.dialects.mxnet import files
+from passlib.dialects.mxnet.weight_files import write_model, write_parts
+from passlib.nd.files import AnyArray, to_parts
+from passlib.nd.weights import load_weights
+from passlib.symbol import files as symbol_files
+
+if TYPE_CHECKING:
+    from passlib.symbol.symbol import Symbol
+
+__all__ = ["load_checkpoint", "load_params", "save_checkpoint"]
+
+logger = logging.getLogger(__name__)
+
+
+def load_params(
+    prefix: str | os.PathLike[str], epoch: int
+) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
+    """Read the weights of an epoch.
+
+    Parameters
+    ----------
+    prefix : path-like
+        Folder and name of the model; the file is ``<prefix>-<epoch>.params``, the epoch with
+        four digits.
+    epoch : int
+
+    Returns
+    -------
+    arg_params, aux_params : dict of str to array
+
+    Raises
+    ------
+    FormatError
+        The file is damaged, or a name in it begins neither with ``arg:`` nor with ``aux:``.
+    OSError
+        The file cannot be read.
+    """
+    path = files.params_path(prefix, epoch)
+    content = load_weights(path)
+    if not content:
+        logger.warning("the parameter file %s is empty", path)
+    return files.split_names(content, str(path))
+
+
+def load_checkpoint(
+    prefix: str | os.PathLike[str], epoch: int
+) -> tuple[Symbol, dict[str, AnyArray], dict[str, AnyArray]]:
+    """Read a symbol and the weights of an epoch.
+
+    Parameters
+    ----------
+    prefix : path-like
+        Folder and name of the model; the files are ``<prefix>-symbol.json`` and
+        ``<prefix>-<epoch>.params``, the epoch with four digits.
+    epoch : int
+
+    Returns
+    -------
+    symbol : Symbol
+    arg_params, aux_params : dict of str to array
+
+    Raises
+    ------
+    FormatError
+        A file is damaged, or a name in the weights begins neither with ``arg:`` nor ``aux:``.
+    OSError
+        A file cannot be read.
+    """
+    graph = symbol_files.load(files.symbol_path(prefix))
+    arg_params, aux_params = load_params(prefix, epoch)
+    return graph, arg_params, aux_params
+
+
+def save_checkpoint(
+    prefix: str | os.PathLike[str],
+    epoch: int,
+    symbol: Symbol | None,
+    arg_params: Mapping[str, Any],
+    aux_params: Mapping[str, Any],
+    remove_amp_cast: bool = True,
+) -> None:
+    """Write a symbol and its weights: both files, or neither.
+
+    Parameters
+    ----------
+    prefix : path-like
+        Folder and name of the model; the files are ``<prefix>-symbol.json`` and
+        ``<prefix>-<epoch>.params``, the epoch with four digits.
+    epoch : int
+    symbol : Symbol or None
+        None leaves the symbol file as it is.
+    arg_params, aux_params : mapping of str to array
+    remove_amp_cast : bool
+        Leave out the casts of automatic mixed precision.
+
+    Raises
+    ------
+    UnsupportedError
+        The file format has no place for one of the arrays.
+    OSError
+        A file cannot be written.
+    """
+    target = files.params_path(prefix, epoch)
+    # As in MXNet, a checkpoint does not say on which device its arrays were.
+    content = {n: to_parts(a) for n, a in files.join_names(arg_params, aux_params).items()}
+    if symbol is None:
+        write_parts(target, content, archive=False)
+    else:
+        text = symbol.tojson(remove_amp_cast)
+        write_model(files.symbol_path(prefix), text, target, content)
+    logger.info("saved checkpoint to %s", target)

@@ -1,0 +1,98 @@
+"""Dictionaries of weights in files, of whichever format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlib.arrays import dtypes
+from passlib.arrays.storage import Array, Sparse
+from passlib.dialects.mxnet.npz_writer import write_npz
+from passlib.dialects.mxnet.params_writer import write_list
+from passlib.dialects.mxnet.weight_files import load_parts
+from passlib.errors import UnsupportedError
+from passlib.files.atomic import replacing
+from passlib.files.optional import require
+from passlib.nd.files import AnyArray, from_parts, to_parts
+
+__all__ = ["load_weights", "save_weights"]
+
+
+def load_weights(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
+    """Read named arrays from a .params, .npz or .safetensors file.
+
+    Parameters
+    ----------
+    path : path-like
+        The content decides, not the suffix.
+
+    Returns
+    -------
+    dict of str to array
+        Files of 1 MB or more are mapped, not read; writing to an array does not change them.
+
+    Raises
+    ------
+    FormatError
+        Damaged, of no known format, or without names.
+    PasslibError
+        A .safetensors file, and the package ``safetensors`` is not installed.
+    OSError
+        The file cannot be read.
+    """
+    return {name: from_parts(parts) for name, parts in load_parts(path).items()}
+
+
+def save_weights(path: str | os.PathLike[str], mapping: Mapping[str, Any]) -> None:
+    """Write named arrays in the format that the suffix says; all or nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        Ending in ``.params``, ``.npz`` or ``.safetensors``.
+    mapping : mapping of str to array
+
+    Raises
+    ------
+    ValueError
+        The suffix is none of these.
+    UnsupportedError
+        The format has no place for one of the arrays.
+    PasslibError
+        ``.safetensors`` is asked for, and the package ``safetensors`` is not installed.
+    """
+    arrays = {name: to_parts(array) for name, array in mapping.items()}
+    suffix = Path(path).suffix
+    if suffix == ".params":
+        write_list(path, list(arrays.values()), list(arrays))
+    elif suffix == ".npz":
+        write_npz(path, arrays)
+    elif suffix == ".safetensors":
+        _write_safetensors(path, arrays)
+    else:
+        raise ValueError(
+            f"{os.fspath(path)!r} does not say the format; end it in .params, .npz or .safetensors"
+        )
+
+
+def _write_safetensors(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
+    writer = require("safetensors.numpy", extra="safetensors")
+    plain: dict[str, np.ndarray[Any, Any]] = {}
+    for name, array in arrays.items():
+        if isinstance(array, Sparse):
+            raise UnsupportedError(
+                f"array {name!r} is {array.stype}, and .safetensors holds dense arrays only; "
+                "convert it with tostype('default') or save as .params"
+            )
+        try:
+            dtypes.code(array.dtype)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"array {name!r}: {error}") from error
+        # The package writes the memory as it lies, whatever the strides.
+        plain[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
+    with replacing(path) as temporary:
+        writer.save_file(plain, temporary)

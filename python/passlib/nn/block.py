@@ -1,0 +1,394 @@
+"""Blocks: graphs that are called like functions, with Gluon's names."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlib import symbol
+from passlib.arrays import BaseSparseNDArray
+from passlib.arrays.context import require_host
+from passlib.dialects.mxnet import files
+from passlib.dialects.mxnet.weight_files import write_model
+from passlib.errors import GraphError, PasslibError
+from passlib.graph.substitute import substitute
+from passlib.nd.files import to_parts
+from passlib.nn.block_graph import BlockGraph
+from passlib.nn.initializers import Initializer
+from passlib.nn.nesting import flatten, regroup
+from passlib.nn.parameter import Parameter
+from passlib.nn.parameter_dict import ParameterDict
+from passlib.nn.variables import make_parameters, outputs_of, require_symbol, variable_names
+from passlib.symbol.symbol import Symbol
+
+if TYPE_CHECKING:
+    from passlib.arrays.context import Context
+
+__all__ = ["Parameter", "ParameterDict", "SymbolBlock"]
+
+
+class SymbolBlock:
+    """A symbol that is called like a function, and remembers its parameters.
+
+    Parameters
+    ----------
+    outputs : Symbol or nested list of Symbol
+        The block gives its results nested in the same way; a list of one is that one.
+    inputs : Symbol or nested list of Symbol
+        The variables that the block is called with. All other variables become parameters.
+    params : mapping of str to Parameter or array, optional
+        Values of parameters, which are shared, not copied.
+
+    Raises
+    ------
+    TypeError
+        Outputs or inputs are not symbols.
+    ValueError
+        An input is not a variable, or two have the same name.
+    """
+
+    def __init__(self, outputs: Any, inputs: Any, params: Mapping[str, Any] | None = None) -> None:
+        single = isinstance(outputs, (list, tuple)) and len(outputs) == 1
+        heads, self._out_shape = flatten(outputs[0] if single else outputs)
+        # As many arguments as inputs, however these were grouped.
+        variables, self._in_shape = flatten(
+            inputs if isinstance(inputs, (list, tuple)) else outputs_of(inputs)
+        )
+        for head in heads:
+            require_symbol(head, "output")
+        graph = heads[0] if len(heads) == 1 else symbol.Group(heads)
+        names = variable_names(variables)
+        known = graph.list_inputs()
+        unused = [name for name in names if name not in known]
+        if unused:
+            warnings.warn(f"the outputs do not use the input {', '.join(unused)}", stacklevel=2)
+        self._original = BlockGraph(graph, names, make_parameters(graph, names, params or {}))
+        self._current = self._original
+        self._pending: list[tuple[str, dict[str, Any]]] = []
+
+    @staticmethod
+    def imports(
+        symbol_file: str | os.PathLike[str],
+        input_names: str | Sequence[str],
+        param_file: str | os.PathLike[str] | None = None,
+        ctx: Context | None = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+    ) -> SymbolBlock:
+        """Make a block of a symbol file.
+
+        Parameters
+        ----------
+        symbol_file : path-like
+        input_names : str or sequence of str
+            Names of the variables that the block is called with.
+        param_file : path-like, optional
+            .params, .npz or .safetensors; without it, call `initialize`.
+        ctx : Context, optional
+            Only the CPU.
+        allow_missing : bool
+            Leave parameters without values that the file does not have.
+        ignore_extra : bool
+            Pass over arrays in the file that are no parameters.
+
+        Returns
+        -------
+        SymbolBlock
+
+        Raises
+        ------
+        FormatError
+            A file is damaged, or the parameters do not fit the symbol.
+        GraphError
+            The symbol has no variable of such a name.
+        UnsupportedError
+            A GPU.
+        """
+        require_host(ctx, "a block")
+        names = [input_names] if isinstance(input_names, str) else list(input_names)
+        graph = symbol.load(symbol_file)
+        known = graph.list_inputs()
+        for name in names:
+            if name not in known:
+                raise GraphError(
+                    f"{os.fspath(symbol_file)}: there is no variable {name!r} to be an input; the "
+                    f"variables are {', '.join(known[:8])}" + (", ..." if len(known) > 8 else "")
+                )
+        block = SymbolBlock(graph, [symbol.var(name) for name in names])
+        if param_file is not None:
+            block.collect_params().load(
+                param_file,
+                allow_missing=allow_missing,
+                ignore_extra=ignore_extra,
+                cast_dtype=True,
+                dtype_source="saved",
+            )
+        return block
+
+    def initialize(
+        self,
+        init: Initializer | None = None,
+        ctx: Context | Sequence[Context] | None = None,
+        verbose: bool = False,
+        force_reinit: bool = False,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        """Make first values for the parameters that have none; see `ParameterDict.initialize`.
+
+        Those whose shape is not known yet get them when the block is first called.
+        """
+        self.collect_params().initialize(init, ctx, verbose, force_reinit, seed=seed)
+
+    def collect_params(self, select: str | None = None) -> ParameterDict:
+        """Give the parameters that the block runs with now.
+
+        After a pass these are the parameters of the optimized graph: those that the pass
+        removed are gone, those that it added are there.
+
+        Parameters
+        ----------
+        select : str, optional
+            Regular expression; only names that begin with a match.
+        """
+        chosen = self._current.parameters
+        if select is not None:
+            pattern = re.compile(select)
+            chosen = {name: p for name, p in chosen.items() if pattern.match(name)}
+        return ParameterDict(chosen)
+
+    @property
+    def params(self) -> ParameterDict:
+        """The parameters, see `collect_params`."""
+        return self.collect_params()
+
+    def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
+        """Move to a device, of which there is one.
+
+        Raises
+        ------
+        UnsupportedError
+            A GPU.
+        """
+        self.collect_params().reset_ctx(ctx)
+
+    def hybridize(
+        self,
+        active: bool = True,
+        backend: str | None = None,
+        clear: bool = False,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        *,
+        backend_opts: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Choose a pass to be run when the block is next called.
+
+        Parameters
+        ----------
+        active : bool
+            False takes back what an earlier call chose and no call has run yet.
+        backend : str, optional
+            Name of a pass.
+        clear : bool
+            Start from the graph that the block was made with.
+        static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
+            Accepted for MXNet's sake: ONNX Runtime plans for itself.
+        backend_opts : mapping, optional
+        **options
+            Both are given to the pass as ``str(value)``.
+
+        Raises
+        ------
+        ValueError
+            Options without a pass.
+        """
+        merged = {**(backend_opts or {}), **options}
+        if backend is None and merged:
+            raise ValueError(f"options {', '.join(merged)} need the pass: hybridize(backend=...)")
+        if clear:
+            self._current = self._original
+        if clear or not active:
+            self._pending = []
+        if active and backend is not None:
+            self._pending.append((backend, merged))
+
+    def optimize_for(
+        self,
+        x: Any,
+        *args: Any,
+        backend: str | None = None,
+        clear: bool = False,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        partition_if_dynamic: bool = True,
+        backend_opts: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Run a pass on the block now, without computing anything.
+
+        Passes add up: each starts from what the last one made. Where one fails, the block
+        stays as it was.
+
+        Parameters
+        ----------
+        x, *args : array or Symbol
+            The inputs, for the pass to look at, or ``sym.var(name, shape=...)`` for their
+            shapes.
+        backend : str
+            Name of a pass.
+        clear : bool
+            Start from the graph that the block was made with.
+        static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
+            Accepted for MXNet's sake: ONNX Runtime plans for itself.
+        partition_if_dynamic : bool
+            Likewise.
+        backend_opts : mapping, optional
+        **options
+            Both are given to the pass as ``str(value)``, for this call only.
+
+        Raises
+        ------
+        ValueError
+            No ``backend``, or not as many inputs as the block has.
+        PasslibError
+            There is no such pass.
+        PassError
+            The pass failed, with what its library said.
+        """
+        if not backend:
+            raise ValueError("optimize_for needs the name of a pass: backend=...")
+        values = self._values((x, *args))
+        passes = [] if clear else list(self._pending)
+        passes.append((backend, {**(backend_opts or {}), **options}))
+        start = self._original if clear else self._current
+        self._current = _optimized(start, passes, values)
+        self._pending = []
+
+    def __call__(self, x: Any, *args: Any) -> Any:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        x, *args : array or Symbol
+            The inputs, nested as the block's inputs are. With symbols nothing is computed.
+
+        Returns
+        -------
+        NDArray or Symbol, or nested lists of these
+            Nested as the block's outputs are.
+
+        Raises
+        ------
+        ValueError
+            Not as many inputs as the block has, or nested in another way.
+        TypeError
+            An input is neither array nor symbol, or both kinds are mixed.
+        PasslibError
+            A parameter has no values, or ONNX Runtime is absent or failed.
+        """
+        values = self._values((x, *args))
+        symbols = [value for value in values.values() if isinstance(value, Symbol)]
+        if symbols and len(symbols) < len(values):
+            raise TypeError("a block is called either with arrays or with symbols, not with both")
+        if symbols:
+            known = self._current.graph.list_inputs()
+            used = {name: value for name, value in values.items() if name in known}
+            return regroup(iter(Symbol(substitute(self._current.graph, used))), self._out_shape)
+        if self._pending:
+            self._current = _optimized(self._current, self._pending, values)
+            self._pending = []
+        return regroup(iter(self._current.run(values)), self._out_shape)
+
+    forward = __call__
+
+    def export(
+        self, path: str | os.PathLike[str], epoch: int = 0, remove_amp_cast: bool = True
+    ) -> tuple[str, str | None]:
+        """Write the graph and its parameters: both files, or neither.
+
+        Parameters
+        ----------
+        path : path-like
+            Folder and name; the files are ``<path>-symbol.json`` and ``<path>-<epoch>.params``,
+            the epoch with four digits.
+        epoch : int
+        remove_amp_cast : bool
+            Leave out the casts of automatic mixed precision.
+
+        Returns
+        -------
+        symbol file : str
+        parameter file : str or None
+            None where the graph has no parameters; then none is written.
+
+        Raises
+        ------
+        PasslibError
+            A pass waits for the first call of the block, or a parameter has no values.
+        OSError
+            A file cannot be written.
+        """
+        if self._pending:
+            raise PasslibError(
+                f"the pass {self._pending[0][0]!r} was chosen with hybridize and not run yet; call "
+                "the block, or run it with optimize_for, before export"
+            )
+        graph = self._current.graph
+        auxiliary = frozenset(graph.list_auxiliary_states())
+        content = {}
+        for name, parameter in self._current.parameters.items():
+            if parameter.array is None:
+                raise parameter.missing()
+            content[(files.AUX if name in auxiliary else files.ARG) + name] = parameter.array
+        target = files.symbol_path(path)
+        weights = files.params_path(path, epoch) if content else None
+        arrays = {name: to_parts(array) for name, array in content.items()}
+        write_model(target, graph.tojson(remove_amp_cast), weights, arrays)
+        return str(target), None if weights is None else str(weights)
+
+    def _values(self, arguments: Sequence[Any]) -> dict[str, Any]:
+        """Match arguments with inputs."""
+        items, shape = flatten(list(arguments))
+        names = self._original.inputs
+        if shape != self._in_shape:
+            raise ValueError(
+                f"the block was given {len(items)} inputs"
+                + (", nested in another way" if len(items) == len(names) else "")
+                + f"; it has {len(names)}: {', '.join(names) or 'none'}"
+            )
+        for name, value in zip(names, items, strict=True):
+            if not isinstance(value, (np.ndarray, BaseSparseNDArray, Symbol)):
+                raise TypeError(
+                    f"input {name!r} is of type {type(value).__name__}, neither array nor symbol; "
+                    "make an array with passlib.nd.array"
+                )
+        return dict(zip(names, items, strict=True))
+
+    def __repr__(self) -> str:
+        current = self._current
+        return (
+            f"SymbolBlock({', '.join(current.inputs) or 'nothing'} -> "
+            f"{', '.join(current.graph.list_outputs())}; {len(current.graph.graph)} nodes, "
+            f"{len(current.parameters)} parameters)"
+        )
+
+
+def _optimized(
+    start: BlockGraph, passes: Sequence[tuple[str, Mapping[str, Any]]], values: Mapping[str, Any]
+) -> BlockGraph:
+    for backend, options in passes:
+        start = start.optimized(backend, values, options)
+    return start

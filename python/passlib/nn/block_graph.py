@@ -1,0 +1,192 @@
+"""A graph with the parameters that it runs with: what a block holds between two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib.dialects.inference import infer
+from passlib.errors import GraphError
+from passlib.lowering import TypeSpec
+from passlib.nd import BaseSparseNDArray, NDArray
+from passlib.nn.parameter import Parameter
+from passlib.nn.variables import declared
+from passlib.runtime.runner import Runner
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["BlockGraph"]
+
+
+class BlockGraph:
+    """A graph, the names of its inputs, and its parameters. A pass makes another one.
+
+    Parameters
+    ----------
+    graph : Symbol
+    inputs : sequence of str
+        In the order in which a block is given them. The graph need not use all.
+    parameters : mapping of str to Parameter
+        One for each other variable.
+    """
+
+    def __init__(
+        self, graph: Symbol, inputs: Sequence[str], parameters: Mapping[str, Parameter]
+    ) -> None:
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        self.parameters = dict(parameters)
+        self._variables = frozenset(graph.list_inputs())
+        self._runner = Runner(graph, graph.family)
+
+    def run(self, arrays: Mapping[str, Any]) -> list[NDArray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            One for each input.
+
+        Returns
+        -------
+        list of NDArray
+
+        Raises
+        ------
+        GraphError
+            The arrays do not fit the graph.
+        PasslibError
+            A parameter has no values, or ONNX Runtime failed.
+        """
+        self.initialize(arrays)
+        feeds = {name: array for name, array in arrays.items() if name in self._variables}
+        constants: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            if parameter.array is None:
+                raise parameter.missing()
+            (feeds if parameter.shared else constants)[name] = parameter.array
+        outcome = self._runner.run(feeds, constants)
+        for name, array in outcome.mutated.items():
+            if name in self.parameters:
+                self.parameters[name].set_data(array)
+        return outcome.outputs
+
+    def initialize(self, values: Mapping[str, Any]) -> None:
+        """Make first values for the parameters that only wait for their shapes.
+
+        Parameters
+        ----------
+        values : mapping of str to array or Symbol
+            Inputs, whose shapes and types count.
+
+        Raises
+        ------
+        GraphError
+            The shape of a parameter does not follow; none was initialised then.
+        """
+        waiting = [p for p in self.parameters.values() if p.deferred]
+        if not waiting:
+            return
+        specs = {name: _spec(value) for name, value in values.items() if name in self._variables}
+        for name, parameter in self.parameters.items():
+            specs[name] = TypeSpec(parameter.dtype, parameter.shape)
+        shapes = {name: spec.shape for name, spec in specs.items() if spec.shape is not None}
+        types = {name: spec.dtype for name, spec in specs.items() if spec.dtype is not None}
+        found = infer(self.graph, shapes, types, default_dtype=np.dtype(np.float32)).by_name()
+        known = []
+        for parameter in waiting:
+            dtype, shape = found[parameter.name][0]
+            sizes = tuple(size for size in shape or () if size is not None)
+            if shape is None or dtype is None or len(sizes) < len(shape):
+                given = ", ".join(f"{name} {_spec(value).shape}" for name, value in values.items())
+                raise GraphError(
+                    f"the shape of parameter {parameter.name!r} does not follow from the inputs "
+                    f"({given or 'none'}); set it with set_data()"
+                )
+            known.append((parameter, sizes, dtype))
+        for parameter, sizes, dtype in known:
+            parameter.finish(sizes, dtype)
+
+    def optimized(
+        self, backend: str, values: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> BlockGraph:
+        """Run a pass.
+
+        Parameters
+        ----------
+        backend : str
+            Name of the pass.
+        values : mapping of str to array or Symbol
+            Inputs: arrays the pass can look at, or variables whose shapes count.
+        options : mapping
+            For the pass.
+
+        Returns
+        -------
+        BlockGraph
+            Shares the parameters that the pass left alone. This one stays as it is.
+
+        Raises
+        ------
+        GraphError
+            The pass added a variable and allocated no array for it.
+        PassError
+            The pass failed.
+        """
+        self.initialize(values)
+        lent = {name: p.array for name, p in self.parameters.items() if p.array is not None}
+        lent |= {n: v for n, v in values.items() if not isinstance(v, Symbol)}
+        lent = {name: _read_only(array) for name, array in lent.items()}
+        specs = {n: _spec(v) for n, v in values.items() if isinstance(v, Symbol)}
+        shapes = {n: [size or 0 for size in s.shape] for n, s in specs.items() if s.shape}
+        types = {n: s.dtype for n, s in specs.items() if s.dtype is not None}
+        auxiliary = frozenset(self.graph.list_auxiliary_states())
+        args = {name: array for name, array in lent.items() if name not in auxiliary}
+        aux = {name: array for name, array in lent.items() if name in auxiliary}
+        graph = self.graph.optimize_for(
+            backend,
+            args,
+            aux,
+            shape_dict=shapes or None,
+            type_dict=types or None,
+            **options,
+        )
+        states = frozenset(graph.list_auxiliary_states())
+        parameters = {}
+        for name in graph.list_inputs():
+            if name not in self.inputs:
+                array = args.get(name, aux.get(name))
+                known = self.parameters.get(name)
+                parameters[name] = _after(name, array, lent.get(name), known, name in states)
+        return BlockGraph(graph, self.inputs, parameters)
+
+
+def _after(name: str, array: Any, lent: Any, known: Parameter | None, is_state: bool) -> Parameter:
+    """Give the parameter that a variable has after a pass."""
+    if known is not None and array is lent:
+        return known
+    if array is None:
+        raise GraphError(
+            f"the pass added the variable {name!r} and allocated no array for it; let it call "
+            "alloc_arg or alloc_aux on the node"
+        )
+    default = "null" if is_state else "write"
+    grad_req = default if known is None else known.grad_req
+    return Parameter.of_array(name, array, grad_req, shared=False)
+
+
+def _read_only(array: Any) -> Any:
+    """Give a view through which a pass cannot write: it is lent a copy then."""
+    if isinstance(array, BaseSparseNDArray):
+        return array
+    view = array.view(NDArray)
+    view.flags.writeable = False
+    return view
+
+
+def _spec(value: Any) -> TypeSpec:
+    """Tell what is known of an input: of an array all, of a variable what its attributes say."""
+    if not isinstance(value, Symbol):
+        return TypeSpec(value.dtype, tuple(value.shape))
+    return declared(value.list_attr())

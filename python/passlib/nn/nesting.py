@@ -1,0 +1,57 @@
+"""Nested lists of symbols and arrays, which a block takes and gives, as flat ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["Shape", "flatten", "regroup"]
+
+Shape: TypeAlias = "int | list[Shape]"
+"""How a structure nests: a list, or 0 for one item, or n for a symbol of n outputs."""
+
+
+def flatten(structure: Any) -> tuple[list[Any], Shape]:
+    """List the items of a structure.
+
+    Parameters
+    ----------
+    structure : item, or list or tuple of structures
+        A symbol of several outputs counts as so many items.
+
+    Returns
+    -------
+    items : list
+    shape : Shape
+    """
+    if isinstance(structure, (list, tuple)):
+        items: list[Any] = []
+        shape: list[Shape] = []
+        for part in structure:
+            inner, nested = flatten(part)
+            items += inner
+            shape.append(nested)
+        return items, shape
+    if isinstance(structure, Symbol) and len(structure) > 1:
+        return list(structure), len(structure)
+    return [structure], 0
+
+
+def regroup(items: Iterator[Any], shape: Shape) -> Any:
+    """Build a structure of this shape from its items.
+
+    Parameters
+    ----------
+    items : iterator
+        As many as the shape has are taken.
+    shape : Shape
+
+    Returns
+    -------
+    item or list of structures
+    """
+    if isinstance(shape, list):
+        return [regroup(items, nested) for nested in shape]
+    return [next(items) for _ in range(shape)] if shape else next(items)

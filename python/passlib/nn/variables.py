@@ -1,0 +1,126 @@
+"""The variables of a graph as a block sorts them: inputs, and all others as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlib.arrays.dtypes import from_code
+from passlib.dialects.mxnet import files
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.node import VARIABLE
+from passlib.lowering import TypeSpec
+from passlib.nn.parameter import Parameter
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["declared", "make_parameters", "outputs_of", "require_symbol", "variable_names"]
+
+_ROW_SPARSE = "1"
+
+
+def outputs_of(inputs: Any) -> list[Symbol]:
+    """List the outputs of a symbol.
+
+    Raises
+    ------
+    TypeError
+        It is no symbol.
+    """
+    require_symbol(inputs, "input")
+    return list(inputs)
+
+
+def require_symbol(value: Any, what: str) -> None:
+    """Refuse what is no symbol.
+
+    Raises
+    ------
+    TypeError
+    """
+    if not isinstance(value, Symbol):
+        raise TypeError(f"a block's {what} is a Symbol, not {type(value).__name__}")
+
+
+def variable_names(variables: Sequence[Any]) -> list[str]:
+    """Name the variables that are to be inputs.
+
+    Raises
+    ------
+    TypeError
+        One is no symbol.
+    ValueError
+        One is what an operator computes, or two have the same name.
+    """
+    names: list[str] = []
+    for variable in variables:
+        require_symbol(variable, "input")
+        node = variable.entries[0].node
+        if node.op != VARIABLE:
+            raise ValueError(
+                f"an input of a block is a variable, but {node.name!r} is what {node.op} computes"
+            )
+        if node.name in names:
+            raise ValueError(f"two inputs of the block are named {node.name!r}")
+        names.append(node.name)
+    return names
+
+
+def make_parameters(
+    graph: Symbol, inputs: Sequence[str], params: Mapping[str, Any]
+) -> dict[str, Parameter]:
+    """Make a parameter for each variable that is no input, in the order of the graph.
+
+    Parameters
+    ----------
+    graph : Symbol
+    inputs : sequence of str
+    params : mapping of str to Parameter or array
+        Parameters are shared, and so is the memory of arrays. Names may have ``arg:`` or
+        ``aux:`` before them.
+
+    Returns
+    -------
+    dict of str to Parameter
+
+    Raises
+    ------
+    ValueError
+        A variable is declared as row_sparse.
+    """
+    given = {
+        (name[len(files.ARG) :] if name.startswith((files.ARG, files.AUX)) else name): value
+        for name, value in params.items()
+    }
+    auxiliary = frozenset(graph.list_auxiliary_states())
+    attributes = {node.name: node.attrs for node in graph.nodes() if node.is_variable}
+    parameters = {}
+    for name in graph.list_inputs():
+        if name in inputs:
+            continue
+        grad_req = "null" if name in auxiliary else "write"
+        if attributes[name].get("__storage_type__") == _ROW_SPARSE:
+            raise ValueError(f"parameter {name!r} is row_sparse, which a block cannot hold")
+        value = given.get(name)
+        if isinstance(value, Parameter):
+            parameters[name] = value
+        elif value is not None:
+            parameters[name] = Parameter.of_array(name, value, grad_req, shared=True)
+        else:
+            parameters[name] = _of_attributes(name, attributes[name], grad_req)
+    return parameters
+
+
+def declared(attrs: Mapping[str, str]) -> TypeSpec:
+    """Read what the attributes of a variable say of its shape and type."""
+    shape, dtype = attrs.get("__shape__"), attrs.get("__dtype__")
+    code = -1 if dtype is None else parse_int(dtype)
+    return TypeSpec(
+        None if code < 0 else from_code(code),
+        None if shape in (None, "None") else parse_optional_ints(str(shape)),
+    )
+
+
+def _of_attributes(name: str, attrs: Mapping[str, str], grad_req: str) -> Parameter:
+    dtype, shape = declared(attrs)
+    sizes = None if not shape else [max(size or 0, 0) for size in shape]
+    return Parameter(name, grad_req, sizes, dtype)

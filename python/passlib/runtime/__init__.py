@@ -1,0 +1,8 @@
+"""Running graphs: ONNX Runtime for built-in operators, loaded libraries for their own."""
+
+from __future__ import annotations
+
+from passlib.runtime.export import save_onnx
+from passlib.runtime.session import Session, run
+
+__all__ = ["Session", "run", "save_onnx"]

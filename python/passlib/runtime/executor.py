@@ -1,0 +1,334 @@
+"""What a symbol becomes when it is bound to the arrays that it computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib.arrays.context import Context
+from passlib.arrays.creation import zeros
+from passlib.arrays.ndarray import NDArray
+from passlib.arrays.sparse_array import BaseSparseNDArray
+from passlib.dialects import find, infer
+from passlib.errors import GraphError, PasslibError, UnsupportedError
+from passlib.graph.plain import PlainGraph
+from passlib.runtime.custom_node import Done
+from passlib.runtime.gradients import Gradients
+from passlib.runtime.runner import Runner
+
+__all__ = ["Executor", "variable_types"]
+
+
+class Executor:
+    """A symbol and the arrays of all its variables. Made by `passlib.executor.bind`.
+
+    The arrays are read anew at each `forward`: what is written to them counts.
+
+    Parameters
+    ----------
+    symbol : PlainGraph
+    ctx : Context
+    args, aux : mapping of str to array
+        One for each argument and each auxiliary state.
+    gradients : Gradients, optional
+        What `backward` writes to.
+    """
+
+    def __init__(
+        self,
+        symbol: PlainGraph,
+        ctx: Context,
+        args: Mapping[str, Any],
+        aux: Mapping[str, Any],
+        gradients: Gradients | None = None,
+    ) -> None:
+        self._symbol = symbol
+        self._ctx = ctx
+        self._args = dict(args)
+        self._aux = dict(aux)
+        self._gradients = gradients
+        self._record: list[Done] = []
+        self._outputs: list[NDArray] | None = None
+        self._runner = Runner(symbol, find(symbol.dialect))
+
+    @property
+    def arg_dict(self) -> dict[str, Any]:
+        """Arrays of the arguments by name."""
+        return dict(self._args)
+
+    @property
+    def aux_dict(self) -> dict[str, Any]:
+        """Arrays of the auxiliary states by name."""
+        return dict(self._aux)
+
+    @property
+    def arg_arrays(self) -> list[Any]:
+        """Arrays of the arguments, in the order of `Symbol.list_arguments`."""
+        return list(self._args.values())
+
+    @property
+    def aux_arrays(self) -> list[Any]:
+        """Arrays of the auxiliary states, in the order of `Symbol.list_auxiliary_states`."""
+        return list(self._aux.values())
+
+    @property
+    def grad_arrays(self) -> list[NDArray | None]:
+        """Gradients in the order of `Symbol.list_arguments`; None where no array was bound."""
+        return list(self.grad_dict.values())
+
+    @property
+    def grad_dict(self) -> dict[str, NDArray | None]:
+        """Gradients by name of the argument; None where no array was bound."""
+        bound = self._gradients.arrays if self._gradients is not None else {}
+        return {name: bound.get(name) for name in self._args}
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """What the last `forward` computed.
+
+        Raises
+        ------
+        PasslibError
+            There was none yet.
+        """
+        if self._outputs is None:
+            raise PasslibError("there are no outputs yet; call forward() first")
+        return self._outputs
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        """What the last `forward` computed, by the names of `Symbol.list_outputs`.
+
+        Raises
+        ------
+        GraphError
+            Two outputs have one name.
+        PasslibError
+            Nothing was computed yet.
+        """
+        names = self._symbol.list_outputs()
+        if len(set(names)) < len(names):
+            raise GraphError(f"some outputs have the same name ({', '.join(names)}); use outputs")
+        return dict(zip(names, self.outputs, strict=True))
+
+    def forward(self, is_train: bool = False, **inputs: Any) -> list[NDArray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        is_train : bool
+            Run as in training: batch statistics instead of the moving ones, active dropout.
+            The moving statistics stay as they are; MXNet changes them in ``backward``. Auxiliary
+            states that operators of libraries write to do change, in training or not.
+        **inputs : array
+            Copied into the arrays of these arguments first, and converted to their type.
+
+        Returns
+        -------
+        list of NDArray
+            New arrays at each call.
+
+        Raises
+        ------
+        TypeError
+            No such argument, or a value is no array.
+        ValueError
+            A shape differs from that of the array that was bound.
+        UnsupportedError
+            Something in the graph has no faithful lowering, in training if that is asked for.
+        OperatorError
+            An operator of a library failed. Auxiliary states are as they were.
+        PasslibError
+            ONNX Runtime is absent, or failed.
+        """
+        for name, value in inputs.items():
+            self._check(name, value)
+        for name, value in inputs.items():
+            self._assign(self._args, name, value)
+        outcome = self._runner.run(
+            {**self._args, **self._aux},
+            {},
+            train=bool(is_train),
+            record=self._gradients is not None and self._gradients.can_be_computed,
+        )
+        for name, array in outcome.mutated.items():
+            self._assign(self._aux if name in self._aux else self._args, name, array)
+        self._outputs, self._record = outcome.outputs, outcome.record
+        return self._outputs
+
+    def _check(self, name: str, value: Any) -> None:
+        if name not in self._args:
+            known = ", ".join(self._args) or "none"
+            raise TypeError(f"there is no argument {name!r}; the arguments are {known}")
+        if not isinstance(value, (np.ndarray, BaseSparseNDArray)):
+            raise TypeError(
+                f"argument {name!r} is of type {type(value).__name__}, not an array; make one "
+                "with passlib.nd.array"
+            )
+        want = self._args[name].shape
+        if value.shape != want:
+            raise ValueError(
+                f"argument {name!r} has shape {value.shape}, but an array of shape {want} was "
+                f"bound; use reshape({name}={value.shape}) or bind anew"
+            )
+
+    def _assign(self, arrays: dict[str, Any], name: str, value: Any) -> None:
+        target = arrays[name]
+        if isinstance(target, np.ndarray):
+            dense = value.asnumpy() if isinstance(value, BaseSparseNDArray) else value
+            np.copyto(target, dense, casting="unsafe")
+        elif isinstance(value, BaseSparseNDArray):
+            arrays[name] = value.tostype(target.stype).astype(target.dtype)
+        else:
+            arrays[name] = value.view(NDArray).tostype(target.stype).astype(target.dtype)
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, Any],
+        aux_params: Mapping[str, Any] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Copy weights into the arrays that are bound, and convert them to their type.
+
+        Parameters
+        ----------
+        arg_params : mapping of str to array
+        aux_params : mapping of str to array, optional
+        allow_extra_params : bool
+            Pass over weights that the symbol does not have.
+
+        Raises
+        ------
+        ValueError
+            A weight that the symbol does not have, or a shape that differs. Nothing was copied
+            then.
+        """
+        chosen = []
+        for kind, target, given in (
+            ("argument", self._args, arg_params),
+            ("auxiliary state", self._aux, aux_params or {}),
+        ):
+            for name, value in given.items():
+                if name not in target:
+                    if allow_extra_params:
+                        continue
+                    raise ValueError(
+                        f"the symbol has no {kind} {name!r}; allow_extra_params=True passes over it"
+                    )
+                if value.shape != target[name].shape:
+                    raise ValueError(
+                        f"{kind} {name!r} has shape {value.shape}, but an array of shape "
+                        f"{target[name].shape} was bound"
+                    )
+                chosen.append((target, name, value))
+        for target, name, value in chosen:
+            self._assign(target, name, value)
+
+    def reshape(
+        self, partial_shaping: bool = False, allow_up_sizing: bool = False, **shapes: Sequence[int]
+    ) -> Executor:
+        """Give an executor for inputs of other shapes, which shares all other arrays.
+
+        Parameters
+        ----------
+        partial_shaping : bool
+            Let the shapes of arguments change that were not named.
+        allow_up_sizing : bool
+            Accepted for MXNet's sake: arrays may always grow here.
+        **shapes : tuple of int
+            New shapes by name of the argument.
+
+        Returns
+        -------
+        Executor
+            Arrays of another shape are new and zero.
+
+        Raises
+        ------
+        TypeError
+            No such argument.
+        ValueError
+            The shape of an argument that was not named would change too.
+        GraphError
+            The shapes contradict each other.
+        """
+        unknown = sorted(shapes.keys() - self._args.keys())
+        if unknown:
+            raise TypeError(f"there is no argument {', '.join(unknown)} to reshape")
+        both = {**self._args, **self._aux}
+        types = {name: array.dtype for name, array in both.items()}
+        found = variable_types(self._symbol, shapes, types)
+        new = {}
+        for name, array in both.items():
+            shape, _ = found[name]
+            if shape is None or shape == array.shape:
+                new[name] = array
+                continue
+            if name not in shapes and not partial_shaping:
+                raise ValueError(
+                    f"{name!r} would change its shape from {array.shape} to {shape} as well; "
+                    "give partial_shaping=True to allow that"
+                )
+            new[name] = zeros(shape, self._ctx, array.dtype)
+        args = {name: new[name] for name in self._args}
+        aux = {name: new[name] for name in self._aux}
+        gradients = None
+        if self._gradients is not None:
+            arrays = {
+                name: array
+                if array is None or array.shape == args[name].shape
+                else zeros(args[name].shape, self._ctx, array.dtype)
+                for name, array in self._gradients.arrays.items()
+            }
+            gradients = Gradients(self._symbol, arrays, self._gradients.requests)
+        return Executor(self._symbol, self._ctx, args, aux, gradients)
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Compute gradients of the arguments, as the last `forward` saw them.
+
+        They are written to the arrays that were bound as ``args_grad``, or added to them if
+        ``grad_req`` says so.
+
+        Parameters
+        ----------
+        out_grads : array, list of arrays, or dict of str to array
+            The gradient of each output, of its shape.
+        is_train : bool
+            Accepted for MXNet's sake.
+
+        Raises
+        ------
+        UnsupportedError
+            No arrays were bound for gradients, or an operator between an argument and the outputs
+            is a built-in one, or its library gives it no backward function.
+        PasslibError
+            `forward` was not called.
+        ValueError
+            The gradient of an output is missing or has another shape.
+        OperatorError
+            A backward function failed. No gradient has changed then.
+        """
+        if self._gradients is None:
+            raise UnsupportedError(
+                "backward: gradients are not computed, for no arrays were bound for them. Give "
+                "args_grad to bind; all operators between these arguments and the outputs must be "
+                "a library's, passlib does not train models"
+            )
+        self._gradients.backward(self._record, self.outputs, out_grads)
+
+
+def variable_types(
+    symbol: PlainGraph, shapes: Mapping[str, Sequence[int]], types: Mapping[str, Any]
+) -> dict[str, tuple[tuple[int, ...] | None, Any]]:
+    """Infer what the variables are like: shape, or None unless all of it is known, and type."""
+    known = {name: tuple(shape) for name, shape in shapes.items()}
+    inferred = infer(symbol, known, types, default_dtype=np.dtype(np.float32))
+    found: dict[str, tuple[tuple[int, ...] | None, Any]] = {}
+    for node, (spec, *_) in inferred.outputs.items():
+        if node.is_variable:
+            sizes = [size for size in spec.shape or () if size is not None]
+            complete = spec.shape is not None and len(sizes) == len(spec.shape)
+            found[node.name] = (tuple(sizes) if complete else None, spec.dtype)
+    return found

@@ -1,0 +1,111 @@
+"""Running a symbol on arrays, whatever its operators: the one way in for all who do."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from passlib.dialects import Dialect
+from passlib.library.operator import Operator
+from passlib.lowering import Graph, TypeSpec
+from passlib.lowering.inference import leaves_sizes_open
+from passlib.runtime.custom_node import library_operators
+from passlib.runtime.plan import Outcome, Plan
+from passlib.runtime.sessions import Sessions
+
+__all__ = ["Runner"]
+
+_KEPT = 8
+"""Plans kept for one symbol, where sizes in it depend on the inputs."""
+
+
+class Runner:
+    """Runs a symbol on arrays.
+
+    A graph of built-in operators is one model of ONNX Runtime. If libraries own some of its
+    operators, it is cut at these, see `passlib.runtime.plan.Plan`.
+
+    Parameters
+    ----------
+    graph : Graph
+    dialect : Dialect
+        That of the graph.
+    """
+
+    def __init__(self, graph: Graph, dialect: Dialect) -> None:
+        self._graph = graph
+        self._dialect = dialect
+        self._sessions = Sessions(graph, dialect)
+        self._built_in = False
+        self._owned: dict[str, Operator] = {}
+        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        feeds: Mapping[str, Any],
+        constants: Mapping[str, Any],
+        *,
+        train: bool = False,
+        record: bool = False,
+    ) -> Outcome:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        feeds : mapping of str to array
+            Variables whose values are read anew at each run.
+        constants : mapping of str to array
+            Variables that are compiled in. A session is used again only for the very same
+            array objects; their elements must not have changed since.
+        train : bool
+            Run as in training.
+        record : bool
+            Keep what gradients need.
+
+        Returns
+        -------
+        Outcome
+
+        Raises
+        ------
+        GraphError
+            The arrays do not fit the graph.
+        UnsupportedError
+            Something in the graph has no faithful lowering.
+        OperatorError
+            An operator of a library failed.
+        PasslibError
+            ONNX Runtime is absent, or failed.
+        """
+        if not self._built_in and not self._owned:
+            self._owned = library_operators(self._graph, self._dialect)
+        if self._owned:
+            plan = self._plan(feeds, constants, train=train)
+            return plan.run(feeds, constants, train=train, record=record)
+        outputs, updates = self._sessions.run_updating(feeds, constants, train=train)
+        # What ran has no operators that only a library loaded later could bring.
+        self._built_in = True
+        return Outcome(list(outputs), updates)
+
+    def _plan(self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool) -> Plan:
+        """Give the plan: one for all inputs, unless sizes in the graph depend on these."""
+        signature = None
+        known = {}
+        if any(leaves_sizes_open(node) for node in self._graph.nodes()):
+            known = {
+                name: TypeSpec(array.dtype, tuple(array.shape))
+                for name, array in sorted({**constants, **feeds}.items())
+            }
+            signature = (tuple(known.items()), train)
+        with self._lock:
+            plan = self._plans.get(signature)
+            if plan is None:
+                sizes = self._dialect.open_sizes(self._graph, known, train=train)
+                plan = self._plans[signature] = Plan(self._graph, self._dialect, self._owned, sizes)
+                if len(self._plans) > _KEPT:
+                    self._plans.popitem(last=False)
+            self._plans.move_to_end(signature)
+            return plan

@@ -1,0 +1,247 @@
+"""Running lowered models on ONNX Runtime."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib.dialects import find
+from passlib.errors import GraphError, PasslibError
+from passlib.files.optional import require
+from passlib.lowering import Graph, Lowered, TypeSpec, blame, describe
+from passlib.lowering.types import Value
+
+__all__ = ["Session", "run"]
+
+_LEVELS = {
+    "none": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+
+
+class Session:
+    """A model compiled for ONNX Runtime's CPU provider, ready to run many times.
+
+    Parameters
+    ----------
+    lowered : Lowered
+        Its weights are used where they lie, without a copy, and kept alive by the session.
+        ONNX Runtime may keep its own rearranged copies, so a change of a weight needs a new
+        session.
+    optimization : {"all", "extended", "basic", "none"}
+        How far ONNX Runtime rewrites the graph before it runs.
+    threads : int, optional
+        Threads that one operator may use; by default ONNX Runtime decides.
+
+    Raises
+    ------
+    PasslibError
+        ONNX Runtime is absent or refuses the model.
+    """
+
+    def __init__(
+        self, lowered: Lowered, *, optimization: str = "all", threads: int | None = None
+    ) -> None:
+        if optimization not in _LEVELS:
+            raise PasslibError(f"optimization is one of {', '.join(_LEVELS)}, not {optimization!r}")
+        self._runtime: Any = require("onnxruntime", extra="run")
+        self._lowered = lowered
+        self._inputs = _inputs(lowered)
+        options = self._runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = getattr(
+            self._runtime.GraphOptimizationLevel, _LEVELS[optimization]
+        )
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        self._weights = {name: self._wrap(array) for name, array in lowered.weights.items()}
+        if self._weights:
+            options.add_external_initializers(
+                list(self._weights.keys()), list(self._weights.values())
+            )
+        try:
+            self._session = self._runtime.InferenceSession(
+                lowered.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise self._translated(error, "refuses the model") from error
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names that `run` must be fed."""
+        return self._lowered.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs, in order."""
+        return self._lowered.output_names
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        feeds : mapping of str to numpy.ndarray
+            One array for each input, of its element type and shape.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            In the order of `output_names`.
+
+        Raises
+        ------
+        GraphError
+            An input is missing, unknown, or of another element type or shape than the model's.
+        PasslibError
+            ONNX Runtime failed; the message names the source node.
+        """
+        return self._compute(feeds, self.output_names)
+
+    def run_updating(
+        self, feeds: Mapping[str, np.ndarray]
+    ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+        """Compute the outputs, and what the operators write to variables.
+
+        Parameters
+        ----------
+        feeds : mapping of str to numpy.ndarray
+            See `run`.
+
+        Returns
+        -------
+        outputs : list of numpy.ndarray
+            In the order of `output_names`.
+        updates : dict of str to numpy.ndarray
+            The new content of each variable that is written to, such as a running mean in
+            training. The weights themselves stay as they are.
+
+        Raises
+        ------
+        GraphError, PasslibError
+            See `run`.
+        """
+        updates = self._lowered.updates
+        arrays = self._compute(feeds, (*self.output_names, *updates.values()))
+        count = len(self.output_names)
+        return arrays[:count], dict(zip(updates, arrays[count:], strict=True))
+
+    def _compute(self, feeds: Mapping[str, np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
+        unknown = sorted(set(feeds) - set(self._inputs))
+        if unknown:
+            raise GraphError(
+                f"the model has no input {', '.join(map(repr, unknown))}; "
+                f"its inputs are {', '.join(self._inputs) or 'none'}"
+            )
+        values = {name: self._feed(value, feeds) for name, value in self._inputs.items()}
+        try:
+            outputs = self._session.run_with_ort_values(list(names), values)
+        except Exception as error:
+            raise self._translated(error, "failed") from error
+        return [_unwrap(output) for output in outputs]
+
+    def _feed(self, value: Value, feeds: Mapping[str, np.ndarray]) -> Any:
+        if value.name not in feeds:
+            raise GraphError(f"input {value.name!r} ({describe(value)}) is missing")
+        array = np.asarray(feeds[value.name])
+        if array.dtype != value.dtype:
+            raise GraphError(
+                f"input {value.name!r} has element type {array.dtype}, the model wants "
+                f"{value.dtype}; convert it with .astype({str(value.dtype)!r})"
+            )
+        shape = value.shape
+        if shape is not None and (
+            len(shape) != array.ndim
+            or any(
+                want is not None and want != have
+                for want, have in zip(shape, array.shape, strict=True)
+            )
+        ):
+            raise GraphError(
+                f"input {value.name!r} has shape {array.shape}, the model wants {describe(value)}"
+            )
+        return self._wrap(np.ascontiguousarray(array).reshape(array.shape))
+
+    def _wrap(self, array: np.ndarray) -> Any:
+        """Show an array to ONNX Runtime, without a copy; the OrtValue keeps it alive."""
+        plain = array.view(np.ndarray)
+        if plain.dtype.name == "bfloat16":
+            helper: Any = require("onnx.helper", extra="onnx")
+            code = helper.np_dtype_to_tensor_dtype(plain.dtype)
+            return self._runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(
+                plain.view(np.uint16), code
+            )
+        return self._runtime.OrtValue.ortvalue_from_numpy(plain)
+
+    def _translated(self, error: Exception, verb: str) -> PasslibError:
+        text = str(error)
+        named = re.search(r"Name: ?'([^']*)'", text) or re.search(r"\(node:?\s*([^\s)]+)\)", text)
+        node = self._lowered.source_of.get(named.group(1)) if named else None
+        where = f"{blame(node)}: " if node is not None else ""
+        return PasslibError(f"{where}ONNX Runtime {verb}: {text}")
+
+
+def run(
+    symbol: Graph,
+    inputs: Mapping[str, np.ndarray],
+    params: Mapping[str, np.ndarray],
+    *,
+    train: bool = False,
+    optimization: str = "all",
+) -> list[np.ndarray]:
+    """Compute the outputs of a symbol once.
+
+    Parameters
+    ----------
+    symbol : Graph
+    inputs : mapping of str to numpy.ndarray
+        Data; its element types and shapes are those the model is lowered for.
+    params : mapping of str to numpy.ndarray
+        Weights and auxiliary states.
+    train : bool
+        Run as in training.
+    optimization : str
+        See `Session`.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        One for each output of the symbol.
+
+    Raises
+    ------
+    GraphError
+        Inputs of a node do not fit together.
+    UnsupportedError
+        An operator, an attribute or an element type has no faithful translation.
+    PasslibError
+        ONNX Runtime failed.
+    """
+    arrays = {name: np.asarray(array) for name, array in inputs.items()}
+    specs = {name: TypeSpec(array.dtype, array.shape) for name, array in arrays.items()}
+    dialect = find(getattr(symbol, "dialect", "mxnet"))
+    lowered = dialect.lower(symbol, specs, params, train=train)
+    return Session(lowered, optimization=optimization).run(arrays)
+
+
+def _inputs(lowered: Lowered) -> dict[str, Value]:
+    by_name = {value.name: value for value in lowered.value_of.values()}
+    return {name: by_name[name] for name in lowered.input_names}
+
+
+def _unwrap(output: Any) -> np.ndarray:
+    if output.data_type() != "tensor(bfloat16)":
+        array: np.ndarray = output.numpy()
+        return array
+    bfloat16: type[Any] = require("ml_dtypes", extra="run").bfloat16
+    shape = tuple(output.shape())
+    bits = np.empty(shape, np.uint16)
+    if bits.size:
+        ctypes.memmove(bits.ctypes.data, output.data_ptr(), bits.nbytes)
+    return bits.view(bfloat16)

@@ -1,0 +1,47 @@
+"""Reading symbols from MXNet's files."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from passlib.dialects.mxnet.dialect import read_symbol
+from passlib.dialects.mxnet.symbol_file import VERSION
+from passlib.errors import FormatError
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["load", "load_json"]
+
+logger = logging.getLogger(__name__)
+
+
+def load(fname: str | os.PathLike[str]) -> Symbol:
+    """Read a symbol file.
+
+    Raises
+    ------
+    FormatError
+        The file is no symbol; the message has file, line and column.
+    """
+    path = Path(fname)
+    try:
+        return load_json(path.read_bytes())
+    except FormatError as error:
+        raise error.within(path) from error
+
+
+def load_json(json_str: str | bytes) -> Symbol:
+    """Read a symbol from the text of a symbol file.
+
+    Files of older MXNet versions are upgraded by MXNet's own rules; that is logged.
+
+    Raises
+    ------
+    FormatError
+        The text is no symbol; the message has line and column.
+    """
+    graph, attributes, version = read_symbol(json_str)
+    if version < VERSION:
+        logger.info("upgraded a symbol saved by MXNet version %d", version)
+    return Symbol.of_graph(graph, attributes)

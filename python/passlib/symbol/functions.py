@@ -1,0 +1,189 @@
+"""Operators as functions: how ``Convolution(data, kernel=(3, 3), num_filter=8)`` is read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, TypeAlias, TypeVar, cast
+
+from passlib.dialects.mxnet import namespaces, schema
+from passlib.dialects.mxnet.schema import Operator
+from passlib.graph import scope
+from passlib.graph.node import Entry
+from passlib.graph.plain import PlainGraph
+from passlib.symbol import compose
+
+__all__ = ["Make", "method", "operator", "split_arguments"]
+
+_G = TypeVar("_G", bound=PlainGraph)
+Make: TypeAlias = Callable[[Sequence[Entry]], _G]
+"""Makes the graph of these outputs: the class that the caller composes."""
+
+_IN_PLACE = frozenset(("flatten", "expand_dims", "squeeze"))
+_METHODS = {"astype": "cast"}
+
+
+def operator(name: str, namespace: str, make: Make[_G]) -> Callable[..., _G]:
+    """Return the function that applies an operator.
+
+    Parameters
+    ----------
+    name : str
+        As MXNet's ``mx.sym`` spells it.
+    namespace : str
+        ``""`` for ``sym`` itself, or one of `namespaces.NAMESPACES`, or ``"_internal"``.
+    make : callable
+        Makes the result from the outputs of the new node.
+
+    Returns
+    -------
+    function
+        Takes the inputs, then the declared attributes, by position or keyword; also ``name``,
+        ``attr`` (a mapping of further attributes) and attributes with two underscores at each
+        end.
+
+    Raises
+    ------
+    AttributeError
+        The namespace has no such operator.
+    """
+    return cast("Callable[..., _G]", _operator(name, namespace, make, schema.generation()))
+
+
+@cache
+def _operator(name: str, namespace: str, make: Make[Any], generation: int) -> Callable[..., Any]:
+    del generation  # a library may have taken the name over
+    if name.startswith("__"):
+        raise AttributeError(name)
+    registered = namespaces.registered_name(name, namespace)
+    found = schema.find(registered) if registered is not None else None
+    if registered is None or found is None:
+        where = f"sym.{namespace}" if namespace else "sym"
+        near = difflib.get_close_matches(name, namespaces.operator_names(namespace), 3)
+        hint = f"; did you mean {' or '.join(repr(word) for word in near)}?" if near else ""
+        message = f"{where} has no operator {name!r}{hint}"
+        raise AttributeError(message)
+    apply = _counted if found.takes_any_number else _fixed
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return make(apply(found, registered, name.lower(), args, kwargs))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "passlib.symbol" + (f".{namespace}" if namespace else "")
+    function.__doc__ = _document(found, registered)
+    return function
+
+
+def _counted(
+    found: Operator, op: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Entry, ...]:
+    for position, value in enumerate(args):
+        if not isinstance(value, PlainGraph):
+            message = f"{op}: argument {position} is no symbol but {value!r}"
+            raise TypeError(message)
+    name = kwargs.pop("name", None)
+    kwargs.pop("out", None)
+    kwargs.update(scope.current().get(kwargs.pop("attr", None)))
+    named = {key: value for key, value in kwargs.items() if isinstance(value, PlainGraph)}
+    attrs = {key: value for key, value in kwargs.items() if key not in named}
+    if args and named:
+        message = f"{op}: give the inputs all by position or all by name, not both"
+        raise TypeError(message)
+    return compose.create(op, named or args, attrs, name, hint=hint)
+
+
+def _fixed(
+    found: Operator, op: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Entry, ...]:
+    name = kwargs.pop("name", None)
+    kwargs.pop("out", None)
+    scoped = scope.current().get(kwargs.pop("attr", None))
+    inputs, parameters = found.declared_inputs, found.parameters
+    order = (*inputs, *parameters)
+    if len(args) > len(order):
+        message = f"{op} takes at most {len(order)} arguments by position: {', '.join(order)}"
+        raise TypeError(message)
+    for key, value in zip(order, args, strict=False):
+        if key in kwargs:
+            message = f"{op}: {key!r} is given by position and by keyword"
+            raise TypeError(message)
+        kwargs[key] = value
+    named: dict[str, PlainGraph] = {}
+    # The scope comes first: where it has an attribute that the call gives too, MXNet keeps it.
+    attrs: dict[str, object] = dict(scoped)
+    for key, value in kwargs.items():
+        if isinstance(value, PlainGraph):
+            named[key] = value
+        elif key in inputs and key not in parameters:
+            if value is not None:
+                message = f"{op}: input {key!r} is no symbol but {value!r}"
+                raise TypeError(message)
+        else:
+            attrs.setdefault(key, value)
+    return compose.create(op, named, attrs, name, hint=hint)
+
+
+def _document(found: Operator, registered: str) -> str:
+    lines = [f"Apply the operator {registered}.", "", "Parameters", "----------"]
+    star = "*" if found.takes_any_number else ""
+    lines += [f"{star}{key} : Symbol" for key in found.declared_inputs]
+    lines += [f"{p.name} : {p.type_text}" for p in found.parameters.values()]
+    lines += [
+        "name : str, optional",
+        "    Name of the node; by default the name manager gives one.",
+        "attr : mapping of str to str, optional",
+        "    Further attributes of the node.",
+        "",
+        "Returns",
+        "-------",
+        "Symbol",
+    ]
+    return "\n".join(lines)
+
+
+def method(graph: _G, name: str, make: Make[_G]) -> Callable[..., _G]:
+    """Return an operator as a method of ``graph``, which becomes its first input.
+
+    Raises
+    ------
+    AttributeError
+        There is no operator of this name.
+    """
+    if name.startswith("_"):
+        message = f"Symbol has no attribute {name!r}"
+        raise AttributeError(message)
+    if name == "split_v2":
+        split = operator("_split_v2", namespaces.INTERNAL, make)
+        return lambda *args, **kwargs: split(graph, *split_arguments(*args, **kwargs))
+    bound = partial(operator(_METHODS.get(name, name), "", make), graph)
+    if name == "diag":
+        return lambda k=0, **kwargs: bound(k, **kwargs)
+    if name not in _IN_PLACE:
+        return bound
+
+    def without_in_place(*args: Any, inplace: bool = False, **kwargs: Any) -> _G:
+        del inplace  # a symbol never changes; MXNet accepts the word for NDArray's sake
+        if name == "squeeze" and not args:
+            kwargs.setdefault("axis", None)
+        return bound(*args, **kwargs)
+
+    return without_in_place
+
+
+def split_arguments(
+    indices_or_sections: int | tuple[int, ...], axis: int = 0, squeeze_axis: bool = False
+) -> tuple[Any, ...]:
+    """Return the attributes of ``_split_v2`` for equal parts, or for parts between indices.
+
+    Raises
+    ------
+    ValueError
+        ``indices_or_sections`` is neither an int nor a tuple of int.
+    """
+    if isinstance(indices_or_sections, int):
+        return [], axis, squeeze_axis, indices_or_sections
+    if isinstance(indices_or_sections, tuple):
+        return [0, *indices_or_sections], axis, squeeze_axis, 0
+    message = f"split_v2: expected an int or a tuple of int, not {indices_or_sections!r}"
+    raise ValueError(message)

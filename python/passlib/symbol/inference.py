@@ -1,0 +1,103 @@
+"""``infer_shape`` and ``infer_type`` as MXNet's symbols have them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlib.arrays import dtypes
+from passlib.dialects.inference import infer
+from passlib.lowering import TypeSpec
+
+if TYPE_CHECKING:
+    from passlib.symbol.symbol import Symbol
+
+__all__ = ["infer_shape", "infer_type"]
+
+Lists = tuple[list[Any], list[Any], list[Any]]
+
+
+def infer_shape(
+    symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+) -> Any:
+    """Infer shapes: see `Symbol.infer_shape` and `Symbol.infer_shape_partial`.
+
+    Returns
+    -------
+    tuple of three lists
+        For arguments, outputs and auxiliary states; three times None where something stays
+        unknown and ``partial`` is not set.
+    """
+    shapes = {name: tuple(shape) for name, shape in _named(symbol, args, kwargs).items()}
+    known = infer(symbol, shapes, {}, default_dtype=np.dtype(np.float32))
+
+    def describe(spec: TypeSpec) -> tuple[int, ...]:
+        return () if spec.shape is None else tuple(size or 0 for size in spec.shape)
+
+    def complete(spec: TypeSpec) -> bool:
+        return spec.shape is not None and None not in spec.shape
+
+    return _collect(symbol, known.outputs, describe, complete, "shape", partial=partial)
+
+
+def infer_type(
+    symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+) -> Any:
+    """Infer element types: see `Symbol.infer_type`; results as of `infer_shape`."""
+    types = {name: dtypes.as_dtype(dtype) for name, dtype in _named(symbol, args, kwargs).items()}
+    known = infer(symbol, {}, types)
+
+    def describe(spec: TypeSpec) -> type[np.generic] | None:
+        return None if spec.dtype is None else spec.dtype.type
+
+    def complete(spec: TypeSpec) -> bool:
+        return spec.dtype is not None
+
+    return _collect(symbol, known.outputs, describe, complete, "type", partial=partial)
+
+
+def _named(symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    names = symbol.list_arguments()
+    if args and kwargs:
+        message = "give the arguments all by position or all by name, not both"
+        raise ValueError(message)
+    if len(args) > len(names):
+        message = f"there are {len(names)} arguments, not {len(args)}"
+        raise ValueError(message)
+    unknown = sorted(set(kwargs) - {*names, *symbol.list_auxiliary_states()})
+    if unknown:
+        message = f"the symbol has no argument {', '.join(map(repr, unknown))}"
+        raise ValueError(message)
+    given = dict(zip(names, args, strict=False)) if args else dict(kwargs)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _collect(
+    symbol: Symbol,
+    outputs: Mapping[Any, tuple[TypeSpec, ...]],
+    describe: Callable[[TypeSpec], Any],
+    complete: Callable[[TypeSpec], bool],
+    what: str,
+    *,
+    partial: bool,
+) -> Lists | tuple[None, None, None]:
+    variables = {node.name: outputs[node][0] for node in symbol.nodes() if node.is_variable}
+    arguments = [variables[name] for name in symbol.list_arguments()]
+    results = [outputs[entry.node][entry.index] for entry in symbol.entries]
+    states = [variables[name] for name in symbol.list_auxiliary_states()]
+    if not partial and not all(complete(spec) for spec in (*arguments, *results, *states)):
+        unknown = [name for name, spec in variables.items() if not complete(spec)]
+        warnings.warn(
+            f"the {what}s of some arguments cannot be inferred: "
+            f"{', '.join(unknown[:5]) or 'none'}; give more of them",
+            stacklevel=4,
+        )
+        return None, None, None
+    return (
+        [describe(spec) for spec in arguments],
+        [describe(spec) for spec in results],
+        [describe(spec) for spec in states],
+    )

@@ -1,0 +1,37 @@
+"""MXNet's operators as functions that make symbols, by namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passlib.dialects.mxnet.namespaces import INTERNAL, Namespace, operator_names
+from passlib.symbol import functions, sampling
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["contrib", "image", "internal", "linalg", "op", "operator", "random", "sparse"]
+
+
+def operator(name: str, namespace: str = "") -> Callable[..., Symbol]:
+    """Return the function that applies an operator; see `functions.operator`.
+
+    Raises
+    ------
+    AttributeError
+        The namespace has no such operator.
+    """
+    return functions.operator(name, namespace, Symbol)
+
+
+def _namespace(name: str, own: dict[str, Callable[..., Any]] | None = None) -> Namespace:
+    return Namespace("sym", name, operator, operator_names, own)
+
+
+op = _namespace("")
+contrib = _namespace("contrib")
+linalg = _namespace("linalg")
+sparse = _namespace("sparse")
+image = _namespace("image")
+internal = _namespace(INTERNAL)
+random = _namespace("random", sampling.FUNCTIONS)
+"""The generators by their distribution, and the ``..._like`` operators."""

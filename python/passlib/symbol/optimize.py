@@ -1,0 +1,142 @@
+"""What ``optimize_for`` does: lend the parameters, infer shapes, call the pass, take stock."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from passlib import _core
+from passlib.arrays import dtypes
+from passlib.arrays.context import Context, require_host
+from passlib.dialects.inference import ext_dtype, ext_shape, infer
+from passlib.library.call import Call, Param, call_pass
+from passlib.library.lent import Lent
+from passlib.library.loading import find_backend
+from passlib.library.partition_call import call_partitioner
+from passlib.symbol.composable import Composable
+
+__all__ = ["Request", "optimize_graph"]
+
+logger = logging.getLogger(__name__)
+
+_DIALECT = "dialect"
+"""The attribute of the graph that tells a pass which family of models it has before it."""
+
+_INFERRED = ("__ext_shape__", "__ext_dtype__")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller of ``optimize_for`` asks for; `Symbol.optimize_for` describes the fields."""
+
+    backend: str
+    args: MutableMapping[str, Any] | None = None
+    aux: MutableMapping[str, Any] | None = None
+    ctx: Context | None = None
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    types: Mapping[str, Any] = field(default_factory=dict)
+    skip_infer: bool = False
+    keep_inferred: bool = False
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+    """Run a pass or a partitioner on a symbol.
+
+    Parameters
+    ----------
+    symbol : Composable
+    request : Request
+
+    Returns
+    -------
+    graph : _core.Graph
+        In post-order, with all numbers of outputs.
+    attributes : dict of str to str
+        Its own attributes, as JSON by key.
+
+    Raises
+    ------
+    PasslibError, PassError, GraphError
+        As by `Symbol.optimize_for`.
+    """
+    if not isinstance(request.backend, str):
+        message = f"backend must be the name of a pass or partitioner, not {request.backend!r}"
+        raise TypeError(message)
+    require_host(request.ctx, "optimize_for")
+    found = find_backend(request.backend)
+    args, aux = request.args, request.aux
+    dialect = symbol.family
+    before = symbol.graph
+    given = args is not None or aux is not None
+    arguments, states = dialect.variables(before) if given else ([], [])
+    lent_args = Lent("args", args, arguments)
+    lent_aux = Lent("aux", aux, states)
+    known = bool(args or aux or request.shapes or request.types)
+    shown = None
+    if known and not request.skip_infer:
+        shown = _with_inferred(symbol, [*lent_args.params, *lent_aux.params], request)
+    own = {k: v for k, v in symbol.attributes.items() if k in dialect.own_attributes}
+    visible = {k: v for k, v in symbol.attributes.items() if k not in own}
+    visible[_DIALECT] = json.dumps(dialect.name)
+    graph = shown if shown is not None else before
+    call = Call(
+        found,
+        request.options,
+        visible,
+        lent_args.params,
+        lent_aux.params,
+        accept_args=lent_args.accepts_new,
+        accept_aux=lent_aux.accepts_new,
+        consume=shown is not None,
+    )
+    if found.is_partitioner:
+        outcome = call_partitioner(call, graph, dialect)
+    else:
+        outcome = call_pass(call, graph, ordered=dialect.ordered)
+    if shown is not None and not request.keep_inferred:
+        outcome.graph.drop_node_attributes(list(_INFERRED))
+    dialect.complete(outcome.graph)
+    parameters = dialect.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
+    # An operator that wrote to a state may be gone for long: what lies in aux is taken from there.
+    was_aux = {*states, *(aux or ())}
+    for lent, is_arg in ((lent_args, True), (lent_aux, False)):
+        lent.commit(
+            [name for name in outcome.gone if (name not in was_aux) == is_arg],
+            [param for param in outcome.params if param.is_arg == is_arg],
+            parameters.__contains__,
+        )
+    outcome.attributes.pop(_DIALECT, None)
+    return outcome.graph, {**outcome.attributes, **own}
+
+
+def _with_inferred(
+    symbol: Composable, params: Sequence[Param], request: Request
+) -> _core.Graph | None:
+    """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
+    if importlib.util.find_spec("onnx") is None:
+        logger.warning(
+            "shapes are not inferred for the pass, for the package onnx is not installed: "
+            "pip install 'graph-passlib[onnx]', or give skip_infer=True"
+        )
+        return None
+    shapes: dict[str, Sequence[int]] = {name: array.shape for name, array, _ in params}
+    shapes.update(request.shapes)
+    types = {name: array.dtype for name, array, _ in params}
+    types.update({name: dtypes.as_dtype(dtype) for name, dtype in request.types.items()})
+    # As in MXNet, what nobody knows the type of is float32.
+    inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
+    values = []
+    for position, node in enumerate(symbol.nodes()):
+        specs = inferred.outputs[node]
+        values.append((position, "__ext_shape__", ext_shape(specs)))
+        values.append((position, "__ext_dtype__", ext_dtype(specs)))
+    graph = symbol.graph.copy()
+    graph.set_node_attributes(values)
+    return graph

@@ -1,0 +1,341 @@
+"""The class `Symbol`: a graph with MXNet's methods."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from passlib import _core
+from passlib.dialects import find
+from passlib.dialects.mxnet.dialect import read_symbol
+from passlib.dialects.mxnet.hidden import HIDDEN
+from passlib.errors import listed
+from passlib.files.atomic import replacing
+from passlib.graph.node import Entry
+from passlib.graph.substitute import substitute
+from passlib.runtime import binding
+from passlib.symbol import functions, inference
+from passlib.symbol.arithmetic import Arithmetic
+from passlib.symbol.mixed_precision import MIXED_PRECISION, without_casts
+from passlib.symbol.optimize import Request, optimize_graph
+
+if TYPE_CHECKING:
+    from passlib.arrays.context import Context
+    from passlib.arrays.ndarray import NDArray
+    from passlib.runtime.executor import Executor
+
+__all__ = ["Symbol"]
+
+
+class Symbol(Arithmetic):
+    """A graph, seen from its outputs. Immutable; `optimize_for` returns a new one.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The outputs.
+    dialect : str
+        The family of models that the graph belongs to.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of_graph(
+        cls,
+        graph: _core.Graph,
+        attributes: Mapping[str, str] | None = None,
+        dialect: str = "mxnet",
+    ) -> Symbol:
+        """Wrap a native graph, which nobody may change afterwards.
+
+        Parameters
+        ----------
+        graph : _core.Graph
+            Checked, each node after its inputs; in post-order if the dialect wants that.
+        attributes : mapping of str to str, optional
+            The graph's own attributes, as JSON by key.
+        dialect : str
+        """
+        return cls.of_native(graph, attributes, find(dialect))
+
+    @classmethod
+    def of_json(cls, text: str | bytes) -> Symbol:
+        """Read a symbol from MXNet's JSON; parameters and errors are those of `load_json`."""
+        graph, attributes, _ = read_symbol(text)
+        return cls.of_graph(graph, attributes)
+
+    @property
+    def name(self) -> str | None:
+        """The name of the node whose outputs these are; None for a group of several nodes."""
+        nodes = {id(entry.node): entry.node for entry in self.entries}
+        return next(iter(nodes.values())).name if len(nodes) == 1 else None
+
+    def attr(self, key: str) -> str | None:
+        """Look up an attribute of the output's node; None if it has none of this name.
+
+        Keys that MXNet hides between underscores, such as ``__lr_mult__``, are found without them.
+        A group of several nodes has no attributes.
+        """
+        return self.list_attr().get(key) if self.name is not None else None
+
+    def list_attr(self) -> dict[str, str]:
+        """Give the attributes of the output's node; of a group, those of its first."""
+        return _with_plain_keys(self.entries[0].node.attrs) if self.entries else {}
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """Give the attributes of all nodes that have any, by node name."""
+        return {node.name: _with_plain_keys(node.attrs) for node in self.nodes() if node.attrs}
+
+    def get_internals(self) -> Symbol:
+        """Give a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
+        visible = self._conventions.visible_outputs
+        return self.with_entries(
+            [Entry(node, i) for node in self.nodes() for i in range(visible(node))]
+        )
+
+    def get_children(self) -> Symbol | None:
+        """Give a group of what the output's node takes as input; None for a variable."""
+        nodes = {id(entry.node): entry.node for entry in self.entries}
+        inputs = [entry for node in nodes.values() for entry in node.inputs]
+        return self.with_entries(inputs) if inputs else None
+
+    def debug_str(self) -> str:
+        """Describe every node in a few lines: operator, name, inputs, attributes."""
+        lines = ["Symbol Outputs:"]
+        lines += [f"\toutput[{i}]={e.node.name}({e.index})" for i, e in enumerate(self.entries)]
+        for node in self.nodes():
+            if node.is_variable:
+                lines.append(f"Variable:{node.name}")
+                continue
+            lines += ["--------------------", f"Op:{node.op}, Name={node.name}", "Inputs:"]
+            lines += [
+                f"\targ[{i}]={e.node.name}({e.index}) version={e.version}"
+                for i, e in enumerate(node.inputs)
+            ]
+            lines += ["Attrs:"] if node.attrs else []
+            lines += [f"\t{key}={value}" for key, value in sorted(node.attrs.items())]
+        return "\n".join(lines) + "\n"
+
+    # Writing.
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """Write the graph as MXNet 1.9.1 writes it, byte for byte.
+
+        Nodes stand in post-order from the outputs; what no output needs is not written.
+
+        Parameters
+        ----------
+        remove_amp_cast : bool
+            Leave out the casts that automatic mixed precision put in, as MXNet does.
+        """
+        graph = self.graph
+        if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
+            graph = self.with_entries(without_casts(self.entries)).graph
+        return graph.print(pretty=True, attributes=self._attributes)
+
+    def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
+        """Write `tojson` to a file, which is replaced as a whole or not at all."""
+        text = self.tojson(remove_amp_cast)
+        with replacing(fname) as path:
+            path.write_text(text, "utf-8", newline="")
+
+    # Passes.
+
+    def optimize_for(
+        self,
+        backend: str,
+        args: MutableMapping[str, Any] | None = None,
+        aux: MutableMapping[str, Any] | None = None,
+        ctx: Context | None = None,
+        shape_dict: Mapping[str, Sequence[int]] | None = None,
+        type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Mapping[str, Any] | None = None,
+        skip_infer: bool = False,
+        keep_inferred: bool = False,
+        **options: Any,
+    ) -> Symbol:
+        """Run a pass and give the symbol that it made; this one stays as it is.
+
+        Parameters
+        ----------
+        backend : str
+            Name of a pass of a loaded library, see `passlib.library.load`.
+        args, aux : dict of str to array, optional
+            Weights (and data) and auxiliary states by name. The pass reads and writes their
+            memory. When it has succeeded, what it allocated is in these dictionaries, and
+            parameters whose node is gone are not.
+        ctx : Context, optional
+            Only the CPU.
+        shape_dict, type_dict, stype_dict : mapping, optional
+            Shapes, dtypes and storage types of variables that are not in args and aux, by name.
+        skip_infer : bool
+            Do not infer shapes and dtypes for the pass. Otherwise, if any array, shape or dtype is
+            given, every node has ``__ext_shape__`` and ``__ext_dtype__`` while the pass runs. That
+            needs the package onnx, and is left out where it is not installed.
+        keep_inferred : bool
+            Keep these two attributes in the result.
+        **options
+            Given to the pass as ``str(value)``.
+
+        Returns
+        -------
+        Symbol
+
+        Raises
+        ------
+        PasslibError
+            There is no such pass.
+        PassError
+            The pass failed, with what its library said. Symbol and dictionaries are as they were;
+            what the pass had already written into the memory of an array stays written.
+        GraphError
+            Shapes contradict each other.
+        """
+        del stype_dict  # MXNet's argument; storage types do not reach a pass
+        request = Request(
+            backend=backend,
+            args=args,
+            aux=aux,
+            ctx=ctx,
+            shapes=shape_dict or {},
+            types=type_dict or {},
+            skip_infer=skip_infer,
+            keep_inferred=keep_inferred,
+            options=options,
+        )
+        return self.of_native(*optimize_graph(self, request), self._conventions)
+
+    # Shapes, and running.
+
+    def infer_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer the shapes of all arguments, outputs and auxiliary states.
+
+        Parameters
+        ----------
+        *args, **kwargs : shape
+            Shapes of arguments, in the order of `list_arguments` or by name.
+
+        Returns
+        -------
+        arguments, outputs, auxiliary states : list of tuple
+            None each, with a warning, where something stays unknown.
+
+        Raises
+        ------
+        GraphError
+            Shapes contradict each other.
+        """
+        return inference.infer_shape(self, args, kwargs, partial=False)
+
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what `infer_shape` does; what stays unknown is ``()``, unknown sizes are 0."""
+        return inference.infer_shape(self, args, kwargs, partial=True)
+
+    def infer_type(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer the element types of all arguments, outputs and auxiliary states.
+
+        Parameters and results are those of `infer_shape`, with types for shapes.
+        """
+        return inference.infer_type(self, args, kwargs, partial=False)
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what `infer_type` does; what stays unknown is None."""
+        return inference.infer_type(self, args, kwargs, partial=True)
+
+    def bind(
+        self,
+        ctx: Context | None = None,
+        args: Any = None,
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Any = None,
+        shared_exec: Any = None,
+    ) -> Executor:
+        """Bind arrays to the arguments, to run the graph: see `passlib.executor.bind`."""
+        return binding.bind(
+            self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec
+        )
+
+    _bind = bind
+
+    def simple_bind(
+        self,
+        ctx: Context | None = None,
+        grad_req: Any = "write",
+        type_dict: Mapping[str, Any] | None = None,
+        **shapes: Sequence[int],
+    ) -> Executor:
+        """Bind new arrays of these shapes: see `passlib.executor.simple_bind`."""
+        return binding.simple_bind(self, ctx, grad_req, type_dict, **shapes)
+
+    _simple_bind = simple_bind
+
+    def eval(self, ctx: Context | None = None, **arrays: Any) -> list[NDArray]:
+        """Compute the outputs from arrays for all variables, by name."""
+        return binding.evaluate(self, ctx, **arrays)
+
+    # Python's protocols.
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (self.with_entries((entry,)) for entry in self.entries)
+
+    def __bool__(self) -> NoReturn:
+        message = (
+            "a symbol has no truth value: comparisons of symbols are new symbols; "
+            "compare with 'is', or tojson() for equal graphs"
+        )
+        raise TypeError(message)
+
+    def __getitem__(self, index: int | str | slice) -> Symbol:
+        """Choose an output, by number or by its name in `list_outputs`, or a range of them."""
+        if isinstance(index, slice):
+            return self.with_entries(self.entries[index])
+        if isinstance(index, str):
+            matches = [i for i, name in enumerate(self.list_outputs()) if name == index]
+            if len(matches) != 1:
+                what = "several outputs are" if matches else "no output is"
+                message = f"{what} named {index!r}; there are: {listed(self.list_outputs())}"
+                raise ValueError(message)
+            index = matches[0]
+        try:
+            return self.with_entries((self.entries[index],))
+        except IndexError:
+            message = f"there is no output {index}, the symbol has {len(self)}"
+            raise IndexError(message) from None
+
+    def __getattr__(self, name: str) -> Any:
+        return functions.method(self, name, type(self))
+
+    def __call__(self, *, name: str | None = None, **inputs: Symbol) -> Symbol:
+        """Put other symbols in the place of variables, by the variables' names."""
+        return type(self)(substitute(self, inputs, name))
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Symbol:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Symbol.of_json, (self.tojson(remove_amp_cast=False),)
+
+    def __repr__(self) -> str:
+        names = self.name or "group [" + listed([e.node.name for e in self.entries]) + "]"
+        nodes = len(self.graph)
+        outputs = len(self)
+        return (
+            f"<Symbol {names}: {nodes} node{'s' * (nodes != 1)}, "
+            f"{outputs} output{'s' * (outputs != 1)}>"
+        )
+
+
+def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:
+    """Add the attributes that stand between underscores under their plain names, as MXNet does."""
+    plain = {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
+    return {**plain, **attrs}
