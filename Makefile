@@ -47,7 +47,7 @@ bench: .venv/installed .venv-mxnet/installed
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it, and threads with
 # ThreadSanitizer.
 sanitize: .venv/installed
-	bash tests/sanitize.sh thread tests/test_threads.py
+	bash tests/sanitize.sh thread tests/library/test_threads.py
 	bash tests/sanitize.sh address,undefined
 
 .venv/installed: pyproject.toml CMakeLists.txt $(SOURCES)

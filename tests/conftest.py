@@ -9,13 +9,14 @@ import pytest
 from hypothesis import settings
 
 import passlib
+import places
 from plugin_build import PLUGINS, PROGRAMS, TESTS, Builder, compile_to, plain_operator
 
 # Machines that run tests are busy ones: how long an example takes says nothing.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-MODELS = Path(__file__).parent / "data" / "mxnet" / "models"
+MODELS = places.DATA / "mxnet" / "models"
 
 
 def runs_most(request: pytest.FixtureRequest) -> bool:

@@ -7,7 +7,7 @@ namespace passes {
 namespace {
 
 // MXNet's registry with its aliases, but for what draws numbers, writes to an input, holds a state,
-// runs nested graphs, reads files, or behaves in another way in training. tests/test_merge.py
+// runs nested graphs, reads files, or behaves in another way in training. tests/passes/test_equal_nodes.py
 // compares the list with the registry.
 constexpr char kMXNet[] = R"names(
 Activation BilinearSampler BlockGrad CTCLoss Cast Concat Convolution Convolution_v1 Correlation

@@ -2,8 +2,8 @@
 
 ONNX allows more than ONNX Runtime has code for. The table lists, for each operator with such a
 gap, the types it does compute, by the operator's type parameter; measured with ONNX Runtime 1.31
-(tests/test_kernels.py measures again). float16 counts as computed: ONNX Runtime itself computes
-it in float32 where it has no code for it.
+(tests/lowering/test_kernels.py measures again). float16 counts as computed: ONNX Runtime itself
+computes it in float32 where it has no code for it.
 """
 
 from __future__ import annotations

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.dialects.inference import infer
+from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
-
-if TYPE_CHECKING:
-    from passlib.symbol.symbol import Symbol
 
 __all__ = ["infer_shape", "infer_type"]
 
@@ -21,7 +19,7 @@ Lists = tuple[list[Any], list[Any], list[Any]]
 
 
 def infer_shape(
-    symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+    symbol: PlainGraph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Any:
     """Infer shapes: see `Symbol.infer_shape` and `Symbol.infer_shape_partial`.
 
@@ -44,7 +42,7 @@ def infer_shape(
 
 
 def infer_type(
-    symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+    symbol: PlainGraph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Any:
     """Infer element types: see `Symbol.infer_type`; results as of `infer_shape`."""
     types = {name: dtypes.as_dtype(dtype) for name, dtype in _named(symbol, args, kwargs).items()}
@@ -59,7 +57,7 @@ def infer_type(
     return _collect(symbol, known.outputs, describe, complete, "type", partial=partial)
 
 
-def _named(symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _named(symbol: PlainGraph, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     names = symbol.list_arguments()
     if args and kwargs:
         message = "give the arguments all by position or all by name, not both"
@@ -76,7 +74,7 @@ def _named(symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any]) -> di
 
 
 def _collect(
-    symbol: Symbol,
+    symbol: PlainGraph,
     outputs: Mapping[Any, tuple[TypeSpec, ...]],
     describe: Callable[[TypeSpec], Any],
     complete: Callable[[TypeSpec], bool],

@@ -1,7 +1,7 @@
 """What passlib knows of each MXNet operator: inputs, outputs, parameters, what it mutates.
 
-The table is MXNet 1.9.1's registry as the running program tells it (operators.json, written by
-tests/interop/make_operators.py), without gradient nodes and without operators that hold pointers.
+The table is MXNet 1.9.1's registry as the running program reports it (operators.json, written by
+tests/interop/support/make_operators.py), without gradient nodes and operators that hold pointers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,306 @@
+"""Ask a running MXNet 1.9.1 what its operators are, and write what it says.
+
+Run inside the environment that has MXNet::
+
+    python make_operators.py <operators.json> <probes.json>
+
+The first file is the table that ``passlib.dialects.mxnet.schema`` reads. The second holds what
+MXNet makes of each operator under many attribute values (inputs, mutated inputs, outputs,
+initialisers): the measure that tests/dialects/mxnet/test_schema.py holds the schema against.
+
+Every question is asked in a forked child, since some operators crash the process that composes
+them with odd attributes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mxnet as mx
+from mxnet.base import (
+    _LIB,
+    OpHandle,
+    SymbolHandle,
+    c_array,
+    c_str,
+    c_str_array,
+    check_call,
+    mx_uint,
+    py_str,
+)
+
+# Operators that live only inside a running process (they hold pointers), and gradient nodes,
+# which are tied to their forward node: no symbol file of a model can carry them.
+EXCLUDED = ("backward", "_CachedOp", "_CustomFunction", "_NDArray", "_Native")
+
+# Attributes without which an operator refuses to exist although none is declared as required.
+NEEDED: dict[str, dict[str, str]] = {
+    "Pooling": {"kernel": "(2,2)"},
+    "Pooling_v1": {"kernel": "(2,2)"},
+    "_contrib_quantized_pooling": {"kernel": "(2,2)"},
+    "_contrib_quantized_rnn": {"mode": "lstm"},
+    "_linspace": {"stop": "2", "num": "2"},
+    "_npi_choice": {"a": "2", "size": "(2,)"},
+}
+# What the registry declares wrongly: arguments are those of _arange, or cannot be composed at all
+# since the list of input names dies on a wrong cast. Found by trying.
+CORRECTIONS: dict[str, dict[str, Any]] = {
+    "_linspace": {
+        "parameters": {
+            "start": "double, required",
+            "stop": "double, required",
+            "num": "int, required",
+            "endpoint": "boolean, optional, default=1",
+            "ctx": "string, optional, default=''",
+            "dtype": "{'bfloat16', 'float16', 'float32', 'float64', 'int32', 'int64', 'int8', "
+            "'uint8'},optional, default='float32'",
+        }
+    },
+    "multi_sgd_mom_update": {"mutated": [2]},
+    "preloaded_multi_sgd_mom_update": {"mutated": [2]},
+    "reset_arrays": {"mutated": [0], "total": 0, "outputs": []},
+}
+# More pairs of attributes that act together; single ones are found by themselves.
+TOGETHER: dict[str, list[dict[str, str]]] = {
+    "Pooling": [
+        {"kernel": kernel, "pool_type": pool, **more}
+        for kernel in ("(2,)", "(2,2)", "(2,2,2)")
+        for pool in ("max", "avg", "sum", "lp")
+        for more in ({"pooling_convention": "same"}, {"global_pool": "True"}, {"stride": "(2,2)"})
+    ]
+    + [{"kernel": "(2,2)", "layout": layout} for layout in ("NHWC", "NCHW", "NWC", "NDHWC")]
+    + [{"kernel": "(2,2)", "stride": "(3,3)"}, {"kernel": "(2,2)", "pad": "(1,1)"}]
+    + [{"kernel": "()", "global_pool": "True", "pool_type": pool} for pool in ("max", "avg")],
+    "RNN": [
+        {"mode": "lstm", "state_outputs": "True"},
+        {"mode": "lstm", "state_outputs": "True", "use_sequence_length": "True"},
+        {"mode": "lstm", "projection_size": "3", "state_outputs": "True"},
+        {"mode": "gru", "use_sequence_length": "True", "state_outputs": "True"},
+    ],
+    "_contrib_quantized_rnn": [{"state_outputs": "True"}],
+    "CTCLoss": [{"use_data_lengths": "True", "use_label_lengths": "True"}],
+    "_split_v2": [{"indices": "(0,2,3)", "sections": "0"}],
+    "_npi_unique": [{"return_index": "True", "return_inverse": "1", "return_counts": "true"}],
+    "_npi_ediff1d": [{"to_begin_arr_given": "True", "to_end_arr_given": "True"}],
+    "_npi_average": [{"returned": "True", "weighted": "False"}],
+    "UpSampling": [
+        {"sample_type": "nearest", "num_args": "1"},
+        {"sample_type": "nearest", "num_args": "3"},
+    ],
+    "_contrib_dgl_subgraph": [{"num_args": "3", "return_mapping": "True"}],
+    "_contrib_dgl_graph_compact": [{"num_args": "4", "return_mapping": "True"}],
+}
+for _name, _given in {
+    "_npi_bernoulli": ("prob", "logit"),
+    "_npi_exponential": ("scale",),
+    "_npi_gamma": ("shape", "scale"),
+    "_npi_gumbel": ("loc", "scale"),
+    "_npi_logistic": ("loc", "scale"),
+    "_npi_normal": ("loc", "scale"),
+    "_npi_normal_n": ("loc", "scale"),
+    "_npi_rayleigh": ("scale",),
+    "_npi_uniform": ("low", "high"),
+    "_npi_uniform_n": ("low", "high"),
+}.items():
+    TOGETHER[_name] = [dict.fromkeys(_given, "None"), *({p: "None"} for p in _given)]
+
+
+def is_array(type_text: str) -> bool:
+    """Whether a declared argument is an input rather than a parameter."""
+    return type_text.startswith(("NDArray", "Symbol"))
+
+
+def registry() -> dict[str, dict[str, Any]]:
+    """Read the declared arguments of every registered name."""
+    names, size = ctypes.POINTER(ctypes.c_char_p)(), ctypes.c_uint()
+    check_call(_LIB.MXListAllOpNames(ctypes.byref(size), ctypes.byref(names)))
+    table = {}
+    for name in sorted(py_str(names[i]) for i in range(size.value)):
+        handle = OpHandle()
+        check_call(_LIB.NNGetOpHandle(c_str(name), ctypes.byref(handle)))
+        texts = [ctypes.c_char_p() for _ in range(4)]
+        lists = [ctypes.POINTER(ctypes.c_char_p)() for _ in range(3)]
+        count = mx_uint()
+        real, description, key, returns = texts
+        check_call(
+            _LIB.MXSymbolGetAtomicSymbolInfo(
+                handle,
+                *map(ctypes.byref, (real, description, count, *lists, key, returns)),
+            )
+        )
+        arguments = [(py_str(lists[0][i]), py_str(lists[1][i])) for i in range(count.value)]
+        table[name] = {"handle": handle.value, "real": py_str(real.value), "key": py_str(key.value)}
+        table[name]["arguments"] = arguments
+    return table
+
+
+def compose(op: str, attrs: dict[str, str], inputs: int) -> dict[str, Any]:
+    """Make one node named ``n`` and describe it; with ``inputs`` 0 MXNet makes the variables."""
+    handle, symbol = OpHandle(), SymbolHandle()
+    check_call(_LIB.NNGetOpHandle(c_str(op), ctypes.byref(handle)))
+    keys, values = c_str_array(list(attrs)), c_str_array(list(attrs.values()))
+    check_call(
+        _LIB.MXSymbolCreateAtomicSymbol(
+            handle, mx_uint(len(attrs)), keys, values, ctypes.byref(symbol)
+        )
+    )
+    result = mx.sym.Symbol(symbol)
+    variables = [mx.sym.var(f"n_{i}") for i in range(inputs)]
+    handles = c_array(SymbolHandle, [v.handle for v in variables])
+    check_call(_LIB.NNSymbolCompose(symbol, c_str("n"), mx_uint(inputs), None, handles))
+    graph = json.loads(result.tojson(remove_amp_cast=False))
+    nodes, rows = graph["nodes"], graph["node_row_ptr"]
+    entries = nodes[-1]["inputs"]
+    initial = {
+        nodes[i]["name"][2:]: nodes[i]["attrs"]["__init__"]
+        for i, _, _ in entries
+        if "__init__" in nodes[i].get("attrs", {})
+    }
+    return {
+        "inputs": [nodes[i]["name"][2:] for i, _, _ in entries],
+        "mutated": [k for k, (_, _, version) in enumerate(entries) if version],
+        "outputs": [name[2:] for name in result.list_outputs()],
+        "total": rows[-1] - rows[-2],
+        "init": initial,
+    }
+
+
+def in_child(work: Callable[[], Any]) -> Any:
+    """Return what ``work`` returns, or None where it raised or killed the child."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            payload = pickle.dumps(work())
+        except Exception:
+            payload = pickle.dumps(None)
+        with os.fdopen(writer, "wb") as stream:
+            stream.write(payload)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        payload = stream.read()
+    os.waitpid(pid, 0)
+    return pickle.loads(payload) if payload else None
+
+
+def samples(type_text: str) -> list[str]:
+    """Return some values that a parameter of this type may have."""
+    if type_text.startswith("{"):
+        body = type_text[1 : type_text.index("}")]
+        return [value.strip().strip("'") for value in body.split(",")]
+    table = {
+        "boolean": ["False", "True"],
+        "Shape": ["(1,1)", "(2,)"],
+        "int": ["2", "1", "3"],
+        "long": ["2", "1", "3"],
+        "tuple of <Shape": ["[(1,),(1,)]"],
+        "tuple": ["(1,)", "(1,2)"],
+        "string": ["a"],
+    }
+    for prefix in ("float", "double", "real_t"):
+        table[prefix] = ["0.5"]
+    for prefix, values in table.items():
+        if type_text.startswith(prefix):
+            return values
+    return []
+
+
+def probe(name: str, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], bool, bool]:
+    """Probe one operator: its cases, whether it makes variables, whether it takes any attribute."""
+    parameters = [(p, t) for p, t in facts["arguments"] if not is_array(t)]
+    base = {p: samples(t)[0] for p, t in parameters if "required" in t and samples(t)}
+    base.update(NEEDED.get(name, {}))
+    if facts["key"] and facts["key"] in dict(parameters):
+        base[facts["key"]] = "2"
+    elif name in ("add_n", "khatri_rao"):
+        base["num_args"] = "2"
+    arrays = [p for p, t in facts["arguments"] if is_array(t) and not t.endswith("[]")]
+
+    def ask(attrs: dict[str, str], inputs: int) -> Any:
+        return in_child(lambda: compose(name, attrs, inputs))
+
+    first = ask(base, 0)
+    explicit = first is None
+    inputs = len(arrays) if explicit else 0
+    if explicit:
+        first = ask(base, inputs)
+    if first is None:
+        return [], explicit, False
+    cases = [{"attrs": base, **first}]
+    variants = [({p: v}, p) for p, t in parameters for v in samples(t)]
+    variants += [(together, "") for together in TOGETHER.get(name, [])]
+    answers = [(v, p, ask({**base, **v}, inputs)) for v, p in variants]
+    matters = {p for _, p, answer in answers if answer not in (None, first)} | {""}
+    cases += [
+        {"attrs": {**base, **v}, **answer}
+        for v, p, answer in answers
+        if p in matters and answer is not None
+    ]
+    takes_any = ask({**base, "no_such_attribute": "1"}, inputs) is not None
+    if explicit:
+        for case in cases:
+            case["inputs"] = arrays[: len(case["inputs"])]
+    return cases, explicit, takes_any
+
+
+def main(table_path: str, probes_path: str) -> None:
+    """Write both files."""
+    names = {n: f for n, f in registry().items() if not any(word in n for word in EXCLUDED)}
+    groups: dict[int, list[str]] = {}
+    for name, facts in names.items():
+        groups.setdefault(facts["handle"], []).append(name)
+    table: dict[str, Any] = {}
+    probes: dict[str, Any] = {}
+    for aliases in groups.values():
+        name = names[aliases[0]]["real"]
+        facts = names[name]
+        cases, explicit, takes_any = probe(name, facts)
+        entry: dict[str, Any] = {
+            "inputs": [p for p, t in facts["arguments"] if is_array(t)],
+            "parameters": {p: t for p, t in facts["arguments"] if not is_array(t)},
+        }
+        if any(t.endswith("[]") for _, t in facts["arguments"] if is_array(t)):
+            entry["variadic"] = facts["key"]
+        if cases:
+            first = cases[0]
+            longest = max((case["inputs"] for case in cases), key=len)
+            if "variadic" not in entry and set(longest) - set(entry["inputs"]):
+                entry["inputs"] = longest
+            if first["mutated"]:
+                entry["mutated"] = first["mutated"]
+            if first["outputs"] != ["output"]:
+                entry["outputs"] = first["outputs"]
+            if first["total"] != len(first["outputs"]):
+                entry["total"] = first["total"]
+            initial = {k: v for case in cases for k, v in case["init"].items()}
+            if initial:
+                entry["init"] = initial
+            probes[name] = cases
+        else:
+            entry.update(outputs=[], total=0)
+        entry.update(CORRECTIONS.get(name, {}))
+        if explicit:
+            entry["explicit"] = True
+        if takes_any:
+            entry["open"] = True
+        others = sorted(set(aliases) - {name})
+        if others:
+            entry["aliases"] = others
+        table[name] = entry
+    for path, content in ((table_path, table), (probes_path, probes)):
+        rows = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(content.items()))
+        Path(path).write_text("{\n" + rows + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

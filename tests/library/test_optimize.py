@@ -1,0 +1,486 @@
+"""Calls of passes: what reaches them, what comes back, and that failures leave no trace."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passlib
+import places
+from passlib.errors import PassError, PassResultError
+from passlib.symbol import Symbol
+
+LoadPlugin = Callable[[str], passlib.library.Library]
+MODELS = sorted((places.DATA / "mxnet/models").glob("*-symbol.json"))
+
+NESTED = json.dumps(
+    {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            {
+                "op": "_holder",
+                "name": "outer",
+                "inputs": [[0, 0, 0]],
+                "subgraphs": [
+                    {
+                        "nodes": [
+                            {"op": "null", "name": "y", "inputs": []},
+                            {"op": "relu", "name": "inner", "inputs": [[0, 0, 0]]},
+                        ],
+                        "arg_nodes": [0],
+                        "heads": [[1, 0, 0]],
+                    }
+                ],
+            },
+            {"op": "relu", "name": "last", "inputs": [[1, 0, 0]], "control_deps": [0]},
+        ],
+        "arg_nodes": [0],
+        "heads": [[2, 0, 0]],
+        "attrs": {"mxnet_version": ["int", 10901]},
+    }
+)
+
+
+def graph_of(symbol: Symbol) -> dict[str, dict[str, Any]]:
+    return {node["name"]: node for node in json.loads(symbol.tojson())["nodes"]}
+
+
+def test_both_ways_are_tested(load_plugin: LoadPlugin) -> None:
+    good = load_plugin("good").core
+    assert good.shares_types, "the direct way is not reached: the build tags differ"
+    assert good.is_ours
+    assert not load_plugin("plain_c_11").core.shares_types
+
+
+@pytest.mark.usefixtures("handover")
+@pytest.mark.parametrize("path", MODELS, ids=[path.name for path in MODELS])
+def test_identity_changes_nothing(load_plugin: LoadPlugin, path: Path) -> None:
+    load_plugin("good")
+    symbol = passlib.sym.load(path)
+    again = symbol.optimize_for("identity")
+    assert again is not symbol
+    assert again.tojson() == path.read_text("utf-8")
+    assert again.list_auxiliary_states() == symbol.list_auxiliary_states()
+
+
+@pytest.mark.usefixtures("handover")
+def test_everything_that_a_graph_holds_survives(load_plugin: LoadPlugin) -> None:
+    load_plugin("good")
+    symbol = passlib.sym.load_json(NESTED)
+    assert symbol.optimize_for("identity").tojson() == symbol.tojson()
+
+
+@pytest.mark.usefixtures("handover")
+def test_options_are_text(
+    load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("good")
+    resnet.optimize_for(
+        "echoOptions", a=1, b=2.5, c=True, d=None, e=[1, 2], f="text", g=(3,), h="ä=\n"
+    )
+    assert capsys.readouterr().out == (
+        "a=1\nb=2.5\nc=True\nd=None\ne=[1, 2]\nf=text\ng=(3,)\nh=ä=\n\n"
+    )
+    resnet.optimize_for("echoOptions")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("handover")
+def test_prints_the_graph_as_mxnet_does(
+    load_plugin: LoadPlugin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("good")
+    data = passlib.sym.var("data")
+    symbol = passlib.sym.Activation(data, act_type="relu", name="relu")
+    symbol.optimize_for("showGraph")
+    assert capsys.readouterr().out == (
+        "########### Graph #############\n"
+        "attributes: \n"
+        "\tdialect : mxnet\n"
+        "inputs: 1\n"
+        "outputs: 1\n"
+        "nodes: 2\n"
+        "Node: data\n"
+        "\tOutput: relu 0\n"
+        "Node: relu\n"
+        "\tInput: data 0\n"
+        "###############################\n"
+    )
+
+
+@pytest.mark.usefixtures("handover")
+def test_the_version_of_the_file_is_not_shown(
+    load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("good")
+    result = resnet.optimize_for("showJson")
+    seen = json.loads(capsys.readouterr().out)
+    assert set(seen) == {"nodes", "arg_nodes", "node_row_ptr", "heads", "dialect"}
+    assert seen["dialect"] == "mxnet"
+    assert "dialect" not in json.loads(result.tojson())
+    assert json.loads(result.tojson())["attrs"] == {"mxnet_version": ["int", 10901]}
+
+
+@pytest.mark.usefixtures("handover")
+def test_long_output_arrives_in_order(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    load_plugin("good")
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
+        resnet.optimize_for("printMuch", lines=30000)
+    assert stream.getvalue() == "".join(f"line {i} ä\n" for i in range(30000))
+
+
+def test_error_of_the_stream_is_raised(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    load_plugin("good")
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            message = f"disk full after {len(text) and 0} bytes"
+            raise OSError(message)
+
+    with contextlib.redirect_stdout(Full()), pytest.raises(OSError, match="disk full after 0"):
+        resnet.optimize_for("printMuch", lines=30000)
+    assert resnet.optimize_for("identity").tojson() == resnet.tojson()
+
+
+@pytest.mark.usefixtures("handover")
+def test_output_of_a_failing_pass_is_not_lost(
+    load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("good")
+    with pytest.raises(PassError, match="and then it failed"):
+        resnet.optimize_for("printThenFail")
+    assert capsys.readouterr().out == "said before the end"
+
+
+@pytest.mark.usefixtures("handover")
+def test_messages_of_success_are_not_errors(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    load_plugin("good")
+    assert resnet.optimize_for("catchesItself").tojson() == resnet.tojson()
+    with pytest.raises(PassError) as caught:
+        resnet.optimize_for("printThenFail")
+    assert "harmless" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("handover")
+def test_pass_sees_json_and_consumers(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    load_plugin("good")
+    summary = json.loads(resnet.optimize_for("throughJson").attr("__summary__") or "")
+    assert summary["count"] == 79
+    assert summary["operators"]["Convolution"] == 9
+    marked = graph_of(resnet.optimize_for("markConsumers"))
+    for name, node in graph_of(resnet).items():
+        used_by = [
+            f"{user['name']}:{slot};"
+            for user in graph_of(resnet).values()
+            for slot, entry in enumerate(user["inputs"])
+            if list(marked)[entry[0]] == name
+        ]
+        assert marked[name]["attrs"]["__consumers__"] == "".join(used_by), node
+
+
+@pytest.mark.usefixtures("handover")
+def test_every_public_function_of_the_header(
+    load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("every_api")
+    assert resnet.optimize_for("everyApi").tojson() == resnet.tojson()
+    assert "  Node: relu\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("handover")
+def test_nested_graphs_are_within_reach(load_plugin: LoadPlugin) -> None:
+    load_plugin("good")
+    result = json.loads(passlib.sym.load_json(NESTED).optimize_for("markSubgraphs").tojson())
+    assert [node["attrs"]["__level__"] for node in result["nodes"]] == ["0", "0", "0"]
+    nested = result["nodes"][1]["subgraphs"][0]["nodes"]
+    assert [node["attrs"]["__level__"] for node in nested] == ["1", "1"]
+
+
+@pytest.mark.usefixtures("handover")
+def test_control_dependency_orders_and_survives(load_plugin: LoadPlugin) -> None:
+    load_plugin("good")
+    x = passlib.sym.var("x")
+    symbol = passlib.sym.Group([passlib.sym.relu(x, name="a"), passlib.sym.exp(x, name="b")])
+    result = json.loads(symbol.optimize_for("addControl", before="b", after="a").tojson())
+    assert [node["name"] for node in result["nodes"]] == ["x", "b", "a"]
+    assert result["nodes"][2]["control_deps"] == [1]
+    with pytest.raises(PassError, match="no such nodes"):
+        symbol.optimize_for("addControl", before="b", after="z")
+
+
+@pytest.mark.usefixtures("handover")
+class TestEdits:
+    """Passes that change the graph, and exactly what they should change."""
+
+    @pytest.fixture(autouse=True)
+    def _library(self, load_plugin: LoadPlugin) -> None:
+        load_plugin("edits")
+
+    def test_add_a_node(self, resnet: Symbol) -> None:
+        result = resnet.optimize_for("appendRelu")
+        assert len(result.nodes()) == len(resnet.nodes()) + 1
+        assert result.list_outputs() == ["appended0_output"]
+        assert result.attr("act_type") == "relu"
+        children = result.get_children()
+        assert children is not None
+        assert children.tojson() == resnet.tojson()
+
+    def test_chain_of_passes(self, resnet: Symbol) -> None:
+        result = resnet
+        for i in range(5):
+            result = result.optimize_for("appendRelu", suffix=f"_{i}")
+        assert len(result.nodes()) == len(resnet.nodes()) + 5
+
+    def test_remove_nodes(self, resnet: Symbol) -> None:
+        result = resnet.optimize_for("removeOperator", op="Activation")
+        names = [node["name"] for node in graph_of(resnet).values() if node["op"] != "Activation"]
+        assert list(graph_of(result)) == names
+        assert result.list_arguments() == resnet.list_arguments()
+
+    def test_rename_nodes(self, resnet: Symbol) -> None:
+        result = resnet.optimize_for("renameOperators", prefix="new_")
+        text = resnet.tojson()
+        for node in resnet.nodes():
+            if not node.is_variable:
+                text = text.replace(f'"name": "{node.name}"', f'"name": "new_{node.name}"')
+        assert result.tojson() == text
+
+    def test_add_a_variable(self, resnet: Symbol) -> None:
+        result = resnet.optimize_for("addBias")
+        assert result.list_arguments() == [*resnet.list_arguments(), "added_bias"]
+        assert result.attr_dict()["added_bias"] == {"__shape__": "(1,)"}
+
+    def test_what_no_output_needs_is_gone(self, resnet: Symbol) -> None:
+        with pytest.warns(UserWarning, match="the pass removed parameters"):
+            result = resnet.optimize_for("cutAfterFirst")
+        assert [node.op for node in result.nodes() if not node.is_variable] == ["Convolution"]
+        assert result.list_inputs() == ["data", "resnetv10_conv0_weight"]
+
+    def test_order_of_nodes_does_not_matter(self, resnet: Symbol) -> None:
+        assert resnet.optimize_for("reverseNodes").tojson() == resnet.tojson()
+
+    def test_nodes_deleted_by_hand(self, resnet: Symbol) -> None:
+        result = passlib.sym.var("x")
+        for i in range(8):
+            result = passlib.sym.relu(result, name=f"relu{i}")
+        for _ in range(6):
+            result = result.optimize_for("deleteLast")
+        assert [node.name for node in result.nodes()] == ["x", "relu0", "relu1"]
+
+    def test_nest_a_graph(self, resnet: Symbol) -> None:
+        result = resnet.optimize_for("nest")
+        (nested,) = result.nodes()[-1].subgraphs
+        assert isinstance(nested, Symbol)
+        assert nested.list_arguments() == resnet.list_arguments()
+        assert result.optimize_for("nest").tojson().count('"subgraphs"') == 3
+
+    def test_node_with_two_outputs(self, resnet: Symbol) -> None:
+        result = resnet.optimize_for("splitHead")
+        assert result.list_outputs() == ["split_output1"]
+        before = json.loads(resnet.tojson())["node_row_ptr"]
+        assert json.loads(result.tojson())["node_row_ptr"] == [*before, before[-1] + 2]
+
+
+@pytest.mark.usefixtures("handover")
+def test_mxnet_style_passes(
+    load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("mxnet_style")
+    resnet.optimize_for("styledPrint", key="value")
+    text = capsys.readouterr().out
+    assert text.startswith("option: key ==> value\n########### Graph #############\n")
+    assert text.count("Node: ") == 79
+    added = resnet.optimize_for("styledAddInput")
+    assert "resnetv10_conv0_fwd_input" in added.list_arguments()
+    assert added.attr_dict()["resnetv10_conv0_fwd"]["__ext_extra_inputs__"] == "1"
+    with pytest.raises(PassError, match="no operator nothing in a graph of 79 nodes"):
+        resnet.optimize_for("styledAddInput", op="nothing")
+    resnet.optimize_for("styledWalk")
+    assert capsys.readouterr().out == "walked over 79 nodes\n"
+    resnet.optimize_for("styledJson")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:4] == ["MAP 5", "LIST 79", "STR data", "NUM 0"]
+    assert lines[-1] == '{"answer" : 42,"list" : ["x"]}'
+    resnet.optimize_for("styledShapes")
+    assert capsys.readouterr().out.endswith("first [[1]]\n")
+
+
+@pytest.mark.usefixtures("handover")
+def test_allocating_without_a_dictionary(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    load_plugin("mxnet_style")
+    with pytest.raises(PassError, match=r"styled_alloc.*args") as caught:
+        resnet.optimize_for("styledAlloc")
+    assert "styledAlloc" in str(caught.value)
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "throwsException": ("bad_endings", "a weight is missing"),
+    "throwsInt": ("bad_endings", "not a std::exception"),
+    "failsSilently": ("bad_endings", "without saying why"),
+    "failsWithMessages": ("bad_endings", r"cannot fuse anything(.|\n)*second message"),
+    "hasNoBody": ("bad_endings", "has no body: call setBody"),
+    "letsJsonErrorOut": ("bad_endings", r"',' where a value should stand \(line 2, column 3"),
+    "returnsNonsense": ("bad_endings", "without saying why"),
+    "makesCycle": ("bad_edges", "cycle: 'resnetv10_pool1_fwd' -> 'resnetv10_dense0_fwd'"),
+    "feedsItself": ("bad_edges", "cycle: 'resnetv10_dense0_fwd' -> 'resnetv10_dense0_fwd'"),
+    "controlCycle": ("bad_edges", "cycle: 'resnetv10_pool1_fwd' -> 'resnetv10_dense0_fwd'"),
+    "edgeToRemoved": ("bad_edges", "input 0 of node 'resnetv10_dense0_fwd' .*not in the graph"),
+    "edgeToDeleted": ("bad_edges", "input 0 of node 'resnetv10_dense0_fwd' .*not in the graph"),
+    "edgeToNull": ("bad_edges", "input 0 of node 'resnetv10_dense0_fwd' .*not in the graph"),
+    "controlToDeleted": ("bad_edges", "control dependency of node .* not in the graph"),
+    "outputTooLarge": ("bad_edges", "output 7 of node 'resnetv10_pool1_fwd'.*which has 1"),
+    "outputNegative": ("bad_edges", "output -1 of node|number of an entry -1 is not within"),
+    "headToRemoved": (
+        "bad_edges",
+        "output 0 of the graph .*not in the graph|an output of the graph .*not in it",
+    ),
+    "headNegative": ("bad_edges", "output -3 of node|number of an entry -3 is not within"),
+    "headTooLarge": ("bad_edges", "output 5 of node 'resnetv10_dense0_fwd'.*which has 1"),
+    "noHeads": ("bad_edges", "the graph has no outputs"),
+    "noNodes": ("bad_edges", "the graph has no outputs"),
+    "twoVariables": ("bad_nodes", "two variables are named 'data'"),
+    "nullNode": ("bad_nodes", "node number 1 is null"),
+    "listedTwice": ("bad_nodes", "node 'data' is listed twice"),
+    "badSubgraph": ("bad_nodes", "output -1 of node 'x'|number of an entry -1 is not within"),
+    "emptyOperator": ("bad_nodes", "node 'resnetv10_dense0_fwd' has no operator"),
+    "nameNotUtf8": ("bad_nodes", "not UTF-8"),
+    "attributeNotUtf8": ("bad_nodes", "not UTF-8"),
+    "givesNull": ("plain_c_results", "gave back no graph"),
+    "givesEmpty": ("plain_c_results", "the text ends"),
+    "givesBroken": ("plain_c_results", r"',' where an object should stand \(line 1, column 12"),
+    "givesTruncated": ("plain_c_results", "the text ends"),
+    "givesBytes": ("plain_c_results", "not UTF-8"),
+    "givesNumber": ("plain_c_results", "'4' where an object should stand"),
+    "givesNoHeads": ("plain_c_results", "the graph has no outputs"),
+    "givesFarEdge": ("plain_c_results", "input 0 of node 'far' refers to node 9"),
+}
+
+
+@pytest.mark.usefixtures("handover")
+@pytest.mark.parametrize("name", BAD)
+def test_bad_pass(load_plugin: LoadPlugin, resnet: Symbol, name: str) -> None:
+    plugin, words = BAD[name]
+    library = load_plugin(plugin)
+    load_plugin("good")
+    before = resnet.tojson()
+    texts = []
+    for _ in range(3):
+        with pytest.raises(PassError, match=words) as caught:
+            resnet.optimize_for(name)
+        texts.append(str(caught.value))
+    assert len(set(texts)) == 1, "a later error repeats what earlier ones said"
+    assert repr(name) in texts[0]
+    assert repr(library.path) in texts[0]
+    assert (
+        isinstance(caught.value, PassResultError)
+        or caught.value.messages
+        or ("without saying why" in texts[0])
+    )
+    assert resnet.tojson() == before
+    assert resnet.optimize_for("identity").tojson() == before
+
+
+def test_every_bad_pass_is_in_the_table(load_plugin: LoadPlugin) -> None:
+    names = {n for lib in {lib for lib, _ in BAD.values()} for n in load_plugin(lib).passes}
+    assert names - set(BAD) == {"sharedSubgraph", "nullSubgraph", "ownSubgraph"}
+
+
+@pytest.mark.usefixtures("handover")
+@pytest.mark.parametrize("name", ["nullSubgraph", "ownSubgraph"])
+def test_nested_graph_that_cannot_be(load_plugin: LoadPlugin, name: str) -> None:
+    """In a process of its own, which a host that follows the pointer loses."""
+    library = load_plugin("bad_nodes")
+    code = (
+        "import sys, passlib\n"
+        "passlib.library.load(sys.argv[1])\n"
+        "try:\n"
+        "    passlib.sym.relu(passlib.sym.var('x'), name='holder').optimize_for(sys.argv[2])\n"
+        "except passlib.PassError as error:\n"
+        "    print(error)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, library.path, name],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert repr(name) in run.stdout
+    assert "subgraph of node 'holder'" in run.stdout
+
+
+def test_subgraph_of_two_nodes(load_plugin: LoadPlugin, resnet: Symbol, handover: str) -> None:
+    load_plugin("bad_nodes")
+    if handover == "direct":
+        with pytest.raises(PassResultError, match="'holder1' belongs to another node too"):
+            resnet.optimize_for("sharedSubgraph")
+        return
+    # Text cannot share: each node has its own copy.
+    result = resnet.optimize_for("sharedSubgraph")
+    assert result.tojson().count('"subgraphs"') == 2
+
+
+def test_messages_are_those_of_the_call(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    load_plugin("bad_endings")
+    for what in ("apples", "pears"):
+        with pytest.raises(PassError) as caught:
+            resnet.optimize_for("failsWithMessages", what=what)
+        first, second = caught.value.messages
+        assert f"bad_endings.cc[35]: cannot fuse {what}" in first
+        assert "second message" in second
+    assert "apples" not in str(caught.value)
+
+
+def test_threads(load_plugin: LoadPlugin, resnet: Symbol) -> None:
+    """Four threads with different libraries and one symbol; each gets its own output."""
+    for name in ("good", "edits", "mxnet_style", "plain_c_11"):
+        load_plugin(name)
+    wanted = {
+        "identity": resnet.tojson(),
+        "addBias": resnet.optimize_for("addBias").tojson(),
+        "styledAddInput": resnet.optimize_for("styledAddInput").tojson(),
+        "plainCopy11": resnet.tojson(),
+    }
+    different: list[str] = []
+
+    def work(name: str) -> None:
+        texts = {resnet.optimize_for(name).tojson() for _ in range(30)}
+        if texts != {wanted[name]}:
+            different.append(name)
+
+    # Leaving the block waits; an exception in a thread is one here.
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        for future in [pool.submit(work, name) for name in wanted]:
+            future.result()
+    assert different == []
+
+
+def test_other_threads_run_during_a_pass(
+    load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_plugin("good")
+    resnet.optimize_for("identity")
+    thread = threading.Thread(
+        target=resnet.optimize_for, args=("slow",), kwargs={"milliseconds": 600, "who": "a thread"}
+    )
+    thread.start()
+    steps = 0
+    while thread.is_alive():
+        steps += 1
+        time.sleep(0.001)
+    thread.join()
+    assert steps > 20
+    assert capsys.readouterr().out == "slept for a thread\n"

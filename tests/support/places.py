@@ -1,0 +1,14 @@
+"""Where the tests' data are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["DATA", "ROOT", "SHARED", "TESTS"]
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+DATA = TESTS / "data"
+"""Data that belong to the project."""
+SHARED = ROOT.parent / "shared" / "data"
+"""The shared test data, which need not be there."""

@@ -1,0 +1,168 @@
+"""Compiling the libraries and programs that the tests need, once for all runs of equal sources."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from places import ROOT, TESTS
+
+__all__ = [
+    "INCLUDE",
+    "PLUGINS",
+    "PROGRAMS",
+    "ROOT",
+    "Builder",
+    "Recipe",
+    "compile_to",
+    "plain_operator",
+]
+
+INCLUDE = ROOT / "include"
+CACHE = ROOT / "build" / "tests"
+JOBS = 2
+CXX = ("g++", "-std=c++17", "-O1", "-I", str(INCLUDE))
+LIBRARY = ("-shared", "-fPIC")
+EXTRA_FLAGS = tuple(os.environ.get("PASSLIB_TEST_FLAGS", "").split())
+"""Compiler flags for all of them: sanitizers, as a rule."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make one file: a compiler with its flags, and the sources below tests/."""
+
+    sources: tuple[str, ...]
+    command: tuple[str, ...] = (*CXX, *LIBRARY)
+
+
+def library(*sources: str) -> Recipe:
+    return Recipe(tuple(f"plugins/{name}" for name in sources))
+
+
+def all_kinds(number: int) -> Recipe:
+    return Recipe(("plugins/all_kinds.cc",), (*CXX, *LIBRARY, f"-DNUMBER={number}"))
+
+
+def plain_c(abi: int, *flags: str) -> Recipe:
+    return Recipe(("plugins/plain.c",), ("gcc", *LIBRARY, f"-DABI={abi}", *flags))
+
+
+def plain_operator(*flags: str) -> Recipe:
+    return Recipe(("plugins/plain_operator.c",), ("gcc", *LIBRARY, *flags))
+
+
+PLUGINS: dict[str, Recipe] = {
+    "good": library("good.cc"),
+    "edits": library("edits.cc"),
+    "graph_operators": library("graph_operators.cc"),
+    "dlprim": library("dlprim.cc"),
+    "ark_passes": library("ark_passes.cc"),
+    "onnx_edits": library("onnx_edits.cc"),
+    "two_sources": library("two_sources_a.cc", "two_sources_b.cc"),
+    "mxnet_style": library("mxnet_style.cc"),
+    "every_api": library("every_api.cc"),
+    "bad_endings": library("bad_endings.cc"),
+    "bad_edges": library("bad_edges.cc"),
+    "bad_nodes": library("bad_nodes.cc"),
+    "partitioners": library("partitioners.cc"),
+    "bad_partitioners": library("bad_partitioners.cc"),
+    "refuses": library("refuses.cc"),
+    **{f"all_kinds_{number}": all_kinds(number) for number in range(4)},
+    "missing_symbol": library("missing_symbol.cc"),
+    "no_initialize": library("no_initialize.cc"),
+    **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
+    "operators": library("operators.cc"),
+    "bad_operators": library("bad_operators.cc"),
+    **{f"plain_operator_{abi}": plain_operator(f"-DABI={abi}") for abi in range(7, 12)},
+    "plain_c_results": plain_c(11, "-DRESULTS"),
+    "plain_c_same_name": plain_c(11, "-DSAME_NAME"),
+    "plain_c_no_free": plain_c(11, "-DNO_FREE"),
+    "program": Recipe(("plugins/program.c",), ("gcc", "-no-pie")),
+    "program_pie": Recipe(("plugins/program.c",), ("gcc", "-fPIE", "-pie")),
+}
+
+PROGRAMS: dict[str, Recipe] = {
+    "unit": Recipe(
+        ("cpp/main.cc", "cpp/json.cc", "cpp/graph.cc", "cpp/random_edits.cc", "cpp/tensor.cc"),
+        (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
+    ),
+    "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),
+    "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
+    "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+}
+
+
+def compile_to(target: Path, command: tuple[str, ...], sources: list[Path]) -> None:
+    """Run a compiler; its messages become the error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{os.getpid()}-{target.name}")
+    run = subprocess.run(
+        [*command, *map(str, sources), "-o", str(partial)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode != 0:
+        message = f"{' '.join(command)} failed on {[s.name for s in sources]}:\n{run.stderr}"
+        raise RuntimeError(message)
+    partial.replace(target)
+
+
+@functools.cache
+def compiler_version(compiler: str) -> bytes:
+    path = shutil.which(compiler)
+    if path is None:
+        message = f"the tests compile libraries and need {compiler}"
+        raise RuntimeError(message)
+    return subprocess.run([path, "--version"], capture_output=True, check=True).stdout
+
+
+@functools.cache
+def headers() -> bytes:
+    files = [*INCLUDE.rglob("*.h"), *(TESTS / "cpp").glob("*.h"), *(TESTS / "plugins").glob("*.h")]
+    return b"".join(path.read_bytes() for path in sorted(files))
+
+
+class Builder:
+    """Builds what is asked for first; if `ahead`, all else in the background, `JOBS` at a time."""
+
+    def __init__(self, recipes: dict[str, Recipe], suffix: str, *, ahead: bool = False) -> None:
+        self._recipes = recipes
+        self._suffix = suffix
+        self._ahead = ahead
+        self._pool = ThreadPoolExecutor(JOBS)
+        self._futures: dict[str, Future[Path]] = {}
+
+    def __call__(self, name: str) -> Path:
+        for wanted in (name, *(self._recipes if self._ahead else ())):
+            if wanted not in self._futures:
+                self._futures[wanted] = self._pool.submit(self._make, wanted)
+        return self._futures[name].result()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def _make(self, name: str) -> Path:
+        recipe = self._recipes[name]
+        sources = [TESTS / source for source in recipe.sources]
+        digest = hashlib.sha256(" ".join((*recipe.command, *EXTRA_FLAGS)).encode())
+        digest.update(compiler_version(recipe.command[0]))
+        digest.update(headers())
+        for source in sources:
+            digest.update(source.read_bytes())
+        target = CACHE / digest.hexdigest()[:16] / f"{name}{self._suffix}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Test processes run side by side: the first one builds, the others wait for it.
+        with (target.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                compile_to(target, (*recipe.command, *EXTRA_FLAGS), sources)
+        return target
