@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passlib.dialects.mxnet.lowering.extents import concatenated, extent, numbers_or_none, vector
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
+from passlib.lowering.extents import concatenated, extent, numbers_or_none, vector
 
 __all__ = ["broadcast_axis", "broadcast_like", "broadcast_to"]
 

@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.diagonal import diagonal_mask
-from passlib.dialects.mxnet.lowering.extents import concatenated, extent, reshaped, vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import concatenated, extent, reshaped, vector
 
 __all__ = ["arange", "arange_like", "eye", "filled", "full", "linspace"]
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import reshaped, vector
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import reshaped, vector
 
 __all__ = ["det", "inverse", "potrf", "potri", "slogdet", "trsm"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import LAST, extent, gathered_shape, vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_true, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import LAST, extent, gathered_shape, vector
 
 __all__ = ["batch_take", "boolean_mask", "index_array", "one_hot", "pick", "take", "where"]
 

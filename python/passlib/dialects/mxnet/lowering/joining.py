@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import (
+from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value, describe
+from passlib.lowering.extents import (
     LAST,
     flattened,
     numbers_or_none,
     reshaped,
     vector,
 )
-from passlib.dialects.mxnet.lowering.table import table
-from passlib.lowering import Operation, Value, describe
 
 __all__ = ["concat", "repeat", "reverse", "slice_channel", "split_v2", "stack", "tile"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from passlib.dialects.mxnet.lowering.extents import reshaped, vector
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.contraction import dot
+from passlib.lowering.extents import reshaped, vector
 
 __all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "trmm"]
 
@@ -21,43 +22,7 @@ def _scaled(op: Operation, value: Value, name: str) -> Value:
     return value if factor == 1 else op.emit("Mul", value, op.constant_like(factor, value))
 
 
-@table.register("dot")
-def dot(op: Operation) -> Value:
-    """Sum over the last axis of the first input and the first of the second.
-
-    ``transpose_a`` sums over the first axis of the first input instead, ``transpose_b`` over the
-    last of the second. Two vectors give shape (1,).
-    """
-    left, right = op.inputs
-    is_row, is_column = op.rank_of(left) == 1, op.rank_of(right) == 1
-    if is_row and op.bool("transpose_a", False):
-        op.unsupported("a vector has no transpose", "transpose_a")
-    if is_column and op.bool("transpose_b", False):
-        op.unsupported("a vector has no transpose", "transpose_b")
-    # Vectors become matrices: ONNX Runtime 1.31 computes the product of a transposed matrix and
-    # a vector wrongly where it fuses the two.
-    if is_row:
-        left = op.emit("Unsqueeze", left, vector(op, 0))
-    if is_column:
-        right = op.emit("Unsqueeze", right, vector(op, 1))
-    product = _contracted(op, left, right)
-    if is_column:
-        return op.emit("Squeeze", product, vector(op, -1))
-    return op.emit("Squeeze", product, vector(op, 0)) if is_row else product
-
-
-def _contracted(op: Operation, left: Value, right: Value) -> Value:
-    rank, other_rank = op.rank_of(left), op.rank_of(right)
-    if op.bool("transpose_a", False):
-        left = op.emit("Transpose", left, perm=[*range(1, rank), 0])
-    if op.bool("transpose_b", False):
-        right = op.emit("Transpose", right, perm=[other_rank - 1, *range(other_rank - 1)])
-    if other_rank == 2:
-        return op.emit("MatMul", left, right)
-    flat = reshaped(op, right, [(0,), tuple(range(1, other_rank))])
-    product = op.emit("MatMul", left, flat)
-    shape = (*op.shape_of(left)[:-1], *op.shape_of(right)[1:])
-    return op.emit("Reshape", product, vector(op, *shape))
+table.register("dot")(dot)
 
 
 @table.register("batch_dot", "_npx_batch_dot")

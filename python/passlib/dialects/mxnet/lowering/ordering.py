@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import extent, flattened, gathered_shape, vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import extent, flattened, gathered_shape, vector
 
 __all__ = ["argsort", "sort", "topk"]
 

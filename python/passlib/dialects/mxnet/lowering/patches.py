@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["col2im", "im2col"]
 

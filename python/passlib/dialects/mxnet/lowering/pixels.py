@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["depth_to_space", "space_to_depth"]
 

@@ -16,6 +16,7 @@ from passlib.dialects.mxnet.lowering.layout import (
 )
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.padding import padded
 
 __all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
 
@@ -52,7 +53,7 @@ def pooling_v1(op: Operation) -> Value:
     overhang = _overhang(op, window, data) if full else [0] * window.rank
     if kind == "max":
         if any(window.pad):
-            data = _with_zeros(op, data, window.pad * 2)
+            data = padded(op, data, window.pad * 2, 0.0)
             window.pad = [0] * window.rank
         return _max_pool(op, window, data, overhang)
     summed = _sum_pool(op, window, data, overhang)
@@ -186,7 +187,7 @@ def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
     ends = [pad + over for pad, over in zip(window.pad, overhang, strict=True)]
     pads = [*window.pad, *ends]
     if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
-        data, pads = _with_zeros(op, data, pads), [0] * len(pads)
+        data, pads = padded(op, data, pads, 0.0), [0] * len(pads)
     mean = op.emit(
         "AveragePool",
         data,
@@ -219,25 +220,6 @@ def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
     return op.emit("Pad", data, op.constant(everywhere, "int64"), op.constant_like(fill, data))
-
-
-def _with_zeros(op: Operation, data: Value, pads: list[int]) -> Value:
-    """Add zeros by concatenation.
-
-    ONNX Runtime merges a Pad into the pooling behind it, and then refuses pads that are as large
-    as the kernel.
-    """
-    rank = len(pads) // 2
-    for axis in range(rank):
-        shape = list(op.shape_of(data))
-        parts = [data]
-        for place, count in ((0, pads[axis]), (2, pads[rank + axis])):
-            if count:
-                shape[axis + 2] = count
-                op.affordable(*shape)
-                parts.insert(place, op.constant_like(np.zeros(shape), data))
-        data = op.emit("Concat", *parts, axis=axis + 2) if len(parts) > 1 else data
-    return data
 
 
 def _raised(op: Operation, data: Value, power: int | None) -> Value:

@@ -10,10 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import reshaped, vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import reshaped, vector
 
 __all__ = ["multinomial", "randint"]
 

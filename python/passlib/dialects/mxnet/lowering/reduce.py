@@ -10,10 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import flattened, reshaped, vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import flattened, reshaped, vector
 
 __all__ = ["all_finite", "argmax_channel", "cumsum", "moments", "multi_sum_sq", "norm"]
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = [
     "gather_nd",

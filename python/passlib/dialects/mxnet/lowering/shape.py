@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import concatenated, extent, reshaped, vector
 from passlib.dialects.mxnet.lowering.reshape_codes import Dim, decode, decode_reversed
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import concatenated, extent, reshaped, vector
 
 __all__ = [
     "expand_dims",

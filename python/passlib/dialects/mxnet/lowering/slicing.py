@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import LAST, gathered_shape, vector
 from passlib.dialects.mxnet.lowering.real_arithmetic import number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import LAST, gathered_shape, vector
 
 __all__ = ["pad", "slice_", "slice_assign", "slice_assign_scalar", "slice_axis", "slice_like"]
 

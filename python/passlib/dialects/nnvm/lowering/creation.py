@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["full", "full_like", "ones", "zeros"]
 

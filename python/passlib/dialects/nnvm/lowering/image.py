@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import vector
 from passlib.dialects.nnvm.lowering.layouts import DATA, axis_order, pair, transposed, uses_order
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["resize", "upsampling"]
 

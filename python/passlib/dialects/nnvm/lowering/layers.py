@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import vector
-from passlib.dialects.mxnet.lowering.matrix import dot
 from passlib.dialects.nnvm.lowering.layouts import DATA, require_shape
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.contraction import dot
+from passlib.lowering.extents import vector
 
 __all__ = [
     "batch_norm",

@@ -15,6 +15,7 @@ from passlib.dialects.nnvm.lowering.layouts import (
 )
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.padding import padded
 
 __all__ = ["average_pooling", "global_average_pooling", "global_max_pooling", "max_pooling"]
 
@@ -59,7 +60,7 @@ def max_pooling(op: Operation) -> Value:
     if window.is_wide:
         dtype = op.dtype_of(data)
         lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-        data, padding = _padded(op, data, padding, float(lowest)), [0] * 4
+        data, padding = padded(op, data, padding, float(lowest)), [0] * 4
     result = op.emit(
         "MaxPool", data, kernel_shape=window.kernel, strides=window.strides, pads=padding
     )
@@ -79,10 +80,10 @@ def average_pooling(op: Operation) -> Value:
     include = op.bool("count_include_pad", False)
     padding, shares = window.pads, None
     if include and any(padding):
-        data, padding = _padded(op, data, padding, 0.0), [0] * 4
+        data, padding = padded(op, data, padding, 0.0), [0] * 4
     elif window.is_wide:
         shares = op.constant_like(_shares(op, window, data), data)
-        data, padding = _padded(op, data, padding, 0.0), [0] * 4
+        data, padding = padded(op, data, padding, 0.0), [0] * 4
     result = op.emit(
         "AveragePool", data, kernel_shape=window.kernel, strides=window.strides, pads=padding
     )
@@ -107,23 +108,6 @@ def _global(op: Operation, operator: str) -> Value:
     layout = axis_order(op, "layout", DATA, DATA)
     data = uses_order(op, op.inputs[0], layout)
     return transposed(op, op.emit(operator, data), DATA, layout)
-
-
-def _padded(op: Operation, data: Value, padding: list[int], value: float) -> Value:
-    """Join rows and columns of one value to the data.
-
-    ONNX Runtime would merge a Pad into the pooling, and then refuse what is wider than a window.
-    """
-    for axis, before, after in ((2, padding[0], padding[2]), (3, padding[1], padding[3])):
-        parts = [data]
-        for count, place in ((before, 0), (after, 2)):
-            if count:
-                shape = list(op.shape_of(data))
-                shape[axis] = count
-                op.affordable(*shape)
-                parts.insert(place, op.constant_like(np.full(shape, value), data))
-        data = op.emit("Concat", *parts, axis=axis) if len(parts) > 1 else data
-    return data
 
 
 def _shares(op: Operation, window: _Window, data: Value) -> np.ndarray:

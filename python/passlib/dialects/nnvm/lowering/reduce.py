@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import flattened, vector
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import flattened, vector
 
 __all__ = ["argmax", "argmin", "collapse_sum", "expand_like"]
 

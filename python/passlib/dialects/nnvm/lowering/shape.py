@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.extents import LAST, extent, flattened, vector
 from passlib.dialects.nnvm.lowering.layouts import transposed
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import LAST, extent, flattened, vector
 
 __all__ = [
     "concatenate",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.lowering import Operation, Value
+from passlib.lowering.operation import Operation
+from passlib.lowering.types import Value
 
 __all__ = [
     "LAST",
