@@ -1,4 +1,4 @@
-"""The rules of the layout: which way dependencies point, how large files get, what import costs."""
+"""The rules of the layout, held against the code as parsed: rooms, arrows, sizes, imports."""
 
 from __future__ import annotations
 
@@ -7,176 +7,280 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 import passlib
-from plugin_build import ROOT
+from places import ROOT
+from structure import MODULES, PACKAGE, circles, dotted, imports_of, parsed
 
-PACKAGE = ROOT / "python" / "passlib"
-MODULES = sorted(PACKAGE.rglob("*.py"))
-
-# Layers from the ground up; a module may import from its own layer and those below. What is not
-# named here belongs to the layer of the first name that it stands under.
-LAYERS: list[tuple[str, ...]] = [
-    ("_core", "errors", "node", "_optional", "_atomic", "_collector", "_namespace"),
-    ("dialects", "dtypes", "naming", "attribute", "context"),
-    ("symbol", "library", "operators", "optimize", "runtime", "infer", "nd"),
-    ("nn", "model"),
-    ("pipeline", "verify", "isolate"),
-    ("cli", "view", "report"),
+LAYERS: list[set[str]] = [
+    {"_core", "errors"},
+    {"files"},
+    {"arrays", "graph"},
+    {"lowering"},
+    {"dialects"},
+    {"library"},
+    {"runtime", "nd"},
+    {"symbol"},
+    {"model", "nn"},
+    {"passes"},
+    {"workbench"},
+    {"cli"},
 ]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-SMALL_CORE = ("onnx", "onnxruntime", "ml_dtypes", "safetensors")
+"""The rooms from the ground up: a room imports rooms below it, or of its own layer."""
+
+FACES = "faces"
+"""The modules next to the rooms that only hand names on: MXNet's names of modules."""
+
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL[FACES] = len(LAYERS)
+
+MOST_FILES = 14
+MOST_LINES = 400
+MOST_PARAMETERS = 8
+HEAVY = ("dask", "h5py", "ml_dtypes", "onnx", "onnxruntime", "rich", "safetensors")
+"""Packages that ``import passlib`` must do without."""
+
+paths = pytest.mark.parametrize("path", MODULES.values(), ids=dotted)
 
 
-def dotted(path: Path) -> str:
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
+def room_of(module: str) -> str:
+    """Return the room of a module; modules at the top of the package are faces or rooms."""
+    _, _, rest = module.partition(".")
+    room = rest.partition(".")[0]
+    return room if room in LEVEL else FACES
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Modules of this package that a module imports, and whether only for the type checker."""
-    tree = ast.parse(path.read_text("utf-8"))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            yield name, id(node) in typing_only
+def lines_of(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
 
 
-def level_of(module: str) -> int | None:
-    parts = module.split(".")
-    return LEVEL.get(parts[1]) if len(parts) > 1 and parts[0] == "passlib" else None
+class TestArrows:
+    def test_every_module_stands_in_a_layer(self) -> None:
+        folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+        assert folders - LEVEL.keys() == set()
+
+    @pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) == FACES])
+    def test_faces_define_nothing(self, name: str) -> None:
+        tree = parsed(MODULES[name])
+        defined = [
+            node.name
+            for node in tree.body
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "__dir__"
+        ]
+        assert defined == []
+
+    @paths
+    def test_arrows_point_downward(self, path: Path) -> None:
+        own = room_of(dotted(path))
+        wrong = {
+            found.module
+            for found in imports_of(path)
+            if room_of(found.module) != own and LEVEL[room_of(found.module)] > LEVEL[own]
+        }
+        assert wrong == set()
+
+    def test_no_circle_of_modules(self) -> None:
+        graph = {
+            name: {found.module for found in imports_of(path)} - {name}
+            for name, path in MODULES.items()
+        }
+        assert circles(graph) == []
+
+    def test_no_circle_of_rooms_at_any_depth(self) -> None:
+        """Folders and files next to each other: what lies in them counts as theirs."""
+        siblings: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for name, path in MODULES.items():
+            own = [*name.split("."), *(["__init__"] if path.name == "__init__.py" else [])]
+            for found in imports_of(path):
+                other = found.module.split(".")
+                if found.module in MODULES and MODULES[found.module].name == "__init__.py":
+                    other.append("__init__")
+                depth = 0
+                while own[depth] == other[depth] and depth + 1 < min(len(own), len(other)):
+                    depth += 1
+                if own[depth] != other[depth]:
+                    siblings[".".join(own[:depth])][own[depth]].add(other[depth])
+        assert {place: circles(graph) for place, graph in siblings.items() if circles(graph)} == {}
+
+    @paths
+    def test_private_names_stay_in_their_room(self, path: Path) -> None:
+        own = room_of(dotted(path))
+        taken = [
+            found
+            for found in imports_of(path)
+            if found.name.startswith("_") and room_of(found.module) not in (own, "_core")
+        ]
+        assert taken == []
+
+    @pytest.mark.parametrize("wing", [p.parent for p in PACKAGE.glob("dialects/*/dialect.py")])
+    def test_wings_do_not_know_each_other(self, wing: Path) -> None:
+        others = {p.parent.name for p in PACKAGE.glob("dialects/*/dialect.py")} - {wing.name}
+        wrong = {
+            found.module
+            for path in wing.rglob("*.py")
+            for found in imports_of(path)
+            if found.module.split(".")[:2] == ["passlib", "dialects"]
+            and found.module.split(".")[2:3]
+            and found.module.split(".")[2] in others
+        }
+        assert wrong == set()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_dependencies_point_downward(path: Path) -> None:
-    own = level_of(dotted(path))
-    if own is None:
-        return
-    wrong = []
-    for name, typing_only in imports(path):
-        level = level_of(name)
-        if level is not None and level > own and not typing_only:
-            wrong.append(name)
-    assert wrong == []
+WING_ROOMS = {"dialect", "schema", "reading", "writing", "validation", "lowering"}
 
 
-def test_every_layer_is_there() -> None:
-    built = {dotted(path).split(".")[1] for path in MODULES if path.parent != PACKAGE.parent
-             and dotted(path) != "passlib"}  # fmt: skip
-    assert {"errors", "node", "dialects", "symbol", "library", "optimize"} <= built
+@pytest.mark.parametrize("wing", [p.parent for p in PACKAGE.glob("dialects/*/dialect.py")])
+def test_wings_have_the_same_rooms(wing: Path) -> None:
+    assert WING_ROOMS - {path.stem for path in wing.iterdir()} == set()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_heavy_packages_are_imported_lazily(path: Path) -> None:
-    tree = ast.parse(path.read_text("utf-8"))
-    outside = [
-        name
-        for node in tree.body
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
+class TestSizes:
+    @pytest.mark.parametrize(
+        "folder",
+        [
+            folder
+            for top in (PACKAGE, ROOT / "cpp")
+            for folder in (top, *sorted(p for p in top.rglob("*") if p.is_dir()))
+            if folder.name != "__pycache__"
+        ],
+        ids=lambda folder: str(folder.relative_to(ROOT)),
+    )
+    def test_folders_are_small(self, folder: Path) -> None:
+        assert len([path for path in folder.iterdir() if path.is_file()]) <= MOST_FILES
+
+    def test_files_are_short(self) -> None:
+        lengths = {
+            path: lines_of(path)
+            for folder in ("python", "cpp", "tests", "example", "bench")
+            for path in (ROOT / folder).rglob("*")
+            if path.suffix in (".py", ".pyi", ".cc", ".h", ".c") and path.is_file()
+        }
+        assert {str(path): n for path, n in lengths.items() if n > MOST_LINES} == {}
+        package = sorted(lengths[path] for path in MODULES.values())
+        assert package[len(package) // 2] < 150
+
+    @paths
+    def test_functions_take_few_parameters(self, path: Path) -> None:
+        """Where MXNet's public signatures are longer, the class or module says MXNet's names."""
+        if room_of(dotted(path)) in ("symbol", "nn", "nd"):
+            return
+        many = {
+            node.name: count
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.FunctionDef) and (count := parameters(node)) > MOST_PARAMETERS
+        }
+        assert many == {}
+
+
+def parameters(function: ast.FunctionDef) -> int:
+    """Return the number of parameters of a function, without the object of a method."""
+    given = function.args
+    names = [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+class TestModules:
+    @paths
+    def test_heavy_packages_are_imported_lazily(self, path: Path) -> None:
+        outside = [
+            name
+            for node in parsed(path).body
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            if name.split(".")[0] in HEAVY
+        ]
+        assert outside == []
+
+    def test_import_needs_numpy_alone(self) -> None:
+        code = (
+            "import sys, passlib\n"
+            f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
+            "from importlib.metadata import packages_distributions\n"
+            "tops = {name.split('.')[0] for name in sys.modules} & set(packages_distributions())\n"
+            "print(sorted(name for name in tops if not name.startswith('_')))\n"
         )
-        if name.split(".")[0] in SMALL_CORE
-    ]
-    assert outside == []
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        heavy, tops = map(ast.literal_eval, run.stdout.splitlines())
+        assert heavy == []
+        assert set(tops) <= {"numpy", "passlib"}
+
+    @pytest.mark.parametrize("name", [n for n, path in MODULES.items() if path.name[0] != "_"])
+    def test_public_modules_list_their_names(self, name: str) -> None:
+        module = importlib.import_module(name)
+        names = module.__all__
+        assert sorted(set(names)) == sorted(names), "a name stands twice"
+        assert [name for name in names if not hasattr(module, name)] == []
+
+    @paths
+    def test_modules_begin_alike(self, path: Path) -> None:
+        tree = parsed(path)
+        assert ast.get_docstring(tree), "a module needs a docstring"
+        if any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in tree.body):
+            assert "from __future__ import annotations" in path.read_text("utf-8")
+
+    def test_the_package_shows_its_public_names_alone(self) -> None:
+        dunder = {name for name in vars(passlib) if name.startswith("__")}
+        assert set(dir(passlib)) == {*passlib.__all__, *dunder}
 
 
-def test_import_needs_numpy_alone() -> None:
-    code = (
-        "import sys, passlib\n"
-        f"print([name for name in {SMALL_CORE!r} if name in sys.modules])\n"
-        "from importlib.metadata import packages_distributions\n"
-        "tops = {name.split('.')[0] for name in sys.modules} & set(packages_distributions())\n"
-        "print(sorted(name for name in tops if not name.startswith('_')))\n"
+HOST = ["graph", "library", "partition", "bindings"]
+"""The folders of the host from the ground up. The standard passes know the header alone."""
+
+HEADERS = {path.relative_to(ROOT / "cpp") for path in (ROOT / "cpp").rglob("*.h")}
+
+
+def included(path: Path) -> set[Path]:
+    """Return the project's own headers that a source includes, other than ``lib_api.h``."""
+    found = set()
+    for name in re.findall(r'^#include "(.*)"', path.read_text("utf-8"), re.M):
+        if name == "lib_api.h":
+            continue
+        beside = (path.parent / name).resolve()
+        inside = beside if beside.exists() else (ROOT / "cpp" / name).resolve()
+        found.add(inside.relative_to(ROOT / "cpp"))
+    return found
+
+
+class TestHost:
+    @pytest.mark.parametrize(
+        "path",
+        sorted(path for path in (ROOT / "cpp").rglob("*") if path.suffix in (".cc", ".h")),
+        ids=lambda path: str(path.relative_to(ROOT / "cpp")),
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy, tops = map(ast.literal_eval, run.stdout.splitlines())
-    assert heavy == []
-    assert set(tops) <= {"numpy", "passlib"}
+    def test_includes_point_downward(self, path: Path) -> None:
+        folder = path.relative_to(ROOT / "cpp").parts[0]
+        headers = included(path)
+        assert headers <= HEADERS
+        allowed = {folder} if folder == "passes" else set(HOST[: HOST.index(folder) + 1])
+        assert {header.parts[0] for header in headers} <= allowed
 
+    def test_no_circle_of_includes(self) -> None:
+        assert circles({header: included(ROOT / "cpp" / header) for header in HEADERS}) == []
 
-@pytest.mark.parametrize("path", [p for p in MODULES if not p.name.startswith("_")], ids=dotted)
-def test_public_module_says_what_is_public(path: Path) -> None:
-    module = importlib.import_module(dotted(path))
-    names = module.__all__
-    assert sorted(set(names)) == sorted(names), "a name stands twice"
-    assert [name for name in names if not hasattr(module, name)] == []
+    def test_pybind11_is_for_bindings(self) -> None:
+        users = {
+            path.relative_to(ROOT / "cpp").parts[0]
+            for path in (ROOT / "cpp").rglob("*.*")
+            if "pybind11" in path.read_text("utf-8")
+        }
+        assert users == {"bindings"}
 
-
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_module_begins_as_all_do(path: Path) -> None:
-    tree = ast.parse(path.read_text("utf-8"))
-    assert ast.get_docstring(tree), "a module needs a docstring"
-    if any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in tree.body):
-        assert "from __future__ import annotations" in path.read_text("utf-8")
-
-
-def sources() -> list[Path]:
-    folders = ("python", "cpp", "tests", "example", "bench")
-    return sorted(
-        path
-        for folder in folders
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".cc", ".h", ".c", ".pyi") and path.is_file()
-    )
-
-
-def test_no_file_is_large() -> None:
-    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in sources()}
-    assert {str(path): n for path, n in lengths.items() if n > 600} == {}
-    package = sorted(lengths[path] for path in MODULES)
-    assert package[len(package) // 2] < 150
-
-
-# The host from the ground up; a file includes those of lower layers, and the header.
-HOST = [
-    {"errors", "output", "graph", "json_objects", "random_states"},
-    {"source", "tensors", "library", "check", "partition_graph"},
-    {"library_call", "buffer", "partition_order", "partition_cut"},
-    {"pass", "custom_op"},
-    {"compute", "bindings_common", "partition_library"},
-    {"partition_choice"},
-    {"partition_groups"},
-    {"partition"},
-    {"bindings_operator", "bindings_partition"},
-    {"bindings"},
-]
-HOST_LEVEL = {stem: level for level, stems in enumerate(HOST) for stem in stems}
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "cpp").glob("*.*")), ids=lambda path: path.name)
-def test_includes_point_downward(path: Path) -> None:
-    included = re.findall(r'^#include "(?:.*/)?(\w+)\.h"', path.read_text("utf-8"), re.M)
-    others = {stem for stem in included if stem not in (path.stem, "lib_api")}
-    level = HOST_LEVEL[path.stem]
-    allowed = {stem for stem, other in HOST_LEVEL.items() if other < level}
-    if level == 0:
-        allowed = {"errors"}
-    assert others <= allowed
-
-
-def test_header_includes_only_the_standard_library() -> None:
-    text = (ROOT / "include" / "lib_api.h").read_text("utf-8")
-    assert re.findall(r'^#include "', text, re.M) == []
-    assert {name for name in re.findall(r"^#include <(.*)>", text, re.M) if "/" in name} == set()
+    def test_header_includes_only_the_standard_library(self) -> None:
+        text = (ROOT / "include" / "lib_api.h").read_text("utf-8")
+        assert re.findall(r'^#include "', text, re.M) == []
+        names = re.findall(r"^#include <(.*)>", text, re.M)
+        assert {name for name in names if "/" in name} == set()
 
 
 def test_one_version() -> None:

@@ -17,7 +17,7 @@ from passlib import symbol as sym
 from passlib.dialects.mxnet import namespaces
 from passlib.errors import GraphError, PasslibError, UnsupportedError
 from passlib.graph import names as naming
-from passlib.symbol.compose import create as create_entries
+from passlib.symbol.composition.create import create as create_entries
 from passlib.symbol.namespaces import operator
 from symbol_graphs import as_graph
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from passlib.dialects.mxnet.namespaces import INTERNAL, Namespace, operator_names
-from passlib.symbol import functions, sampling
+from passlib.symbol import sampling
+from passlib.symbol.composition import functions
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["contrib", "image", "internal", "linalg", "op", "operator", "random", "sparse"]

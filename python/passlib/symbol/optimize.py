@@ -19,7 +19,7 @@ from passlib.library.call import Call, Param, call_pass
 from passlib.library.lent import Lent
 from passlib.library.loading import find_backend
 from passlib.library.partition_call import call_partitioner
-from passlib.symbol.composable import Composable
+from passlib.symbol.composition.composable import Composable
 
 __all__ = ["Request", "optimize_graph"]
 

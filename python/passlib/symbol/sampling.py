@@ -7,7 +7,7 @@ from numbers import Number
 from typing import Any
 
 from passlib.dialects.mxnet.namespaces import INTERNAL
-from passlib.symbol.functions import operator
+from passlib.symbol.composition.functions import operator
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["FUNCTIONS"]

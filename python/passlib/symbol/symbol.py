@@ -15,8 +15,9 @@ from passlib.files.atomic import replacing
 from passlib.graph.node import Entry
 from passlib.graph.substitute import substitute
 from passlib.runtime import binding
-from passlib.symbol import functions, inference
-from passlib.symbol.arithmetic import Arithmetic
+from passlib.symbol import inference
+from passlib.symbol.composition import functions
+from passlib.symbol.composition.arithmetic import Arithmetic
 from passlib.symbol.mixed_precision import MIXED_PRECISION, without_casts
 from passlib.symbol.optimize import Request, optimize_graph
 

@@ -9,8 +9,8 @@ from passlib.arrays import dtypes
 from passlib.dialects.mxnet.hidden import hidden_on_variable
 from passlib.graph import scope
 from passlib.graph.node import Entry
+from passlib.symbol.composition.variable import Variable, is_dunder
 from passlib.symbol.symbol import Symbol
-from passlib.symbol.variable_node import Variable, is_dunder
 
 __all__ = ["group", "var"]
 

@@ -20,7 +20,7 @@ from passlib.graph import names as naming
 from passlib.graph import scope
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
-from passlib.symbol.variable_node import Variable, is_dunder
+from passlib.symbol.composition.variable import Variable, is_dunder
 
 __all__ = ["create"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from passlib.dialects.mxnet.namespaces import INTERNAL
 from passlib.graph.plain import PlainGraph
-from passlib.symbol.composable import Composable
-from passlib.symbol.functions import operator
+from passlib.symbol.composition.composable import Composable
+from passlib.symbol.composition.functions import operator
 
 __all__ = ["Arithmetic"]
 

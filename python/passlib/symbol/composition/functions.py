@@ -12,7 +12,7 @@ from passlib.dialects.mxnet.schema import Operator
 from passlib.graph import scope
 from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
-from passlib.symbol import compose
+from passlib.symbol.composition.create import create
 
 __all__ = ["Make", "method", "operator", "split_arguments"]
 
@@ -90,7 +90,7 @@ def _counted(
     if args and named:
         message = f"{op}: give the inputs all by position or all by name, not both"
         raise TypeError(message)
-    return compose.create(op, named or args, attrs, name, hint=hint)
+    return create(op, named or args, attrs, name, hint=hint)
 
 
 def _fixed(
@@ -121,7 +121,7 @@ def _fixed(
                 raise TypeError(message)
         else:
             attrs.setdefault(key, value)
-    return compose.create(op, named, attrs, name, hint=hint)
+    return create(op, named, attrs, name, hint=hint)
 
 
 def _document(found: Operator, registered: str) -> str:

@@ -1,0 +1,1 @@
+"""Composition: nodes of MXNet's operators, made by functions and by Python's operators."""
