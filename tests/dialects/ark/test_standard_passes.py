@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_ark_lowering import SMALL, agree, given_small, positive, small
 
 import passlib
 from ark_builder import Builder
+from ark_cases import SMALL, agree, given_small, positive, small
 from ark_files import FILES, genuine
 from passlib.model import Model
 
