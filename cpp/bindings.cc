@@ -130,7 +130,31 @@ py::list entryList(const std::vector<NodeEntry>& entries, const NodeTable& table
   return list;
 }
 
-/// One tuple a node: op, name, attrs, inputs, num_outputs, control_deps, subgraphs.
+/// The type of the items of Graph.nodes(). Made when the module is, and never destroyed.
+PyTypeObject* node_tuple = nullptr;
+
+void addNodeTuple(py::module_* m) {
+  using namespace py::literals;  // NOLINT: this function only
+  const py::object type =
+      py::module_::import("collections")
+          .attr("namedtuple")("NodeTuple",
+                              py::make_tuple("op", "name", "attrs", "inputs", "num_outputs",
+                                             "control_deps", "subgraphs"),
+                              "module"_a = m->attr("__name__"));
+  type.attr("__doc__") = "One node of a graph; entries and dependencies refer to positions.";
+  m->attr("NodeTuple") = type;
+  node_tuple = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr());
+}
+
+/// Makes a named tuple of the fields: tuple.__new__(NodeTuple, fields), without a call in Python.
+py::object nodeTuple(const py::tuple& fields) {
+  const py::tuple arguments = py::make_tuple(fields);
+  PyObject* made = PyTuple_Type.tp_new(node_tuple, arguments.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
+/// One NodeTuple a node.
 py::list listNodes(GraphSource& source) {
   const std::shared_ptr<const Graph> shared = source.get();
   const Graph& graph = *shared;
@@ -145,8 +169,9 @@ py::list listNodes(GraphSource& source) {
     for (const Graph* subgraph : node->subgraphs) {
       subgraphs.append(std::make_shared<GraphSource>(copyGraph(*subgraph)));
     }
-    list.append(py::make_tuple(node->op, node->name, attrs, entryList(node->inputs, table),
-                               node->num_outputs, deps, subgraphs));
+    list.append(
+        nodeTuple(py::make_tuple(node->op, node->name, attrs, entryList(node->inputs, table),
+                                 node->num_outputs, deps, subgraphs)));
   }
   return list;
 }
@@ -374,6 +399,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
   py::register_exception_translator(&translate);
+  addNodeTuple(&m);
 
   py::class_<OutputTable>(m, "OutputTable")
       .def(py::init([](std::unordered_map<std::string, int> fixed,

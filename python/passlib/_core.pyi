@@ -1,11 +1,16 @@
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-NodeTuple = tuple[
-    str, str, dict[str, str], list[tuple[int, int, int]], int, list[int], list["Graph"]
-]
+class NodeTuple(NamedTuple):
+    op: str
+    name: str
+    attrs: dict[str, str]
+    inputs: list[tuple[int, int, int]]
+    num_outputs: int
+    control_deps: list[int]
+    subgraphs: list[Graph]
 
 Bytes = np.ndarray[Any, Any]
 Write = Callable[[str], object]
