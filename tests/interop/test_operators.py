@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_operator_failures import FAILURES, STATE_FAILURES
 
 import passlib as pl
 from environment import Environment
 from hosts import build_plugin, run_script
+from operator_failures import FAILURES, STATE_FAILURES
 from passlib.errors import OperatorError
 
 SCRIPT = Path(__file__).parent / "support" / "operator_script.py"

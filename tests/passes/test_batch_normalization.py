@@ -9,11 +9,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from test_fold import CASES, SQUARE, assert_close, conv, data, make_model, norm, outputs
 
 import passlib
 import places
 from dlprim_files import NETWORKS, load, network, operator, same_results, with_weights
+from fold_cases import CASES, SQUARE, assert_close, conv, data, make_model, norm, outputs
 from nnvm_files import text_of
 from passlib.model import Model
 
