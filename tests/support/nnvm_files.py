@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import passlib
 import places
+from passlib import dialects
 
 DATA = places.DATA / "nnvm"
 SHARED = places.SHARED / "nnvm"
+NNVM = dialects.find("nnvm")
 
 OWN = sorted(path for path in DATA.glob("*.json") if not path.name.endswith(".golden.json"))
 GOLDEN = sorted(DATA.glob("*.golden.json"))
@@ -186,3 +190,19 @@ WRITTEN = {
 
 def text_of(graph: Any, indent: int | None = None) -> bytes:
     return json.dumps(graph, indent=indent).encode()
+
+
+def load(path: Path) -> passlib.model.Model:
+    return passlib.model.load(path, dialect="nnvm")
+
+
+def saved(model: passlib.model.Model, folder: Path) -> bytes:
+    target = folder / "saved.json"
+    assert model.save(target) == (str(target),)
+    return target.read_bytes()
+
+
+def problems(graph: Any, folder: Path) -> list[dialects.Problem]:
+    path = folder / "checked.json"
+    path.write_bytes(text_of(graph))
+    return NNVM.validate(path)
