@@ -23,17 +23,17 @@ class PasslibError(Exception):
 
 
 class LoadError(PasslibError):
-    """A library could not be loaded, or refused to be."""
+    """A library could not be loaded, or its initialization failed."""
 
 
 class FormatError(PasslibError):
-    """A file or text is not what it should be; the message says where.
+    """A file or text does not follow its format; the message names the place.
 
     Attributes
     ----------
     offset, line, column : int or None
-        Place of the fault: byte offset from 0, line and column from 1; None where the format
-        has no such notion.
+        Place of the fault: byte offset from 0, line and column from 1; None if the
+        format has no such notion.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class FormatError(PasslibError):
 
 
 class GraphError(PasslibError):
-    """A graph is not sound: the message names the nodes concerned."""
+    """A graph is not sound; the message names the nodes concerned."""
 
 
 class PassError(PasslibError):
-    """A pass failed; the message holds the pass, its library and what it said.
+    """A pass failed; the message names the pass and its library, and includes the library's own.
 
     Attributes
     ----------
     messages : tuple of str
-        What the library reported through ``MX_ERROR_MSG`` during this one call.
+        Messages that the library reported through ``MX_ERROR_MSG`` during this one call.
     """
 
     def __init__(self, message: str, *, messages: tuple[str, ...] = ()) -> None:
@@ -75,7 +75,7 @@ class PassError(PasslibError):
 
 
 class OperatorError(PasslibError):
-    """A library's operator failed, or did what operators must not do.
+    """A library's operator failed, or broke the rules for operators.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class OperatorError(PasslibError):
     library : str
         Path of the library that registered it.
     node : str
-        Name of the node; empty where the operator was called without one.
+        Name of the node; empty if the operator was called without one.
     messages : tuple of str
-        What the library reported through ``MX_ERROR_MSG`` during this one call.
+        Messages that the library reported through ``MX_ERROR_MSG`` during this one call.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class UnsoundFileError(FormatError, GraphError):
 
 
 class PassResultError(PassError, GraphError):
-    """A pass reported success, but gave back something that is no sound graph."""
+    """A pass reported success, but returned no sound graph."""
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -1,4 +1,4 @@
-"""Shapes and element types of every node of a symbol, and how MXNet writes them."""
+"""Inference of shapes and element types, and their spelling in MXNet's attributes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Inferred", "ext_dtype", "ext_shape", "infer"]
 
 @dataclass(frozen=True)
 class Inferred:
-    """What is known of a symbol's values.
+    """Inferred types of a graph's values.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Inferred:
     outputs: Mapping[Node, tuple[TypeSpec, ...]]
 
     def by_name(self) -> dict[str, tuple[TypeSpec, ...]]:
-        """Give the outputs by name of the node; of several nodes of one name the last."""
+        """Return the outputs by node name; of several nodes with one name, those of the last."""
         return {node.name: specs for node, specs in self.outputs.items()}
 
 
@@ -43,20 +43,20 @@ def infer(
 ) -> Inferred:
     """Infer shapes and element types of every node.
 
-    An operator that has no lowering has outputs of unknown shape and stops nothing. Nothing is
-    known of dialects that cannot infer.
+    Outputs of an operator without lowering have unknown shapes; inference continues after them.
+    For dialects without inference everything is unknown.
 
     Parameters
     ----------
     symbol : Graph
     shapes : mapping of str to shape
-        Of any variables; a size of 0, -1 or ``None`` is unknown. Where a variable is not among
-        them, its attribute ``__shape__`` counts.
+        Of any variables; a size of 0, -1 or ``None`` is unknown. For other variables the
+        attribute ``__shape__`` counts.
     types : mapping of str to numpy.dtype, optional
-        Of any variables. Where a variable is not among them, its attribute ``__dtype__`` counts,
-        unless ``default_dtype`` is given.
+        Of any variables. For other variables the attribute ``__dtype__`` counts, unless
+        ``default_dtype`` is given.
     default_dtype : numpy.dtype, optional
-        Element type of the variables whose type neither is given nor follows from others.
+        Element type of variables whose type is neither given nor inferred.
     train : bool
         Infer for training.
 

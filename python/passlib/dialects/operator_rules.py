@@ -1,4 +1,4 @@
-"""What a loaded library tells of its operator, as dialects ask for it."""
+"""The interface by which dialects query an operator of a loaded library."""
 
 from __future__ import annotations
 

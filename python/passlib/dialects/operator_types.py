@@ -17,13 +17,13 @@ from passlib.lowering.types import Shape, TypeSpec, Value
 __all__ = ["CustomTypes", "InferGraph", "handed_attributes", "infer_node"]
 
 SUBGRAPH = "subgraph_sym_json"
-"""The attribute under which an operator is handed the subgraph of its node."""
+"""The attribute that passes the subgraph of a node to its operator."""
 
 EXTRA_INPUTS = "__ext_extra_inputs__"
 """The attribute that counts the inputs beyond those of the subgraph."""
 
 _DEEPEST = 8
-"""Nested subgraphs are inferred anew whenever more is known of what surrounds them."""
+"""Nested subgraphs are inferred again whenever more is known about the surrounding graph."""
 
 InferGraph: TypeAlias = (
     "Callable[[Any, Mapping[str, Shape], Mapping[str, np.dtype]], "
@@ -35,7 +35,7 @@ Types: TypeAlias = "tuple[list[TypeSpec], list[TypeSpec]]"
 
 
 def handed_attributes(node: Node) -> dict[str, str]:
-    """Give the attributes that a node's operator is handed: with the node's subgraph, if any."""
+    """Return the attributes that a node's operator gets, including the node's subgraph."""
     attributes = dict(node.attrs)
     if node.subgraphs:
         subgraph: Any = node.subgraphs[0]
@@ -50,7 +50,7 @@ def infer_node(
     inputs: Sequence[TypeSpec],
     infer: InferGraph,
 ) -> Types:
-    """Infer what a node's inputs and outputs are like.
+    """Infer the types of a node's inputs and outputs.
 
     An operator that runs a subgraph and has no functions of its own has the types of the subgraph.
 
@@ -61,7 +61,7 @@ def infer_node(
     attributes : mapping of str to str
         See `handed_attributes`.
     inputs : sequence of TypeSpec
-        What is known of the inputs; the operator may know more of them.
+        Known types of the inputs; the operator may add to them.
     infer : callable
         For subgraphs.
 
@@ -74,7 +74,7 @@ def infer_node(
     GraphError
         The operator contradicts what is known of its inputs.
     OperatorError
-        The operator refuses its inputs, all of which are known.
+        The operator refuses its inputs although all of them are known.
     """
     if not operator.infers:
         return _of_subgraph(node, inputs, infer)
@@ -91,7 +91,7 @@ def infer_node(
         try:
             shapes = operator.infer_shapes(attributes, known_shapes, count, node.name)
         except OperatorError:
-            # What is unknown it may rightly refuse.
+            # An operator may refuse unknown inputs.
             if complete:
                 raise
     types: tuple[list[np.dtype | None], list[np.dtype | None]] = (known_types, [None] * count)
@@ -110,7 +110,7 @@ def _joined(
     shapes: Sequence[Shape | None],
     types: Sequence[np.dtype | None],
 ) -> list[TypeSpec]:
-    """Join what was known of the inputs with what the operator says."""
+    """Join known types of the inputs with the operator's."""
     joined = []
     for index, (spec, shape, dtype) in enumerate(zip(known, shapes, types, strict=True)):
         if spec.dtype is not None and dtype is not None and spec.dtype != dtype:
@@ -125,8 +125,8 @@ def _joined(
 def _of_subgraph(node: Node, inputs: Sequence[TypeSpec], infer: InferGraph) -> Types:
     if not node.subgraphs:
         raise GraphError(
-            f"{blame(node)}: the operator runs a subgraph, and the node has none; such nodes are "
-            "made by a partitioner"
+            f"{blame(node)}: the operator runs a subgraph, and the node has none; partitioners "
+            "make nodes that have one"
         )
     _require_shallow(node)
     subgraph: Any = node.subgraphs[0]
@@ -152,7 +152,7 @@ def _of_subgraph(node: Node, inputs: Sequence[TypeSpec], infer: InferGraph) -> T
 
 
 def _require_shallow(node: Node) -> None:
-    """Refuse subgraphs in subgraphs in subgraphs, for inference follows them down."""
+    """Refuse deeply nested subgraphs, because inference recurses into them."""
     level = [node]
     for _ in range(_DEEPEST):
         level = [
@@ -168,12 +168,12 @@ def _require_shallow(node: Node) -> None:
 
 
 class CustomTypes:
-    """Completes the types around nodes of libraries' operators, and remembers what it was told.
+    """Completes the types around nodes of libraries' operators, with a cache of their answers.
 
     Parameters
     ----------
     operators : mapping of str to Rules
-        Those that the graph has.
+        Those that occur in the graph.
     infer : callable
         For subgraphs.
     """
@@ -219,5 +219,5 @@ class CustomTypes:
         try:
             return infer_node(node, operator, attributes, known, self._infer)
         except UnsupportedError:
-            # As with built-in operators, what cannot be translated is left unknown.
+            # As with built-in operators, types that cannot be translated stay unknown.
             return list(known), []

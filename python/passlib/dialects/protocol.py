@@ -1,4 +1,4 @@
-"""What passlib must know of a family of models: the contract of a dialect."""
+"""The contract of a dialect: what passlib needs to know about a family of models."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Dialect(ABC):
         Raises
         ------
         FormatError, GraphError, UnsupportedError
-            The file is damaged, unsound, or uses what passlib does not know.
+            The file is damaged, unsound, or uses a feature that passlib does not support.
         """
 
     @abstractmethod

@@ -36,7 +36,7 @@ def _foreign() -> dict[str, metadata.EntryPoint]:
 
 
 def names() -> tuple[str, ...]:
-    """Name all dialects, in the order in which files are tried for them."""
+    """Return the names of all dialects, in the order in which files are tried."""
     return (*_BUILT_IN, *(name for name in _foreign() if name not in _BUILT_IN))
 
 
@@ -47,7 +47,7 @@ def find(name: str) -> Dialect:
     Raises
     ------
     UnsupportedError
-        There is no such dialect; the message lists those that there are.
+        There is no such dialect; the message lists the known ones.
     """
     if name in _BUILT_IN:
         found: Any = importlib.import_module(_BUILT_IN[name]).dialect
@@ -61,12 +61,12 @@ def find(name: str) -> Dialect:
 
 
 def recognise(path: str | os.PathLike[str]) -> Dialect:
-    """Find out which dialect a model is of.
+    """Return the dialect of a model.
 
     Raises
     ------
     FormatError
-        No dialect knows what it is.
+        No dialect recognises the file.
     OSError
         There is nothing at this path.
     """
@@ -79,6 +79,6 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
         raise FileNotFoundError(2, "there is no such model", os.fspath(place))
     message = (
         f"{place}: this is no model of any known dialect ({', '.join(names())}); "
-        "if it is one, say so with dialect=..."
+        "if it is one, name it with dialect=..."
     )
     raise FormatError(message)

@@ -20,7 +20,7 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_int(text: str) -> int:
-    """Read a whole number; a Python 2 ``L`` behind it is accepted, as MXNet does.
+    """Read a whole number; a trailing Python 2 ``L`` is accepted, as by MXNet.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Attributes of a source node, read as numbers, tuples and flags."""
+"""Typed access to the attributes of a node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REQUIRED: Any = object()
 
 
 def blame(node: Node) -> str:
-    """Name a node for an error message."""
+    """Return how error messages name a node."""
     return f"node {node.name!r} ({node.op})"
 
 

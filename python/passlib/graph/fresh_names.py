@@ -19,7 +19,7 @@ class NameSource:
         self._suffix: dict[str, int] = {}
 
     def fresh(self, wish: str) -> str:
-        """Claim a name: ``wish`` itself if it is free, or ``wish`` with a number behind it."""
+        """Claim a name: ``wish`` itself if it is free, or ``wish`` followed by a number."""
         name, count = wish, self._suffix.get(wish, 0)
         while name in self.used:
             count += 1

@@ -1,4 +1,4 @@
-"""Automatic names for operators, as MXNet gives them: ``convolution0``, ``convolution1``, ...
+"""Automatic names for operators, in MXNet's manner: ``convolution0``, ``convolution1``, ...
 
 Exported as ``passlib.name``.
 """
@@ -14,7 +14,7 @@ _local = threading.local()
 
 
 class NameManager:
-    """Gives each operator without a name the next free number of its kind.
+    """Assigns each operator without a name the next free number of its kind.
 
     A context manager: inside the ``with`` block this manager names what the thread builds, with
     counters of its own. Derive from it and override `get` for another scheme.
@@ -25,12 +25,12 @@ class NameManager:
         self._outer: list[NameManager] = []
 
     def get(self, name: str | None, hint: str) -> str:
-        """Give the name that an operator gets.
+        """Return the name of a new operator.
 
         Parameters
         ----------
         name : str or None
-            What the user asked for; it wins unless empty.
+            The user's choice, which wins unless empty.
         hint : str
             The kind of operator, the stem of an automatic name.
         """
@@ -55,7 +55,7 @@ class NameManager:
 
 
 class Prefix(NameManager):
-    """Puts a prefix before every name, the given ones too.
+    """Puts a prefix before every name, also before names that the user chose.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class Prefix(NameManager):
         self._prefix = prefix
 
     def get(self, name: str | None, hint: str) -> str:
-        """Give the name with the prefix; parameters are as in `NameManager.get`."""
+        """Return the name with the prefix; parameters as of `NameManager.get`."""
         return self._prefix + super().get(name, hint)
 
 
 def current() -> NameManager:
-    """Give the manager that names what this thread builds."""
+    """Return the manager that names the operators this thread builds."""
     manager = getattr(_local, "manager", None)
     if not isinstance(manager, NameManager):
         manager = _local.manager = NameManager()

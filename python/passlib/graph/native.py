@@ -1,14 +1,15 @@
-"""Graphs in their two forms: the native one, and nodes that Python can share and walk."""
+"""Conversion between native graphs and nodes that Python can share and walk."""
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlib import _core
 from passlib.graph.node import Entry, Node, postorder
 
-__all__ = ["freeze", "thaw"]
+__all__ = ["freeze", "rebuild", "thaw"]
 
 
 def thaw(
@@ -21,7 +22,7 @@ def thaw(
     graph : _core.Graph
         Each node comes after its inputs.
     nest : callable
-        Makes of a nested graph what stands in ``Node.subgraphs``.
+        Converts a nested graph to the object that ``Node.subgraphs`` holds.
     """
     nodes: list[Node] = []
     for op, name, attrs, inputs, num_outputs, deps, subgraphs in graph.nodes():
@@ -79,3 +80,15 @@ def freeze(
     graph = _core.Graph.build(described, heads)
     graph.check()
     return graph
+
+
+def rebuild(nodes: list[Any], heads: list[tuple[int, int, int]]) -> _core.Graph:
+    """Return the native graph that was pickled as these nodes and heads."""
+    return _core.Graph.build(nodes, heads)
+
+
+def _reduce(graph: _core.Graph) -> tuple[Any, ...]:
+    return rebuild, ([tuple(node) for node in graph.nodes()], graph.heads())
+
+
+copyreg.pickle(_core.Graph, _reduce)

@@ -1,4 +1,4 @@
-"""Attributes for everything built inside a ``with`` block, and the spelling of attributes."""
+"""Attribute scopes: attributes for all symbols built inside a ``with`` block; their spelling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _local = threading.local()
 
 
 class AttrScope:
-    """Gives attributes to all symbols created inside the ``with`` block; inner scopes win.
+    """Adds attributes to all symbols created inside the ``with`` block; inner scopes win.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class AttrScope:
         self._outer: list[AttrScope] = []
 
     def get(self, attrs: Mapping[str, str] | None) -> dict[str, str]:
-        """Give the scope's attributes overridden by ``attrs``."""
+        """Return the scope's attributes overridden by ``attrs``."""
         return {**self._all, **(attrs or {})}
 
     def __enter__(self) -> AttrScope:
@@ -56,7 +56,7 @@ class AttrScope:
 
 
 def current() -> AttrScope:
-    """Give the scope in which this thread builds."""
+    """Return the scope in which this thread builds."""
     scope = getattr(_local, "scope", None)
     if not isinstance(scope, AttrScope):
         scope = _local.scope = AttrScope()
@@ -66,7 +66,7 @@ def current() -> AttrScope:
 def text(value: object) -> str:
     """Spell an attribute's value as MXNet writes it: ``str`` of the plain Python value.
 
-    NumPy's numbers count as plain, whatever their version prints inside a tuple.
+    NumPy's numbers are spelled as plain ones, however NumPy prints them inside a tuple.
     """
     return value if isinstance(value, str) else str(_plain(value))
 

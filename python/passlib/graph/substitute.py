@@ -44,7 +44,7 @@ def substitute(
         if id(node) in new:
             continue
         inputs = tuple(_follow(entry, new, node) for entry in node.inputs)
-        # An order in time between nodes: what a replaced variable stands for comes first.
+        # Control dependencies order nodes in time: they move to the replacement of a variable.
         deps = tuple(new[id(dep)].node for dep in node.control_deps)
         title = name if name and node is first else node.name
         same = all(a.node is b.node for a, b in zip(inputs, node.inputs, strict=True))
@@ -66,7 +66,7 @@ def _replaced(order: list[Node], replacements: Mapping[str, PlainGraph]) -> dict
             raise TypeError(message)
         if key not in names:
             near = difflib.get_close_matches(key, names, 3) or sorted(names)[:8]
-            message = f"no variable is named {key!r}; there are, for instance, {', '.join(near)}"
+            message = f"no variable is named {key!r}; existing names include {', '.join(near)}"
             raise GraphError(message)
         if len(value.entries) != 1:
             message = (

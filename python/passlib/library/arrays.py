@@ -1,4 +1,4 @@
-"""Arrays on their way to a library's operator and back."""
+"""Arrays as operators of libraries take and return them."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ _INDEX = np.dtype(np.int64)
 
 
 class ArrayType(NamedTuple):
-    """What an operator's output is to be like."""
+    """Element type, shape and storage type of an array."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     stype: str = DENSE
 
     def dense(self) -> ArrayType:
-        """Give the type of a dense array of the same shape and element type."""
+        """Return the type of a dense array of the same shape and element type."""
         return self._replace(stype=DENSE)
 
     def column(self) -> tuple[int, int, tuple[int, ...]]:
-        """Spell it as the host takes it: dtype code, storage type, shape."""
+        """Return it in the host's form: dtype code, storage type, shape."""
         return dtypes.code(self.dtype), STORAGE.index(self.stype), self.shape
 
 
 def type_of(array: Any) -> ArrayType:
-    """Say what an array is like, dense or sparse."""
+    """Return the type of a dense or sparse array."""
     return ArrayType(array.dtype, tuple(array.shape), getattr(array, "stype", DENSE))
 
 
 class Lent:
-    """Arrays while an operator has them.
+    """Arrays lent to an operator for one call.
 
-    It gets the memory of every array itself, so that nothing is copied. An array that is not
-    C-contiguous or not in native byte order is lent as a copy; `take_back` takes over what the
-    operator wrote to the copy.
+    The operator gets the memory of every array itself, so nothing is copied. An array that is not
+    C-contiguous or not in native byte order is lent as a copy; `take_back` copies the
+    operator's writes back.
 
     Parameters
     ----------
     arrays : sequence of array
     mutated : sequence of int
-        Positions of those that are written to.
+        Positions of the arrays that the operator writes to.
 
     Raises
     ------
     TypeError
-        Something else than an array.
+        An argument is no array.
     ValueError
         An array that is written to is read-only.
     UnsupportedError
@@ -73,7 +73,7 @@ class Lent:
             self.columns.append(self._lend(position, array, position in written))
 
     def take_back(self) -> None:
-        """Bring what the operator wrote to copies into the arrays themselves."""
+        """Copy what the operator wrote to copies back into the arrays themselves."""
         for given, copy in self._copies:
             np.copyto(given, copy)
 

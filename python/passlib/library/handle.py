@@ -1,4 +1,4 @@
-"""A loaded library, and what of it `optimize_for` can run."""
+"""Loaded libraries, and the passes and partitioners that `optimize_for` runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Library:
     sha256 : str
         Of the file as it was loaded, in hexadecimal.
     abi_version : int
-        Version of the extension ABI that it speaks: 7 (MXNet 1.7) to 11 (1.9, 2.0).
+        Version of the extension ABI: 7 (MXNet 1.7) to 11 (1.9, 2.0).
     passes, partitioners, ops : tuple of str
-        Names of what it registered, in its order.
+        Names that the library registered, in its order.
     """
 
     path: str
@@ -37,7 +37,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Backend:
-    """What ``optimize_for`` can run by name: a pass or a partitioner of a library."""
+    """A pass or a partitioner of a library, which ``optimize_for`` runs by name."""
 
     library: Library
     index: int

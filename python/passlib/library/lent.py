@@ -1,4 +1,4 @@
-"""The parameters of one call of a pass: lent to it before, and put back in order after."""
+"""Parameters lent to one call of a pass, and brought up to date afterwards."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["Lent", "wrap"]
 
 
 class Lent:
-    """The arrays of ``args`` or of ``aux`` while a pass has them.
+    """The arrays of ``args`` or of ``aux``, lent to one call of a pass.
 
-    A pass gets the memory of every array itself, so that nothing is copied. An array that is not
+    A pass gets the memory of every array itself, so nothing is copied. An array that is not
     C-contiguous, not in native byte order, read-only, sparse or no array at all is lent as a copy;
-    `commit` takes over what the pass wrote to the copy.
+    `commit` copies the pass's writes back.
 
     Parameters
     ----------
     kind : {"args", "aux"}
         For messages.
     given : mutable mapping of str to array, or None
-        The caller's dictionary. Names that are not in ``names`` are not the pass's business.
+        The caller's dictionary. The pass does not see names outside ``names``.
     names : sequence of str
         The variables of the graph, in its order.
 
     Raises
     ------
     TypeError
-        ``given`` is neither None nor a mapping that can be changed, or a value is no array.
+        ``given`` is neither None nor a mutable mapping, or a value is no array.
     UnsupportedError
         MXNet's ABI has no code for an element type.
     """
@@ -73,16 +73,16 @@ class Lent:
     def commit(
         self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
-        """Bring the caller's dictionary up to date. Call it only when everything has succeeded.
+        """Bring the caller's dictionary up to date, after everything else has succeeded.
 
         Parameters
         ----------
         gone : iterable of str
-            Variables that the graph no longer has.
+            Variables that are gone from the graph.
         new : iterable of NewParam
-            What the pass allocated.
+            Parameters that the pass allocated.
         is_parameter : callable
-            Says of a name in ``gone`` whether it was a parameter; data inputs stay.
+            Whether a name in ``gone`` was a parameter; data inputs stay.
         """
         removed = [name for name in gone if is_parameter(name)]
         if self._given is None:
@@ -90,7 +90,7 @@ class Lent:
                 shown = ", ".join(removed[:5]) + (", ..." if len(removed) > 5 else "")
                 warnings.warn(
                     f"the pass removed parameters ({shown}), but optimize_for was given no "
-                    f"{self._kind}: take them out of your weights yourself, or pass "
+                    f"{self._kind}: remove them from your weights, or pass "
                     f"{self._kind}=...",
                     stacklevel=4,
                 )
@@ -104,7 +104,7 @@ class Lent:
             self._given[param.name] = wrap(param)
 
     def _changed(self, among: Iterable[str]) -> list[str]:
-        """Name the parameters whose copies differ in any bit from what they are copies of."""
+        """Return the names of parameters whose copies differ in any bit from the originals."""
         names = list(among)
         pairs = (
             (copy, np.ascontiguousarray(before, dtype=copy.dtype))
@@ -124,7 +124,7 @@ class Lent:
 
 
 def wrap(param: NewParam) -> NDArray:
-    """Make an array of what a pass allocated, in the memory that the pass wrote to."""
+    """Return a parameter that a pass allocated as an array, in the memory that it wrote to."""
     dtype = dtypes.from_code(param.dtype)
     return param.data.view(dtype).reshape(param.shape).view(NDArray)
 

@@ -19,10 +19,10 @@ __all__ = ["find_backend", "load", "load_standard", "loaded"]
 logger = logging.getLogger(__name__)
 
 MXNET_VERSION = 10901
-"""What ``initialize`` is told by default: the version of MXNet whose behaviour passlib has."""
+"""The version that ``initialize`` gets by default: that of the MXNet that passlib follows."""
 
 _STANDARD = "libpasslib_passes.so"
-"""The library of standard passes, which is installed beside the native module."""
+"""The library of standard passes, installed next to the native module."""
 
 _lock = threading.RLock()
 _libraries: list[Library] = []
@@ -36,10 +36,10 @@ def load(
     replace: bool = False,
     version: int = MXNET_VERSION,
 ) -> Library:
-    """Load a library and register what it holds.
+    """Load a library and register its passes, partitioners and operators.
 
-    Loading runs the library's code in this process: load only what you would run. Loading the
-    same file again gives the same `Library` and changes nothing.
+    Loading runs the library's code in this process, so load only code that you trust. Loading
+    the same file again returns the same `Library` and changes nothing.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def load(
         A shared library built against ``lib_api.h``, passlib's or MXNet's. A relative path is
         taken from the current folder.
     verbose : bool
-        Log what was found, at level INFO.
+        Log the registered names at level INFO.
     replace : bool
-        Let its passes, partitioners and operators take over names that other libraries hold, or
-        that MXNet has for an operator of its own. Also needed after a library was built again,
-        for its names are still held by the old build.
+        Let the library take over names that other libraries hold, or that MXNet has for an
+        operator of its own. Also needed after a library was rebuilt, because the old build still
+        holds its names.
     version : int
-        The version that the library's ``initialize`` is told, ``10000 * major + 100 * minor +
-        patch`` of MXNet.
+        The version of MXNet that the library's ``initialize`` gets: ``10000 * major +
+        100 * minor + patch``.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def load(
     Raises
     ------
     LoadError
-        The file is not there, is no library for this machine, lacks a function or symbol, speaks
-        another version of the ABI, its ``initialize`` failed, or a name that it registers is
-        taken. Nothing of it is registered then.
+        The file does not exist, is no library for this machine, lacks a function or symbol, has
+        another version of the ABI, its ``initialize`` failed, or one of its names is taken. Then
+        nothing is registered.
     """
     # Not resolve(): a symbolic link is opened, and reported, under its own name.
     absolute = os.path.abspath(path)  # noqa: PTH100
@@ -114,7 +114,7 @@ def find_backend(name: str) -> Backend:
     Raises
     ------
     PasslibError
-        No loaded library has it; the message lists what there is.
+        No loaded library has it; the message lists the known names.
     """
     with _lock:
         found = _backends.get(name)
@@ -146,7 +146,7 @@ def _hash(path: str) -> str:
 
 
 def _recall(path: str) -> tuple[Library | None, str]:
-    """Give the library if this file is loaded already, and the path to open it by otherwise."""
+    """Return the library if this file is loaded already, else the path to open it by."""
     digest = _hash(path)
     real = os.path.realpath(path)
     earlier = [library for library in _libraries if os.path.realpath(library.path) == real]

@@ -1,4 +1,4 @@
-"""Operators that loaded libraries registered: what they answer, and running them."""
+"""Operators of loaded libraries: inference and computation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class Operator:
     """An operator that a loaded library registered.
 
-    Attributes that its methods take are those of a node, text by name; ``node_name`` is for
+    Methods take the attributes of a node, text by name; ``node_name`` is for
     messages. What the library prints to ``std::cout`` goes to `sys.stdout`. Where the environment
     has ``PASSLIB_CHECK_MEMORY=1``, computing fails if the operator writes past the ends of its
     outputs or of memory that it asked for, or to inputs that it does not declare as mutated.
@@ -64,19 +64,19 @@ class Operator:
 
     @property
     def infers(self) -> bool:
-        """Whether it tells arity, shapes and types; those of a subgraph operator are its graph's.
+        """Whether the operator infers arity, shapes and types itself.
 
-        As in MXNet, what a subgraph operator itself has to say is not asked for.
+        A subgraph operator takes them from its graph; as in MXNet, its own functions are unused.
         """
         return not self.is_subgraph
 
     def arity(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, int]:
-        """Count the inputs and the outputs of a node.
+        """Return the numbers of inputs and outputs of a node.
 
         Raises
         ------
         OperatorError
-            The library fails, or names impossible numbers.
+            The library fails, or returns impossible numbers.
         UnsupportedError
             A subgraph operator.
         """
@@ -84,12 +84,12 @@ class Operator:
         return self._core.arity(dict(attributes), node_name, sys.stdout.write)
 
     def mutated_inputs(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, ...]:
-        """Give the positions of the inputs that the operator writes to, rising.
+        """Return the positions of the inputs that the operator writes to, in ascending order.
 
         Raises
         ------
         OperatorError
-            The library fails, or names inputs that there are not.
+            The library fails, or names inputs that do not exist.
         UnsupportedError
             A subgraph operator.
         """
@@ -117,8 +117,8 @@ class Operator:
         Returns
         -------
         inputs, outputs : list of Shape or None
-            An output for which the operator gives no sizes is a scalar if all inputs are known,
-            else unknown: the ABI has one form for both.
+            An output for which the operator returns no sizes is a scalar if all inputs are known,
+            else unknown, because the ABI has one form for both.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Operator:
         Raises
         ------
         OperatorError
-            The library fails, wants inputs stored in another way, or an input is sparse and the
+            The library fails, requires inputs stored in another way, or an input is sparse and the
             operator has no function for storage types.
         """
         given = [STORAGE.index(storage) for storage in inputs]
@@ -191,12 +191,12 @@ class Operator:
         stype: str = DENSE,
         node_name: str = "",
     ) -> ArrayType:
-        """Put together what was inferred of an output.
+        """Return the type of an output from its inferred parts.
 
         Raises
         ------
         OperatorError
-            Something of it is unknown, or the shape cannot be stored so.
+            A part is unknown, or the shape does not fit the storage type.
         """
         what = f"for its output {position}"
         if dtype is None:
@@ -206,8 +206,7 @@ class Operator:
             raise self._error(f"infers no complete shape {what}", node_name)
         if stype != DENSE and len(sizes) != 2 and (stype == CSR or not sizes):
             raise self._error(
-                f"infers the storage type {stype} {what}, of shape {sizes}, which cannot be "
-                "stored so",
+                f"infers the storage type {stype} {what}, which the shape {sizes} does not allow",
                 node_name,
             )
         return ArrayType(dtype, sizes, stype)
@@ -232,7 +231,7 @@ class Operator:
         outputs : sequence of ArrayType
             As inferred.
         mutated : sequence of int, optional
-            What `mutated_inputs` says, if that is known already. These arrays are written to in
+            The result of `mutated_inputs`, if it is known already. These arrays are written to in
             place.
 
         Returns
@@ -242,7 +241,7 @@ class Operator:
         Raises
         ------
         OperatorError
-            The library fails. All inputs hold what they held before.
+            The library fails. All inputs keep their content.
         ValueError
             An input that the operator writes to is read-only.
         """
@@ -321,7 +320,7 @@ class Operator:
         if not state.made_by_create:
             logger.warning(
                 "%s made its state without CustomStatefulOp::create; the library will delete it, "
-                "so that it must come from new. Setting ignore_warn says that it does",
+                "so it must have been allocated with new. Set ignore_warn to confirm that it was",
                 self._described("", node_name),
             )
         mutated = () if self.is_subgraph else self.mutated_inputs(attributes, node_name)

@@ -17,7 +17,7 @@ Finish: TypeAlias = Callable[[Lent, Sequence[ArrayType], Sequence[Any], str], li
 
 
 class OperatorState:
-    """What a stateful operator keeps for one node. Destroyed with this object.
+    """The state of one node with a stateful operator. Destroyed with this object.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class OperatorState:
         inputs : sequence of array
         outputs : sequence of ArrayType
         mutated : sequence of int, optional
-            Inputs that may be written to; by default what the operator says. Subgraph operators
-            say nothing.
+            Inputs that may be written to; by default those that the operator declares. Subgraph
+            operators declare none.
 
         Returns
         -------

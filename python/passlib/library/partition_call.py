@@ -1,4 +1,4 @@
-"""One call of a partitioner on a graph: its strategies, one after the other."""
+"""One call of a partitioner on a graph: its strategies in sequence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlib.library.call import Call, Outcome
 __all__ = ["call_partitioner"]
 
 _MERGE_EQUAL = "dedup_subgraph"
-"""The option that the host obeys too: one input for all uses of a value, and one output."""
+"""The option that the host obeys as well: one input for all uses of a value, and one output."""
 
 
 def call_partitioner(call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
@@ -30,7 +30,7 @@ def call_partitioner(call: Call, graph: _core.Graph, dialect: Dialect) -> Outcom
         Stays as it is, unless ``call.consume``. Shapes and dtypes in its attributes hold for all
         strategies, because no strategy changes a value.
     dialect : Dialect
-        Names outputs and tells auxiliary states.
+        Names outputs and finds auxiliary states.
 
     Returns
     -------

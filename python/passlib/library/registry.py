@@ -27,13 +27,13 @@ def find_operator(name: str) -> Operator | None:
 
 
 def names() -> list[str]:
-    """Name the operators of all loaded libraries."""
+    """Return the names of the operators of all loaded libraries."""
     with _lock:
         return list(_operators)
 
 
 def require_names(library: Library, *, replace: bool) -> None:
-    """Make sure that the names of a library's operators are free.
+    """Check that the names of a library's operators are free.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def require_names(library: Library, *, replace: bool) -> None:
     Raises
     ------
     LoadError
-        A name is another library's, or MXNet's, or stands twice in this library.
+        A name belongs to another library or to MXNet, or occurs twice in this library.
     """
     for name in library.ops:
         prefix = f"cannot load library {library.path!r}: "
@@ -68,7 +68,7 @@ def require_names(library: Library, *, replace: bool) -> None:
 
 
 def register(library: Library) -> None:
-    """Make a library's operators known, under names that `require_names` found free."""
+    """Make a library's operators known, after `require_names` has found their names free."""
     with _lock:
         for index, name in enumerate(library.ops):
             holder = _operators.get(name)

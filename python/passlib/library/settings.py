@@ -10,6 +10,6 @@ __all__ = ["settings"]
 
 
 def settings(node_name: str, *, is_forward: bool) -> _core.ComputeSettings:
-    """Say how to compute, with what the environment wants."""
+    """Return the settings of a computation, including those of the environment."""
     check = os.environ.get("PASSLIB_CHECK_MEMORY", "") not in ("", "0")
     return _core.ComputeSettings(node=node_name, is_forward=is_forward, check_memory=check)

@@ -1,4 +1,4 @@
-"""Shapes and element types on their way to a library's operator, and its answers."""
+"""Shapes and element types in the form of the ABI, and the answers of operators."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN_SIZE", "extents", "merge_dtypes", "merge_shapes", "type_codes"]
 
 UNKNOWN_SIZE: Final = 0xFFFFFFFF
-"""How MXNet 1.9.1 spells a size that it does not know, in both directions."""
+"""MXNet 1.9.1's form of an unknown size, in both directions."""
 
 _UNKNOWN_TYPE: Final = -1
 
 
 def extents(shape: Shape | None, user: str) -> list[int]:
-    """Spell a shape as the ABI has it; a scalar and an unknown rank have no sizes.
+    """Return a shape in the ABI's form; a scalar and an unknown rank have no sizes.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def extents(shape: Shape | None, user: str) -> list[int]:
 def merge_shapes(
     known: Sequence[Shape | None], inputs: Sequence[list[int]], outputs: Sequence[list[int]]
 ) -> tuple[list[Shape | None], list[Shape | None]]:
-    """Join what is known of the inputs with what an operator answers.
+    """Join known types of the inputs with an operator's answer.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _spell(shape: Shape) -> str:
 
 
 def type_codes(types: Sequence[np.dtype[Any] | None]) -> list[int]:
-    """Spell element types as the ABI has them.
+    """Return element types in the ABI's form.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def type_codes(types: Sequence[np.dtype[Any] | None]) -> list[int]:
 def merge_dtypes(
     known: Sequence[np.dtype[Any] | None], inputs: Sequence[int], outputs: Sequence[int]
 ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
-    """Join what is known of the inputs with what an operator answers.
+    """Join known types of the inputs with an operator's answer.
 
     Raises
     ------

@@ -38,12 +38,12 @@ def bind(
     ctx : Context or None
         None is the current one.
     args, aux_states : sequence of arrays, or mapping of str to array
-        One for each argument and auxiliary state; names that the symbol does not have are
-        passed over.
+        One for each argument and auxiliary state; unknown names are
+        ignored.
     args_grad : sequence of arrays, or mapping of str to array, optional
         Where `Executor.backward` writes the gradients of the arguments; None, or missing in the
-        mapping, for those whose gradient is not wanted. `Executor.backward` computes it only if all
-        operators between such an argument and the outputs are those of libraries.
+        mapping, for unwanted gradients. `Executor.backward` computes a gradient only if all
+        operators between the argument and the outputs belong to libraries.
     grad_req : {"write", "add", "null"}, or a sequence or mapping of these
         Whether a gradient replaces what is in its array, is added to it, or is not computed: for
         all arguments or for each. Those missing in a mapping have ``"null"``.
@@ -205,7 +205,7 @@ def _as_array(what: str, name: str, array: Any) -> Any:
 def _requests(
     grad_req: str | Sequence[str] | Mapping[str, str], names: Sequence[str]
 ) -> dict[str, str]:
-    """Give the request of each argument."""
+    """Return the gradient request of each argument."""
     if isinstance(grad_req, str):
         requests = dict.fromkeys(names, grad_req)
     elif isinstance(grad_req, Mapping):
@@ -225,7 +225,7 @@ def _requests(
 def _gradient_arrays(
     given: Sequence[Any] | Mapping[str, Any] | None, args: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Give the array for the gradient of each argument, or None."""
+    """Return the array for the gradient of each argument, or None."""
     if not isinstance(given, Mapping):
         listed = _of_length("args_grad", given or [None] * len(args), list(args))
         given = dict(zip(args, listed, strict=True))

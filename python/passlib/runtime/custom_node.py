@@ -1,4 +1,4 @@
-"""Nodes whose operators belong to a library: what they are handed, and what they keep."""
+"""Execution of nodes whose operators belong to a library."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _KEPT = 8
 
 
 class _Prepared(NamedTuple):
-    """What follows from the types of a node's inputs."""
+    """Everything that depends on the types of a node's inputs alone."""
 
     outputs: list[ArrayType]
     state: OperatorState | None
 
 
 class Done(NamedTuple):
-    """One run of a node, with all that its gradient needs."""
+    """One run of a node, with everything that its gradient needs."""
 
     custom: CustomNode
     inputs: list[Any]
@@ -114,7 +114,7 @@ class CustomNode:
         )
 
     def _stored(self, array: Any) -> Any:
-        """Keep a sparse array only for operators that say what they do with one."""
+        """Keep sparse arrays for operators that infer storage types; expand them for others."""
         if isinstance(array, BaseSparseNDArray):
             return array if self.operator.infers else as_dense(array)
         return np.asarray(array)
@@ -156,7 +156,7 @@ class CustomNode:
         sizes = tuple(size for size in spec.shape or () if size is not None)
         if spec.dtype is None or spec.shape is None or len(sizes) < len(spec.shape):
             raise GraphError(
-                f"{blame(self.node)}: the operator leaves open what output {index} is like "
+                f"{blame(self.node)}: the operator leaves the type of output {index} open "
                 f"({describe(Value('', *spec))}), though all inputs are known"
             )
         return ArrayType(spec.dtype, sizes, stype)
@@ -172,7 +172,7 @@ def library_operators(graph: Graph, dialect: Dialect) -> dict[str, Operator]:
 
 
 def _mutated(node: Node, operator: Operator, attributes: Mapping[str, str]) -> tuple[int, ...]:
-    """Tell the inputs that a node may write to: for one with a subgraph, its auxiliary states."""
+    """Return the inputs that a node may write to: those of a subgraph are its auxiliary states."""
     if operator.infers:
         return operator.mutated_inputs(attributes, node.name)
     if not node.subgraphs:

@@ -1,4 +1,4 @@
-"""Cutting a graph at the operators of libraries, into the fewest pieces that run as one each."""
+"""Cutting a graph at the operators of libraries, into as few runnable pieces as possible."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Piece:
     Attributes
     ----------
     entries : tuple of Entry
-        What other steps or the caller need of it.
+        Results that other steps or the caller need.
     outputs : tuple of Value
         The same, as values of the whole graph.
     boundary : mapping of str to Value
-        Those of its variables that stand for what other steps computed.
+        Variables of the piece that stand for results of other steps.
     variables : tuple of str
-        Its other variables, which are the whole graph's.
+        Its other variables, which belong to the whole graph.
     """
 
     entries: tuple[Entry, ...]
@@ -72,8 +72,8 @@ class Cut:
     ----------
     steps : tuple of Step
     last_uses : tuple of tuple of Value
-        For each step what nobody needs after it. Variables and outputs of the graph are never
-        among that.
+        For each step, the values that are not needed after it. Variables and outputs of the graph
+        are never among them.
     """
 
     steps: tuple[Step, ...]
@@ -99,10 +99,10 @@ def cut(
     is_call : callable
         Whether a node's operator belongs to a library.
     written : callable
-        Gives the positions of the inputs that a node writes to. Who reads such a value before the
-        node does so in the order of the graph, also reads it before the node in the steps.
+        Returns the positions of the inputs that a node writes to. Nodes that read such a value
+        earlier in the graph's order also read it earlier in the steps.
     overriding : mapping of Node to mapping of str to str
-        Attribute values that count in the pieces instead of a node's own.
+        Attribute values that replace a node's own in the pieces.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _numbers(
     is_call: Callable[[Node], bool],
     written: Callable[[Node], Collection[int]],
 ) -> dict[Node, int]:
-    """Tell the piece of each built-in operator, and the piece after which each call can run."""
+    """Return the piece of each built-in operator, and the piece after which each call can run."""
     number: dict[Node, int] = {}
     writer: dict[Value, Node] = {}
     readers: dict[Value, list[Node]] = defaultdict(list)
@@ -214,7 +214,7 @@ def _piece(members: Sequence[Node], reads: Reads, overriding: Overriding) -> Pie
         )
     outputs = [(node, index) for node in members for index in sorted(reads.get(node, ()))]
     entries = tuple(Entry(made[node], index) for node, index in outputs)
-    # A node that nobody reads can be there for what it writes.
+    # A node whose outputs are unused may still write to a variable.
     nodes = tuple(postorder(made.values()))
     variables = tuple(n.name for n in nodes if n.is_variable and n.name not in boundary)
     return Piece(entries, tuple(outputs), boundary, variables, nodes)
@@ -235,7 +235,7 @@ def _last_uses(graph: Graph, steps: Sequence[Step]) -> tuple[tuple[Value, ...], 
 
 
 def _touched(step: Step) -> Iterator[Value]:
-    """List what a step reads or makes, variables aside."""
+    """Iterate over the values that a step reads or computes, without variables."""
     if isinstance(step, Piece):
         yield from step.boundary.values()
         yield from step.outputs

@@ -1,4 +1,4 @@
-"""What a symbol becomes when it is bound to the arrays that it computes with."""
+"""Executors: symbols bound to the arrays that they compute with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Executor", "variable_types"]
 class Executor:
     """A symbol and the arrays of all its variables. Made by `passlib.executor.bind`.
 
-    The arrays are read anew at each `forward`: what is written to them counts.
+    The arrays are read anew at each `forward`, so writes to them count.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Executor:
     args, aux : mapping of str to array
         One for each argument and each auxiliary state.
     gradients : Gradients, optional
-        What `backward` writes to.
+        The arrays that `backward` writes to.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """What the last `forward` computed.
+        """Results of the last `forward`.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Executor:
 
     @property
     def output_dict(self) -> dict[str, NDArray]:
-        """What the last `forward` computed, by the names of `Symbol.list_outputs`.
+        """Results of the last `forward`, by the names of `Symbol.list_outputs`.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Executor:
         Raises
         ------
         TypeError
-            No such argument, or a value is no array.
+            The argument does not exist, or a value is no array.
         ValueError
             A shape differs from that of the array that was bound.
         UnsupportedError
@@ -197,7 +197,7 @@ class Executor:
         arg_params : mapping of str to array
         aux_params : mapping of str to array, optional
         allow_extra_params : bool
-            Pass over weights that the symbol does not have.
+            Ignore weights that the symbol does not have.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class Executor:
                     if allow_extra_params:
                         continue
                     raise ValueError(
-                        f"the symbol has no {kind} {name!r}; allow_extra_params=True passes over it"
+                        f"the symbol has no {kind} {name!r}; allow_extra_params=True ignores it"
                     )
                 if value.shape != target[name].shape:
                     raise ValueError(
@@ -229,14 +229,14 @@ class Executor:
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **shapes: Sequence[int]
     ) -> Executor:
-        """Give an executor for inputs of other shapes, which shares all other arrays.
+        """Return an executor for inputs of other shapes, which shares all other arrays.
 
         Parameters
         ----------
         partial_shaping : bool
-            Let the shapes of arguments change that were not named.
+            Also let the shapes of arguments change that are not named.
         allow_up_sizing : bool
-            Accepted for MXNet's sake: arrays may always grow here.
+            Accepted for compatibility with MXNet: arrays may always grow.
         **shapes : tuple of int
             New shapes by name of the argument.
 
@@ -248,9 +248,9 @@ class Executor:
         Raises
         ------
         TypeError
-            No such argument.
+            An argument does not exist.
         ValueError
-            The shape of an argument that was not named would change too.
+            The shape of another argument would change as well.
         GraphError
             The shapes contradict each other.
         """
@@ -296,7 +296,7 @@ class Executor:
         out_grads : array, list of arrays, or dict of str to array
             The gradient of each output, of its shape.
         is_train : bool
-            Accepted for MXNet's sake.
+            Accepted for compatibility with MXNet.
 
         Raises
         ------
@@ -312,7 +312,7 @@ class Executor:
         """
         if self._gradients is None:
             raise UnsupportedError(
-                "backward: gradients are not computed, for no arrays were bound for them. Give "
+                "backward: gradients are not computed, because no arrays were bound for them. Pass "
                 "args_grad to bind; all operators between these arguments and the outputs must be "
                 "a library's, passlib does not train models"
             )
@@ -322,7 +322,7 @@ class Executor:
 def variable_types(
     symbol: PlainGraph, shapes: Mapping[str, Sequence[int]], types: Mapping[str, Any]
 ) -> dict[str, tuple[tuple[int, ...] | None, Any]]:
-    """Infer what the variables are like: shape, or None unless all of it is known, and type."""
+    """Infer shape and element type of each variable; None for a shape not known completely."""
     known = {name: tuple(shape) for name, shape in shapes.items()}
     inferred = infer(symbol, known, types, default_dtype=np.dtype(np.float32))
     found: dict[str, tuple[tuple[int, ...] | None, Any]] = {}

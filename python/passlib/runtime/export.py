@@ -21,8 +21,8 @@ _INLINE_LIMIT = 3 << 29
 def save_onnx(lowered: Lowered, path: str | Path) -> None:
     """Write a lowered model as an ONNX file, and check it.
 
-    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` beside it. A file that
-    was there before stays if this fails.
+    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` next to it. An
+    existing file stays as it is if this fails.
 
     Parameters
     ----------

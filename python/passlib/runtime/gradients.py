@@ -1,4 +1,4 @@
-"""Gradients of graphs made of libraries' operators, by the backward functions of these."""
+"""Gradients of graphs of libraries' operators, by the operators' backward functions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Gradients:
     ----------
     symbol : PlainGraph
     arrays : mapping of str to NDArray or None
-        One for each argument, None for those whose gradient nobody wants.
+        One for each argument, None for unwanted gradients.
     requests : mapping of str to {"write", "add", "null"}
-        Whether to replace what is in the array of an argument, to add to it, or to leave it;
-        ``"null"`` for those that are missing.
+        Whether to overwrite the array of an argument, to add to it, or to leave it;
+        ``"null"`` for missing ones.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Gradients:
         Parameters
         ----------
         record : sequence of Done
-            What the last run recorded.
+            The record of the last run.
         outputs : sequence of array
-            What it gave.
+            Its outputs.
         out_grads : array, sequence of arrays, or mapping of str to array
             The gradient of each output, of its shape.
 
@@ -73,7 +73,7 @@ class Gradients:
         ValueError
             The gradient of an output is missing, or has another shape than the output.
         TypeError
-            One is no array.
+            A gradient is no array.
         GraphError
             An operator gave a gradient of another shape than its input has.
         OperatorError
@@ -137,7 +137,7 @@ class Gradients:
             given = []
             for index, output in enumerate(done.outputs):
                 total = sums.pop((node, index), None)
-                # Nobody used this output.
+                # An unused output has a zero gradient.
                 given.append(np.zeros(output.shape, output.dtype) if total is None else total)
             gradients = [as_dense(array) for array in done.backward(given)]
             for entry, gradient, value in zip(node.inputs, gradients, done.inputs, strict=True):
@@ -153,7 +153,7 @@ class Gradients:
 def _between(symbol: PlainGraph, wanted: frozenset[str]) -> tuple[frozenset[Node], str]:
     """Find the wanted variables and all nodes between them and the outputs.
 
-    Where one of these has no gradient, the second result says so.
+    If one of them has no gradient, the second result describes it.
     """
     nodes = symbol.nodes()
     used = {entry.node for entry in symbol.entries}

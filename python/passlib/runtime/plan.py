@@ -1,4 +1,4 @@
-"""Running a graph in which operators of libraries stand between built-in ones."""
+"""Execution of graphs that mix operators of libraries with built-in ones."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["Outcome", "Plan"]
 
 @dataclass
 class Outcome:
-    """What a run gave.
+    """The results of a run.
 
     Attributes
     ----------
     outputs : list of NDArray or sparse array
-        One for each output of the graph, each an array of its own.
+        One for each output of the graph; no two share memory.
     updates : dict of str to NDArray
         New content of the variables that built-in operators write to, such as running means in
         training.
     mutated : dict of str to array
-        New content of the variables that operators of libraries write to. Nothing given is changed.
+        New content of the variables that operators of libraries write to. Inputs never change.
     record : list of Done
-        The nodes of libraries' operators in the order in which they ran, if that was asked for.
+        The nodes of libraries' operators in execution order, if requested.
     """
 
     outputs: list[Any]
@@ -58,7 +58,7 @@ class Plan:
     operators : mapping of str to Operator
         The libraries' operators that the graph has, by name.
     overriding : mapping of Node to mapping of str to str
-        Attribute values that count instead of a built-in node's own.
+        Attribute values that replace a built-in node's own.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Plan:
     def _run_piece(
         self, piece: Piece, values: dict[Value, Any], fed: Set[str], *, train: bool
     ) -> dict[str, NDArray]:
-        """Run built-in operators; what they write to variables is seen by later steps."""
+        """Run built-in operators; later steps see their writes to variables."""
         if not piece.entries and not train:
             return {}
         feeds = {name: values[value] for name, value in piece.boundary.items()}
@@ -145,7 +145,7 @@ class Plan:
         return updates
 
     def _call(self, call: Call, values: dict[Value, Any], own: set[Value]) -> Done:
-        """Run one operator of a library; what it mutates becomes a copy of this run's own."""
+        """Run one operator of a library on copies, made once a run, of the inputs it mutates."""
         node, custom = call.node, self._custom[call.node]
         for index in custom.mutated:
             entry = node.inputs[index]
@@ -175,7 +175,7 @@ def _copied(array: Any) -> Any:
 
 
 def _outputs(values: Mapping[Value, Any], entries: Sequence[Entry]) -> list[Any]:
-    """Give each output an array of its own, which neither the caller nor another output has."""
+    """Return an array for each output that shares memory with no input and no other output."""
     seen: set[Value] = set()
     outputs = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Running a symbol on arrays, whatever its operators: the one way in for all who do."""
+"""Execution of a graph on arrays, with built-in operators and those of libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passlib.runtime.sessions import Sessions
 __all__ = ["Runner"]
 
 _KEPT = 8
-"""Plans kept for one symbol, where sizes in it depend on the inputs."""
+"""Plans kept for one graph in which sizes depend on the inputs."""
 
 
 class Runner:
@@ -56,14 +56,14 @@ class Runner:
         Parameters
         ----------
         feeds : mapping of str to array
-            Variables whose values are read anew at each run.
+            Variables whose values are read at each run.
         constants : mapping of str to array
-            Variables that are compiled in. A session is used again only for the very same
-            array objects; their elements must not have changed since.
+            Variables that are compiled in. A session is reused only for the very same array
+            objects, whose elements must not have changed since.
         train : bool
             Run as in training.
         record : bool
-            Keep what gradients need.
+            Record what gradients need.
 
         Returns
         -------
@@ -86,12 +86,12 @@ class Runner:
             plan = self._plan(feeds, constants, train=train)
             return plan.run(feeds, constants, train=train, record=record)
         outputs, updates = self._sessions.run_updating(feeds, constants, train=train)
-        # What ran has no operators that only a library loaded later could bring.
+        # The graph ran, so it has no operators that only a library loaded later could bring.
         self._built_in = True
         return Outcome(list(outputs), updates)
 
     def _plan(self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool) -> Plan:
-        """Give the plan: one for all inputs, unless sizes in the graph depend on these."""
+        """Return the plan: one for all inputs, unless sizes in the graph depend on them."""
         signature = None
         known = {}
         if any(leaves_sizes_open(node) for node in self._graph.nodes()):

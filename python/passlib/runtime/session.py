@@ -31,13 +31,12 @@ class Session:
     Parameters
     ----------
     lowered : Lowered
-        Its weights are used where they lie, without a copy, and kept alive by the session.
-        ONNX Runtime may keep its own rearranged copies, so a change of a weight needs a new
-        session.
+        Its weights are used in place, without a copy, and kept alive by the session. ONNX
+        Runtime may keep its own rearranged copies, so a changed weight needs a new session.
     optimization : {"all", "extended", "basic", "none"}
-        How far ONNX Runtime rewrites the graph before it runs.
+        Optimization level of ONNX Runtime.
     threads : int, optional
-        Threads that one operator may use; by default ONNX Runtime decides.
+        Number of threads for one operator; by default ONNX Runtime decides.
 
     Raises
     ------
@@ -74,7 +73,7 @@ class Session:
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """Names that `run` must be fed."""
+        """Names of the inputs that `run` needs."""
         return self._lowered.input_names
 
     @property
@@ -107,7 +106,7 @@ class Session:
     def run_updating(
         self, feeds: Mapping[str, np.ndarray]
     ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-        """Compute the outputs, and what the operators write to variables.
+        """Compute the outputs, and the new content of variables that operators write to.
 
         Parameters
         ----------
@@ -169,7 +168,7 @@ class Session:
         return self._wrap(np.ascontiguousarray(array).reshape(array.shape))
 
     def _wrap(self, array: np.ndarray) -> Any:
-        """Show an array to ONNX Runtime, without a copy; the OrtValue keeps it alive."""
+        """Wrap an array for ONNX Runtime without a copy; the OrtValue keeps it alive."""
         plain = array.view(np.ndarray)
         if plain.dtype.name == "bfloat16":
             helper: Any = require("onnx.helper", extra="onnx")
@@ -201,7 +200,7 @@ def run(
     ----------
     symbol : Graph
     inputs : mapping of str to numpy.ndarray
-        Data; its element types and shapes are those the model is lowered for.
+        Data, whose element types and shapes the model is lowered for.
     params : mapping of str to numpy.ndarray
         Weights and auxiliary states.
     train : bool

@@ -1,4 +1,4 @@
-"""Running one ONNX model many times: a session for each kind of input, compiled once and kept."""
+"""A cache of sessions: one graph compiled once for each kind of input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passlib.runtime.session import Session
 __all__ = ["Sessions", "as_dense"]
 
 _KEPT = 8
-"""Sessions kept for one symbol. Each may hold its own rearranged copy of all weights."""
+"""Sessions kept for one graph. Each may hold its own rearranged copy of all weights."""
 
 _Signature = tuple[tuple[tuple[str, Any, tuple[int, ...]], ...], bool]
 
@@ -29,7 +29,7 @@ class _Compiled(NamedTuple):
 
 
 class Sessions:
-    """Runs a graph of built-in operators on arrays, and compiles it anew only where it must.
+    """Runs a graph of built-in operators on arrays, and compiles it anew only where necessary.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Sessions:
         -------
         outputs : list of NDArray
         updates : dict of str to NDArray
-            Such as running means, in training. Nothing given is changed.
+            Such as running means, in training. Inputs never change.
         """
         arrays = {name: as_dense(array) for name, array in feeds.items()}
         session = self._session(arrays, constants, train=train)
@@ -91,7 +91,7 @@ class Sessions:
 
 
 def as_dense(array: Any) -> np.ndarray[Any, Any]:
-    """Give the plain NumPy array that stands behind what a user has; a sparse one is expanded."""
+    """Return an array as a plain NumPy array; a sparse one is expanded."""
     return np.asarray(array.asnumpy() if isinstance(array, BaseSparseNDArray) else array)
 
 

@@ -38,12 +38,12 @@ def _type(dtype: object) -> object:
 
 
 def zeros(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant of zeros, float32 unless ``dtype`` says otherwise."""
+    """Make a constant of zeros, float32 by default."""
     return _internal("_zeros", shape=shape, dtype=_type(dtype), **kwargs)
 
 
 def ones(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant of ones, float32 unless ``dtype`` says otherwise."""
+    """Make a constant of ones, float32 by default."""
     return _internal("_ones", shape=shape, dtype=_type(dtype), **kwargs)
 
 
@@ -169,18 +169,18 @@ power = pow
 
 
 def maximum(left: Any, right: Any) -> Any:
-    """Give the larger, element by element; either argument may be a number."""
+    """Return the elementwise maximum; either argument may be a number."""
     names = ("_Maximum", "_MaximumScalar", "_MaximumScalar")
     return _binary(left, right, *names, max, "maximum")
 
 
 def minimum(left: Any, right: Any) -> Any:
-    """Give the smaller, element by element; either argument may be a number."""
+    """Return the elementwise minimum; either argument may be a number."""
     names = ("_Minimum", "_MinimumScalar", "_MinimumScalar")
     return _binary(left, right, *names, min, "minimum")
 
 
 def hypot(left: Any, right: Any) -> Any:
-    """Give the length of the hypotenuse, element by element; either may be a number."""
+    """Return the length of the hypotenuse, elementwise; either argument may be a number."""
     names = ("_Hypot", "_HypotScalar", "_HypotScalar")
     return _binary(left, right, *names, np.hypot, "hypot")

@@ -1,4 +1,4 @@
-"""What ``optimize_for`` does: lend the parameters, infer shapes, call the pass, take stock."""
+"""The steps of ``optimize_for``: lend parameters, infer shapes, call the pass, update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Request", "optimize_graph"]
 logger = logging.getLogger(__name__)
 
 _DIALECT = "dialect"
-"""The attribute of the graph that tells a pass which family of models it has before it."""
+"""The attribute of the graph by which a pass sees the dialect."""
 
 _INFERRED = ("__ext_shape__", "__ext_dtype__")
 
@@ -104,7 +104,7 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
         outcome.graph.drop_node_attributes(list(_INFERRED))
     dialect.complete(outcome.graph)
     parameters = dialect.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
-    # An operator that wrote to a state may be gone for long: what lies in aux is taken from there.
+    # The operator that wrote to a state may be gone already; names in aux count as states.
     was_aux = {*states, *(aux or ())}
     for lent, is_arg in ((lent_args, True), (lent_aux, False)):
         lent.commit(
@@ -122,15 +122,15 @@ def _with_inferred(
     """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
     if importlib.util.find_spec("onnx") is None:
         logger.warning(
-            "shapes are not inferred for the pass, for the package onnx is not installed: "
-            "pip install 'graph-passlib[onnx]', or give skip_infer=True"
+            "shapes are not inferred for the pass, because the package onnx is not installed: "
+            "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
         )
         return None
     shapes: dict[str, Sequence[int]] = {name: array.shape for name, array, _ in params}
     shapes.update(request.shapes)
     types = {name: array.dtype for name, array, _ in params}
     types.update({name: dtypes.as_dtype(dtype) for name, dtype in request.types.items()})
-    # As in MXNet, what nobody knows the type of is float32.
+    # As in MXNet, unknown types are float32.
     inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
     values = []
     for position, node in enumerate(symbol.nodes()):

@@ -82,22 +82,22 @@ class Symbol(Arithmetic):
         return self.list_attr().get(key) if self.name is not None else None
 
     def list_attr(self) -> dict[str, str]:
-        """Give the attributes of the output's node; of a group, those of its first."""
+        """Return the attributes of the output's node; of a group, those of its first."""
         return _with_plain_keys(self.entries[0].node.attrs) if self.entries else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """Give the attributes of all nodes that have any, by node name."""
+        """Return the attributes of all nodes that have any, by node name."""
         return {node.name: _with_plain_keys(node.attrs) for node in self.nodes() if node.attrs}
 
     def get_internals(self) -> Symbol:
-        """Give a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
+        """Return a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
         visible = self._conventions.visible_outputs
         return self.with_entries(
             [Entry(node, i) for node in self.nodes() for i in range(visible(node))]
         )
 
     def get_children(self) -> Symbol | None:
-        """Give a group of what the output's node takes as input; None for a variable."""
+        """Return a group of the inputs of the output's node; None for a variable."""
         nodes = {id(entry.node): entry.node for entry in self.entries}
         inputs = [entry for node in nodes.values() for entry in node.inputs]
         return self.with_entries(inputs) if inputs else None
@@ -124,7 +124,7 @@ class Symbol(Arithmetic):
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """Write the graph as MXNet 1.9.1 writes it, byte for byte.
 
-        Nodes stand in post-order from the outputs; what no output needs is not written.
+        Nodes stand in post-order from the outputs; nodes that no output needs are not written.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Symbol(Arithmetic):
         keep_inferred: bool = False,
         **options: Any,
     ) -> Symbol:
-        """Run a pass and give the symbol that it made; this one stays as it is.
+        """Run a pass and return the resulting symbol; this one stays as it is.
 
         Parameters
         ----------
@@ -165,20 +165,20 @@ class Symbol(Arithmetic):
             Name of a pass of a loaded library, see `passlib.library.load`.
         args, aux : dict of str to array, optional
             Weights (and data) and auxiliary states by name. The pass reads and writes their
-            memory. When it has succeeded, what it allocated is in these dictionaries, and
-            parameters whose node is gone are not.
+            memory. After success these dictionaries also hold the parameters that it allocated,
+            and no longer those whose node is gone.
         ctx : Context, optional
-            Only the CPU.
+            Must be the CPU.
         shape_dict, type_dict, stype_dict : mapping, optional
             Shapes, dtypes and storage types of variables that are not in args and aux, by name.
         skip_infer : bool
             Do not infer shapes and dtypes for the pass. Otherwise, if any array, shape or dtype is
-            given, every node has ``__ext_shape__`` and ``__ext_dtype__`` while the pass runs. That
-            needs the package onnx, and is left out where it is not installed.
+            given, every node has ``__ext_shape__`` and ``__ext_dtype__`` while the pass runs. This
+            needs the package onnx; without it a warning is logged.
         keep_inferred : bool
             Keep these two attributes in the result.
         **options
-            Given to the pass as ``str(value)``.
+            Passed on as ``str(value)``.
 
         Returns
         -------
@@ -187,10 +187,10 @@ class Symbol(Arithmetic):
         Raises
         ------
         PasslibError
-            There is no such pass.
+            No loaded library has the pass.
         PassError
-            The pass failed, with what its library said. Symbol and dictionaries are as they were;
-            what the pass had already written into the memory of an array stays written.
+            The pass failed; the message includes its library's. Symbol and dictionaries are
+            unchanged, but values that the pass wrote into an array's memory stay written.
         GraphError
             Shapes contradict each other.
         """
@@ -221,7 +221,7 @@ class Symbol(Arithmetic):
         Returns
         -------
         arguments, outputs, auxiliary states : list of tuple
-            None each, with a warning, where something stays unknown.
+            None each, with a warning, if anything stays unknown.
 
         Raises
         ------
@@ -231,7 +231,7 @@ class Symbol(Arithmetic):
         return inference.infer_shape(self, args, kwargs, partial=False)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Any:
-        """Do what `infer_shape` does; what stays unknown is ``()``, unknown sizes are 0."""
+        """Infer like `infer_shape`; unknown shapes are ``()``, unknown sizes are 0."""
         return inference.infer_shape(self, args, kwargs, partial=True)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Any:
@@ -242,7 +242,7 @@ class Symbol(Arithmetic):
         return inference.infer_type(self, args, kwargs, partial=False)
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> Any:
-        """Do what `infer_type` does; what stays unknown is None."""
+        """Infer like `infer_type`; unknown types are None."""
         return inference.infer_type(self, args, kwargs, partial=True)
 
     def bind(
@@ -314,7 +314,7 @@ class Symbol(Arithmetic):
         return functions.method(self, name, type(self))
 
     def __call__(self, *, name: str | None = None, **inputs: Symbol) -> Symbol:
-        """Put other symbols in the place of variables, by the variables' names."""
+        """Replace variables by other symbols, by the variables' names."""
         return type(self)(substitute(self, inputs, name))
 
     def __copy__(self) -> Symbol:
@@ -324,7 +324,7 @@ class Symbol(Arithmetic):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Symbol.of_json, (self.tojson(remove_amp_cast=False),)
+        return Symbol.of_graph, (self.graph, self._attributes, self.dialect)
 
     def __repr__(self) -> str:
         names = self.name or "group [" + listed([e.node.name for e in self.entries]) + "]"

@@ -43,12 +43,12 @@ def create(
     op : str
         Registered name or alias.
     inputs : sequence or mapping of PlainGraph
-        By position, or by the operator's names for its inputs. What is missing becomes a
+        By position, or by the operator's names for its inputs. A missing input becomes a
         variable ``<name>_<input>`` with the operator's attributes.
     attrs : mapping, optional
         Values are spelled as text, tuples as Python prints them.
     name : str, optional
-        By default the `NameManager` gives one.
+        By default the `NameManager` chooses one.
     hint : str, optional
         Stem of an automatic name, by default the operator's name in lower case.
     subgraphs : sequence of PlainGraph, optional
@@ -62,7 +62,7 @@ def create(
     Raises
     ------
     UnsupportedError
-        MXNet 1.9.1 has no such operator, or what it gives out is known to nobody here.
+        MXNet 1.9.1 has no such operator, or its number of outputs is unknown.
     GraphError
         An attribute that the operator does not have, cannot read or misses; an input that it does
         not have, misses, or that has several outputs.
@@ -78,8 +78,8 @@ def create(
     visible = operator.num_visible_outputs(texts)
     if visible == 0:
         message = (
-            f"node {name!r}: the attributes of operator {operator.name!r} do not tell how many "
-            f"outputs it has; it cannot be composed here"
+            f"node {name!r}: the attributes of operator {operator.name!r} do not determine how "
+            f"many outputs it has, so it cannot be composed"
         )
         raise UnsupportedError(message)
     if isinstance(inputs, Mapping):
@@ -143,7 +143,7 @@ def _type_name(value: Any) -> str:
     try:
         return str(np.dtype(value).name)
     except TypeError:
-        # "bfloat16" and what no one knows: the declared choices decide.
+        # "bfloat16" and unknown names: the declared choices decide.
         return scope.text(value)
 
 

@@ -131,7 +131,7 @@ def _document(found: Operator, registered: str) -> str:
     lines += [f"{p.name} : {p.type_text}" for p in found.parameters.values()]
     lines += [
         "name : str, optional",
-        "    Name of the node; by default the name manager gives one.",
+        "    Name of the node; by default the name manager chooses one.",
         "attr : mapping of str to str, optional",
         "    Further attributes of the node.",
         "",
@@ -163,7 +163,7 @@ def method(graph: _G, name: str, make: Make[_G]) -> Callable[..., _G]:
         return bound
 
     def without_in_place(*args: Any, inplace: bool = False, **kwargs: Any) -> _G:
-        del inplace  # a symbol never changes; MXNet accepts the word for NDArray's sake
+        del inplace  # a symbol never changes; MXNet accepts the argument for symmetry with NDArray
         if name == "squeeze" and not args:
             kwargs.setdefault("axis", None)
         return bound(*args, **kwargs)
