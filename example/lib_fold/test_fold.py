@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import passlib as pl
-from passlib.dialects.mxnet.lowering import lower
+from passlib.dialects.mxnet.lower import lower
 from passlib.lowering.lower import TypeSpec
 from passlib.runtime.session import Session
 

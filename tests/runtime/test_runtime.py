@@ -17,7 +17,7 @@ import pytest
 import places
 from mxnet_graph import PlainGraph, graph_of, read_graph
 from passlib import runtime
-from passlib.dialects.mxnet.lowering import lower
+from passlib.dialects.mxnet.lower import lower
 from passlib.errors import GraphError, PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import Lowered, TypeSpec

@@ -42,7 +42,7 @@ class Lowerings:
         return decorate
 
     def fill(self, package: str, paths: Iterable[str]) -> None:
-        """Import all modules of a package, which register their functions.
+        """Import all modules of a package and its sub-packages, which register their functions.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class Lowerings:
         paths : iterable of str
             Its ``__path__``.
         """
-        for module in pkgutil.iter_modules(paths, f"{package}."):
+        for module in pkgutil.walk_packages(paths, f"{package}."):
             importlib.import_module(module.name)
 
     def find(self, operator: str) -> LoweringFunction | None:

@@ -10,7 +10,8 @@ import pytest
 import places
 from mxnet_graph import PlainGraph, graph_of
 from passlib import runtime
-from passlib.dialects.mxnet.lowering import load_table, lower
+from passlib.dialects.mxnet.lower import lower
+from passlib.dialects.mxnet.lowering import load_table
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import Lowerings, Operation, TypeSpec, Value, lower_graph

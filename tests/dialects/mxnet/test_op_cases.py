@@ -15,7 +15,7 @@ import places
 from case_files import case_files, case_lines, case_tensors
 from mxnet_graph import read_graph
 from passlib import runtime
-from passlib.dialects.mxnet.lowering import lower
+from passlib.dialects.mxnet.lower import lower
 from passlib.lowering import TypeSpec
 
 DATA = places.DATA / "mxnet"

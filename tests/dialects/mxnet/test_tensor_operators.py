@@ -17,8 +17,9 @@ import places
 from case_files import case_lines, case_tensors
 from mxnet_graph import graph_of, read_graph
 from passlib import runtime
-from passlib.dialects.mxnet.lowering import load_table, lower
-from passlib.dialects.mxnet.lowering.reshape_codes import decode, decode_reversed
+from passlib.dialects.mxnet.lower import lower
+from passlib.dialects.mxnet.lowering import load_table
+from passlib.dialects.mxnet.lowering.tensors.reshape_codes import decode, decode_reversed
 from passlib.errors import GraphError, UnsupportedError
 from passlib.lowering import TypeSpec
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from passlib import _core
 from passlib.dialects.mxnet import files, legacy, schema, symbol_file, weight_files
-from passlib.dialects.mxnet.inference import infer, open_sizes
+from passlib.dialects.mxnet.inference.infer import infer, open_sizes
 from passlib.dialects.mxnet.library_operator import LibraryOperator
-from passlib.dialects.mxnet.lowering import lower
+from passlib.dialects.mxnet.lower import lower
 from passlib.dialects.operator_rules import Rules
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, GraphError

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from passlib.dialects.mxnet import lowering as mxnet
-from passlib.dialects.mxnet.parameter_shapes import complete as complete_mxnet
+from passlib.dialects.mxnet.inference.parameter_shapes import complete as complete_mxnet
+from passlib.dialects.mxnet.lower import lower as lower_mxnet
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.dialects.nnvm.operators import auxiliary_inputs, is_mxnet, saved_version
 from passlib.errors import UnsupportedError
@@ -86,7 +87,7 @@ def lower(
     attributes = getattr(symbol, "attributes", {}).get("attrs", "")
     if is_mxnet((node.op for node in symbol.nodes()), attributes):
         _refuse_old(symbol.nodes(), saved_version(attributes))
-        return mxnet.lower(symbol, inputs, params, train=train)
+        return lower_mxnet(symbol, inputs, params, train=train)
     return lower_graph(symbol, both, inputs, params, train=train, complete=_complete)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.dialects.mxnet.lowering.layout import (
+from passlib.dialects.mxnet.lowering.neural.layout import (
     Spatial,
     from_channels_first,
     spatial,

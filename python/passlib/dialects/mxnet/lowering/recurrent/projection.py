@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.mxnet.lowering.rnn_weights import DirectionWeights, Packing
+from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
+from passlib.dialects.mxnet.lowering.recurrent.weights import DirectionWeights
 from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
 

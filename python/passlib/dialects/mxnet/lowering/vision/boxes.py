@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.suppression import (
+from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.vision.suppression import (
     area,
     ordered_by,
     overlap,
     picked,
     survivors,
 )
-from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
 __all__ = ["box_decode", "box_encode", "box_iou", "box_nms", "columns"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from passlib.dialects.mxnet.lowering.rnn_weights import Packing
+from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
 from passlib.graph.attributes import Attributes
 from passlib.lowering.types import Shape
 
@@ -21,8 +21,6 @@ Rule = Callable[[Attributes, Known, "Shape | None"], Known]
 
 RULES: dict[str, Rule] = {}
 """By operator."""
-
-_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 3, "lstm": 4}
 
 
 def _rule(*operators: str) -> Callable[[Rule], Rule]:
@@ -119,21 +117,13 @@ def _leaky_relu(at: Attributes, shapes: Known, result: Shape | None) -> Known:
 
 @_rule("RNN", "_npx_rnn")
 def _rnn(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    data, mode = shapes[0], at.string("mode", choices=tuple(_GATES))
+    data = shapes[0]
     if data is None or len(data) != 3 or data[2] is None:
         return ()
-    packing = Packing(
-        gates=_GATES[mode],
-        state=at.int("state_size"),
-        layers=at.int("num_layers"),
-        directions=1 + at.bool("bidirectional", False),
-        inputs=data[2],
-        projection=at.optional_int("projection_size") if mode == "lstm" else None,
-    )
-    rows, batch = packing.layers * packing.directions, data[1]
-    wanted: list[Shape | None] = [None, (packing.size,), (rows, batch, packing.recurrent)]
-    if mode == "lstm":
-        wanted.append((rows, batch, packing.state))
+    packing, batch = Packing.of(at, data[2]), data[1]
+    wanted: list[Shape | None] = [None, (packing.size,), (packing.rows, batch, packing.recurrent)]
+    if at.string("mode") == "lstm":
+        wanted.append((packing.rows, batch, packing.state))
     return *wanted, (batch,)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.binary import BINARY
+from passlib.dialects.mxnet.lowering.elementwise.binary import BINARY
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value

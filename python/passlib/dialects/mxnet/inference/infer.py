@@ -8,10 +8,10 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.dialects.mxnet import schema
-from passlib.dialects.mxnet.hidden_types import with_hidden
+from passlib.dialects.mxnet.inference.hidden_types import with_hidden
+from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.library_operator import library_rules
 from passlib.dialects.mxnet.lowering import table_for
-from passlib.dialects.mxnet.parameter_shapes import complete
 from passlib.dialects.operator_types import CustomTypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.dialects.mxnet.lowering.layout import spatial
+from passlib.dialects.mxnet.lowering.neural.layout import spatial
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.reshape_codes import Dim, decode, decode_reversed
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.tensors.reshape_codes import Dim, decode, decode_reversed
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, reshaped, vector
 

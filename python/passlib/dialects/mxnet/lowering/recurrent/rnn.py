@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.projection import projected_lstm
-from passlib.dialects.mxnet.lowering.rnn_weights import DirectionWeights, Packing
+from passlib.dialects.mxnet.lowering.recurrent.packing import GATES, Packing
+from passlib.dialects.mxnet.lowering.recurrent.projection import projected_lstm
+from passlib.dialects.mxnet.lowering.recurrent.weights import DirectionWeights, unpack
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
@@ -45,21 +46,14 @@ def rnn(op: Operation) -> Sequence[Value]:
     state and cell. The gates are, in order, r z n for gru (n applies r to the recurrent product
     with its bias) and i f c o for lstm. Dropout ``p`` between the layers acts in training.
     """
-    mode = op.string("mode", choices=tuple(_CELLS))
+    mode = op.string("mode", choices=tuple(GATES))
     for name in ("lstm_state_clip_min", "lstm_state_clip_max"):
         if op.optional_float(name) is not None:
             op.unsupported("ONNX cannot clip the cell of a fused layer", name)
     width = op.shape_of(op.inputs[0])[2]
     cell = _CELLS[mode]
-    packing = Packing(
-        gates=len(cell.gates),
-        state=op.int("state_size"),
-        layers=op.int("num_layers"),
-        directions=1 + op.bool("bidirectional", False),
-        inputs=width,
-        projection=op.optional_int("projection_size") if mode == "lstm" else None,
-    )
-    weights = packing.unpack(op, op.inputs[1])
+    packing = Packing.of(op, width)
+    weights = unpack(op, packing, op.inputs[1])
     initial = [_initial(op, 2, packing, packing.recurrent)]
     if mode == "lstm":
         initial.append(_initial(op, 3, packing, packing.state))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.layout import (
+from passlib.dialects.mxnet.lowering.neural.layout import (
     Spatial,
     from_channels_first,
     layout,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.mxnet.parameter_rules import RULES
-from passlib.dialects.mxnet.same_shape import CREATING, SAME, SAME_TYPE
+from passlib.dialects.mxnet.inference.parameter_rules import RULES
+from passlib.dialects.mxnet.inference.same_shape import CREATING, SAME, SAME_TYPE
 from passlib.errors import UnsupportedError
 from passlib.graph.attributes import Attributes
 from passlib.graph.node import Node

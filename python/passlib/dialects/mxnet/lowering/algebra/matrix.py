@@ -7,11 +7,11 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.contraction import dot
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "trmm"]
+__all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "transposed", "trmm"]
 
 
-def _turned(op: Operation, value: Value) -> Value:
-    """Exchange the last two axes."""
+def transposed(op: Operation, value: Value) -> Value:
+    """Transpose each matrix: exchange the last two axes."""
     order = list(range(op.rank_of(value)))
     order[-2:] = reversed(order[-2:])
     return op.emit("Transpose", value, perm=order)
@@ -33,9 +33,9 @@ def batch_dot(op: Operation) -> Value:
 
 def _product(op: Operation, left: Value, right: Value) -> Value:
     if op.bool("transpose_a", False):
-        left = _turned(op, left)
+        left = transposed(op, left)
     if op.bool("transpose_b", False):
-        right = _turned(op, right)
+        right = transposed(op, right)
     return op.emit("MatMul", left, right)
 
 
@@ -73,7 +73,7 @@ def gemm2(op: Operation) -> Value:
 def syrk(op: Operation) -> Value:
     """``alpha`` A A', or with ``transpose`` ``alpha`` A' A."""
     matrix = op.inputs[0]
-    pair = (matrix, _turned(op, matrix))
+    pair = (matrix, transposed(op, matrix))
     if op.bool("transpose", False):
         pair = pair[::-1]
     return _scaled(op, op.emit("MatMul", *pair), "alpha")
@@ -87,7 +87,7 @@ def trmm(op: Operation) -> Value:
     """
     triangle = op.emit("Trilu", op.inputs[0], upper=int(not op.bool("lower", True)))
     if op.bool("transpose", False):
-        triangle = _turned(op, triangle)
+        triangle = transposed(op, triangle)
     pair = (triangle, op.inputs[1])
     if op.bool("rightside", False):
         pair = pair[::-1]

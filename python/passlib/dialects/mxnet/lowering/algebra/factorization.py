@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from passlib.dialects.mxnet.lowering.algebra.matrix import transposed
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import reshaped, vector
@@ -46,12 +47,6 @@ def _part(op: Operation, matrix: Value, axis: int, start: int, stop: int) -> Val
 def _block(op: Operation, matrix: Value, rows: range, columns: range) -> Value:
     band = _part(op, matrix, -2, rows.start, rows.stop)
     return _part(op, band, -1, columns.start, columns.stop)
-
-
-def _turned(op: Operation, matrix: Value) -> Value:
-    order = list(range(op.rank_of(matrix)))
-    order[-2:] = reversed(order[-2:])
-    return op.emit("Transpose", matrix, perm=order)
 
 
 def _solved(op: Operation, triangle: Value, right: Value, *, lower: bool) -> Value:
@@ -91,10 +86,10 @@ def trsm(op: Operation) -> Value:
     rightside = op.bool("rightside", False)
     # X A = B is A' X' = B', so that one of the two transpositions undoes the other.
     if op.bool("transpose", False) != rightside:
-        triangle, lower = _turned(op, triangle), not lower
+        triangle, lower = transposed(op, triangle), not lower
     if not rightside:
         return _solved(op, triangle, right, lower=lower)
-    return _turned(op, _solved(op, triangle, _turned(op, right), lower=lower))
+    return transposed(op, _solved(op, triangle, transposed(op, right), lower=lower))
 
 
 @table.register("_linalg_potrf", "linalg_potrf")
@@ -108,7 +103,7 @@ def potrf(op: Operation) -> Value:
         column = _block(op, matrix, below, range(step, step + 1))
         if factor is not None:
             left = _block(op, factor, below, before)
-            right = _turned(op, _block(op, factor, range(step, step + 1), before))
+            right = transposed(op, _block(op, factor, range(step, step + 1), before))
             column = op.emit("Sub", column, op.emit("MatMul", left, right))
         pivot = op.emit("Sqrt", _part(op, column, -2, 0, 1))
         column = op.emit("Div", column, pivot)
@@ -128,7 +123,7 @@ def potri(op: Operation) -> Value:
     unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
     shape = vector(op, *op.shape_of(triangle))
     inverted = _solved(op, triangle, op.emit("Expand", unit, shape), lower=True)
-    return op.emit("MatMul", _turned(op, inverted), inverted)
+    return op.emit("MatMul", transposed(op, inverted), inverted)
 
 
 class _Elimination(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.suppression import ordered_by, picked, survivors
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.vision.suppression import ordered_by, picked, survivors
 from passlib.lowering import Operation, Value
 
 __all__ = ["multibox_detection", "multibox_prior"]

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.diagonal import diagonal_mask
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_mask
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, reshaped, vector
 

@@ -1,0 +1,37 @@
+"""The lowering of MXNet symbols to ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from passlib.dialects.mxnet.inference.infer import open_sizes
+from passlib.dialects.mxnet.inference.parameter_shapes import complete
+from passlib.dialects.mxnet.lowering import table_for
+from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
+
+__all__ = ["lower"]
+
+
+def lower(
+    symbol: Graph,
+    inputs: Mapping[str, TypeSpec],
+    params: Mapping[str, np.ndarray],
+    *,
+    train: bool = False,
+) -> Lowered:
+    """Lower a symbol; see `passlib.dialects.Dialect.lower`."""
+    names = {node.name for node in symbol.nodes() if node.is_variable}
+    known = {
+        name: TypeSpec(array.dtype, array.shape) for name, array in params.items() if name in names
+    }
+    return lower_graph(
+        symbol,
+        table_for(symbol),
+        inputs,
+        params,
+        train=train,
+        complete=complete,
+        overriding=open_sizes(symbol, {**known, **inputs}, train=train),
+    )

@@ -1,0 +1,1 @@
+"""Functions of each element alone or of pairs of elements."""

@@ -1,0 +1,1 @@
+"""Layers of neural networks: convolution, pooling, normalization, activations, attention."""

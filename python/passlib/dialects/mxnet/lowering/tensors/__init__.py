@@ -1,0 +1,1 @@
+"""Tensors created, reshaped, indexed, ordered and reduced."""

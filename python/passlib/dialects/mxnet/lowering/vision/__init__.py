@@ -1,0 +1,1 @@
+"""Operators on images, feature maps and bounding boxes."""
