@@ -1,4 +1,4 @@
-"""From any graph to ONNX: the table of lowering functions and the walk that applies them.
+"""Lowering of any graph to ONNX: the table of lowering functions and the walk that applies them.
 
 A lowering function takes an `Operation` (one source node) and returns the `Value` of each of
 its outputs. It is registered in its dialect's `Lowerings` under the source operator's names.

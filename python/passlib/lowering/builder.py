@@ -1,4 +1,4 @@
-"""An ONNX graph under construction: names, constants, nodes, and the types of their outputs."""
+"""An ONNX graph under construction: names, constants, nodes, and the types of all values."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 __all__ = ["IR_VERSION", "OPSET", "GraphBuilder", "NodeSpec"]
 
 OPSET = 21
-"""The ONNX operator set that every lowering writes."""
+"""The ONNX operator set version that every lowering targets."""
 
 IR_VERSION = 10
-"""The version of the ONNX file format that belongs to this operator set."""
+"""The ONNX IR version that belongs to this operator set."""
 
 _KNOWN_DATA_LIMIT = 1024
-"""Constants up to this many elements are shown to type inference (shapes, axes, pads)."""
+"""Constants of at most this many elements are passed to type inference (shapes, axes, pads)."""
 
 
 class NodeSpec(NamedTuple):
-    """An ONNX node but for its inputs."""
+    """An ONNX node without its inputs."""
 
     op_type: str
     names: Sequence[str]
@@ -37,16 +37,16 @@ class NodeSpec(NamedTuple):
     domain: str
     attributes: Mapping[str, Any]
     types: Sequence[TypeSpec] | None = None
-    """Types of the outputs where inference cannot find them, as with nested graphs."""
+    """Types of the outputs if inference cannot find them, as with nested graphs."""
 
 
 class GraphBuilder:
-    """Collects nodes; knows type and shape of every value as soon as its node is added.
+    """Collects nodes, and infers the type and shape of every value when its node is added.
 
     Parameters
     ----------
     blame : callable
-        Given nothing, names the source node at work, for error messages.
+        Returns a description of the source node being lowered, for error messages.
     types_only : bool
         Build for shapes and types alone: values that nothing computes may be used.
     """
@@ -66,19 +66,19 @@ class GraphBuilder:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
         self.updates: dict[str, Value] = {}
-        """New contents of values that the node at work writes to, by the value's name."""
+        """New contents of values that the current source node writes to, by the value's name."""
 
     def unique(self, wish: str) -> str:
-        """Claim a name; ``wish`` itself if it is free."""
+        """Claim an unused name: ``wish`` itself if it is free."""
         return self._names.fresh(wish)
 
     def tensor_type(self, dtype: np.dtype) -> int:
-        """Give the code of an element type in ONNX.
+        """Return ONNX's code of an element type.
 
         Raises
         ------
         UnsupportedError
-            ONNX has no such type.
+            ONNX does not have the type.
         """
         try:
             return int(self._helper.np_dtype_to_tensor_dtype(dtype))
@@ -86,7 +86,7 @@ class GraphBuilder:
             raise UnsupportedError(f"{self._blame()}: ONNX has no element type {dtype}") from None
 
     def constant(self, array: np.ndarray) -> Value:
-        """Add a constant, or find the equal one that is there."""
+        """Add a constant, or return an existing equal one."""
         array = np.ascontiguousarray(array).reshape(np.shape(array))
         key = (array.dtype.name, array.shape, array.tobytes())
         if key not in self._constants:
@@ -97,14 +97,14 @@ class GraphBuilder:
         return self._constants[key]
 
     def add(self, spec: NodeSpec, inputs: Sequence[Value | None]) -> list[Value]:
-        """Add a node, in a type that ONNX Runtime computes, and infer what comes out.
+        """Add a node, in an element type that ONNX Runtime computes, and infer its outputs.
 
         Raises
         ------
         GraphError
             The inputs do not fit together.
         UnsupportedError
-            An input is nowhere computed, or no kernel has its type.
+            Nothing computes an input, or no kernel supports its type.
         """
         for value in inputs:
             if value is not None and not self._types_only:
@@ -130,9 +130,9 @@ class GraphBuilder:
         ]
 
     def rename(self, value: Value, wish: str, start: int) -> None:
-        """Give a value a better name, where a node from position ``start`` on computes it.
+        """Rename a value, if a node from position ``start`` on computes it.
 
-        Only nodes from ``start`` on may use the value yet.
+        Only nodes from ``start`` on may use the value so far.
         """
         recent = self.nodes[start:]
         if not any(value.name in node.output for node in recent):
@@ -146,7 +146,7 @@ class GraphBuilder:
         value.name = name
 
     def cast(self, value: Value, dtype: np.dtype, name: str | None = None) -> Value:
-        """Convert the element type as C does; nothing is added where it is right already."""
+        """Convert the element type as C does; a value that has it already is returned as it is."""
         if value.dtype == dtype and name is None:
             return value
         wish = name or self.unique(f"{value.name}_{dtype.name}")
@@ -171,7 +171,8 @@ class GraphBuilder:
             other = substitute(value.dtype.name, computed)
             if other is None:
                 raise UnsupportedError(
-                    f"{self._blame()}: ONNX Runtime has no {schema.name} for {value.dtype.name}"
+                    f"{self._blame()}: ONNX Runtime has no {schema.name} kernel for "
+                    f"{value.dtype.name}"
                 )
             back[parameter.type_str] = value.dtype
             native[index] = self.cast(value, np.dtype(other))
@@ -260,5 +261,5 @@ class GraphBuilder:
 
 
 def _formal(parameters: Sequence[Any], count: int) -> list[Any]:
-    """One formal parameter for each actual one: the last of a variadic operator repeats."""
+    """Return a formal parameter for each actual one: the last of a variadic operator repeats."""
     return [parameters[min(index, len(parameters) - 1)] for index in range(count)]

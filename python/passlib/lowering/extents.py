@@ -1,4 +1,4 @@
-"""Sizes of axes as ONNX values: constants where the size is known, computed where it is not."""
+"""Sizes of axes as ONNX values: constants if known, computed at run time if not."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ __all__ = [
 ]
 
 LAST = np.iinfo(np.int64).max
-"""As the end of a slice: to the end of the axis, however long."""
+"""As the end of a slice: up to the end of the axis, whatever its size."""
 
 
 def vector(op: Operation, *numbers: int) -> Value:
-    """Constant of whole numbers, shape (n,): axes, starts, shapes."""
+    """Add an int64 constant of shape (n,): axes, starts, shapes."""
     return op.constant(np.asarray(numbers, np.int64))
 
 
 def numbers_or_none(op: Operation, name: str) -> tuple[int, ...]:
-    """Read a tuple of whole numbers, empty where the attribute is absent or ``None``."""
+    """Read a tuple of integers, empty if the attribute is absent or ``None``."""
     return () if op.attr(name, "None") == "None" else op.ints(name)
 
 
 def extent(op: Operation, value: Value, axis: int) -> Value:
-    """Size of an axis counted from the front, shape (1,)."""
+    """Return the size of an axis, counted from the front, as a value of shape (1,)."""
     size = value.shape[axis] if value.shape is not None else None
     if size is not None:
         return vector(op, size)
@@ -44,7 +44,7 @@ def extent(op: Operation, value: Value, axis: int) -> Value:
 
 
 def concatenated(op: Operation, parts: Sequence[Value]) -> Value:
-    """Join vectors; constants join at once, so that type inference sees the result."""
+    """Concatenate vectors; constants at once, so that type inference sees the result."""
     constants = [part.constant for part in parts]
     known = [constant for constant in constants if constant is not None]
     if len(known) == len(parts):
@@ -54,17 +54,17 @@ def concatenated(op: Operation, parts: Sequence[Value]) -> Value:
 
 
 def gathered_shape(op: Operation, value: Value, axes: Sequence[int]) -> Value:
-    """Sizes of several axes counted from the front, shape (n,)."""
+    """Return the sizes of several axes, counted from the front, as a value of shape (n,)."""
     return concatenated(op, [extent(op, value, axis) for axis in axes])
 
 
 def flattened(op: Operation, value: Value) -> Value:
-    """All elements in one axis."""
+    """Flatten to one axis."""
     return op.emit("Reshape", value, vector(op, -1))
 
 
 def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -> Value:
-    """Reshape to sizes each of which is a number, or the product of axes of ``value``.
+    """Reshape to sizes that are numbers or products of axes of ``value``.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
     value : Value
         Its rank must be known.
     dims : sequence of int or of sequence of int
-        A number at least 0 is a size, -1 (once) the size that the others leave over; a sequence
-        lists axes of ``value`` whose sizes are multiplied.
+        A number of at least 0 is a size, -1 (once) the remaining size; a sequence lists axes of
+        ``value`` whose sizes are multiplied.
     """
     shape = value.shape
     assert shape is not None

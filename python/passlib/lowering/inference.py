@@ -1,4 +1,4 @@
-"""Types and shapes of every value of a graph, found without computing anything."""
+"""Types and shapes of every value of a graph, inferred without computing anything."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["TypeInference", "infer_graph", "leaves_sizes_open"]
 
 
 class TypeInference(NamedTuple):
-    """What `infer_graph` found.
+    """The result of `infer_graph`.
 
     Attributes
     ----------
     value_of : mapping of (Node, int) to Value
-        Type and shape as far as they are known.
+        Types and shapes, as far as they are known.
     overriding : mapping of Node to mapping of str to str
-        The full ``shape`` of those creating operators that left sizes open.
+        The full attribute ``shape`` of those creating operators that left sizes open.
     """
 
     value_of: Mapping[tuple[Node, int], Value]
@@ -39,18 +39,18 @@ def infer_graph(
     default: np.dtype | None = None,
     train: bool = False,
 ) -> TypeInference:
-    """Infer forward by lowering and backward by the operators' rules, until nothing new comes.
+    """Infer forward by lowering and backward by the operators' rules, until nothing changes.
 
     Parameters
     ----------
     graph : Graph
     table : Lowerings
     known : mapping of str to TypeSpec
-        What is known of the variables.
+        Known types of the variables.
     complete : Complete
         The dialect's rules.
     default : numpy.dtype, optional
-        Element type of the variables for which none is found.
+        Element type of the variables for which none can be inferred.
     train : bool
 
     Returns
@@ -88,9 +88,9 @@ def infer_graph(
 
 
 def leaves_sizes_open(node: Node) -> bool:
-    """Whether the node makes an array some of whose sizes other nodes are to tell.
+    """Whether the node creates an array some of whose sizes must follow from other nodes.
 
-    MXNet writes these as 0 outside its NumPy mode: the initial states of recurrent layers.
+    MXNet writes these as 0 outside its NumPy mode, as in the initial states of recurrent layers.
     """
     text = node.attrs.get("shape", "")
     sizes = text.strip("()[] ").split(",")
@@ -112,7 +112,7 @@ def _learn(
     specs: dict[str, TypeSpec],
     overriding: dict[Node, Mapping[str, str]],
 ) -> bool:
-    """Keep what was found of variables and open sizes; whether another round may profit."""
+    """Record the types found for variables and open sizes; return whether to run another round."""
     news = False
     unknown = False
     for node in nodes:

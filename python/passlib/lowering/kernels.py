@@ -1,9 +1,9 @@
-"""Which element types ONNX Runtime's CPU kernels compute, and what to compute in instead.
+"""Element types that ONNX Runtime's CPU kernels compute, and substitutes for the others.
 
-ONNX allows more than ONNX Runtime has code for. The table lists, for each operator with such a
-gap, the types it does compute, by the operator's type parameter; measured with ONNX Runtime 1.31
-(tests/lowering/test_kernels.py measures again). float16 counts as computed: ONNX Runtime itself
-computes it in float32 where it has no code for it.
+ONNX allows more types than ONNX Runtime has kernels for. For each operator with a gap the table
+lists the types that are computed, by the operator's type parameter, as measured with ONNX
+Runtime 1.31 (tests/lowering/test_kernels.py repeats the measurement). float16 counts as computed:
+ONNX Runtime itself falls back to float32 where it has no kernel.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ _COMPUTED: Final = {
 
 
 def computed_types(op_type: str, parameter: str) -> frozenset[str] | None:
-    """Types that the kernel computes for a type parameter; ``None`` if it has no known gap."""
+    """Return the types computed for a type parameter; ``None`` if the operator has no known gap."""
     return _COMPUTED.get((op_type, parameter))
 
 
 def substitute(dtype_name: str, computed: frozenset[str]) -> str | None:
-    """Choose the type to compute in where ``dtype_name`` has no kernel; ``None`` if there is none.
+    """Choose the type to compute in if ``dtype_name`` has no kernel; ``None`` if there is none.
 
-    All substitutes hold every value of the type they stand for, but float32 for float64: there
-    the result has float32's precision.
+    A substitute holds every value of the original type, except float32 for float64, where the
+    result has float32's precision.
     """
     return next((name for name in _SUBSTITUTES.get(dtype_name, ()) if name in computed), None)

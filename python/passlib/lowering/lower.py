@@ -1,8 +1,4 @@
-"""From a symbol to ONNX: the table of lowering functions and the walk that applies them.
-
-A lowering function takes an `Operation` (one source node) and returns the `Value` of each of
-its outputs. It is registered in its dialect's `Lowerings` under the source operator's names.
-"""
+"""One walk over a graph, and the ONNX model made of its result."""
 
 from __future__ import annotations
 
@@ -15,24 +11,11 @@ from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.attributes import blame
 from passlib.lowering.builder import IR_VERSION, OPSET, NodeSpec
-from passlib.lowering.operation import Operation
-from passlib.lowering.table import LoweringFunction, Lowerings
-from passlib.lowering.types import Lowered, Shape, TypeSpec, Value, describe
+from passlib.lowering.table import Lowerings
+from passlib.lowering.types import Lowered, TypeSpec, Value
 from passlib.lowering.walk import Complete, Graph, Overriding, Walk
 
-__all__ = [
-    "Graph",
-    "Lowered",
-    "LoweringFunction",
-    "Lowerings",
-    "Operation",
-    "Shape",
-    "TypeSpec",
-    "Value",
-    "blame",
-    "describe",
-    "lower_graph",
-]
+__all__ = ["lower_graph"]
 
 
 def lower_graph(
@@ -59,9 +42,9 @@ def lower_graph(
     train : bool
         Lower as for training.
     complete : callable, optional
-        See `Walk`; here it serves to find inputs that do not fit.
+        See `Walk`; here it detects inputs that do not fit.
     overriding : mapping of Node to mapping of str to str, optional
-        Attribute values that count instead of a node's own.
+        Attribute values that replace a node's own.
 
     Returns
     -------
@@ -70,7 +53,8 @@ def lower_graph(
     Raises
     ------
     GraphError
-        Inputs of a node do not fit together, or ``inputs`` names something that is no variable.
+        The inputs of a node do not fit together, or ``inputs`` names something that is not a
+        variable.
     UnsupportedError
         An operator, an attribute or an element type has no faithful translation.
     """
@@ -93,13 +77,13 @@ def lower_graph(
 
 
 def _written(walk: Walk, variable: str, value: Value) -> Value:
-    """Give an ONNX value of its own to the new content of a variable."""
+    """Copy the new content of a variable to an ONNX value of its own."""
     name = walk.builder.unique(f"{variable}_written")
     return walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
 
 
 def _outputs(walk: Walk, graph: Graph) -> list[Value]:
-    """One computed ONNX value for each head: inputs, weights and repeats through Identity."""
+    """Return a computed ONNX value for each output: inputs, weights, repeats through Identity."""
     taken: set[str] = set()
     computed = {name for node in walk.builder.nodes for name in node.output}
     outputs = []
@@ -111,7 +95,7 @@ def _outputs(walk: Walk, graph: Graph) -> list[Value]:
             value = walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
             walk.source_of[name] = entry.node
         if value.dtype is None:
-            raise UnsupportedError(f"{blame(entry.node)}: its element type is not known")
+            raise UnsupportedError(f"{blame(entry.node)}: its element type is unknown")
         taken.add(value.name)
         outputs.append(value)
     return outputs
@@ -137,13 +121,13 @@ def _model(walk: Walk, outputs: list[Value], weights: Mapping[str, np.ndarray]) 
 def _value_info(walk: Walk, value: Value) -> Any:
     helper: Any = require("onnx.helper", extra="onnx")
     if value.dtype is None:
-        raise UnsupportedError(f"input {value.name!r}: its element type is not known")
+        raise UnsupportedError(f"input {value.name!r}: its element type is unknown")
     code = walk.builder.tensor_type(value.dtype)
     return helper.make_tensor_value_info(value.name, code, value.shape)
 
 
 def _declared(walk: Walk, weights: Mapping[str, np.ndarray]) -> list[Any]:
-    """Declare initializers whose data lie elsewhere."""
+    """Declare initializers whose data is external."""
     onnx: Any = require("onnx", extra="onnx")
     declared = []
     for name, array in weights.items():

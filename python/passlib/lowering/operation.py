@@ -1,4 +1,4 @@
-"""What a lowering function is handed: one source node, its inputs, and the graph to write to."""
+"""The argument of a lowering function: one source node, its inputs, and the graph to write to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONSTANT_LIMIT = 1 << 26
 
 
 class Operation(Attributes):
-    """One source node on its way to ONNX.
+    """One source node being lowered.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Operation(Attributes):
         In the node's order.
     builder : GraphBuilder
     train : bool
-        Whether the model is to run as in training: batch statistics, dropout.
+        Lower as for training: batch statistics, active dropout.
     overriding : mapping of str to str
-        Attribute values that count instead of the node's own.
+        Attribute values that replace the node's own.
     """
 
     def __init__(
@@ -87,15 +87,15 @@ class Operation(Attributes):
         op_type : str
             ONNX operator.
         *inputs : Value or None
-            ``None`` for an optional input left out.
+            ``None`` for an omitted optional input.
         outputs : int, optional
-            How many outputs to ask for; then a list is returned, of however few.
+            Number of outputs; if given, the result is a list, even of a single output.
         types : sequence of TypeSpec, optional
-            Types of the outputs, where inference cannot find them (nested graphs).
+            Types of the outputs, if inference cannot find them (nested graphs).
         domain : str
             Operator domain, empty for ONNX itself.
         **attributes
-            ONNX attributes; those that are ``None`` are left out, a NumPy type becomes its code.
+            ONNX attributes; ``None`` omits one, a NumPy type becomes its code.
 
         Returns
         -------
@@ -107,14 +107,14 @@ class Operation(Attributes):
         GraphError
             The inputs do not fit together.
         UnsupportedError
-            An input cannot be computed, or not in its element type.
+            Nothing computes an input, or no kernel supports its element type.
         """
         given = {
             key: self._builder.tensor_type(value) if isinstance(value, np.dtype) else value
             for key, value in attributes.items()
             if value is not None
         }
-        # An empty name at the end means the same as none, but ONNX Runtime fuses only the latter.
+        # A trailing empty name is equivalent to none, but ONNX Runtime fuses only the latter form.
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         stem = f"{self.node.name}_{op_type.lower()}"
@@ -124,7 +124,7 @@ class Operation(Attributes):
         return made if outputs is not None else made[0]
 
     def cast(self, value: Value, dtype: DTypeLike) -> Value:
-        """Convert the element type; the value itself where it is right already."""
+        """Convert the element type; a value that has it already is returned as it is."""
         return self._builder.cast(value, np.dtype(dtype))
 
     def constant(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Value:
@@ -132,83 +132,83 @@ class Operation(Attributes):
         return self._builder.constant(np.asarray(array, dtype))
 
     def constant_like(self, array: ArrayLike, like: Value) -> Value:
-        """Add a constant of the element type of ``like``."""
+        """Add a constant with the element type of ``like``."""
         return self.constant(np.asarray(array).astype(self.dtype_of(like)))
 
     def update(self, index: builtins.int, value: Value) -> None:
-        """Write to the variable that is input number ``index``: nodes after this read ``value``."""
+        """Write ``value`` to the variable that is input ``index``, for the nodes that follow."""
         self._builder.updates[self.inputs[index].name] = value
 
     def affordable(self, *sizes: builtins.int) -> None:
-        """Check, before it is made, that a constant of these sizes is no unreasonable one.
+        """Check that a constant of these sizes is not unreasonably large.
 
         Raises
         ------
         UnsupportedError
-            It has more than 2 ** 26 elements.
+            It would have more than 2 ** 26 elements.
         """
         if math.prod(sizes) > _CONSTANT_LIMIT:
             self.unsupported(f"would need a constant of {math.prod(sizes)} elements")
 
     def declare(self, dtype: np.dtype | None, shape: Shape | None, why: str) -> Value:
-        """Give type and shape of an output that nothing computes.
+        """Declare the type and shape of an output that nothing computes.
 
-        A hidden output is known to shape inference this way; a graph that uses it is refused.
+        Shape inference sees such a hidden output; a graph that uses it is refused.
         """
         name = self._builder.unique(f"{self.node.name}_hidden")
         return Value(name, dtype, shape, unavailable=f"{blame(self.node)}: {why}")
 
     def shape_of(self, value: Value) -> tuple[builtins.int, ...]:
-        """All dimensions of a value.
+        """Return all dimensions of a value.
 
         Raises
         ------
         UnsupportedError
-            One is not known.
+            One is unknown.
         """
         if value.shape is None or None in value.shape:
             if value.absent:
                 value.require(blame(self.node))
             self.unsupported(
-                f"needs a known shape of {self._name_of(value)}, has {describe(value)}"
+                f"requires a known shape of {self._name_of(value)}, which is {describe(value)}"
             )
         return tuple(size for size in value.shape if size is not None)
 
     def rank_of(self, value: Value) -> builtins.int:
-        """Count the dimensions of a value.
+        """Return the number of dimensions of a value.
 
         Raises
         ------
         UnsupportedError
-            The rank is not known.
+            The rank is unknown.
         """
         if value.shape is None:
             if value.absent:
                 value.require(blame(self.node))
-            self.unsupported(f"needs a known rank of {self._name_of(value)}")
+            self.unsupported(f"requires a known rank of {self._name_of(value)}")
         return len(value.shape)
 
     def dtype_of(self, value: Value) -> np.dtype:
-        """Element type of a value.
+        """Return the element type of a value.
 
         Raises
         ------
         UnsupportedError
-            It is not known.
+            It is unknown.
         """
         if value.dtype is None:
             if value.absent:
                 value.require(blame(self.node))
-            self.unsupported(f"needs a known element type of {self._name_of(value)}")
+            self.unsupported(f"requires a known element type of {self._name_of(value)}")
         return value.dtype
 
     def axis(self, value: Value, axis: builtins.int, *, extra: builtins.int = 0) -> builtins.int:
-        """Count an axis from the front; ``extra`` axes beyond the rank are allowed.
+        """Return the axis counted from the front; ``extra`` axes beyond the rank are allowed.
 
         Raises
         ------
         UnsupportedError
-            There is no such axis.
+            The axis does not exist.
         """
         rank = self.rank_of(value) + extra
         if not -rank <= axis < rank:

@@ -1,4 +1,4 @@
-"""Joining partial knowledge of shapes."""
+"""Merging of partially known shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["merged"]
 
 
 def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
-    """Join the known shape of an input with the shape that its operator wants.
+    """Merge the known shape of an input with the shape that its operator requires.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) ->
     index : int
         Position of the input, for the message.
     known, wanted : Shape or None
-        None is an unknown rank.
+        None if the rank is unknown.
 
     Raises
     ------
@@ -34,6 +34,6 @@ def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) ->
         name = node.inputs[index].node.name
         raise GraphError(
             f"{blame(node)}: input {index} ({name!r}) has shape {shape_text(known)}, "
-            f"the operator and its other inputs ask for {shape_text(wanted)}"
+            f"the operator and its other inputs require {shape_text(wanted)}"
         )
     return tuple(b if a is None else a for a, b in zip(known, wanted, strict=True))

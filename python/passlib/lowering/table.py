@@ -17,10 +17,18 @@ _F = TypeVar("_F", bound=LoweringFunction)
 
 
 class Lowerings:
-    """The lowering functions of one dialect, by operator name."""
+    """The lowering functions of one dialect, by operator name.
 
-    def __init__(self, dialect: str) -> None:
+    Parameters
+    ----------
+    dialect : str
+    hint : str
+        Advice that follows the message about an operator without a lowering function.
+    """
+
+    def __init__(self, dialect: str, hint: str = "") -> None:
         self.dialect = dialect
+        self.hint = hint
         self._functions: dict[str, LoweringFunction] = {}
 
     def register(self, *operators: str) -> Callable[[_F], _F]:
@@ -29,7 +37,7 @@ class Lowerings:
         Raises
         ------
         ValueError
-            One of them has a function already.
+            One of them is registered already.
         """
 
         def decorate(function: _F) -> _F:
@@ -55,17 +63,17 @@ class Lowerings:
             importlib.import_module(module.name)
 
     def find(self, operator: str) -> LoweringFunction | None:
-        """Give the function of an operator, if there is one."""
+        """Return the function of an operator, or None."""
         return self._functions.get(operator)
 
     def without(self, operators: Collection[str]) -> Lowerings:
-        """Give the table without some operators: itself if it has none of them."""
+        """Return the table without some operators: itself if it has none of them."""
         if self._functions.keys().isdisjoint(operators):
             return self
-        rest = Lowerings(self.dialect)
+        rest = Lowerings(self.dialect, self.hint)
         rest._functions = {k: v for k, v in self._functions.items() if k not in operators}
         return rest
 
     def operators(self) -> list[str]:
-        """Names of all operators that can be lowered, sorted."""
+        """Return the names of all operators that can be lowered, sorted."""
         return sorted(self._functions)

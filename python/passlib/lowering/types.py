@@ -1,4 +1,4 @@
-"""What lowering to ONNX takes and gives: element types with shapes, values, the finished model."""
+"""The data of lowering to ONNX: types with shapes, values, the finished model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["DType", "Lowered", "Shape", "TypeSpec", "Value", "describe", "shape_
 
 DType = np.dtype
 Shape = tuple[int | None, ...]
-"""Dimensions; ``None`` is one that nobody knows yet."""
+"""Dimensions; an unknown one is ``None``."""
 
 
 class TypeSpec(NamedTuple):
@@ -28,7 +28,7 @@ class TypeSpec(NamedTuple):
     shape: Shape | None
 
     def __eq__(self, other: object) -> bool:
-        # NumPy takes None for float64 where it compares element types.
+        # In a comparison with an element type NumPy takes None for float64.
         if not isinstance(other, tuple) or len(other) != 2:
             return False
         return (self.dtype is None) == (other[0] is None) and tuple.__eq__(self, other)
@@ -51,14 +51,14 @@ class Value:
     dtype : numpy.dtype or None
         Element type, ``ml_dtypes.bfloat16`` for brain floats; ``None`` if unknown.
     shape : tuple of (int or None) or None
-        ``None`` for an unknown rank, ``None`` inside for an unknown dimension.
+        ``None`` for an unknown rank; an unknown dimension is ``None`` inside.
     constant : numpy.ndarray or None
-        The value itself, if it is known while lowering and small.
+        The value itself, if it is known during lowering.
     unavailable : str
         Why nothing computes this value, though its type may be known (a variable without data,
-        an output that no ONNX operator gives); empty for a value that is really there.
+        an output that no ONNX operator provides); empty for a value that is computed.
     absent : bool
-        Whether it is unavailable because the caller gave no data.
+        Whether it is unavailable because the caller passed no data.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Value:
     absent: bool = False
 
     def require(self, user: str) -> None:
-        """Say that ``user`` needs the value itself.
+        """Check that the value is computed, because ``user`` needs it.
 
         Raises
         ------
         GraphError
-            The caller gave no data for it.
+            The caller passed no data for it.
         UnsupportedError
             Nothing computes it.
         """
@@ -90,25 +90,25 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A symbol as an ONNX model, its weights beside it.
+    """A symbol as an ONNX model, with its weights next to it.
 
     Attributes
     ----------
     model : onnx.ModelProto
-        Weights are initializers whose data is declared external: the model stays small and
-        nothing of a weight is copied into it.
+        Weights are initializers whose data is declared external: the model stays small, and
+        weights are not copied into it.
     weights : dict of str to numpy.ndarray
-        The arrays of these initializers; contiguous, and the caller's memory where it was so.
+        The arrays of these initializers; contiguous, without a copy if the caller's were.
     input_names, output_names : tuple of str
         ONNX names, in the order of the variables and of the symbol's outputs.
     value_of : mapping of (Node, int) to Value
-        What became of each output of each node.
+        The ONNX value of each output of each node.
     source_of : mapping of str to Node
         The source node of each ONNX node, by the ONNX node's name.
     updates : mapping of str to str
-        Variables that operators write to, such as running statistics in training: the ONNX
-        output that holds the new content, by the variable's name. The model has these outputs
-        behind those of the symbol.
+        The ONNX output that holds the new content of each variable that operators write to,
+        such as running statistics in training, by the variable's name. In the model these
+        outputs follow those of the symbol.
     """
 
     model: onnx.ModelProto
@@ -121,7 +121,7 @@ class Lowered:
 
 
 def describe(value: Value | None) -> str:
-    """Say element type and shape of a value, e.g. ``float32 (1, 3, ?)``."""
+    """Spell the element type and shape of a value, e.g. ``float32 (1, 3, ?)``."""
     if value is None:
         return "nothing"
     dtype = "unknown type" if value.dtype is None else value.dtype.name

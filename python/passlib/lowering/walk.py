@@ -18,38 +18,38 @@ from passlib.lowering.types import TypeSpec, Value, describe
 __all__ = ["Complete", "Graph", "Overriding", "Walk"]
 
 _MISFITS = (ArithmeticError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
-"""What lowering functions run into where a node has inputs that its operator cannot have."""
+"""Errors of lowering functions on inputs that the operator cannot have."""
 
 Overriding = Mapping[Node, Mapping[str, str]]
-"""Attribute values that count instead of a node's own."""
+"""Attribute values that replace a node's own."""
 
 
 class Complete(Protocol):
-    """Fills in what a node's operator says about types and shapes of its inputs."""
+    """Fills in what an operator determines about the types and shapes of a node's inputs."""
 
     def __call__(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
-        """Change the values in place; ``outputs`` is empty while they are not known.
+        """Complete the values in place; ``outputs`` is empty while they are unknown.
 
         Raises
         ------
         GraphError
-            What is known already contradicts the operator.
+            Known types or shapes contradict the operator.
         """
 
 
 class Graph(Protocol):
-    """What lowering needs of a symbol."""
+    """The part of a symbol that lowering uses."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Outputs of the graph."""
+        """The outputs of the graph."""
 
     def nodes(self) -> list[Node]:
-        """Every node, each after its inputs."""
+        """Return every node, each after its inputs."""
 
 
 class Walk:
-    """Lower node after node into one ONNX graph.
+    """Lowers node after node into one ONNX graph.
 
     Parameters
     ----------
@@ -58,10 +58,11 @@ class Walk:
     train : bool
         Lower as for training.
     types_only : bool
-        Only types and shapes are wanted: an operator that cannot be lowered has outputs of
-        unknown type and stops nothing, and every variable counts as an input.
+        Find types and shapes only: an operator that cannot be lowered has outputs of unknown
+        type instead of raising an error, and every variable counts as an input.
     complete : Complete, optional
-        Called with each node and its inputs before the node is lowered.
+        Called with each node and its inputs before the node is lowered, and again with its
+        outputs if ``types_only`` leaves some of them unknown.
     overriding : mapping, optional
 
     Attributes
@@ -75,7 +76,7 @@ class Walk:
     source_of : dict of str to Node
         By name of the ONNX node.
     updates : dict of str to Value
-        The last content of the variables that nodes write to, by the variable's name.
+        The final content of the variables that nodes write to, by the variable's name.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class Walk:
         self.updates: dict[str, Value] = {}
 
     def variables(self, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]) -> None:
-        """Make the values of all variables.
+        """Create the values of all variables.
 
         Raises
         ------
         GraphError
-            Two variables share a name, or an input is no variable.
+            Two variables share a name, or an input is not a variable.
         """
         names: set[str] = set()
         for node in self._nodes:
@@ -122,7 +123,7 @@ class Walk:
         if unknown:
             raise GraphError(
                 f"the graph has no variable {', '.join(map(repr, unknown))}; "
-                f"it has {', '.join(sorted(names)) or 'none at all'}"
+                f"it has {', '.join(sorted(names)) or 'none'}"
             )
 
     def run(self) -> None:
@@ -131,16 +132,16 @@ class Walk:
         Raises
         ------
         GraphError
-            Inputs of a node do not fit together.
+            The inputs of a node do not fit together.
         UnsupportedError
-            Something has no faithful translation, unless only types are wanted.
+            A node has no faithful translation, unless only types are wanted.
         """
         for node in self._nodes:
             if not node.is_variable:
                 self._node(node)
 
     def input_of(self, node: Node, entry: Entry) -> Value:
-        """Give the value that ``node`` uses.
+        """Return the value that ``node`` uses.
 
         Raises
         ------
@@ -222,12 +223,7 @@ class Walk:
                 f"{blame(node)}: no lowering to ONNX is known for the {self._table.dialect} "
                 f"operator {node.op!r}"
             )
-            if self._table.dialect == "mxnet":
-                text += (
-                    "; if it belongs to a library, load that with passlib.library.load to run the "
-                    "model here (an ONNX file cannot hold it)"
-                )
-            raise UnsupportedError(text)
+            raise UnsupportedError(f"{text}; {self._table.hint}" if self._table.hint else text)
         overriding = self._overriding.get(node)
         return function(
             Operation(node, inputs, self.builder, train=self._train, overriding=overriding)

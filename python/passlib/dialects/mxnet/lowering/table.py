@@ -1,4 +1,4 @@
-"""The one table of MXNet operators that can be lowered to ONNX."""
+"""The table of MXNet operators that can be lowered to ONNX."""
 
 from __future__ import annotations
 
@@ -6,4 +6,10 @@ from passlib.lowering import Lowerings
 
 __all__ = ["table"]
 
-table = Lowerings("mxnet")
+table = Lowerings(
+    "mxnet",
+    hint=(
+        "if it belongs to a library, load that with passlib.library.load to run the model here "
+        "(an ONNX file cannot hold it)"
+    ),
+)
