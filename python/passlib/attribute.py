@@ -1,4 +1,4 @@
-"""Attribute scopes, under MXNet's name of the module."""
+"""Attribute scopes, in MXNet's module of this name."""
 
 from __future__ import annotations
 

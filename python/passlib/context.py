@@ -1,4 +1,4 @@
-"""Devices, under MXNet's name of the module."""
+"""Devices, in MXNet's module of this name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executors, under MXNet's name of the module."""
+"""Executors, in MXNet's module of this name."""
 
 from __future__ import annotations
 

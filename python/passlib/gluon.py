@@ -1,4 +1,4 @@
-"""MXNet's name for the module of blocks: ``from passlib.gluon import nn``."""
+"""Blocks, in MXNet's module of this name: ``from passlib.gluon import nn``."""
 
 from __future__ import annotations
 

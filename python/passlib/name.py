@@ -1,4 +1,4 @@
-"""Automatic names for operators, under MXNet's name of the module."""
+"""Automatic names of operators, in MXNet's module of this name."""
 
 from __future__ import annotations
 

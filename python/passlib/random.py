@@ -1,4 +1,4 @@
-"""Random generators, under MXNet's name of the module."""
+"""Random generators, in MXNet's module of this name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts: names of devices, and the refusal of those that are not there."""
+"""Contexts: names of devices, and the refusal of GPUs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from passlib import context, nd
+from passlib import nd
+from passlib.arrays.context import require_host
 from passlib.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from passlib.errors import UnsupportedError
 
@@ -69,8 +70,8 @@ def test_each_thread_has_its_own_current_context() -> None:
 
 def test_there_is_no_gpu() -> None:
     assert num_gpus() == 0
-    with pytest.raises(UnsupportedError, match=r"a model was asked for on gpu\(1\).*cpu\(\)"):
-        context.require_host(gpu(1), "a model")
+    with pytest.raises(UnsupportedError, match=r"a model was requested on gpu\(1\).*cpu\(\)"):
+        require_host(gpu(1), "a model")
     with gpu(), pytest.raises(UnsupportedError, match="CPU only"):
-        context.require_host(None, "a model")
-    assert context.require_host(None, "a model") == cpu()
+        require_host(None, "a model")
+    assert require_host(None, "a model") == cpu()

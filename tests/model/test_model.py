@@ -419,7 +419,7 @@ class TestImmutable:
     @pytest.mark.parametrize(
         ("arguments", "error", "message"),
         [
-            ((layer(), {"w": [1, 2]}), TypeError, "weight 'w' is no array, but of type list"),
+            ((layer(), {"w": [1, 2]}), TypeError, "weight 'w' is not an array, but of type list"),
             ((layer(), {}, {}, "caffe"), UnsupportedError, "no dialect 'caffe'.*mxnet"),
         ],
     )

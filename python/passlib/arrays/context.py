@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 DEVICE_TYPES: Final = MappingProxyType({"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5})
-"""Device types with the numbers they have in .params files and in ``__ctx__`` fields."""
+"""Device types and their numbers in .params files and ``__ctx__`` fields."""
 
 
 class _Active(threading.local):
@@ -108,78 +108,45 @@ _DEFAULT: Final = Context("cpu", 0)
 
 
 def cpu(device_id: int = 0) -> Context:
-    """Name the host's processor.
+    """Return the context of the host's processor.
 
-    Parameters
-    ----------
-    device_id : int
-        MXNet lets scripts tell several apart; they are all the same memory.
-
-    Returns
-    -------
-    Context
+    MXNet lets scripts distinguish several by number; they all share the same memory.
     """
     return Context("cpu", device_id)
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """Name page-locked host memory, which here is host memory like any other.
-
-    Parameters
-    ----------
-    device_id : int
-
-    Returns
-    -------
-    Context
-    """
+    """Return the context of page-locked host memory, which here is ordinary host memory."""
     return Context("cpu_pinned", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """Name a GPU. Nothing can be placed there: see `require_host`.
-
-    Parameters
-    ----------
-    device_id : int
-
-    Returns
-    -------
-    Context
-    """
+    """Return the context of a GPU, where nothing can be placed: see `require_host`."""
     return Context("gpu", device_id)
 
 
 def current_context() -> Context:
-    """Give the context of the innermost ``with`` of this thread, else ``cpu(0)``.
-
-    Returns
-    -------
-    Context
-    """
+    """Return the context of the innermost ``with`` block of this thread, else ``cpu(0)``."""
     return _active.stack[-1] if _active.stack else _DEFAULT
 
 
 def num_gpus() -> int:
-    """Give the number of GPUs that passlib can use: none.
+    """Return 0, the number of GPUs that passlib can use.
 
-    Returns
-    -------
-    int
-        Always 0, so that ``gpu() if num_gpus() else cpu()`` in a script chooses rightly.
+    ``gpu() if num_gpus() else cpu()`` in a script therefore selects the CPU.
     """
     return 0
 
 
 def require_host(context: Context | None, what: str) -> Context:
-    """Resolve where something is to be placed, and refuse a GPU.
+    """Return the context to place something on, and refuse a GPU.
 
     Parameters
     ----------
     context : Context or None
         None means the current one.
     what : str
-        What is to be placed, for the message.
+        The object to be placed, for the message.
 
     Returns
     -------
@@ -193,7 +160,7 @@ def require_host(context: Context | None, what: str) -> Context:
     chosen = current_context() if context is None else context
     if chosen.device_type == "gpu":
         raise UnsupportedError(
-            f"{what} was asked for on {chosen}, but passlib keeps arrays and runs models on the "
+            f"{what} was requested on {chosen}, but passlib keeps arrays and runs models on the "
             "CPU only; use passlib.cpu()"
         )
     return chosen

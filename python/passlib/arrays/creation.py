@@ -1,4 +1,4 @@
-"""Making arrays, with MXNet's names, arguments and default types."""
+"""Functions that make arrays, with MXNet's names, arguments and default types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passlib.arrays.context import Context, require_host
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 
-__all__ = ["arange", "array", "empty", "full", "ones", "zeros"]
+__all__ = ["Shape", "arange", "array", "empty", "full", "ones", "zeros"]
 
 Shape: TypeAlias = int | Sequence[int]
 
@@ -27,18 +27,18 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     ctx : Context, optional
         The current one by default.
     dtype : dtype-like, optional
-        By default that of the source where it is an array of passlib, else float32: as in
+        By default the type of the source if it is an array of passlib, else float32: as in
         MXNet, a NumPy array of another type is converted.
 
     Returns
     -------
     NDArray
-        Or a sparse array, where the source is one.
+        A sparse array if the source is one.
 
     Raises
     ------
     UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
+        The context is a GPU, or MXNet does not have the element type.
     """
     context = require_host(ctx, "an array")
     if isinstance(source_array, BaseSparseNDArray):
@@ -47,57 +47,6 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     if dtype is None:
         dtype = source_array.dtype if isinstance(source_array, NDArray) else np.float32
     return _place(np.array(source_array, _element_type(dtype), subok=False), context)
-
-
-def zeros(
-    shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str = "default"
-) -> Any:
-    """Make an array of zeros.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    ctx : Context, optional
-        The current one by default.
-    dtype : dtype-like, optional
-        float32 by default.
-    stype : {"default", "row_sparse", "csr"}
-        Storage type.
-
-    Returns
-    -------
-    NDArray
-        Or a sparse array.
-
-    Raises
-    ------
-    UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
-    """
-    return full(shape, 0, ctx, dtype).tostype(stype)
-
-
-def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """Make an array of ones.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    ctx : Context, optional
-        The current one by default.
-    dtype : dtype-like, optional
-        float32 by default.
-
-    Returns
-    -------
-    NDArray
-
-    Raises
-    ------
-    UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
-    """
-    return full(shape, 1, ctx, dtype)
 
 
 def full(shape: Shape, val: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
@@ -119,32 +68,29 @@ def full(shape: Shape, val: Any, ctx: Context | None = None, dtype: Any = None) 
     Raises
     ------
     UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
+        The context is a GPU, or MXNet does not have the element type.
     """
     context = require_host(ctx, "an array")
     return _place(np.full(shape, val, _element_type(dtype)), context)
 
 
-def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """Make an array whose values are yet to be set.
+def zeros(
+    shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str = "default"
+) -> Any:
+    """Make an array of zeros, sparse if ``stype`` is ``"row_sparse"`` or ``"csr"``.
 
-    Parameters
-    ----------
-    shape : int or sequence of int
-    ctx : Context, optional
-        The current one by default.
-    dtype : dtype-like, optional
-        float32 by default.
-
-    Returns
-    -------
-    NDArray
-
-    Raises
-    ------
-    UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
+    Otherwise as `full`.
     """
+    return full(shape, 0, ctx, dtype).tostype(stype)
+
+
+def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Make an array of ones, as `full`."""
+    return full(shape, 1, ctx, dtype)
+
+
+def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Make an array of undefined values, otherwise as `full`."""
     context = require_host(ctx, "an array")
     return _place(np.empty(shape, _element_type(dtype)), context)
 
@@ -157,31 +103,23 @@ def arange(
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> NDArray:
-    """Make an array of evenly spaced numbers.
+    """Make a 1-d array of evenly spaced numbers.
 
     Parameters
     ----------
     start : float
-        The first number; where ``stop`` is not given, the end, and the first is 0.
+        The first number; without ``stop``, the end, and the first number is 0.
     stop : float, optional
-        The end, itself not included.
+        The end, which is excluded.
     step : float
     repeat : int
         How often each number occurs.
-    ctx : Context, optional
-        The current one by default.
-    dtype : dtype-like, optional
-        float32 by default.
+    ctx, dtype
+        As in `full`.
 
     Returns
     -------
     NDArray
-        1-d.
-
-    Raises
-    ------
-    UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
     """
     context = require_host(ctx, "an array")
     first, end = (0, start) if stop is None else (start, stop)

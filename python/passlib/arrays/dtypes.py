@@ -1,4 +1,4 @@
-"""MXNet's numbers for element types, and the NumPy types they stand for."""
+"""MXNet's codes of element types, and their NumPy types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES: Final = MappingProxyType(
         BFLOAT16_CODE: "bfloat16",
     }
 )
-"""Code to name, as ABI version 11 and .params files use them.
+"""Names by code, as ABI version 11 and .params files use them.
 
 MXNet 1.9.1 computes with 0 to 7 and 12; 8 to 11 exist since 2.0.
 """
@@ -39,11 +39,11 @@ MXNet 1.9.1 computes with 0 to 7 and 12; 8 to 11 exist since 2.0.
 _CODES: Final = {name: number for number, name in NAMES.items()}
 
 _NATIVE: Final = {np.dtype(name): code for name, code in _CODES.items() if name != "bfloat16"}
-"""The same by type, for NumPy takes long to make up a name."""
+"""The same by type, since NumPy computes the name of a type slowly."""
 
 
 def from_code(number: int) -> np.dtype[Any]:
-    """Give the NumPy type that MXNet's ``number`` stands for.
+    """Return the NumPy type of MXNet's code ``number``.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def from_code(number: int) -> np.dtype[Any]:
     UnsupportedError
         MXNet has no such code.
     PasslibError
-        Code 12, and ``ml_dtypes`` is not installed.
+        The code is 12 and ``ml_dtypes`` is not installed.
     """
     name = NAMES.get(number)
     if name is None:
@@ -69,12 +69,12 @@ def from_code(number: int) -> np.dtype[Any]:
 
 
 def code(dtype: object) -> int:
-    """Give MXNet's number for an element type.
+    """Return MXNet's code of an element type.
 
     Parameters
     ----------
     dtype : dtype-like
-        Whatever `as_dtype` takes, in any byte order.
+        Anything that `as_dtype` accepts, in any byte order.
 
     Returns
     -------
@@ -91,18 +91,18 @@ def code(dtype: object) -> int:
         number = _CODES.get(resolved.name)
     if number is None:
         known = ", ".join(NAMES.values())
-        raise UnsupportedError(f"MXNet has no dtype for {resolved}; it knows {known}")
+        raise UnsupportedError(f"MXNet has no dtype for {resolved}; its types are {known}")
     return number
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """Resolve what a caller may name a type by, ``"bfloat16"`` included.
+    """Return the NumPy type of anything that denotes one, ``"bfloat16"`` included.
 
     Parameters
     ----------
     dtype : dtype-like
-        Anything `numpy.dtype` takes, the name ``"bfloat16"``, or the record type
-        ``[("bfloat16", "<u2")]`` by which MXNet's own Python describes bfloat16.
+        Anything that `numpy.dtype` accepts, the name ``"bfloat16"``, or the record type
+        ``[("bfloat16", "<u2")]`` that MXNet's own Python uses for bfloat16.
 
     Returns
     -------
@@ -111,9 +111,9 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     Raises
     ------
     PasslibError
-        bfloat16 is asked for and ``ml_dtypes`` is not installed.
+        The type is bfloat16 and ``ml_dtypes`` is not installed.
     TypeError
-        Not a type.
+        The argument does not denote a type.
     """
     if isinstance(dtype, str) and dtype == "bfloat16":
         return _bfloat16()

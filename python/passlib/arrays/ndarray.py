@@ -1,4 +1,4 @@
-"""Dense arrays: NumPy's, with the methods that MXNet scripts call."""
+"""Dense arrays: NumPy arrays with the methods that MXNet scripts call."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.context import Context, cpu, require_host
+from passlib.arrays.placed import Placed
 
 __all__ = ["NDArray", "register_compression"]
 
@@ -18,24 +19,27 @@ _compress: list[Callable[[np.ndarray[Any, Any], str], Any]] = []
 
 
 def register_compression(function: Callable[[np.ndarray[Any, Any], str], Any]) -> None:
-    """Set the function by which `NDArray.tostype` makes sparse arrays, whose module is above."""
+    """Set the function that `NDArray.tostype` calls to make sparse arrays.
+
+    Their module imports this one.
+    """
     _compress[:] = [function]
 
 
-class NDArray(np.ndarray[Any, np.dtype[Any]]):
-    """A NumPy array that also knows MXNet's methods.
+class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
+    """A NumPy array that also has MXNet's methods.
 
-    Slicing, arithmetic and all else follow NumPy: comparisons give bool, indexing with
-    integers only gives 0 dimensions. Unlike in NumPy such results, and those of ``sum`` and
-    the like, stay arrays, so that ``x[0].asscalar()`` works as in MXNet; an index of integers
-    still shares memory.
+    Slicing, arithmetic and everything else follow NumPy: comparisons return bool, indexing with
+    integers only returns 0 dimensions. Unlike in NumPy, such results and those of ``sum`` and
+    similar functions are arrays, so that ``x[0].asscalar()`` works as in MXNet; the result of
+    integer indexing still shares memory.
 
     Notes
     -----
     Made by the functions of `passlib.nd`, or from any array by ``array.view(NDArray)``.
     """
 
-    # Above ndarray's, so that np.concatenate and the like give this class.
+    # Higher than ndarray's, so that np.concatenate and similar functions return this class.
     __array_priority__ = 1.0
 
     _context: Context
@@ -74,13 +78,6 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
     __str__ = __repr__
 
     @property
-    def context(self) -> Context:
-        """The device this array is said to be on."""
-        return self._context
-
-    ctx = context
-
-    @property
     def stype(self) -> str:
         """MXNet's storage type."""
         return "default"
@@ -95,7 +92,7 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
         return np.array(self, subok=False)
 
     def asscalar(self) -> Any:
-        """Give the only element.
+        """Return the only element.
 
         Returns
         -------
@@ -124,26 +121,6 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
         NDArray
         """
         return cast("NDArray", super().astype(dtypes.as_dtype(dtype), *args, **kwargs))
-
-    def as_in_context(self, context: Context) -> NDArray:
-        """Give this array on a device: itself where it is there already, else a copy.
-
-        Parameters
-        ----------
-        context : Context
-
-        Returns
-        -------
-        NDArray
-
-        Raises
-        ------
-        UnsupportedError
-            The device is a GPU.
-        """
-        return self if context == self._context else self._copy_to(context)
-
-    as_in_ctx = as_in_context
 
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy into another array, or into a new one on a device.
@@ -178,7 +155,7 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
         return result
 
     def tostype(self, stype: str) -> Any:
-        """Give this array in another storage type.
+        """Return this array in another storage type.
 
         Parameters
         ----------
@@ -191,14 +168,11 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
         Raises
         ------
         ValueError
-            No such storage type, or this shape cannot be stored so.
+            The storage type is unknown, or does not support this shape.
         """
         if stype == "default":
             return self
         return _compress[0](self, stype)
 
-    def wait_to_read(self) -> None:
-        """Do nothing: passlib computes at once."""
-
     def wait_to_write(self) -> None:
-        """Do nothing: passlib computes at once."""
+        """Do nothing: passlib computes synchronously."""

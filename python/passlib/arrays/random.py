@@ -1,4 +1,4 @@
-"""Where random numbers come from, and how to get the same ones again."""
+"""Generators of random numbers, and their seed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _generator = np.random.Generator(np.random.PCG64(0))
 
 
 def seed(seed_state: int, ctx: Context | Any = "all") -> None:
-    """Start the generators anew that operators of libraries and ``nd.random`` draw from.
+    """Seed the generators that operators of libraries and ``nd.random`` draw from.
 
-    A library sees 1024 of them, MT19937. After the same seed an operator gets the numbers that it
-    gets in MXNet 1.9.1; before any it is as after ``seed(0)``. Random operators of MXNet itself
-    are not concerned.
+    A library has access to 1024 MT19937 generators. With the same seed an operator gets the same
+    numbers as in MXNet 1.9.1; the initial state is that after ``seed(0)``. The seed does not
+    affect random operators of MXNet itself.
 
     Parameters
     ----------
     seed_state : int
         Taken modulo 2**32.
     ctx : Context or "all"
-        The host, whichever way it is named.
+        Any name of the host.
 
     Raises
     ------
@@ -45,6 +45,6 @@ def seed(seed_state: int, ctx: Context | Any = "all") -> None:
 
 
 def draw(make: Callable[[np.random.Generator], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Let a function draw from NumPy's generator that ``nd.random`` uses, one at a time."""
+    """Call a function with the NumPy generator of ``nd.random``, one call at a time."""
     with _lock:
         return make(_generator)

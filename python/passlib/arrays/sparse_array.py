@@ -9,6 +9,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.ndarray import NDArray, register_compression
+from passlib.arrays.placed import Placed
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 
 __all__ = [
@@ -20,8 +21,8 @@ __all__ = [
 ]
 
 
-class BaseSparseNDArray:
-    """What both kinds of sparse arrays have in common.
+class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
+    """Base class of both kinds of sparse arrays.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class BaseSparseNDArray:
         The parts do not fit together.
     """
 
-    # NumPy's operators would take this for a Python object; refuse instead.
+    # NumPy's operators would treat this as a Python object; refuse instead.
     __array_ufunc__ = None
 
     def __init__(self, parts: Sparse, context: Context | None = None) -> None:
@@ -45,7 +46,7 @@ class BaseSparseNDArray:
 
     @property
     def parts(self) -> Sparse:
-        """The arrays that this one is made of, as plain NumPy."""
+        """The arrays that this one consists of, as plain NumPy."""
         return self._parts
 
     @property
@@ -66,15 +67,7 @@ class BaseSparseNDArray:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
-        dtype: np.dtype[Any] = self._parts.data.dtype
-        return dtype
-
-    @property
-    def context(self) -> Context:
-        """The device this array is said to be on."""
-        return self._context
-
-    ctx = context
+        return self._parts.dtype
 
     @property
     def data(self) -> NDArray:
@@ -91,7 +84,7 @@ class BaseSparseNDArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError(f"a {self.stype} array becomes dense only by a copy")
+            raise ValueError(f"a {self.stype} array can only be made dense by a copy")
         dense = self.asnumpy()
         return dense if dtype is None else dense.astype(dtype)
 
@@ -100,12 +93,12 @@ class BaseSparseNDArray:
         return f"\n<{type(self).__name__} {shape} @{self._context}>"
 
     def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Give the whole array, zeros included.
+        """Return the whole array, zeros included.
 
         Returns
         -------
         numpy.ndarray
-            Of two values for one place the last counts, as in MXNet.
+            If two values are stored for one element, the last one counts, as in MXNet.
         """
         dense = np.zeros(self.shape, self.dtype)
         if self._parts.indptr is None:
@@ -116,21 +109,7 @@ class BaseSparseNDArray:
         return dense
 
     def tostype(self, stype: str) -> NDArray | BaseSparseNDArray:
-        """Give this array in another storage type.
-
-        Parameters
-        ----------
-        stype : {"default", "row_sparse", "csr"}
-
-        Returns
-        -------
-        NDArray, RowSparseNDArray or CSRNDArray
-
-        Raises
-        ------
-        ValueError
-            No such storage type, or this shape cannot be stored so.
-        """
+        """Return this array in another storage type; see `NDArray.tostype`."""
         if stype == self.stype:
             return self
         dense = self.asnumpy().view(NDArray)
@@ -161,26 +140,8 @@ class BaseSparseNDArray:
         """
         return self._rebuilt(self.dtype, self._context)
 
-    def as_in_context(self, context: Context) -> BaseSparseNDArray:
-        """Give this array on a device: itself where it is there already, else a copy.
-
-        Parameters
-        ----------
-        context : Context
-
-        Returns
-        -------
-        RowSparseNDArray or CSRNDArray
-
-        Raises
-        ------
-        UnsupportedError
-            The device is a GPU.
-        """
-        return self if context == self._context else self._rebuilt(self.dtype, context)
-
-    def wait_to_read(self) -> None:
-        """Do nothing: passlib computes at once."""
+    def _copy_to(self, context: Context) -> BaseSparseNDArray:
+        return self._rebuilt(self.dtype, context)
 
     def _rebuilt(self, dtype: np.dtype[Any], context: Context) -> BaseSparseNDArray:
         old = self._parts
@@ -198,14 +159,14 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indptr(self) -> NDArray:
-        """Where in `data` and `indices` each row begins, and the last one ends."""
+        """The positions in `data` and `indices` where each row begins, and the last one ends."""
         pointers = self._parts.indptr
-        assert pointers is not None  # Sparse.check() has seen it
+        assert pointers is not None  # Sparse.check() requires it
         return pointers.view(NDArray)
 
 
 def wrap(parts: Sparse, context: Context | None = None) -> BaseSparseNDArray:
-    """Make an array of the kind that its storage type says.
+    """Make an array of the class for its storage type.
 
     Parameters
     ----------
@@ -225,7 +186,7 @@ def wrap(parts: Sparse, context: Context | None = None) -> BaseSparseNDArray:
 
 
 def from_dense(array: np.ndarray[Any, Any], stype: str) -> BaseSparseNDArray:
-    """Store an array sparsely.
+    """Make a sparse array of a dense one.
 
     Parameters
     ----------
@@ -235,12 +196,12 @@ def from_dense(array: np.ndarray[Any, Any], stype: str) -> BaseSparseNDArray:
     Returns
     -------
     RowSparseNDArray or CSRNDArray
-        On the context of ``array`` if it has one.
+        On the context of ``array``, if it has one.
 
     Raises
     ------
     ValueError
-        No such storage type, or this shape cannot be stored so.
+        The storage type is unknown, or does not support this shape.
     """
     plain = np.asarray(array)
     context = getattr(array, "context", None)
@@ -255,7 +216,7 @@ def from_dense(array: np.ndarray[Any, Any], stype: str) -> BaseSparseNDArray:
         return wrap(parts, context)
     if stype in (ROW_SPARSE, CSR):
         raise ValueError(f"an array of shape {plain.shape} cannot be stored as {stype}")
-    raise ValueError(f"unknown storage type {stype!r}; known are default, row_sparse and csr")
+    raise ValueError(f"unknown storage type {stype!r}; the types are default, row_sparse and csr")
 
 
 register_compression(from_dense)

@@ -1,4 +1,4 @@
-"""How MXNet stores arrays that are mostly zero, and what makes such a record sound."""
+"""MXNet's storage of sparse arrays, and the checks that it is consistent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sparse:
         `CSR`: row ``r`` of a matrix holds ``data[indptr[r]:indptr[r + 1]]`` in the columns
         ``indices[indptr[r]:indptr[r + 1]]``.
     shape : tuple of int
-        Of the whole array.
+        Shape of the whole array.
     data : numpy.ndarray
         Shape ``(n, *shape[1:])`` for rows, ``(n,)`` for a matrix.
     indices : numpy.ndarray
@@ -39,25 +39,31 @@ class Sparse:
     indices: np.ndarray[Any, Any]
     indptr: np.ndarray[Any, Any] | None = None
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        dtype: np.dtype[Any] = self.data.dtype
+        return dtype
+
     def check(self) -> None:
-        """Make sure that no index points outside.
+        """Check that the parts fit together and all indices are in range.
 
         Raises
         ------
         ValueError
-            The parts do not fit together; the message says which.
+            The parts do not fit together; the message states which.
         """
         count = self.data.shape[0] if self.data.ndim else -1
         if self.indices.dtype.kind not in "iu" or self.indices.shape != (count,):
             raise ValueError(
                 f"its indices are {self.indices.dtype}{list(self.indices.shape)}; "
-                f"integers of shape [{count}] belong to data of shape {list(self.data.shape)}"
+                f"data of shape {list(self.data.shape)} requires integers of shape [{count}]"
             )
         if self.stype == ROW_SPARSE:
             if not self.shape or self.data.shape[1:] != self.shape[1:]:
                 raise ValueError(
                     f"its rows have the shape {list(self.data.shape[1:])}, "
-                    f"those of the whole {list(self.shape[1:])}"
+                    f"those of the whole array {list(self.shape[1:])}"
                 )
             _require_range(self.indices, self.shape[0], "row")
         else:
@@ -80,7 +86,7 @@ class Sparse:
 
 
 Array: TypeAlias = "np.ndarray[Any, Any] | Sparse"
-"""What a file of weights holds under one name."""
+"""The value of one name in a weight file."""
 
 
 def _require_range(indices: np.ndarray[Any, Any], end: int, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib.model.checkpoint import load_checkpoint, load_params, save_checkpoint
-from passlib.model.model import Model, load
+from passlib.model.loading import load
+from passlib.model.model import Model
 
 __all__ = ["Model", "load", "load_checkpoint", "load_params", "save_checkpoint"]

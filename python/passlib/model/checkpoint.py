@@ -1,4 +1,4 @@
-"""Checkpoints: a symbol and its weights as the files of an epoch, with MXNet's names."""
+"""Checkpoints: the files of a symbol and of its weights at one epoch, with MXNet's names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passlib.dialects.mxnet import files
-from passlib.dialects.mxnet.weight_files import write_model, write_parts
+from passlib.dialects.weights.files import write_model, write_parts
 from passlib.nd.files import AnyArray, to_parts
 from passlib.nd.weights import load_weights
 from passlib.symbol import files as symbol_files
@@ -29,8 +29,8 @@ def load_params(
     Parameters
     ----------
     prefix : path-like
-        Folder and name of the model; the file is ``<prefix>-<epoch>.params``, the epoch with
-        four digits.
+        Folder and name of the model. The file is ``<prefix>-<epoch>.params``, with four digits
+        for the epoch.
     epoch : int
 
     Returns
@@ -40,7 +40,7 @@ def load_params(
     Raises
     ------
     FormatError
-        The file is damaged, or a name in it begins neither with ``arg:`` nor with ``aux:``.
+        The file is damaged, or contains a name without the prefix ``arg:`` or ``aux:``.
     OSError
         The file cannot be read.
     """
@@ -56,24 +56,12 @@ def load_checkpoint(
 ) -> tuple[Symbol, dict[str, AnyArray], dict[str, AnyArray]]:
     """Read a symbol and the weights of an epoch.
 
-    Parameters
-    ----------
-    prefix : path-like
-        Folder and name of the model; the files are ``<prefix>-symbol.json`` and
-        ``<prefix>-<epoch>.params``, the epoch with four digits.
-    epoch : int
+    The symbol file is ``<prefix>-symbol.json``; otherwise as `load_params`.
 
     Returns
     -------
     symbol : Symbol
     arg_params, aux_params : dict of str to array
-
-    Raises
-    ------
-    FormatError
-        A file is damaged, or a name in the weights begins neither with ``arg:`` nor ``aux:``.
-    OSError
-        A file cannot be read.
     """
     graph = symbol_files.load(files.symbol_path(prefix))
     arg_params, aux_params = load_params(prefix, epoch)
@@ -92,25 +80,23 @@ def save_checkpoint(
 
     Parameters
     ----------
-    prefix : path-like
-        Folder and name of the model; the files are ``<prefix>-symbol.json`` and
-        ``<prefix>-<epoch>.params``, the epoch with four digits.
-    epoch : int
+    prefix, epoch
+        The files are those that `load_checkpoint` reads.
     symbol : Symbol or None
-        None leaves the symbol file as it is.
+        None leaves the symbol file unchanged.
     arg_params, aux_params : mapping of str to array
     remove_amp_cast : bool
-        Leave out the casts of automatic mixed precision.
+        Omit the casts of automatic mixed precision.
 
     Raises
     ------
     UnsupportedError
-        The file format has no place for one of the arrays.
+        The file format cannot represent one of the arrays.
     OSError
         A file cannot be written.
     """
     target = files.params_path(prefix, epoch)
-    # As in MXNet, a checkpoint does not say on which device its arrays were.
+    # As in MXNet, checkpoints do not record the devices of arrays.
     content = {n: to_parts(a) for n, a in files.join_names(arg_params, aux_params).items()}
     if symbol is None:
         write_parts(target, content, archive=False)

@@ -1,4 +1,4 @@
-"""Any model that passlib reads, as an ONNX file."""
+"""Conversion of models of any dialect to ONNX files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passlib.model.model import load
+from passlib.model.loading import load
 
 __all__ = ["convert"]
 
@@ -20,32 +20,30 @@ def convert(
     types: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Read a model and write it as ONNX, checked by ONNX.
+    """Read a model and write it as an ONNX file, checked by ONNX.
 
     Parameters
     ----------
     src : path-like
-        A model of any dialect, as `passlib.load` takes it.
+        A model of any dialect, as for `passlib.load`.
     dst : path-like
-        The ONNX file; replaced as a whole, or left as it was.
+        The ONNX file. A failure leaves an existing file unchanged.
     dialect : str, optional
-        The family of models, by default found out from the content.
-    shapes : mapping of str to shape, optional
-        Shapes of inputs, where the model does not say them; see `Model.to_onnx`.
-    types : mapping of str to dtype, optional
-        Their element types.
+        The family of models, by default recognised by the content.
+    shapes, types
+        Shapes and element types of inputs that the model does not declare; see `Model.to_onnx`.
     **options
-        Of the dialect's reader, such as ``epoch`` for MXNet.
+        Options of the dialect's reader, such as ``epoch`` for MXNet.
 
     Raises
     ------
     FormatError
         The file is damaged, or of no known dialect.
     GraphError
-        Shapes contradict the graph, or that of an input is not known.
+        Shapes contradict the graph, or the shape of an input is unknown.
     UnsupportedError
-        Something has no faithful lowering.
+        Something in the graph has no faithful lowering.
     PasslibError
-        The packages ``onnx`` and ``onnxruntime`` are absent.
+        The packages ``onnx`` and ``onnxruntime`` are not installed.
     """
     load(src, dialect, **options).to_onnx(dst, shapes, types)

@@ -1,7 +1,8 @@
-"""Models: a symbol together with its weights, from a file to results and back."""
+"""Models: a symbol together with its weights."""
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,45 +12,43 @@ from typing import Any
 import numpy as np
 
 from passlib import dialects, nd
-from passlib.arrays import dtypes
 from passlib.dialects import ModelData
-from passlib.dialects.inference import infer
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.collector import collection_off
-from passlib.lowering import TypeSpec
-from passlib.model.checkpoint import load_checkpoint, load_params, save_checkpoint
+from passlib.model.input_types import input_types
+from passlib.model.weights import frozen, owner
 from passlib.nd import BaseSparseNDArray, NDArray
-from passlib.nd.files import from_parts, to_parts
+from passlib.nd.files import to_parts
 from passlib.runtime.export import save_onnx
 from passlib.runtime.runner import Runner
 from passlib.runtime.sessions import as_dense
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["Model", "load", "load_checkpoint", "load_params", "save_checkpoint"]
-
-_FLOAT32 = np.dtype(np.float32)
+__all__ = ["Model"]
 
 
 class Model:
-    """A symbol with its weights. `optimize_for` gives a new model; this one stays as it is.
+    """A symbol with its weights. `optimize_for` returns a new model and leaves this one unchanged.
+
+    A model can be pickled. ``copy.copy`` shares the weights, ``copy.deepcopy`` copies them.
 
     Parameters
     ----------
     symbol : Symbol
     args, aux : mapping of str to array, optional
-        Weights and auxiliary states by name. They are not copied: leave their elements as they
-        are while the model is in use.
+        Weights and auxiliary states by name. They are not copied: do not modify their elements
+        while the model is in use.
     dialect : str
         The family of models that this one belongs to.
     template : object, optional
-        What the dialect read besides, for `save` to write back.
+        The rest of the file that the dialect read, for `save` to write back.
 
     Raises
     ------
     TypeError
-        A weight is no array.
+        A weight is not an array.
     UnsupportedError
-        There is no such dialect.
+        The dialect is unknown.
     """
 
     def __init__(
@@ -63,8 +62,8 @@ class Model:
     ) -> None:
         self._format = dialects.find(dialect)
         self._symbol = symbol
-        self._args = {name: _frozen(name, array) for name, array in (args or {}).items()}
-        self._aux = {name: _frozen(name, array) for name, array in (aux or {}).items()}
+        self._args = {name: frozen(name, array) for name, array in (args or {}).items()}
+        self._aux = {name: frozen(name, array) for name, array in (aux or {}).items()}
         self._dialect = dialect
         self._template = template
         self._runner = Runner(symbol, self._format)
@@ -91,7 +90,7 @@ class Model:
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the variables that have no weights: what `run` is fed."""
+        """Names of the variables without weights, which `run` is fed."""
         names = self._format.data_inputs(self._symbol.graph)
         return [name for name in names if name not in self._args and name not in self._aux]
 
@@ -101,17 +100,17 @@ class Model:
         return self._symbol.list_outputs()
 
     def optimize_for(self, name: str, /, **options: Any) -> Model:
-        """Run a pass and give the model that it made; this one stays as it is.
+        """Run a pass and return the resulting model; this one stays unchanged.
 
-        The pass is lent a copy of each weight. Those that it leaves alone are shared by both
-        models afterwards, and their copies are freed.
+        The pass works on copies of the weights. Both models share the weights that it does not
+        modify; their copies are freed.
 
         Parameters
         ----------
         name : str
             Name of a pass of a loaded library, see `passlib.library.load`.
         **options
-            Given to the pass as ``str(value)``; save for ``shape_dict``, ``type_dict``,
+            Passed to the pass as ``str(value)``, except ``shape_dict``, ``type_dict``,
             ``stype_dict``, ``skip_infer`` and ``keep_inferred``, see `Symbol.optimize_for`.
 
         Returns
@@ -121,9 +120,9 @@ class Model:
         Raises
         ------
         PasslibError
-            There is no such pass.
+            The pass does not exist.
         PassError
-            The pass failed, with what its library said.
+            The pass failed; the message includes that of its library.
         """
         # Read-only arrays are lent to a pass as copies, and changed copies replace them here.
         args, aux = dict(self._args), dict(self._aux)
@@ -136,14 +135,14 @@ class Model:
         Parameters
         ----------
         inputs : mapping of str to array
-            A value for each variable of `inputs` that the outputs depend on; one given for a
-            weight takes its place. What is no array yet becomes one of float32, as by
-            `passlib.nd.array`; arrays keep their element type.
+            A value for each variable of `inputs` that the outputs depend on; a value for a weight
+            replaces it in this call. Arrays keep their element type; everything else is converted
+            to an array of float32, as by `passlib.nd.array`.
         train : bool
-            Run the forward pass of training: with the statistics of the batch, and running ones
-            brought up to date in `aux`, where the dialect says how. Besides, operators of libraries
-            may write to states, in training or not. No call changes a model otherwise; arrays
-            taken from `aux` before stay as they were.
+            Run the forward pass of training: use the statistics of the batch, and update the
+            running statistics in `aux` if the dialect defines how. Operators of libraries may
+            also write to states, in training or not. No call modifies a model otherwise; arrays
+            taken from `aux` earlier keep their values.
 
         Returns
         -------
@@ -157,14 +156,14 @@ class Model:
         UnsupportedError
             Something in the graph has no faithful lowering.
         PasslibError
-            ONNX Runtime is absent, or failed.
+            ONNX Runtime is not installed, or failed.
         """
         names = self.outputs
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise GraphError(
                 f"several outputs are named {', '.join(twice)}, so run cannot tell them apart; "
-                "call the model, which gives a list"
+                "call the model, which returns a list"
             )
         return dict(zip(names, self._run(inputs, train=train), strict=True))
 
@@ -174,7 +173,7 @@ class Model:
         Parameters
         ----------
         *inputs : array
-            Trailing ones that no output depends on, such as labels, may be left out.
+            Trailing ones that no output depends on, such as labels, may be omitted.
 
         Returns
         -------
@@ -199,7 +198,7 @@ class Model:
         feeds = {name: _as_array(value) for name, value in inputs.items()}
         fed, constants = feeds, {**self._args, **self._aux}
         if train:
-            # What is compiled in cannot change, and states do at each step.
+            # States change at each step, so they cannot be compiled in.
             states = self._aux.keys() & self._symbol.list_inputs()
             fed = {**{name: constants.pop(name) for name in states}, **feeds}
         try:
@@ -211,11 +210,11 @@ class Model:
             raise type(error)(f"{error}; {hint}") from error
         for name, array in {**outcome.updates, **outcome.mutated}.items():
             if name in self._aux:
-                self._aux[name] = _frozen(name, array)
+                self._aux[name] = frozen(name, array)
         return outcome.outputs
 
     def _hint(self, feeds: Mapping[str, Any]) -> str:
-        """Name the likely cause of inputs that do not fit: too few, or NumPy's doubles."""
+        """Return the likely cause of inputs that do not fit: missing ones, or NumPy's float64."""
         missing = [name for name in self.inputs if name not in feeds]
         if missing:
             return f"no value was given for {', '.join(missing)}"
@@ -229,25 +228,25 @@ class Model:
         )
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> tuple[str, ...]:
-        """Write the model in the form it was read in; what fails leaves old files as they were.
+        """Write the model in the form it was read in; a failure leaves existing files unchanged.
 
         Parameters
         ----------
         path : path-like
             Folder and name. For MXNet the files are ``<path>-symbol.json`` and
-            ``<path>-<epoch>.params``; the name of the symbol file may be given as well.
+            ``<path>-<epoch>.params``; the path may also be the name of the symbol file.
         **options
-            Of the dialect. MXNet has ``epoch``, by default that which was loaded, or 0.
+            Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0.
 
         Returns
         -------
         tuple of str
-            The files written, that of the graph first.
+            The files written, the graph's first.
 
         Raises
         ------
         UnsupportedError
-            The format has no place for one of the arrays.
+            The format cannot represent one of the arrays.
         OSError
             A file cannot be written.
         """
@@ -269,28 +268,28 @@ class Model:
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         types: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write the model as an ONNX file, and have ONNX check it.
+        """Write the model as an ONNX file, checked by ONNX.
 
         Parameters
         ----------
         path : path-like
         shapes : mapping of str to shape, optional
-            Shapes of the inputs; ``None`` in one is a size left open, as far as the operators
-            allow. By default those that the symbol's variables have as ``__shape__``, and those
-            that follow from others.
+            Shapes of the inputs; a size of ``None`` is left open where the operators allow it. By
+            default the shapes that the model declares (in MXNet ``__shape__``) or that follow
+            from others.
         types : mapping of str to dtype, optional
-            Their element types, by default that of the variable or float32.
+            Their element types, by default those that the model declares, or float32.
 
         Raises
         ------
         GraphError
-            Shapes contradict the graph, or that of an input is not known.
+            Shapes contradict the graph, or the shape of an input is unknown.
         UnsupportedError
-            Something has no faithful lowering.
+            Something in the graph has no faithful lowering.
         PasslibError
-            The packages ``onnx`` and ``onnxruntime`` are absent, or ONNX's checker objects.
+            The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
-        specs = self._input_specs(shapes or {}, types or {})
+        specs = input_types(self._symbol, self._format, self._data(), shapes or {}, types or {})
         weights = {n: as_dense(array) for n, array in {**self._args, **self._aux}.items()}
         try:
             lowered = self._format.lower(self._symbol, specs, weights)
@@ -304,33 +303,23 @@ class Model:
             ) from error
         save_onnx(lowered, Path(path))
 
-    def _input_specs(
-        self, shapes: Mapping[str, Sequence[int | None]], types: Mapping[str, Any]
-    ) -> dict[str, TypeSpec]:
-        given = {name: tuple(shape) for name, shape in shapes.items()}
-        kinds = {name: dtypes.as_dtype(kind) for name, kind in types.items()}
-        unknown = sorted({*given, *kinds} - set(self._symbol.list_inputs()))
-        if unknown:
-            raise GraphError(
-                f"the model has no input {', '.join(map(repr, unknown))}; "
-                f"its inputs are {', '.join(self.inputs) or 'none'}"
-            )
-        weights = {**self._args, **self._aux}
-        declared = self._format.input_types(self._data())
-        known_shapes = {n: spec.shape for n, spec in declared.items() if spec.shape is not None}
-        known_types = {n: spec.dtype for n, spec in declared.items() if spec.dtype is not None}
-        known_shapes |= {name: array.shape for name, array in weights.items()} | given
-        known_types |= {name: array.dtype for name, array in weights.items()} | kinds
-        inferred = infer(self._symbol, known_shapes, known_types)
-        specs = {}
-        for node, outputs in inferred.outputs.items():
-            if not node.is_variable or (node.name in weights and node.name not in given):
-                continue
-            # A shape that was given stays as open as it was given.
-            shape = given.get(node.name, outputs[0].shape)
-            if shape is not None:
-                specs[node.name] = TypeSpec(outputs[0].dtype or _FLOAT32, shape)
-        return specs
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "symbol": self._symbol,
+            "args": {name: owner(array) for name, array in self._args.items()},
+            "aux": {name: owner(array) for name, array in self._aux.items()},
+            "dialect": self._dialect,
+            "template": self._template,
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        Model.__init__(self, **state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        copied = copy.copy(self)
+        for weights in (copied._args, copied._aux):
+            weights.update({n: frozen(n, copy.deepcopy(a, memo)) for n, a in weights.items()})
+        return copied
 
     def __repr__(self) -> str:
         weights = [*self._args.values(), *self._aux.values()]
@@ -340,57 +329,6 @@ class Model:
             f"outputs {listed(self.outputs, 4)}; {len(self._symbol.graph)} nodes, "
             f"{len(weights)} weights of {count:,} elements>"
         )
-
-
-def load(path: str | os.PathLike[str], dialect: str | None = None, **options: Any) -> Model:
-    """Read a model with its weights.
-
-    Parameters
-    ----------
-    path : path-like
-        For MXNet ``x-symbol.json``, or ``x``, or one of its ``x-0000.params``.
-    dialect : str, optional
-        The family of models; by default found out from the content.
-    **options
-        Of the dialect. MXNet has ``epoch``, which weights where several were saved (by default
-        the newest), and ``params``, a weight file of any name, .params, .npz or .safetensors,
-        instead of the one beside the symbol.
-
-    Returns
-    -------
-    Model
-        Without weights where there is no weight file.
-
-    Raises
-    ------
-    FormatError
-        A file is damaged, the message has the file and the place; or it is of no known dialect.
-    OSError
-        There is no such model, or no such epoch of it.
-    """
-    with collection_off():
-        family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
-        data = family.load(Path(path), **options)
-    return Model(
-        Symbol.of_graph(data.graph, data.attributes, family.name),
-        {name: from_parts(array) for name, array in data.args.items()},
-        {name: from_parts(array) for name, array in data.aux.items()},
-        family.name,
-        template=data.template,
-    )
-
-
-def _frozen(name: str, array: Any) -> Any:
-    """Give a view that cannot be written to; of a sparse array, which has no views, itself."""
-    if isinstance(array, BaseSparseNDArray):
-        return array
-    if type(array) is NDArray and not array.flags.writeable:
-        return array
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"weight {name!r} is no array, but of type {type(array).__name__}")
-    view = array.view(NDArray)
-    view.flags.writeable = False
-    return view
 
 
 def _as_array(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Checking model files without loading them."""
+"""Validation of model files without loading them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ __all__ = ["Problem", "validate"]
 
 
 def validate(path: str | os.PathLike[str], dialect: str | None = None) -> list[Problem]:
-    """Check a model file, and report all that is wrong with it.
+    """Check a model file and report all problems.
 
     Parameters
     ----------
     path : path-like
     dialect : str, optional
-        The family of models, by default found out from the content.
+        The family of models, by default recognised by the content.
 
     Returns
     -------
     list of Problem
-        In the order of the file, each with its place in it. Errors keep programs that read the
-        format from using the file; warnings do not. Empty for a sound file.
+        In the order of the file, each with its place. Errors prevent programs from reading the
+        file; warnings do not. Empty for a sound file.
 
     Raises
     ------
     FormatError
         The file is of no known dialect.
     OSError
-        There is no such file.
+        The file does not exist.
     """
     place = Path(path)
     family = dialects.recognise(place) if dialect is None else dialects.find(dialect)
     if not place.exists() and not family.recognises(place):
-        raise FileNotFoundError(2, "there is no such model", os.fspath(place))
+        raise FileNotFoundError(2, "the model does not exist", os.fspath(place))
     return family.validate(place)

@@ -1,0 +1,46 @@
+"""Arrays on a device, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar, cast
+
+from passlib.arrays.context import Context
+
+__all__ = ["Placed"]
+
+_A = TypeVar("_A")
+
+
+class Placed(Generic[_A]):
+    """The methods that concern an array's device."""
+
+    _context: Context
+
+    @property
+    def context(self) -> Context:
+        """The device that the array is labelled with."""
+        return self._context
+
+    ctx = context
+
+    def as_in_context(self, context: Context) -> _A:
+        """Return the array on a device: itself if it is there already, else a copy.
+
+        Parameters
+        ----------
+        context : Context
+
+        Raises
+        ------
+        UnsupportedError
+            The device is a GPU.
+        """
+        return cast("_A", self) if context == self._context else self._copy_to(context)
+
+    as_in_ctx = as_in_context
+
+    def _copy_to(self, context: Context) -> _A:
+        raise NotImplementedError
+
+    def wait_to_read(self) -> None:
+        """Do nothing: passlib computes synchronously."""

@@ -1,0 +1,73 @@
+"""Shapes and element types of a model's inputs, as lowering requires them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib.arrays import dtypes
+from passlib.dialects import Dialect, ModelData
+from passlib.dialects.inference import infer
+from passlib.errors import GraphError, listed
+from passlib.lowering import TypeSpec
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["input_types"]
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def input_types(
+    symbol: Symbol,
+    dialect: Dialect,
+    data: ModelData,
+    shapes: Mapping[str, Sequence[int | None]],
+    types: Mapping[str, Any],
+) -> dict[str, TypeSpec]:
+    """Infer the types of all inputs whose shape is given, declared or follows from others.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    dialect : Dialect
+    data : ModelData
+        The model.
+    shapes, types : mapping of str to shape or dtype
+        Given by the caller. A given shape stays as open as it was given.
+
+    Returns
+    -------
+    dict of str to TypeSpec
+        By name of the variable.
+
+    Raises
+    ------
+    GraphError
+        A name is not a variable, or shapes contradict each other.
+    """
+    given = {name: tuple(shape) for name, shape in shapes.items()}
+    kinds = {name: dtypes.as_dtype(kind) for name, kind in types.items()}
+    weights = {**data.args, **data.aux}
+    unknown = sorted({*given, *kinds} - set(symbol.list_inputs()))
+    if unknown:
+        inputs = [name for name in dialect.data_inputs(data.graph) if name not in weights]
+        raise GraphError(
+            f"the model has no input {', '.join(map(repr, unknown))}; its inputs are "
+            f"{listed(inputs)}"
+        )
+    declared = dialect.input_types(data)
+    known_shapes = {n: spec.shape for n, spec in declared.items() if spec.shape is not None}
+    known_types = {n: spec.dtype for n, spec in declared.items() if spec.dtype is not None}
+    known_shapes |= {name: array.shape for name, array in weights.items()} | given
+    known_types |= {name: array.dtype for name, array in weights.items()} | kinds
+    inferred = infer(symbol, known_shapes, known_types)
+    specs = {}
+    for node, outputs in inferred.outputs.items():
+        if not node.is_variable or (node.name in weights and node.name not in given):
+            continue
+        shape = given.get(node.name, outputs[0].shape)
+        if shape is not None:
+            specs[node.name] = TypeSpec(outputs[0].dtype or _FLOAT32, shape)
+    return specs

@@ -1,0 +1,54 @@
+"""Reading models of any dialect from files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from passlib import dialects
+from passlib.files.collector import collection_off
+from passlib.model.model import Model
+from passlib.nd.files import from_parts
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str], dialect: str | None = None, **options: Any) -> Model:
+    """Read a model with its weights.
+
+    Parameters
+    ----------
+    path : path-like
+        For MXNet ``x-symbol.json``, ``x`` or one of its weight files ``x-0000.params``.
+    dialect : str, optional
+        The family of models; by default recognised by the content.
+    **options
+        Of the dialect. MXNet has ``epoch``, the epoch whose weights are read (by default the
+        last one), and ``params``, a .params, .npz or .safetensors file of any name that replaces
+        the weight file next to the symbol.
+
+    Returns
+    -------
+    Model
+        Without weights if there is no weight file.
+
+    Raises
+    ------
+    FormatError
+        A file is damaged, and the message states the file and the place; or it is of no known
+        dialect.
+    OSError
+        The model or the epoch does not exist.
+    """
+    with collection_off():
+        family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
+        data = family.load(Path(path), **options)
+    return Model(
+        Symbol.of_graph(data.graph, data.attributes, family.name),
+        {name: from_parts(array) for name, array in data.args.items()},
+        {name: from_parts(array) for name, array in data.aux.items()},
+        family.name,
+        template=data.template,
+    )
