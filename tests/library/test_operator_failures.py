@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 import passlib as pl
+from operator_calls import FLOAT, operator
 from operator_failures import FAILURES, MEMORY, PLAIN, STATE_FAILURES
 from passlib.errors import OperatorError
-from passlib.library.operator import Operator
-from passlib.library.registry import find_operator
 
-FLOAT = np.dtype(np.float32)
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 @pytest.fixture(autouse=True)
-def library(load_plugin: Callable[[str], pl.library.Library]) -> pl.library.Library:
-    load_plugin("operators")
+def library(
+    operators: pl.library.Library, load_plugin: Callable[[str], pl.library.Library]
+) -> pl.library.Library:
     return load_plugin("bad_operators")
 
 
@@ -91,22 +90,16 @@ def test_nonsense_across_the_abi(plugin: Callable[[str], Path], how: str) -> Non
     np.testing.assert_array_equal(pl.nd.plain_double11(values), 2 * values)
 
 
-def bad_operator(name: str) -> Operator:
-    found = find_operator(name)
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize("ending", ["fails", "throws int"])
 def test_backward_that_fails(ending: str) -> None:
     with pytest.raises(OperatorError, match="failed in backward"):
-        bad_operator("bad_operator").backward("n", {"how": f"backward {ending}"}, [X], [X, X], [X])
+        operator("bad_operator").backward("n", {"how": f"backward {ending}"}, [X], [X, X], [X])
 
 
 def test_no_backward() -> None:
     with pytest.raises(OperatorError, match="has no backward function for the cpu"):
-        bad_operator("plugin_abs").backward("n", {}, [X], [X], [X])
-    state = bad_operator("bad_state").create_state("n", {}, [X.shape] * 2, [FLOAT] * 2)
+        operator("plugin_abs").backward("n", {}, [X], [X], [X])
+    state = operator("bad_state").create_state("n", {}, [X.shape] * 2, [FLOAT] * 2)
     with pytest.raises(OperatorError, match=r"failed in backward\n .*no Backward"):
         state.backward([X], [X, X], [X])
 
@@ -117,12 +110,12 @@ def test_operator_for_another_device() -> None:
 
 
 def test_mutated_inputs_in_any_order_and_number() -> None:
-    assert bad_operator("bad_operator").mutated_inputs({"how": "mutates twice"}) == (0, 1)
+    assert operator("bad_operator").mutated_inputs({"how": "mutates twice"}) == (0, 1)
 
 
 def test_operator_without_state() -> None:
     with pytest.raises(OperatorError, match="has no state on the cpu"):
-        bad_operator("plugin_abs").create_state("n", {}, [X.shape], [FLOAT])
+        operator("plugin_abs").create_state("n", {}, [X.shape], [FLOAT])
 
 
 @pytest.mark.parametrize(

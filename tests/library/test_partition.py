@@ -1,50 +1,26 @@
-"""Partitioners: which nodes a subgraph gets, what stands in their place, and what a review says."""
+"""Partitioners: the node that stands for a subgraph, reviews, strategies, equal inputs."""
 
 from __future__ import annotations
 
 import json
-import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import passlib
-from partition_graphs import CHAIN, graph_text, inlined, nodes_of, random_text
-from passlib.errors import LoadError, PassError, PasslibError
-from passlib.symbol import Symbol
+from partition_graphs import (
+    CHAIN,
+    graph_text,
+    members,
+    nodes_of,
+    run,
+    whole_again,
+)
+from passlib.errors import LoadError, PasslibError
 
-LoadPlugin = Callable[[str], passlib.library.Library]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def partitioners(plugin: Callable[[str], Path]) -> passlib.library.Library:
-    return passlib.library.load(plugin("partitioners"), verbose=False)
-
-
-def members(text: str) -> dict[str, list[str]]:
-    """Give the operators in each subgraph, by the name of its node."""
-    return {
-        name: [inner["name"] for inner in node["subgraphs"][0]["nodes"] if inner["op"] != "null"]
-        for name, node in nodes_of(text).items()
-        if "subgraphs" in node
-    }
-
-
-def whole_again(text: str) -> str:
-    """Undo the partitioning of a graph."""
-    return passlib.sym.load_json(inlined(text)).tojson()
-
-
-def run(text: str, backend: str = "partitionSupported", **options: object) -> str:
-    return passlib.sym.load_json(text).optimize_for(backend, **options).tojson()
-
-
-# What a library holds, and how it is found.
+pytestmark = pytest.mark.usefixtures("partitioners")
 
 
 def test_a_library_holds_both_kinds(partitioners: passlib.library.Library) -> None:
@@ -175,142 +151,6 @@ def test_second_run_takes_other_names() -> None:
     assert list(members(whole.tojson())) == ["_op3"]
 
 
-# Which nodes.
-
-SIDES = [  # two of group 0 with a node of group 1 between, and the reverse
-    ("null", "x", []),
-    ("exp", "p", [0], {"__group__": "0"}),
-    ("exp", "q", [0], {"__group__": "1"}),
-    ("exp", "p1", [1], {"__group__": "0"}),
-    ("exp", "q2", [2], {"__group__": "1"}),
-    ("elemwise_add", "q1", [2, 3], {"__group__": "1"}),
-    ("elemwise_add", "p2", [1, 4], {"__group__": "0"}),
-]
-
-CASES = {
-    "a diamond around what is not supported": (
-        [
-            ("null", "x", []),
-            ("exp", "top", [0]),
-            ("tanh", "left", [1]),
-            ("exp", "right", [1]),
-            ("elemwise_add", "end", [2, 3]),
-        ],
-        [4],
-        "exp,elemwise_add",
-        [["top", "right"], ["end"]],
-    ),
-    "a long way round": (
-        [
-            ("null", "x", []),
-            ("exp", "top", [0]),
-            ("tanh", "t1", [1]),
-            ("tanh", "t2", [2]),
-            ("elemwise_add", "end", [1, 3]),
-            ("exp", "after", [4]),
-        ],
-        [5],
-        "exp,elemwise_add",
-        [["top"], ["end", "after"]],
-    ),
-    "numbers apart": (
-        [
-            ("null", "x", []),
-            ("exp", "a", [0], {"__group__": "0"}),
-            ("exp", "b", [1], {"__group__": "0"}),
-            ("exp", "c", [2], {"__group__": "1"}),
-            ("exp", "d", [3], {"__group__": "-1"}),
-        ],
-        [4],
-        "",
-        [["a", "b"], ["c", "d"]],
-    ),
-    "what may be anywhere takes in only its like": (
-        [("null", "x", []), ("exp", "a", [0]), ("exp", "b", [1], {"__group__": "0"})],
-        [2],
-        "exp",
-        [["a"], ["b"]],
-    ),
-    "two groups around each other": (SIDES, [5, 6], "", [["p", "p1"], ["q", "q1", "q2"], ["p2"]]),
-    "nothing supported": ([("null", "x", []), ("exp", "a", [0])], [1], "log", []),
-    "variables stay outside": (
-        [("null", "x", []), ("null", "y", []), ("elemwise_add", "a", [0, 1])],
-        [2, 0],
-        "null,elemwise_add",
-        [["a"]],
-    ),
-    "through a shared input": (
-        [
-            ("null", "x", []),
-            ("exp", "top", [0]),
-            ("exp", "left", [1]),
-            ("exp", "right", [1]),
-        ],
-        [2, 3, 2],
-        "exp",
-        [["top", "left", "right"]],
-    ),
-}
-
-
-@pytest.mark.parametrize("backend", ["partitionSupported", "partitionSelected"])
-@pytest.mark.parametrize("case", CASES)
-def test_groups(case: str, backend: str) -> None:
-    nodes, heads, ops, groups = CASES[case]
-    if backend == "partitionSelected" and any(len(node) > 3 for node in nodes):
-        backend = "partitionReviewed"  # the selector does not look at numbers
-    text = graph_text(nodes, list(heads))
-    result = run(text, backend, ops=ops)
-    assert [sorted(group) for group in members(result).values()] == [sorted(g) for g in groups]
-    assert whole_again(result) == passlib.sym.load_json(text).tojson()
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    rng=st.randoms(use_true_random=False),
-    size=st.integers(1, 40),
-    groups=st.sampled_from([[-1], [0], [0, 1], [-1, 0, 1, 2]]),
-    supported=st.floats(0.2, 1),
-    merged=st.booleans(),
-)
-def test_random_graphs(
-    rng: random.Random, size: int, groups: list[int], supported: float, merged: bool
-) -> None:
-    text = random_text(rng, size, groups, supported)
-    symbol = passlib.sym.load_json(text)
-    for backend in ("partitionSupported", "partitionTwice"):
-        options = {"ops": "exp", "more_ops": "_partition,tanh,add_n", "dedup_subgraph": merged}
-        result = symbol.optimize_for(backend, **options)
-        assert whole_again(result.tojson()) == symbol.tojson()
-
-
-# Selectors.
-
-
-def test_selector_is_asked_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    nodes, heads, ops, _ = CASES["a diamond around what is not supported"]
-    run(graph_text(nodes, list(heads)), "partitionSelected", ops=ops, show=1)
-    assert capsys.readouterr().out.splitlines() == [
-        "select top",
-        *["output left", "output right", "output end"],
-        *["input left", "reset"],
-        *["output left", "output right", "filter top right"],
-        "select left",
-        "select end",
-        *["input left", "filter end"],
-        "destroyed",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("drop", "groups"),
-    [("e1", [["l1"], ["e2"]]), ("l1", [["e1"], ["e2"]]), ("e1,l1", [["e2"]]), ("e1,l1,e2", [])],
-)
-def test_filter(drop: str, groups: list[list[str]]) -> None:
-    text = run(CHAIN, "partitionSelected", ops="exp,log", drop=drop)
-    assert list(members(text).values()) == groups
-
-
 # Reviews, strategies, equal inputs.
 
 
@@ -409,69 +249,3 @@ def test_hidden_outputs() -> None:
     assert node["subgraphs"][0]["heads"] == [[5, 1, 0], [5, 0, 0]]
     inner = nodes_of(run(text, ops="exp"))["_op0"]["subgraphs"][0]["nodes"]
     assert inner[0]["name"] == "bn_mean0"
-
-
-# Failures.
-
-FAILURES = [
-    ("badSupported", "fail", "failed in supportedOps.*\n.*supports nothing today"),
-    ("badSupported", "fail silently", "without saying why"),
-    ("badSupported", "throw", "no idea"),
-    ("badSupported", "throw a number", "not a std::exception"),
-    ("badSupported", "shrink", "ids, one for each node"),
-    ("badSupported", "nonsense", "gave node 'e4' the number -7"),
-    ("badSelected", "fail", "failed in createSelector"),
-    ("badSelected", "throw", "no selector"),
-    ("badSelected", "make none", "made no selector"),
-    ("badSelected", "throw in Select", "failed in Select: .*cannot select"),
-    ("badSelected", "throw in SelectInput", "failed in SelectInput: .*not a std::exception"),
-    ("badSelected", "throw in SelectOutput", "failed in SelectOutput: .*cannot select"),
-    ("badSelected", "throw in Filter", "failed in Filter: .*cannot filter"),
-    ("badSelected", "keep one twice", "Filter kept a node twice"),
-    ("badSelected", "keep a stranger", "Filter kept node number 0, which is not among"),
-    ("badSelected", "keep nonsense", "Filter kept node number -12345"),
-    ("badSelected", "keep too many", "Filter kept 4 of 3 nodes"),
-    ("badSelected", "keep the ends", "would be on a cycle"),
-    ("badReviewed", "review fails", "failed in reviewSubgraph.*\n.*does not like number 1"),
-    ("badReviewed", "review throws", "cannot look"),
-    ("badReviewed", "review text", "not sound.*_op0.*not UTF-8"),
-    ("badWithoutFunctions", "all", "neither setSupportedOps nor setCreateSelector"),
-    ("badWithoutStrategies", "all", "has no strategies"),
-]
-
-
-@pytest.mark.parametrize(("backend", "how", "words"), FAILURES)
-def test_failures_change_nothing(
-    load_plugin: LoadPlugin, backend: str, how: str, words: str
-) -> None:
-    library = load_plugin("bad_partitioners")
-    nodes = [("null", "a", []), *[("exp", f"e{i}", [i]) for i in range(3)], ("tanh", "t", [3])]
-    symbol = passlib.sym.load_json(graph_text([*nodes, ("exp", "e4", [4])], [5]))
-    args, aux = {"a": np.ones((2, 3), np.float32)}, {}
-    before = symbol.tojson()
-    for _ in range(2):
-        with pytest.raises(PassError, match=f"(?s){words}") as caught:
-            symbol.optimize_for(backend, args, aux, how=how)
-        message = str(caught.value)
-        assert repr(backend) in message
-        assert library.path in message
-        assert all(message.count(said) == 1 for said in caught.value.messages)
-    assert symbol.tojson() == before
-    assert (list(args), aux) == (["a"], {})
-    assert args["a"].tolist() == np.ones((2, 3)).tolist()
-
-
-def test_a_review_that_says_nothing_rejects(load_plugin: LoadPlugin) -> None:
-    load_plugin("bad_partitioners")
-    assert members(run(CHAIN, "badReviewed", how="review forgets")) == {}
-    assert len(members(run(CHAIN, "badReviewed", how="review"))) == 2
-
-
-def test_everything_supported(resnet: Symbol) -> None:
-    ops = ",".join(resnet.graph.operators())
-    whole = resnet.optimize_for("partitionSupported", ops=ops)
-    assert whole.list_arguments() == resnet.list_arguments()
-    assert whole.list_auxiliary_states() == resnet.list_auxiliary_states()
-    text = whole.tojson()
-    assert len(members(text)) == 1
-    assert whole_again(text) == resnet.tojson()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,8 @@ import pytest
 import passlib
 from partition_graphs import graph_text
 from plugin_build import EXTRA_FLAGS
+
+pytestmark = pytest.mark.usefixtures("partitioners")
 
 Nodes = list[tuple[Any, ...]]
 
@@ -72,11 +73,6 @@ SHAPES: dict[str, tuple[Callable[[int], Nodes], Callable[[int], int | None]]] = 
     "residual": (residual, lambda size: None),
 }
 OPS = "exp,elemwise_add,elemwise_mul,add_n"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _partitioners(plugin: Callable[[str], Path]) -> None:
-    passlib.library.load(plugin("partitioners"), verbose=False)
 
 
 @pytest.mark.parametrize("backend", ["partitionSupported", "partitionSelected"])

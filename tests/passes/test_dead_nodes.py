@@ -18,12 +18,7 @@ from passlib.model import Model
 
 DEAD = "removeDeadNodes"
 
-pytestmark = pytest.mark.usefixtures("handover")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def library() -> None:
-    passlib.library.load_standard()
+pytestmark = pytest.mark.usefixtures("standard_passes", "handover")
 
 
 def names(model: Model) -> set[str]:

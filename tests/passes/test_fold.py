@@ -15,7 +15,6 @@ from fold_cases import (
     CASES,
     SQUARE,
     assert_close,
-    batch_norms,
     conv,
     data,
     dense,
@@ -23,6 +22,7 @@ from fold_cases import (
     norm,
     outputs,
 )
+from node_counts import norms
 from passlib import sym
 from passlib.model import Model
 from passlib.symbol import Symbol
@@ -56,13 +56,13 @@ def test_models_agree_with_mxnet(name: str, chain: str) -> None:
     with np.load(MODELS / f"{name}-io.npz") as recorded:
         assert_close(model(recorded["in/data"]), recorded["out/0"], 1e-4)
     if "foldBatchNorm" in PASSES[chain]:
-        assert batch_norms(model.symbol) == 0
+        assert norms(model.symbol) == 0
 
 
 @pytest.mark.parametrize(("name", "layers"), [("mobilenet0.25", 27), ("resnet_v1_small", 9)])
 def test_four_parameters_go_and_one_comes(name: str, layers: int) -> None:
     model = passlib.load(MODELS / name)
-    assert batch_norms(model.symbol) == layers
+    assert norms(model.symbol) == layers
     folded = model.optimize_for("foldBatchNorm")
     # The convolutions of these models have no bias.
     assert len(folded.args) == len(model.args) - 2 * layers + layers
@@ -77,8 +77,8 @@ def test_case(case: str) -> None:
     model = make_model(build(), shape)
     x = np.random.default_rng(3).normal(size=shape).astype(np.float32)
     result = model.optimize_for("foldBatchNorm", shape_dict={"data": shape})
-    assert batch_norms(model.symbol) == folded + left
-    assert batch_norms(result.symbol) == left
+    assert norms(model.symbol) == folded + left
+    assert norms(result.symbol) == left
     for before, after in zip(outputs(model, x), outputs(result, x), strict=True):
         assert_close(after, before, 1e-5)
     assert result.symbol.list_outputs() == model.symbol.list_outputs()
@@ -92,7 +92,7 @@ def test_case(case: str) -> None:
 def test_axis_of_dense_without_shapes(axis: int, left: int) -> None:
     """The pass cannot know then that axis 2 is the last, but the last is the last."""
     model = make_model(norm(dense(flatten=False), axis=axis), (2, 3, 4))
-    assert batch_norms(model.optimize_for("foldBatchNorm", skip_infer=True).symbol) == left
+    assert norms(model.optimize_for("foldBatchNorm", skip_infer=True).symbol) == left
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
@@ -127,7 +127,7 @@ def test_half_precision_is_rounded_once() -> None:
     args = {"fc_weight": weight[:, None], "norm_gamma": gamma, "norm_beta": zeros}
     aux = {"norm_moving_mean": zeros, "norm_moving_var": ones}
     folded = Model(symbol, args, aux).optimize_for("foldBatchNorm", skip_infer=True)
-    assert batch_norms(folded.symbol) == 0
+    assert norms(folded.symbol) == 0
     expected = (weight.astype(np.float64) * gamma).astype(np.float16)
     np.testing.assert_array_equal(
         np.asarray(folded.args["fc_weight"])[:, 0].view(np.uint16), expected.view(np.uint16)
@@ -177,9 +177,9 @@ def test_left_for_a_reason(
 
 def test_without_any_data() -> None:
     symbol, args, aux = small()
-    assert batch_norms(symbol.optimize_for("foldBatchNorm")) == 1
-    assert batch_norms(symbol.optimize_for("foldBatchNorm", args, skip_infer=True)) == 1
-    assert batch_norms(symbol.optimize_for("foldBatchNorm", None, aux, skip_infer=True)) == 1
+    assert norms(symbol.optimize_for("foldBatchNorm")) == 1
+    assert norms(symbol.optimize_for("foldBatchNorm", args, skip_infer=True)) == 1
+    assert norms(symbol.optimize_for("foldBatchNorm", None, aux, skip_infer=True)) == 1
 
 
 def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +258,7 @@ def test_nodes_that_others_wait_for_stay() -> None:
     graph["nodes"][position["late"]]["control_deps"] = [position["norm"]]
     waiting = sym.load_json(json.dumps(graph))
     result = waiting.optimize_for("foldBatchNorm", args, aux, skip_infer=True)
-    assert batch_norms(result) == 1
+    assert norms(result) == 1
 
 
 def test_layers_of_one_name() -> None:

@@ -11,10 +11,6 @@ from passlib.model import Model
 from passlib.symbol import Symbol
 
 
-def batch_norms(symbol: Symbol) -> int:
-    return sum("BatchNorm" in node.op for node in symbol.nodes())
-
-
 def assert_close(actual: object, expected: object, tolerance: float) -> None:
     left, right = np.asarray(actual), np.asarray(expected)
     assert left.shape == right.shape
@@ -22,6 +18,11 @@ def assert_close(actual: object, expected: object, tolerance: float) -> None:
     assert np.isfinite(right).all()
     scale = np.abs(right).max()
     np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance * scale)
+
+
+def values(*shape: int) -> np.ndarray:
+    """Make an array of normally distributed numbers, the same for equal shapes."""
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def data() -> Symbol:

@@ -6,7 +6,18 @@ import json
 import random
 from typing import Any
 
-__all__ = ["CHAIN", "graph_text", "inlined", "nodes_of", "random_text"]
+import passlib
+
+__all__ = [
+    "CHAIN",
+    "graph_text",
+    "inlined",
+    "members",
+    "nodes_of",
+    "random_text",
+    "run",
+    "whole_again",
+]
 
 JsonNode = dict[str, Any]
 Value = int | tuple[int, ...]
@@ -60,6 +71,25 @@ def nodes_of(text: str) -> dict[str, JsonNode]:
     named = {node["name"]: node for node in nodes}
     assert len(named) == len(nodes)
     return named
+
+
+def members(text: str) -> dict[str, list[str]]:
+    """List the operators in each subgraph, by the name of its node."""
+    return {
+        name: [inner["name"] for inner in node["subgraphs"][0]["nodes"] if inner["op"] != "null"]
+        for name, node in nodes_of(text).items()
+        if "subgraphs" in node
+    }
+
+
+def run(text: str, backend: str = "partitionSupported", **options: object) -> str:
+    """Partition a graph."""
+    return passlib.sym.load_json(text).optimize_for(backend, **options).tojson()
+
+
+def whole_again(text: str) -> str:
+    """Undo the partitioning of a graph."""
+    return passlib.sym.load_json(inlined(text)).tojson()
 
 
 def inlined(text: str) -> str:
