@@ -40,7 +40,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
         build_example("lib_subgraph", "subgraph_lib.cc"),
     ]
     folder = tmp_path_factory.mktemp("exported")
-    command = [sys.executable, TESTS / "extension_script.py", "passlib", *libraries, folder]
+    command = [sys.executable, TESTS / "support/extension_script.py", "passlib", *libraries, folder]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return own_attributes(json.loads(run.stdout.splitlines()[-1]))

@@ -9,14 +9,11 @@ from custom_graphs import partitioned
 from passlib import executor, nd, sym
 from passlib.errors import OperatorError, PasslibError, UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("graph_operators")
+
 A = np.array([3, -4], np.float32)
 B = np.array([0.5, 2], np.float32)
 ONES = np.ones(2, np.float32)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _library(load_plugin):
-    load_plugin("graph_operators")
 
 
 def bind(symbol, values, grad_req="write", start=0.0):

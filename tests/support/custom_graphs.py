@@ -1,17 +1,27 @@
-"""Graphs with operators of the test library graph_operators, and nodes with subgraphs by hand."""
+"""Graphs with operators of the test library graph_operators, and hand-written subgraph nodes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import numpy as np
+
 from passlib import sym
 
-__all__ = ["inner_graph", "partitioned"]
+__all__ = ["W", "X", "inner_graph", "partitioned", "relu"]
+
+X = np.array([[1, -1, 2], [0.5, -2, 3]], np.float32)
+W = np.arange(12, dtype=np.float32).reshape(4, 3) / 10
+
+
+def relu(x: np.ndarray) -> np.ndarray:
+    """Compute max(x, 0)."""
+    return np.maximum(x, 0)
 
 
 def inner_graph() -> sym.Symbol:
-    """Give log(exp(a0) + b0) and exp(b0)."""
+    """Return log(exp(a0) + b0) and exp(b0)."""
     a, b = sym.var("a0"), sym.var("b0")
     return sym.Group([sym.log(sym.exp(a, name="e") + b, name="l"), sym.exp(b, name="e2")])
 
@@ -19,9 +29,9 @@ def inner_graph() -> sym.Symbol:
 def partitioned(
     inner: sym.Symbol, inputs: list[str], extra: int | None = None, op: str = "tp_subgraph"
 ) -> sym.Symbol:
-    """Give the outputs of a node ``_op0`` that runs a graph on these variables.
+    """Return the outputs of a node ``_op0`` that runs a graph on these variables.
 
-    ``extra`` is what the node says of the number of inputs beyond those of the graph.
+    ``extra`` is the number of inputs beyond those of the graph, as stated on the node.
     """
     text: dict[str, Any] = json.loads(inner.tojson())
     del text["attrs"]
