@@ -151,7 +151,7 @@ class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
 
 
 class RowSparseNDArray(BaseSparseNDArray):
-    """An array most of whose rows are zero."""
+    """An array of which only some rows are stored; all others are zero."""
 
 
 class CSRNDArray(BaseSparseNDArray):

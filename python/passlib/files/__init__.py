@@ -1,1 +1,1 @@
-"""Files and optional packages: checked access to bytes, whole-file replacement, lazy imports."""
+"""Files and optional packages: checked access to bytes, atomic replacement, lazy imports."""

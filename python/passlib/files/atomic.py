@@ -1,4 +1,4 @@
-"""Replacing a file as a whole, or not at all."""
+"""Atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["replacing"]
 
 @contextmanager
 def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new empty file to write; rename it to ``target`` when the block succeeds.
+    """Yield a new empty file to write; rename it to ``target`` when the block succeeds.
 
-    Where the block raises, the new file goes and the old one stays as it was. Arrays that
-    are mapped from the old file keep its content, so a model can be saved over itself.
+    If the block raises, the new file is deleted and an existing one stays unchanged. Arrays that
+    are mapped from the old file keep their content, so a model can be saved over itself.
 
     Parameters
     ----------
     target : path-like
-        A symbolic link is followed. Something that is neither file nor absent, such as a
-        pipe or ``/dev/stdout``, cannot be renamed to and is given as it is.
+        Symbolic links are followed. An existing target that is not a regular file, such as a pipe
+        or ``/dev/stdout``, cannot be replaced and is yielded itself.
 
     Yields
     ------
     Path
-        In the same folder, with the permissions of the old file or those of a new one.
+        In the same folder, with the permissions of the old file or the default ones.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     if final.is_dir():
         raise IsADirectoryError(errno.EISDIR, "cannot write a file over a folder", str(target))
     if not final.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(final.parent))
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(final.parent))
     if final.exists() and not final.is_file():
         yield Path(target)
         return

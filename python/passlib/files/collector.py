@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from searching where there is no garbage."""
+"""Suspension of Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["collection_off"]
 
 @contextmanager
 def collection_off() -> Iterator[None]:
-    """Keep the collector from walking through the many objects of a graph that is being made."""
+    """Disable the collector in the block, which makes the many objects of a graph.
+
+    The collector would traverse all of them repeatedly and find no garbage.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Import of packages that only some of passlib needs."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["require"]
 
 
 def require(module: str, *, extra: str) -> Any:
-    """Import ``module``, or say which extra of passlib brings it.
+    """Return the imported module, or raise an error that states how to install it.
 
     Parameters
     ----------
     module : str
-        Dotted module name, e.g. ``"onnx.shape_inference"``.
+        Dotted name, e.g. ``"onnx.shape_inference"``.
     extra : str
         The extra of the distribution ``graph-passlib`` that installs it.
 

@@ -1,4 +1,4 @@
-"""Bytes of a file that arrays can be views of, with every access checked."""
+"""Bounds-checked access to the bytes of a file, for arrays that are views of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passlib.errors import FormatError
 __all__ = ["MAP_FROM", "Source"]
 
 MAP_FROM: Final = 1 << 20
-"""Files of at least so many bytes are mapped; smaller ones are read, which frees the file."""
+"""Files of at least this many bytes are mapped; smaller ones are read and closed."""
 
 _MAX_DIMENSIONS: Final = 32  # NumPy 1.x allows no more
 _MAX_BYTES: Final = 2**63 - 1
@@ -29,11 +29,11 @@ class Source:
     Parameters
     ----------
     data : mmap.mmap or bytearray
-        Writable bytes; arrays made of them keep them alive.
+        Writable bytes; arrays that are views of them keep them alive.
     name : str
         The file, for messages.
     path : Path, optional
-        Where the bytes came from; given exactly when they are mapped.
+        The file, if the bytes are mapped from it.
     """
 
     def __init__(self, data: mmap.mmap | bytearray, name: str, path: Path | None = None) -> None:
@@ -44,10 +44,10 @@ class Source:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Source:
-        """Read a small file, map a large one.
+        """Read a small file, or map a large one.
 
         The mapping is private: writing to an array changes neither the file nor other
-        mappings, and costs memory only for the pages written to.
+        mappings, and takes memory only for the modified pages.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Source:
 
     @property
     def mapped(self) -> bool:
-        """Whether the bytes are read from disk only when touched."""
+        """Whether the bytes are mapped, so that they are read from disk on first access."""
         return self._path is not None
 
     def file(self) -> BinaryIO:
@@ -85,7 +85,7 @@ class Source:
         return io.BytesIO(self.data) if self._path is None else self._path.open("rb")
 
     def fail(self, offset: int, what: str) -> FormatError:
-        """Make the error that says where in the file something is wrong.
+        """Return the error for a fault at an offset of the file.
 
         Parameters
         ----------
@@ -100,14 +100,14 @@ class Source:
         return FormatError(f"{self.name}: at byte {offset}: {what}", offset=offset)
 
     def slice(self, offset: int, count: int, what: str) -> bytes:
-        """Copy bytes out.
+        """Return a copy of some bytes.
 
         Parameters
         ----------
         offset, count : int
             In bytes.
         what : str
-            What they are, for the message.
+            Description of the bytes, for the message.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class Source:
         Raises
         ------
         FormatError
-            The file ends before.
+            The file ends before their end.
         """
         self._require(offset, count, what)
         return bytes(self.data[offset : offset + count])
@@ -129,10 +129,10 @@ class Source:
         what: str,
         order: Literal["C", "F"] = "C",
     ) -> np.ndarray[Any, np.dtype[Any]]:
-        """Give the elements at an offset as a writable, aligned array.
+        """Return the elements at an offset as a writable, aligned array.
 
-        A view where the offset suits the type, else a copy: passes are handed the pointer,
-        and C++ may not read through an unaligned one.
+        The array is a view if the offset is aligned for the type, else a copy: passes get the
+        pointer, and C++ must not read through an unaligned one.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Source:
         dtype : numpy.dtype
         shape : sequence of int
         what : str
-            What they are, for the message.
+            Description of the bytes, for the message.
         order : {"C", "F"}
             Order of the elements in the file.
 

@@ -5,15 +5,12 @@ Exported as ``passlib.name``.
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
+from passlib.graph.thread_scope import ThreadScope, innermost
 
 __all__ = ["NameManager", "Prefix", "current"]
 
-_local = threading.local()
 
-
-class NameManager:
+class NameManager(ThreadScope):
     """Assigns each operator without a name the next free number of its kind.
 
     A context manager: inside the ``with`` block this manager names what the thread builds, with
@@ -22,7 +19,6 @@ class NameManager:
 
     def __init__(self) -> None:
         self._counters: dict[str, int] = {}
-        self._outer: list[NameManager] = []
 
     def get(self, name: str | None, hint: str) -> str:
         """Return the name of a new operator.
@@ -39,19 +35,6 @@ class NameManager:
         number = self._counters.get(hint, 0)
         self._counters[hint] = number + 1
         return f"{hint}{number}"
-
-    def __enter__(self) -> NameManager:
-        self._outer.append(current())
-        _local.manager = self
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _local.manager = self._outer.pop()
 
 
 class Prefix(NameManager):
@@ -73,7 +56,4 @@ class Prefix(NameManager):
 
 def current() -> NameManager:
     """Return the manager that names the operators this thread builds."""
-    manager = getattr(_local, "manager", None)
-    if not isinstance(manager, NameManager):
-        manager = _local.manager = NameManager()
-    return manager
+    return innermost(NameManager)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from types import TracebackType
 
 import numpy as np
 
+from passlib.graph.thread_scope import ThreadScope, innermost
+
 __all__ = ["AttrScope", "current", "text"]
 
-_local = threading.local()
 
-
-class AttrScope:
+class AttrScope(ThreadScope):
     """Adds attributes to all symbols created inside the ``with`` block; inner scopes win.
 
     Parameters
@@ -33,34 +31,19 @@ class AttrScope:
                 raise ValueError(message)
         self._own = attrs
         self._all: Mapping[str, str] = attrs
-        self._outer: list[AttrScope] = []
 
     def get(self, attrs: Mapping[str, str] | None) -> dict[str, str]:
         """Return the scope's attributes overridden by ``attrs``."""
         return {**self._all, **(attrs or {})}
 
     def __enter__(self) -> AttrScope:
-        outer = current()
-        self._outer.append(outer)
-        self._all = {**outer._all, **self._own}
-        _local.scope = self
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _local.scope = self._outer.pop()
+        self._all = {**current()._all, **self._own}
+        return super().__enter__()
 
 
 def current() -> AttrScope:
     """Return the scope in which this thread builds."""
-    scope = getattr(_local, "scope", None)
-    if not isinstance(scope, AttrScope):
-        scope = _local.scope = AttrScope()
-    return scope
+    return innermost(AttrScope)
 
 
 def text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Arrays with MXNet's names and methods, in NumPy's memory."""
+"""Arrays with MXNet's names and methods, held in NumPy's memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from passlib.arrays import BaseSparseNDArray, CSRNDArray, NDArray, RowSparseNDArray
 from passlib.arrays.creation import arange, array, empty, full, ones, zeros
-from passlib.dialects.mxnet.namespaces import Namespace
+from passlib.dialects.mxnet.schema.namespaces import Namespace
 from passlib.nd import functions, sampling, sparse
 from passlib.nd.files import load, load_frombuffer, save
 

@@ -1,4 +1,4 @@
-"""Saving and loading arrays in MXNet's file formats."""
+"""Reading and writing arrays in MXNet's file formats."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from passlib.arrays.context import cpu
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
 from passlib.arrays.storage import Array, Sparse
-from passlib.dialects.mxnet import params
-from passlib.dialects.mxnet.params_writer import write_list
+from passlib.dialects.weights import params
+from passlib.dialects.weights.params_writer import write_list
 from passlib.files.source import Source
 
 __all__ = ["AnyArray", "from_parts", "load", "load_frombuffer", "save", "to_parts"]
 
 AnyArray: TypeAlias = NDArray | BaseSparseNDArray
-"""What `load` gives for each array."""
+"""An array as `load` returns it."""
 
 
 def save(
@@ -28,25 +28,25 @@ def save(
     *,
     np_shape: bool | None = None,
 ) -> None:
-    """Write arrays to a .params file, byte for byte as MXNet 1.9.1 does.
+    """Write arrays to a .params file, with the same bytes as MXNet 1.9.1.
 
     Parameters
     ----------
     fname : path-like
-        Replaced as a whole: where anything fails, an old file stays as it was.
+        Replaced as a whole; a failure leaves an existing file unchanged.
     data : array, sequence of arrays or mapping of str to array
-        Arrays of passlib, or NumPy's.
+        Arrays of passlib or NumPy.
     np_shape : bool, optional
-        Whether to write what MXNet writes, and can read, only while its NumPy shapes are on
-        (``mx.util.np_shape``). By default so where an array is 0-d, for which the other form
-        has no place.
+        Whether to write the format that MXNet writes and reads only in NumPy shape mode
+        (``mx.util.np_shape``). By default true if an array is 0-d, which the other format cannot
+        represent.
 
     Raises
     ------
     UnsupportedError
-        An element type that MXNet lacks, or 0-d and sparse arrays in one file.
+        MXNet does not have an element type, or there are both 0-d and sparse arrays.
     TypeError
-        Something is not an array, or a name not a str.
+        A value is not an array, or a name is not a str.
     """
     names: list[str] = []
     if isinstance(data, Mapping):
@@ -73,18 +73,18 @@ def load(fname: str | os.PathLike[str]) -> dict[str, AnyArray] | list[AnyArray]:
     Parameters
     ----------
     fname : path-like
-        The content decides, not the name.
+        The content determines the format, not the name.
 
     Returns
     -------
     dict of str to array, or list of arrays
-        A list where the arrays have no names. All on ``cpu(0)``. Arrays of files of 1 MB or
-        more are mapped, not read; writing to them does not change the file.
+        A list if the arrays have no names. All are on ``cpu(0)``. Arrays of files of 1 MB or
+        more are mapped, not read; writing to them does not modify the file.
 
     Raises
     ------
     FormatError
-        With the byte offset.
+        The file is damaged; the message states the byte offset.
     OSError
         The file cannot be read.
     """
@@ -92,27 +92,12 @@ def load(fname: str | os.PathLike[str]) -> dict[str, AnyArray] | list[AnyArray]:
 
 
 def load_frombuffer(buf: bytes | bytearray | memoryview) -> dict[str, AnyArray] | list[AnyArray]:
-    """Do what `load` does, for bytes in memory.
-
-    Parameters
-    ----------
-    buf : bytes-like
-        Copied.
-
-    Returns
-    -------
-    dict of str to array, or list of arrays
-
-    Raises
-    ------
-    FormatError
-        With the byte offset.
-    """
+    """Read arrays from a copy of bytes in memory, as `load` does from a file."""
     return _wrap_all(params.read_source(Source(bytearray(buf), "<buffer>")))
 
 
 def to_parts(array: Any) -> Array:
-    """Give what the readers and writers of dialects work with.
+    """Return an array as readers and writers of dialects use it.
 
     Parameters
     ----------
@@ -126,7 +111,7 @@ def to_parts(array: Any) -> Array:
     Raises
     ------
     TypeError
-        Not an array.
+        The argument is not an array.
     """
     if isinstance(array, BaseSparseNDArray):
         return array.parts
@@ -136,7 +121,7 @@ def to_parts(array: Any) -> Array:
 
 
 def from_parts(parts: Array) -> AnyArray:
-    """Give the user's kind of array for what a reader read.
+    """Return an array from a reader as users see it.
 
     Parameters
     ----------
@@ -145,7 +130,7 @@ def from_parts(parts: Array) -> AnyArray:
     Returns
     -------
     NDArray, RowSparseNDArray or CSRNDArray
-        The same memory, on ``cpu(0)``.
+        The same memory, labelled ``cpu(0)``.
     """
     return wrap(parts, cpu()) if isinstance(parts, Sparse) else parts.view(NDArray)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects.mxnet.namespaces import NAMESPACES, place
+from passlib.dialects.mxnet.schema.namespaces import NAMESPACES, place
 from passlib.graph import scope
 from passlib.library.arrays import ArrayType, type_of
 from passlib.library.operator import Operator
@@ -17,17 +17,17 @@ from passlib.library.registry import find_operator, names
 __all__ = ["SPACES", "apply", "find", "operator_names"]
 
 SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
-"""Namespaces in ``nd``, and how `passlib.dialects.mxnet.namespaces.place` calls each."""
+"""Namespaces in ``nd``, and how `passlib.dialects.mxnet.schema.namespaces.place` calls each."""
 
 
 def operator_names(namespace: str = "") -> list[str]:
-    """Name the functions of a namespace: ``""``, ``"contrib"``, ``"_internal"``, ..."""
+    """Return the names of a namespace's functions: ``""``, ``"contrib"``, ``"_internal"``, ..."""
     places = map(place, names())
     return sorted(short for where, short in places if where == namespace)
 
 
 def find(name: str, namespace: str = "") -> Callable[..., Any]:
-    """Give the function that applies an operator to arrays.
+    """Return the function that applies an operator to arrays.
 
     Raises
     ------
@@ -41,23 +41,23 @@ def find(name: str, namespace: str = "") -> Callable[..., Any]:
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     where = f"nd.{namespace}" if namespace else "nd"
     raise AttributeError(
-        f"{where} has no {name!r}{hint}; of operators it has those of loaded libraries, built-in "
-        f"ones are in passlib.sym"
+        f"{where} has no {name!r}{hint}; its operators are those of loaded libraries, built-in "
+        "ones are in passlib.sym"
     )
 
 
 def _function(registered: str, name: str) -> Callable[..., Any]:
     def function(*inputs: Any, **kwargs: Any) -> Any:
         operator = find_operator(registered)
-        assert operator is not None  # no operator is ever taken away
+        assert operator is not None  # operators are never unregistered
         return apply(operator, inputs, kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "passlib.nd"
     function.__doc__ = (
         f"Run the operator {registered} of a loaded library.\n\n"
-        "Takes arrays by position; ``out``, an array or a list of them for the results; other "
-        "keywords are the operator's attributes, as text. Gives an array, or a list of them."
+        "Takes arrays by position and ``out``, an array or a list of arrays for the results; other "
+        "keywords are the operator's attributes, as text. Returns an array or a list of arrays."
     )
     return function
 
@@ -79,11 +79,11 @@ def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
     Raises
     ------
     OperatorError
-        The library fails, or does not tell what the outputs are like.
+        The library fails, or does not infer the types of the outputs.
     TypeError
-        Not as many arrays as the operator takes, or something else.
+        The number of arrays differs from the operator's, or an argument is not an array.
     UnsupportedError
-        A subgraph operator, or an element type that the ABI does not have.
+        The operator takes subgraphs, or the ABI does not have an element type.
     """
     targets = kwargs.pop("out", None)
     node = str(kwargs.pop("name", None) or "")
@@ -93,7 +93,7 @@ def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
         raise TypeError(f"operator {operator.name!r} takes {number} arrays, not {len(inputs)}")
     for position, array in enumerate(inputs):
         if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-            raise TypeError(f"{operator.name}: input {position} is no array but {array!r}")
+            raise TypeError(f"{operator.name}: input {position} is {array!r}, not an array")
     given = [type_of(array) for array in inputs]
     shapes = operator.infer_shapes(attributes, [t.shape for t in given], num_outputs, node)[1]
     types = operator.infer_types(attributes, [t.dtype for t in given], num_outputs, node)[1]
@@ -131,8 +131,8 @@ def _copy_out(operator: Operator, targets: Any, results: list[Any]) -> list[Any]
     for position, (target, result) in enumerate(zip(chosen, results, strict=True)):
         if not isinstance(target, np.ndarray) or type_of(target) != type_of(result):
             raise TypeError(
-                f"output {position} of operator {operator.name!r} is {type_of(result)}; out needs "
-                f"a dense array like that, and has {target!r}"
+                f"output {position} of operator {operator.name!r} is {type_of(result)}; out must "
+                f"be a dense array of that type, not {target!r}"
             )
     for target, result in zip(chosen, results, strict=True):
         np.copyto(target, result)

@@ -1,4 +1,4 @@
-"""Arrays of random numbers, ``nd.random``: input for a model that is to be tried."""
+"""Arrays of random numbers, ``nd.random``, as inputs to try models with."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def uniform(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw uniformly between two bounds.
+    """Draw from the uniform distribution between two bounds.
 
     Parameters
     ----------
     low, high : float or array
-        Bounds. For arrays, which must go together, each pair of elements is drawn for.
+        Bounds. Arrays are broadcast, and numbers are drawn for each pair of elements.
     shape : int or sequence of int, optional
-        Of what is drawn, or drawn for each element of the bounds; by default one number.
+        Shape of the numbers drawn, for each pair of bounds; by default one number.
     dtype : dtype-like, optional
         float32 by default.
     ctx : Context, optional
         The current one by default.
     out : NDArray, optional
-        Written to and given back.
+        The array to write to and return.
 
     Returns
     -------
     NDArray
-        Other numbers than MXNet's, but after `passlib.random.seed` always the same.
+        The numbers differ from MXNet's, but are reproducible after `passlib.random.seed`.
 
     Raises
     ------
     UnsupportedError
-        The context is a GPU, or MXNet has no such element type.
+        The context is a GPU, or MXNet does not have the element type.
     """
     return _draw("uniform", (low, high), shape, dtype or np.float32, ctx, out)
 
@@ -61,7 +61,7 @@ def normal(
 ) -> NDArray:
     """Draw from the normal distribution of mean ``loc`` and standard deviation ``scale``.
 
-    All else is as for `uniform`.
+    Other parameters are as of `uniform`.
     """
     return _draw("normal", (loc, scale), shape, dtype or np.float32, ctx, out)
 
@@ -81,7 +81,7 @@ def randint(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw integers uniformly from ``low`` to ``high - 1``, int32 by default; see `uniform`."""
+    """Draw integers from ``low`` to ``high - 1``, int32 by default, as `uniform`."""
     return _draw("integers", (low, high), shape, dtype or np.int32, ctx, out)
 
 

@@ -1,4 +1,4 @@
-"""Making sparse arrays: MXNet's ``nd.sparse``."""
+"""Functions that make sparse arrays: MXNet's ``nd.sparse``."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def csr_matrix(
     parts : (data, indices, indptr)
         See `CSRNDArray`.
     shape : (int, int), optional
-        By default as small as the indices permit.
+        By default the smallest one that contains all indices.
     ctx : Context, optional
     dtype : dtype-like, optional
-        By default that of ``data`` where it is an array, else float32.
+        By default the type of ``data`` if it is an array, else float32.
 
     Returns
     -------
@@ -62,26 +62,9 @@ def row_sparse_array(
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> RowSparseNDArray:
-    """Make an array most of whose rows are zero.
+    """Make an array that stores only some of its rows, of ``(data, indices)``.
 
-    Parameters
-    ----------
-    parts : (data, indices)
-        See `RowSparseNDArray`.
-    shape : sequence of int, optional
-        By default as small as the indices permit.
-    ctx : Context, optional
-    dtype : dtype-like, optional
-        By default that of ``data`` where it is an array, else float32.
-
-    Returns
-    -------
-    RowSparseNDArray
-
-    Raises
-    ------
-    ValueError
-        The parts do not fit together.
+    Other parameters and errors are as of `csr_matrix`; see also `RowSparseNDArray`.
     """
     data, indices = parts
     rows = np.array(indices, np.int64)

@@ -1,4 +1,4 @@
-"""Dictionaries of weights in files, of whichever format."""
+"""Dictionaries of weights in files of every format."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.storage import Array, Sparse
-from passlib.dialects.mxnet.npz_writer import write_npz
-from passlib.dialects.mxnet.params_writer import write_list
-from passlib.dialects.mxnet.weight_files import load_parts
+from passlib.dialects.weights.files import load_parts
+from passlib.dialects.weights.npz_writer import write_npz
+from passlib.dialects.weights.params_writer import write_list
 from passlib.errors import UnsupportedError
 from passlib.files.atomic import replacing
 from passlib.files.optional import require
@@ -28,17 +28,17 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
     Parameters
     ----------
     path : path-like
-        The content decides, not the suffix.
+        The content determines the format, not the suffix.
 
     Returns
     -------
     dict of str to array
-        Files of 1 MB or more are mapped, not read; writing to an array does not change them.
+        Files of 1 MB or more are mapped, not read; writing to an array does not modify them.
 
     Raises
     ------
     FormatError
-        Damaged, of no known format, or without names.
+        The file is damaged, of no known format, or has no names.
     PasslibError
         A .safetensors file, and the package ``safetensors`` is not installed.
     OSError
@@ -48,7 +48,7 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
 
 
 def save_weights(path: str | os.PathLike[str], mapping: Mapping[str, Any]) -> None:
-    """Write named arrays in the format that the suffix says; all or nothing.
+    """Write named arrays in the format of the suffix; a failure leaves an old file unchanged.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def save_weights(path: str | os.PathLike[str], mapping: Mapping[str, Any]) -> No
     ValueError
         The suffix is none of these.
     UnsupportedError
-        The format has no place for one of the arrays.
+        The format cannot represent one of the arrays.
     PasslibError
-        ``.safetensors`` is asked for, and the package ``safetensors`` is not installed.
+        The suffix is ``.safetensors`` and the package ``safetensors`` is not installed.
     """
     arrays = {name: to_parts(array) for name, array in mapping.items()}
     suffix = Path(path).suffix
@@ -75,7 +75,7 @@ def save_weights(path: str | os.PathLike[str], mapping: Mapping[str, Any]) -> No
         _write_safetensors(path, arrays)
     else:
         raise ValueError(
-            f"{os.fspath(path)!r} does not say the format; end it in .params, .npz or .safetensors"
+            f"{os.fspath(path)!r} has no known suffix; use .params, .npz or .safetensors"
         )
 
 
@@ -92,7 +92,7 @@ def _write_safetensors(path: str | os.PathLike[str], arrays: Mapping[str, Array]
             dtypes.code(array.dtype)
         except UnsupportedError as error:
             raise UnsupportedError(f"array {name!r}: {error}") from error
-        # The package writes the memory as it lies, whatever the strides.
+        # The package writes the memory of an array regardless of its strides.
         plain[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
     with replacing(path) as temporary:
         writer.save_file(plain, temporary)
