@@ -1,4 +1,4 @@
-"""Networks of DLPrimitives for the tests: files, and ways to write and run small ones."""
+"""Networks of DLPrimitives for the tests: genuine files, and helpers for small ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NETWORKS = [*COPIED, *(path for path in REPOSITORY if path.name != NEGATIVE)]
 def operator(
     name: str, kind: str, inputs: str | list[str] = "data", output: str = "", /, **more: Any
 ) -> dict[str, Any]:
-    """Describe an operator; what is no field of it is an option."""
+    """Describe an operator; arguments that are not fields are options."""
     fields = {key: more.pop(key) for key in ("params", "frozen") if key in more}
     return {
         "name": name,
@@ -46,6 +46,11 @@ def operator(
         **({"options": more} if more else {}),
         **fields,
     }
+
+
+def relu(name: str, tensor: str) -> dict[str, Any]:
+    """Describe a ReLU in place."""
+    return operator(name, "Activation", tensor, tensor, activation="relu")
 
 
 def network(
@@ -74,12 +79,23 @@ def load(folder: Path, description: Any, **options: Any) -> Model:
     return passlib.load(write(folder, description), **options)
 
 
+def saved(model: Model, folder: Path) -> tuple[Model, dict[str, Any]]:
+    """Save a model; return it as read again, and the written JSON."""
+    files = model.save(folder / "saved")
+    return passlib.load(files[0]), json.loads(Path(files[0]).read_text())
+
+
+def by_name(description: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the operators of a network by name."""
+    return {layer["name"]: layer for layer in description["operators"]}
+
+
 def shapes_of_parameters(model: Model) -> dict[str, tuple[int, ...]]:
     return {name: spec.shape for name, spec in model._template.document.network.parameters.items()}
 
 
 def with_weights(model: Model, seed: int = 0) -> Model:
-    """Give a model random parameters."""
+    """Return a model with random parameters."""
     random = np.random.default_rng(seed)
     states = set(model.symbol.list_auxiliary_states())
     args, aux = {}, {}
@@ -107,7 +123,7 @@ def run_all(
     train: bool = False,
     optimization: str = "all",
 ) -> tuple[list[np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]:
-    """Run a model; inputs that nothing reads may be among those given."""
+    """Run a model; unused inputs may be given too."""
     present = set(model.symbol.list_inputs())
     feeds = {name: array for name, array in inputs.items() if name in present}
     specs = {name: TypeSpec(array.dtype, array.shape) for name, array in feeds.items()}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.types import Shape, shape_text
 
-__all__ = ["merged"]
+__all__ = ["merged", "partial_shape"]
 
 
 def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
@@ -37,3 +39,8 @@ def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) ->
             f"the operator and its other inputs require {shape_text(wanted)}"
         )
     return tuple(b if a is None else a for a, b in zip(known, wanted, strict=True))
+
+
+def partial_shape(sizes: Iterable[int | None]) -> Shape:
+    """Return a shape as users and attributes state it: a size of 0, -1 or None is unknown."""
+    return tuple(None if size is None or size <= 0 else int(size) for size in sizes)

@@ -16,9 +16,9 @@ import passlib
 from dlprim_files import COPIED, DATA, dialect
 from passlib import _core
 from passlib.dialects.dlprim.findings import Findings
-from passlib.dialects.dlprim.reader import read_network
+from passlib.dialects.dlprim.reading.network import read_network
+from passlib.dialects.dlprim.reading.versions import build_graph
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.versions import describe_graph
 from passlib.dialects.json_text import parse
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
@@ -185,7 +185,7 @@ def load_and_save_if_json(text: bytes) -> None:
     findings = Findings()
     network = read_network(text, root, findings)
     if not findings.failed:
-        _core.Graph.build(*describe_graph(network)).check()
+        build_graph(network)
 
 
 @quick

@@ -51,7 +51,7 @@ def without(layer: Layer, *fields: str) -> Layer:
 
 
 ERRORS: list[tuple[Any, type[Exception], str]] = [
-    ([], FormatError, "the file: is no JSON object"),
+    ([], FormatError, "the file: is not a JSON object"),
     ({"inputs": [], "operators": []}, FormatError, "outputs: is required, and must be a list"),
     (network(ABS, inputs=[1]), FormatError, "inputs[0]: must be an object"),
     (network(ABS, inputs=[{"name": "data"}]), FormatError, "inputs[0].shape: is required"),
@@ -59,8 +59,12 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (network(ABS, inputs=[{"shape": [2, 0]}]), GraphError, "inputs[0].shape: is [2, 0]"),
     (network(ABS, inputs=[{"shape": []}]), GraphError, "inputs[0].shape: is []"),
     (network(ABS, inputs=[{"shape": [1] * 9}]), GraphError, "inputs[0].shape: is [1, 1"),
-    (network(ABS, inputs=[{"shape": [2], "dtype": "double"}]), FormatError, "'double' is none of"),
-    (network(ABS, inputs=[{"shape": [2]}] * 2), GraphError, "there is a tensor 'data' already"),
+    (
+        network(ABS, inputs=[{"shape": [2], "dtype": "double"}]),
+        FormatError,
+        "dtype: is 'double', but must",
+    ),
+    (network(ABS, inputs=[{"shape": [2]}] * 2), GraphError, "tensor 'data' is already defined"),
     (
         {"inputs": [], "operators": [1], "outputs": []},
         FormatError,
@@ -69,12 +73,16 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (network(without(ABS, "name")), FormatError, "operators[0].name: is required"),
     (network(ABS | {"type": 3}), FormatError, "operators[0].type: is required"),
     (network(ABS | {"type": "Gelu"}), UnsupportedError, "unknown operator 'Gelu' of 'a'"),
-    (network(ABS, ABS | {"outputs": ["b"]}), GraphError, "an operator 'a' already, operators[0]"),
-    (network(operator("a", "Abs", "b"), ABS), GraphError, "no tensor 'b' before this operator"),
+    (
+        network(ABS, ABS | {"outputs": ["b"]}),
+        GraphError,
+        "operator 'a' is already defined, at oper",
+    ),
+    (network(operator("a", "Abs", "b"), ABS), GraphError, "tensor 'b' is not defined before"),
     (
         network(ABS, operator("b", "Abs", "data", "a")),
         GraphError,
-        "which 'b' (Abs) does not work on",
+        "'b' (Abs) does not work on it in place",
     ),
     (
         network(IP | {"outputs": ["data"]}),
@@ -83,12 +91,12 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     ),
     (network(ABS | {"outputs": ["x", "y"]}, outputs=[]), GraphError, "has 1 output, but 2 names"),
     (network(ABS | {"inputs": "data"}), GraphError, "'a' (Abs) takes 1 input, has 0"),
-    (network(ABS | {"params": ["w"]}), GraphError, "has 0 parameters, but 1 names are given"),
+    (network(ABS | {"params": ["w"]}), GraphError, "has 0 parameters, but 1 names"),
     (network(IP | {"params": ["a", "b", "c"]}), GraphError, "has 2 parameters, but 3 names"),
-    (network(IP | {"params": ["w", "w"]}), GraphError, "parameter 'w' is float32 (2, 48)"),
-    (network(ABS, outputs=[3]), FormatError, "outputs[0]: must be the name of a tensor"),
+    (network(IP | {"params": ["w", "w"]}), GraphError, "but is float32 (2, 48) elsewhere"),
+    (network(ABS, outputs=[3]), FormatError, "outputs[0]: must be an object or the name"),
     (network(ABS, outputs=[{"loss_weight": 1}]), FormatError, "outputs[0].name: is required"),
-    (network(ABS, outputs=["b"]), GraphError, "outputs[0]: there is no tensor 'b'"),
+    (network(ABS, outputs=["b"]), GraphError, "outputs[0]: tensor 'b' is not defined"),
     (
         network(ABS, outputs=[{"name": "a", "loss_weight": "1"}]),
         FormatError,
@@ -100,20 +108,20 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
         "outputs[0].loss_weight: must be a number",
     ),
     (single("c", "Convolution2D", kernel=1), FormatError, "channels_out: is required"),
-    (single("c", "Convolution2D", channels_out="3", kernel=1), FormatError, "a whole number"),
+    (single("c", "Convolution2D", channels_out="3", kernel=1), FormatError, "an integer"),
     (single("c", "Convolution2D", channels_out=1, kernel=[1]), FormatError, "a list of two"),
     (single("c", "Convolution2D", channels_out=1, kernel=1, pad=None), FormatError, "option 'pad'"),
     (single("c", "Convolution2D", channels_out=4, kernel=1, groups=3), GraphError, "4 channels"),
     (single("c", "Convolution2D", channels_out=1, kernel=6), GraphError, "larger than the padded"),
     (single("p", "Pooling2D", kernel=2, mode="l2"), FormatError, "must be one of max, avg"),
-    (single("p", "Pooling2D", kernel=2, mode=1), FormatError, "'mode' is 1, but must be a text"),
+    (single("p", "Pooling2D", kernel=2, mode=1), FormatError, "'mode' is 1, but must be a string"),
     (single("p", "Pooling2D", kernel=9), GraphError, "larger than the padded input"),
     (single("a", "Activation", activation="gelu"), FormatError, "must be one of identity"),
     (single("r", "Reduction", dims=[1], start_axis=1), FormatError, "exclude each other"),
-    (single("r", "Reduction", dims=[]), FormatError, "a list of one axis or more"),
+    (single("r", "Reduction", dims=[]), FormatError, "a list of at least one axis"),
     (single("r", "Reduction", dims=[4]), GraphError, "has no axis 4 in 4 dimensions"),
     (single("r", "Reshape"), GraphError, "needs dims"),
-    (single("r", "Reshape", dims=[5, -1]), GraphError, "cannot make (5, -1) of the 96 elements"),
+    (single("r", "Reshape", dims=[5, -1]), GraphError, "of 96 elements, to (5, -1)"),
     (single("r", "Reshape", dims=[1, 1, 1, 1, 0]), GraphError, "dim 0 at 4"),
     (single("s", "Squeeze", dims=[0]), GraphError, "which is not 1"),
     (single("s", "Squeeze", dims=[0], all=True), GraphError, "both all and dims"),
@@ -121,14 +129,14 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (single("s", "Slice", dim=-1), GraphError, "has no dim -1"),
     (single("c", "Concat", dim=4), GraphError, "has no dim 4"),
     (single("s", "Softmax"), GraphError, "needs an input of 2 or 3 dimensions"),
-    (single("b", "BatchNorm", features=4), GraphError, "has features 4, but is given 3"),
-    (single("f", "InnerProduct", outputs=2, inputs=3), GraphError, "is given 48 features"),
+    (single("b", "BatchNorm", features=4), GraphError, "has features 4, but receives 3"),
+    (single("f", "InnerProduct", outputs=2, inputs=3), GraphError, "receives 48 features"),
     (single("i", "Interpolation", method="nearest"), GraphError, "either out_h and out_w or"),
     (single("i", "Interpolation", out_h=2, out_w=2), FormatError, "method: is required"),
     (
         single("i", "Interpolation", method="nearest", out_h=2, out_w=2, align_corners=True),
         GraphError,
-        "which only bilinear can",
+        "which only bilinear supports",
     ),
     (network(operator("p", "Parameter", shape=[2])), GraphError, "takes 0 inputs, has 1"),
     (
@@ -136,7 +144,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
             operator("l", "NLLLoss", ["x", "label"]), inputs=[MATRIX, LABEL | {"shape": [2, 1]}]
         ),
         GraphError,
-        "takes labels of shape (2)",
+        "needs labels of shape (2)",
     ),
     (
         network(operator("e", "Elementwise", ["x", "data"]), inputs=[MATRIX, {"shape": [4, 3]}]),
@@ -158,27 +166,30 @@ def test_errors(tmp_path: Path, description: Any, error: type[Exception], messag
 RELU_IN_PLACE = operator("r", "Activation", "a", "a", activation="relu")
 
 WARNINGS: list[tuple[Any, str]] = [
-    (network(ABS) | {"note": 1}, "note: no such field"),
-    (network(ABS | {"note": 1}), "operators[0].note: no such field"),
-    (network(ABS, inputs=[{"shape": [2], "size": 1}]), "inputs[0].size: no such field"),
-    (network(ABS, inputs=[{"shape": [2], "name": None}]), "inputs[0].name: must be a text"),
-    (network(ABS, outputs=[{"name": "a", "x": 1}]), "outputs[0].x: no such field"),
+    (network(ABS) | {"note": 1}, "note: unknown field"),
+    (network(ABS | {"note": 1}), "operators[0].note: unknown field"),
+    (network(ABS, inputs=[{"shape": [2], "size": 1}]), "inputs[0].size: unknown field"),
+    (network(ABS, inputs=[{"shape": [2], "name": None}]), "inputs[0].name: must be a string"),
+    (network(ABS, outputs=[{"name": "a", "x": 1}]), "outputs[0].x: unknown field"),
     (single("a", "Activation", activatoin="relu"), "options.activatoin: Activation has no such"),
     (single("f", "InnerProduct", outputs=2, bias=0), "options.bias: has the wrong type"),
     (
         single("t", "Threshold", threshold=-1e39),
-        "options.threshold: has the wrong type: passed over, 0.0 is taken",
+        "options.threshold: has the wrong type: ignored, the default is 0.0",
     ),
-    (network(ABS | {"options": 3}), "operators[0].options: is no object"),
-    (network(IP | {"params": [None, "b"]}), "operators[0].params: must be a list of texts"),
+    (network(ABS | {"options": 3}), "operators[0].options: is not an object"),
+    (network(IP | {"params": [None, "b"]}), "operators[0].params: must be a list of strings"),
     (network(IP | {"frozen": "yes"}), "operators[0].frozen: must be true or false"),
     (network(ABS | {"frozen": True}), "operators[0].frozen: 'a' (Abs) has no parameters"),
-    (network(ABS, operator("b", "Abs"), outputs=["a"]), "nothing reads the tensor 'b'"),
-    (network(ABS, inputs=[{"shape": [2]}, MATRIX]), "nothing reads the input 'x'"),
-    (network(ABS, RELU_IN_PLACE, outputs=["data"]), "nothing reads what 'r' writes to 'a'"),
+    (network(ABS, operator("b", "Abs"), outputs=["a"]), "tensor 'b' is never read"),
+    (network(ABS, inputs=[{"shape": [2]}, MATRIX]), "input 'x' is never read"),
+    (
+        network(ABS, RELU_IN_PLACE, outputs=["data"]),
+        "the result that 'r' writes to 'a' is never read",
+    ),
     (
         network(ABS, operator("b", "Abs", "a"), RELU_IN_PLACE, outputs=["b"]),
-        "operators[2].outputs[0]: nothing reads what 'r' writes to 'a'",
+        "operators[2].outputs[0]: the result that 'r' writes to 'a' is never read",
     ),
     (
         network(
@@ -187,10 +198,10 @@ WARNINGS: list[tuple[Any, str]] = [
         ),
         "parameter 'g' is shared with 'n', a BatchNorm",
     ),
-    (network(operator("loss", "Abs")), "outputs[0]: 'loss' counts as a loss by its name"),
+    (network(operator("loss", "Abs")), "outputs[0]: 'loss' is a loss by its name"),
     (
         network(operator("loss", "Abs"), outputs=["data", "data", "loss"]),
-        "outputs[2]: 'loss' counts as a loss by its name",
+        "outputs[2]: 'loss' is a loss by its name",
     ),
     (
         network(
@@ -198,7 +209,7 @@ WARNINGS: list[tuple[Any, str]] = [
             operator("loss", "SoftmaxWithLoss", ["s", "label"]),
             inputs=[MATRIX, LABEL],
         ),
-        "wants scores, and gets a Softmax",
+        "expects scores, but receives a Softmax",
     ),
     (
         network(
@@ -206,7 +217,7 @@ WARNINGS: list[tuple[Any, str]] = [
             operator("loss", "NLLLoss", ["s", "label"]),
             inputs=[MATRIX, LABEL],
         ),
-        "wants logarithms, and gets a Softmax",
+        "expects logarithms, but receives a Softmax",
     ),
     (
         network(
@@ -215,16 +226,19 @@ WARNINGS: list[tuple[Any, str]] = [
             operator("loss", "NLLLoss", ["r", "label"]),
             inputs=[MATRIX, LABEL],
         ),
-        "operators[2].inputs[0]: 'loss' (NLLLoss) wants logarithms, and gets a Softmax",
+        "operators[2].inputs[0]: 'loss' (NLLLoss) expects logarithms, but receives a Softmax",
     ),
     (
         network(
             operator("loss", "NLLLoss", ["x", "label"]),
             inputs=[MATRIX, LABEL | {"dtype": "int64"}],
         ),
-        "operators[0].inputs[1]: 'loss' (NLLLoss) takes a label of float or int32, and gets int64",
+        "'loss' (NLLLoss) expects a label of float or int32, but receives int64",
     ),
-    (network(operator("a", "Abs", "label"), inputs=[LABEL]), "computes on float, and gets int32"),
+    (
+        network(operator("a", "Abs", "label"), inputs=[LABEL]),
+        "computes on float, but receives int32",
+    ),
     (single("n", "BatchNorm", shape=(1, 3)), "one value for each feature"),
     (
         network(
@@ -233,7 +247,7 @@ WARNINGS: list[tuple[Any, str]] = [
             operator("loss", "MSELoss", ["t", "x"]),
             inputs=[MATRIX],
         ),
-        "'t' (Threshold) lets no gradient through",
+        "'t' (Threshold) blocks the gradient",
     ),
     (
         network(operator("p", "Parameter", [], shape=[2], is_trainable=False), inputs=[]),
@@ -241,11 +255,11 @@ WARNINGS: list[tuple[Any, str]] = [
     ),
     (
         network(operator("c", "Convolution2D", "data", "data", channels_out=3, kernel=1)),
-        "reads its input while it writes over it",
+        "overwrites its input while reading it",
     ),
     (
         network(operator("r", "Reshape", "data", "data", dims=[0, -1, 4, 4])),
-        "does nothing in place",
+        "has no effect in place",
     ),
 ]
 
@@ -300,7 +314,7 @@ def test_parameters_that_are_not_trained(tmp_path: Path) -> None:
 def test_operators_out_of_order(tmp_path: Path) -> None:
     """Only who comes too early is wrong, not who gives the tensor later."""
     (line,) = report(tmp_path, network(operator("b", "Abs", "a"), ABS, outputs=["a", "b"]))
-    assert line == "error: operators[0].inputs[0]: there is no tensor 'a' before this operator"
+    assert line == "error: operators[0].inputs[0]: tensor 'a' is not defined before this operator"
 
 
 def test_warnings_come_in_order(tmp_path: Path) -> None:
@@ -348,4 +362,4 @@ def test_weights_are_validated(tmp_path: Path) -> None:
     (problem,) = dialect.validate(path)
     assert problem.severity == "error"
     assert problem.place.endswith("net.dlp")
-    assert problem.message.startswith("parameter f.0, f.1")
+    assert problem.message.startswith("2 of the network's 2 parameters are missing (f.0, f.1)")

@@ -1,1 +1,3 @@
-"""The DLPrimitives dialect: network JSON with .dlp or .h5 weights beside it."""
+"""The DLPrimitives dialect: a network in JSON, its weights in a .dlp or .h5 file next to it."""
+
+from __future__ import annotations

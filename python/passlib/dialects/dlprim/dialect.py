@@ -1,4 +1,4 @@
-"""The DLPrimitives dialect: network JSON with .dlp or .h5 weights beside it."""
+"""The conventions, files and meaning of DLPrimitives models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,42 +14,33 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.dlprim import files, notes
-from passlib.dialects.dlprim.checks import check_network
+from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.inference import infer_types, input_spec
 from passlib.dialects.dlprim.lowering import lower
+from passlib.dialects.dlprim.reading.files import network_path, read_document, weights_path
+from passlib.dialects.dlprim.reading.recognition import looks_like_network
+from passlib.dialects.dlprim.reading.versions import build_graph
+from passlib.dialects.dlprim.reading.weights import read_weights
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.weights import Weights, read_weights
-from passlib.dialects.dlprim.writer import Document, write_network
+from passlib.dialects.dlprim.template import Template, WeightFile
+from passlib.dialects.dlprim.validation.files import validate
+from passlib.dialects.dlprim.validation.network import check_network
+from passlib.dialects.dlprim.writing.files import write_files
+from passlib.dialects.dlprim.writing.network import write_network
 from passlib.dialects.protocol import Dialect, ModelData, Problem
-from passlib.errors import FormatError, PasslibError, UnsupportedError
+from passlib.errors import UnsupportedError
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
-__all__ = ["Template", "dialect"]
+__all__ = ["dialect"]
 
 _OUTPUTS = "outputs"
-"""The graph's attribute that keeps the names of the outputs, which belong to the network's users
-and stay when a pass puts other operators there."""
+"""The graph's attribute with the names of the outputs: users rely on them, so they stay when a
+pass replaces the operators."""
 
 _RUNNING_STATISTICS = {"BatchNorm": [1, 2]}
-
-
-@dataclass(frozen=True)
-class Template:
-    """What a model was read from.
-
-    Attributes
-    ----------
-    document : Document
-    weights : Weights or None
-        None where there was no weight file.
-    """
-
-    document: Document
-    weights: Weights | None
 
 
 class DLPrimitives(Dialect):
@@ -84,7 +75,7 @@ class DLPrimitives(Dialect):
         return notes.tensor_name(node.name, node.attrs)
 
     def output_names(self, graph: PlainGraph) -> list[str]:
-        """Name the outputs of a symbol as its file does, whatever node is there now."""
+        """Return the names of the outputs as in the file, whatever nodes compute them now."""
         kept = _kept_names(graph.attributes)
         if len(kept) == len(graph.entries):
             return kept
@@ -92,7 +83,7 @@ class DLPrimitives(Dialect):
 
     def recognises(self, path: Path) -> bool:
         try:
-            return files.looks_like_network(files.network_path(path))
+            return looks_like_network(network_path(path))
         except (OSError, ValueError):
             return False
 
@@ -112,10 +103,10 @@ class DLPrimitives(Dialect):
         path : Path
             The network, or its weights.
         params : path-like, optional
-            The weight file; by default that of the network's name, .dlp before .h5.
+            The weight file; by default the one with the network's name, .dlp before .h5.
         strict : bool
             Warn, by `warnings.warn`, wherever the original parser silently takes a default, and of
-            all else that `validate` warns of.
+            everything else that `validate` warns of.
         allow_missing : bool
             Accept weights that lack some of the network's parameters.
 
@@ -125,32 +116,33 @@ class DLPrimitives(Dialect):
         """
         self.refuse(options)
         findings = Findings()
-        network_path = files.network_path(path)
-        document = files.parse_network(network_path, findings)
+        file = network_path(path)
+        document = read_document(file, findings)
+        network = document.network
         if findings.failed:
-            findings.fail(str(network_path))
+            findings.fail(str(file))
         if strict:
-            check_network(document.network, findings)
+            check_network(network, findings)
             for problem in findings.problems:
-                warnings.warn(f"{network_path}: {problem.place}: {problem.message}", stacklevel=3)
-        graph = document.graph
-        names = [output.name for output in document.network.outputs]
+                warnings.warn(f"{file}: {problem.place}: {problem.message}", stacklevel=3)
+        graph = build_graph(network)
+        names = [output.name for output in network.outputs]
         attributes = {_OUTPUTS: json.dumps(names)} if names else {}
-        where = Path(params) if params is not None else files.weights_of(path)
-        wanted = document.network.parameters
-        if where is None:
-            return ModelData(graph, attributes, template=Template(document, None))
-        arrays, weights = read_weights(where, wanted, allow_missing=allow_missing)
+        weight_file = Path(params) if params is not None else weights_path(path)
+        if weight_file is None:
+            return ModelData(graph, attributes, template=Template(document, graph, None))
+        wanted = network.parameters
+        arrays, weights = read_weights(weight_file, wanted, allow_missing=allow_missing)
         auxiliary = set(self.variables(graph)[1])
-        inputs = {item.name for item in document.network.inputs}
-        # Of what no operator uses, only that is kept which is no input of the same name.
+        inputs = {item.name for item in network.inputs}
+        # Arrays that no operator uses are kept, except those named like an input.
         arrays = {n: a for n, a in arrays.items() if n in wanted or n not in inputs}
         return ModelData(
             graph,
             attributes,
             {name: array for name, array in arrays.items() if name not in auxiliary},
             {name: array for name, array in arrays.items() if name in auxiliary},
-            Template(document, weights),
+            Template(document, graph, weights),
         )
 
     def save(
@@ -161,55 +153,37 @@ class DLPrimitives(Dialect):
         Parameters
         ----------
         path : Path
-            Of the network; ``.json`` is added where it is missing.
+            Of the network; ``.json`` is added if missing.
         model : ModelData
         weights : {"dlp", "h5"}, optional
-            The kind of weight file, by default that which was read, or .dlp.
+            The format of the weight file, by default that of the file that was read, or .dlp.
 
         Raises
         ------
         GraphError
-            A pass left no sound network behind.
+            The graph is not a valid network.
         UnsupportedError
-            DLPrimitives has no word for something.
+            DLPrimitives lacks something in the model.
         """
         self.refuse(options)
         template = model.template if isinstance(model.template, Template) else None
-        kind = (template.weights if template is not None else None) or Weights()
+        kind = (template.weights if template is not None else None) or WeightFile()
         if weights is not None:
             if weights not in ("dlp", "h5"):
-                raise UnsupportedError(f"weights is 'dlp' or 'h5', not {weights!r}")
+                raise UnsupportedError(f"weights must be 'dlp' or 'h5', not {weights!r}")
             kept = kind.suffix if weights == kind.kind else f".{weights}"
             kind = replace(kind, kind="dlp" if weights == "dlp" else "h5", suffix=kept)
         arrays = {**model.args, **model.aux}
         sparse = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
         if sparse:
-            raise UnsupportedError(f"parameter {sparse[0]!r} is sparse, DLPrimitives has none such")
-        text = write_network(
-            model.graph,
-            arrays,
-            template.document if template is not None else None,
-            _kept_names(model.attributes),
-        )
-        return files.write(path, text, arrays, kind)
+            raise UnsupportedError(
+                f"parameter {sparse[0]!r} is sparse, but DLPrimitives has only dense ones"
+            )
+        text = write_network(model.graph, arrays, template, _kept_names(model.attributes))
+        return write_files(path, text, arrays, kind)
 
     def validate(self, path: Path) -> list[Problem]:
-        findings = Findings()
-        network_path = files.network_path(path)
-        try:
-            document = files.parse_network(network_path, findings)
-        except FormatError as error:
-            return [_problem(network_path, error)]
-        if findings.failed:
-            return findings.problems
-        check_network(document.network, findings)
-        where = files.weights_of(path)
-        if where is not None:
-            try:
-                read_weights(where, document.network.parameters)
-            except (PasslibError, OSError) as error:
-                findings.problems.append(_problem(where, error))
-        return findings.problems
+        return validate(path)
 
     def lower(
         self,
@@ -230,7 +204,8 @@ class DLPrimitives(Dialect):
         default_dtype: np.dtype | None = None,
         train: bool = False,
     ) -> Mapping[Node, tuple[TypeSpec, ...]]:
-        return infer_types(graph, shapes, types, default_dtype=default_dtype, train=train)
+        del default_dtype, train  # every type is known, and training changes none
+        return infer_types(graph, shapes, types or {})
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         return {
@@ -252,12 +227,6 @@ def _kept_names(attributes: Mapping[str, str]) -> list[str]:
         return []
     fine = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return list(names) if fine else []
-
-
-def _problem(path: Path, error: Exception) -> Problem:
-    """Report an error in a file: the path is the place, and need not be said again."""
-    place = os.fspath(path)
-    return Problem("error", place, str(error).removeprefix(f"{place}: "))
 
 
 dialect = DLPrimitives()

@@ -1,4 +1,4 @@
-"""What is found wrong with a file, kept until all is read."""
+"""Errors and warnings about a file, collected until all of it is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Findings:
     Attributes
     ----------
     problems : list of Problem
-        In the order in which they were found.
+        In the order of detection.
     """
 
     def __init__(self) -> None:
@@ -24,19 +24,19 @@ class Findings:
         self._kinds: list[type[PasslibError]] = []
 
     def malformed(self, place: str, message: str) -> None:
-        """Note that a value is missing or has the wrong type."""
+        """Report a value that is missing or has the wrong type."""
         self._error(FormatError, place, message)
 
     def unsound(self, place: str, message: str) -> None:
-        """Note that the network contradicts itself."""
+        """Report a contradiction within the network."""
         self._error(UnsoundFileError, place, message)
 
     def unsupported(self, place: str, message: str) -> None:
-        """Note something that passlib does not know."""
+        """Report something that passlib does not support."""
         self._error(UnsupportedError, place, message)
 
     def warn(self, place: str, message: str) -> None:
-        """Note something that the original program accepts, but hardly anybody means."""
+        """Report something that the original program accepts, but that is hardly intended."""
         self.problems.append(Problem("warning", place, message))
 
     @property

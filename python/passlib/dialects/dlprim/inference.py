@@ -1,4 +1,4 @@
-"""Shapes and element types of every node of a graph of DLPrimitives."""
+"""Shapes and element types of every node of a DLPrimitives graph."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 
 from passlib.dialects.dlprim import notes, options
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import Inferred, infer_cached
 from passlib.dialects.dlprim.types import FLOAT, Spec, from_code, numpy_type
 from passlib.errors import GraphError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, blame
+from passlib.lowering.misfit import Misfit
+from passlib.lowering.shapes import partial_shape
 
 __all__ = ["infer_types", "input_spec"]
 
@@ -22,23 +23,17 @@ _UNKNOWN = TypeSpec(None, None)
 
 
 def infer_types(
-    symbol: Graph,
-    shapes: Mapping[str, Sequence[int] | Shape],
-    types: Mapping[str, np.dtype] | None = None,
-    *,
-    default_dtype: np.dtype | None = None,
-    train: bool = False,
+    graph: Graph, shapes: Mapping[str, Sequence[int] | Shape], types: Mapping[str, np.dtype]
 ) -> dict[Node, tuple[TypeSpec, ...]]:
-    """Infer shapes and element types of every node.
+    """Infer shapes and element types of every node; see `Dialect.infer`.
 
-    Inputs have the shapes that the file says where none is given; those of parameters follow
-    from the operators. Parameters and errors are those of `passlib.dialects.inference.infer`.
+    Inputs that are not given have the shapes stated in the file; shapes of parameters follow from
+    the operators.
     """
-    del default_dtype, train  # everything has a type, and the mode changes none
     found: dict[Node, TypeSpec] = {}
-    for node in symbol.nodes():
+    for node in graph.nodes():
         if node.is_variable:
-            found[node] = _variable(node, shapes, types or {})
+            found[node] = _variable(node, shapes, types)
             continue
         inputs = [found[entry.node] for entry in node.inputs]
         inferred = _operator(node, inputs)
@@ -48,15 +43,14 @@ def infer_types(
     return {node: (spec,) for node, spec in found.items()}
 
 
-def input_spec(node_attributes: Mapping[str, str]) -> TypeSpec:
-    """Give the type that the file says of an input, as far as it can be read."""
+def input_spec(attributes: Mapping[str, str]) -> TypeSpec:
+    """Return the type stated in the attributes of an input, unknown where they are invalid."""
     try:
-        sizes = parse_optional_ints(node_attributes.get(notes.SHAPE, "()"))
-        dtype = from_code(parse_int(node_attributes.get(notes.DTYPE, "-1")))
+        sizes = parse_optional_ints(attributes.get(notes.SHAPE, "()"))
+        dtype = from_code(parse_int(attributes.get(notes.DTYPE, "-1")))
     except ValueError:
         return _UNKNOWN
-    shape = tuple(size if size is not None and size > 0 else None for size in sizes)
-    return TypeSpec(None if dtype is None else numpy_type(dtype), shape or None)
+    return TypeSpec(None if dtype is None else numpy_type(dtype), partial_shape(sizes) or None)
 
 
 def _variable(
@@ -66,15 +60,15 @@ def _variable(
 ) -> TypeSpec:
     own = input_spec(node.attrs)
     given = shapes.get(node.name)
-    shape = own.shape
-    if given is not None:
-        shape = tuple(None if size is None or size <= 0 else int(size) for size in given)
     dtype = types.get(node.name, own.dtype)
-    return TypeSpec(None if dtype is None else np.dtype(dtype), shape)
+    return TypeSpec(
+        None if dtype is None else np.dtype(dtype),
+        own.shape if given is None else partial_shape(given),
+    )
 
 
 def _operator(node: Node, inputs: Sequence[TypeSpec]) -> Inferred | None:
-    """Infer an operator; None where too little is known."""
+    """Infer the types of an operator; None if too little is known."""
     if node.op not in OPERATORS:
         return None
     count = OPERATORS[node.op].inputs
@@ -97,8 +91,8 @@ def _parameters(node: Node, inferred: Inferred, found: dict[Node, TypeSpec]) -> 
         known, wanted = found[entry.node], _type_spec(spec)
         if known.shape not in (None, wanted.shape):
             raise GraphError(
-                f"{blame(node)}: parameter {entry.node.name!r} has shape {known.shape}, and must "
-                f"have {wanted.shape}"
+                f"{blame(node)}: parameter {entry.node.name!r} must have shape {wanted.shape}, "
+                f"but has {known.shape}"
             )
         if entry.node.is_variable:
             found[entry.node] = TypeSpec(known.dtype or wanted.dtype, wanted.shape)

@@ -1,4 +1,4 @@
-"""A network as a file has it: inputs, operators in order, outputs."""
+"""A network as stated in a file: inputs, operators in order, outputs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SECTIONS = ("inputs", "operators", "outputs")
 """The lists of a file, in the order in which they are read."""
 
 AUTO = ("", "auto")
-"""Names of parameters that stand for the operator's name and the parameter's number."""
+"""Names that stand for automatic ones: the operator's name and the parameter's number."""
 
 LOSS = "loss"
-"""What the name of an output begins with that is a loss without saying so."""
+"""Prefix of the names of outputs that are losses without a loss weight."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Input:
     Attributes
     ----------
     place : str
-        Where it stands in the file, such as ``inputs[0]``.
+        Its place in the file, such as ``inputs[0]``.
     json : JsonObject
         The file's own object.
     """
@@ -56,15 +56,15 @@ class Operator(NamedTuple):
     Attributes
     ----------
     place : str
-        Where it stands in the file, such as ``operators[3]``.
+        Its place in the file, such as ``operators[3]``.
     params : tuple of str
-        Names of parameters that the file gives, ``auto`` ones among them.
+        Names of parameters as stated in the file, including ``auto``.
     parameters : tuple of str
-        Names of all parameters that it has.
+        Names of all parameters, automatic ones spelled out.
     attributes : mapping of str to str
-        The options that count, as text.
+        The options that the parser respects, as text.
     output : Spec or None
-        None where it does not follow, as something is wrong.
+        None if it cannot be inferred because of an error.
     parameter_specs : tuple of Spec
     """
 
@@ -84,7 +84,7 @@ class Operator(NamedTuple):
 
 @dataclass(frozen=True)
 class Output:
-    """An output tensor; ``loss_weight`` is None unless the file gives one."""
+    """An output tensor; ``loss_weight`` is None unless stated in the file."""
 
     place: str
     name: str
@@ -93,7 +93,7 @@ class Output:
 
     @property
     def is_loss(self) -> bool:
-        """Whether training goes out from it."""
+        """Whether training minimises it."""
         return self.loss_weight is not None or is_loss(self.name)
 
 
@@ -104,11 +104,11 @@ class Network:
     inputs: tuple[Input, ...]
     operators: tuple[Operator, ...]
     outputs: tuple[Output, ...]
-    """Each name once."""
+    """Without duplicates."""
 
     @cached_property
     def parameters(self) -> dict[str, Spec]:
-        """Give what is known of all parameters, by name."""
+        """Return type and shape of all parameters, by name."""
         found: dict[str, Spec] = {}
         for operator in self.operators:
             for name, spec in zip(operator.parameters, operator.parameter_specs, strict=True):
@@ -117,21 +117,21 @@ class Network:
 
 
 def is_loss(name: str) -> bool:
-    """Whether an output of this name is a loss without saying so."""
+    """Whether an output of this name is a loss even without a loss weight."""
     return name.startswith(LOSS)
 
 
 def parameter_names(operator: str, params: Iterable[str], count: int) -> tuple[str, ...]:
-    """Name the parameters of an operator.
+    """Return the names of an operator's parameters.
 
     Parameters
     ----------
     operator : str
         Its name.
     params : iterable of str
-        The names that the file gives, ``auto`` ones among them; at most ``count``.
+        The names stated in the file, including ``auto``; at most ``count``.
     count : int
-        How many parameters it has.
+        The number of parameters.
     """
     given = [*params]
     given += [""] * (count - len(given))

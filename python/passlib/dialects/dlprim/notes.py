@@ -1,4 +1,4 @@
-"""What passlib notes at the nodes of a graph, in attributes that stand in no file."""
+"""Attributes that passlib adds to the nodes of a graph and that no file contains."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ ID: Final = "__id__"
 """The node's place in the file, such as ``operators[3]``."""
 
 TENSOR: Final = "__tensor__"
-"""The name of the node's output tensor, where it is not the node's own."""
+"""The name of the node's output tensor, if it differs from the node's."""
 
 FROZEN: Final = "__frozen__"
-"""``true`` at an operator whose parameters are not trained."""
+"""``true`` on an operator whose parameters are not trained."""
 
 SHAPE: Final = "__shape__"
 DTYPE: Final = "__dtype__"
 """Shape and element type of an input, as MXNet spells them."""
 
 VIEW: Final = "view"
-"""In place of a place: a Reshape that no file has, for a tensor whose memory was written to under
-another name."""
+"""Value of ``ID`` on a Reshape that no file contains: it stands for a tensor whose memory was
+written to under another name."""
 
 
 def is_input(op: str, attributes: Mapping[str, str]) -> bool:
@@ -33,5 +33,5 @@ def is_input(op: str, attributes: Mapping[str, str]) -> bool:
 
 
 def tensor_name(name: str, attributes: Mapping[str, str]) -> str:
-    """Name a node's output tensor."""
+    """Return the name of a node's output tensor."""
     return attributes.get(TENSOR, name)

@@ -1,4 +1,4 @@
-"""Options of operators: JSON values of a file, attribute texts of a node, and what they mean."""
+"""Options of operators: as JSON in files, as text in attributes of nodes, and as values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 class OptionError(ValueError):
-    """An option is missing or has no valid value.
+    """An option is missing or has an invalid value.
 
     Attributes
     ----------
@@ -44,26 +44,26 @@ class OptionError(ValueError):
 
 
 def is_hidden(key: str) -> bool:
-    """Whether an attribute is passlib's own note and stands in no file."""
+    """Whether an attribute is one that passlib adds and no file contains."""
     return key.startswith("__") and key.endswith("__")
 
 
 def is_integer(value: Any) -> bool:
-    """Whether the original parser takes a JSON value for a 32-bit integer: 3 and 3.0, not true."""
+    """Whether the original parser accepts a JSON value as a 32-bit integer: 3 and 3.0, not true."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return abs(value) < 2.0**32 and value == int(value) and int(value) in _INT32
 
 
 def is_float(value: Any) -> bool:
-    """Whether the original parser takes a JSON value for a 32-bit float: a number in its range."""
+    """Whether the original parser accepts a JSON value as a 32-bit float: any number in range."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return abs(value) <= _LARGEST_FLOAT
 
 
 def attribute(name: str, option: Option | None, value: Any) -> str | None:
-    """Write a JSON value as attribute text.
+    """Return the attribute text of a JSON value.
 
     Parameters
     ----------
@@ -71,17 +71,17 @@ def attribute(name: str, option: Option | None, value: Any) -> str | None:
     option : Option or None
         None for an option that the operator does not have.
     value : object
-        As `json_text.parse` gives it.
+        As parsed by `json_text.parse`.
 
     Returns
     -------
     str or None
-        None where the original parser passes over the value and takes the default.
+        None if the original parser ignores the value and takes the default.
 
     Raises
     ------
     OptionError
-        The original parser refuses the value.
+        The original parser rejects the value.
     """
     if option is None:
         return value if isinstance(value, str) else _plain(value)
@@ -100,12 +100,12 @@ def attribute(name: str, option: Option | None, value: Any) -> str | None:
 
 
 def json_value(op: str, name: str, text: str) -> Any:
-    """Give the JSON value of an attribute that a pass set.
+    """Return the JSON value of an attribute that a pass set.
 
     Raises
     ------
     OptionError
-        The operator cannot have this value.
+        The operator does not accept this value.
     """
     operator = OPERATORS.get(op)
     option = operator.options.get(name) if operator is not None else None
@@ -128,8 +128,7 @@ def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
     op : str
         A known operator.
     attributes : mapping of str to str
-        Of the node; texts that MXNet's passes would write, such as ``True`` and ``(3, 3)``, are
-        understood as well.
+        Of the node; MXNet's spelling, such as ``True`` and ``(3, 3)``, is accepted too.
 
     Returns
     -------
@@ -139,7 +138,7 @@ def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
     Raises
     ------
     OptionError
-        A required one is missing, or one has no valid value.
+        A required option is missing, or an option has an invalid value.
     """
     values: dict[str, Any] = {}
     for name, option in OPERATORS[op].options.items():
@@ -147,14 +146,14 @@ def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
         if text is not None:
             values[name] = _parse(name, option, text)
         elif option.required:
-            raise OptionError(name, "is missing, and required")
+            raise OptionError(name, "is required, but missing")
         else:
             values[name] = option.default
     if op == "Reduction" and "dims" in attributes:
         if "start_axis" in attributes:
             raise OptionError("start_axis", "and 'dims' exclude each other")
         if not values["dims"]:
-            raise OptionError("dims", "must be a list of one axis or more")
+            raise OptionError("dims", "must be a list of at least one axis")
     return values
 
 
@@ -206,12 +205,12 @@ def _whole(option: Option, text: str) -> tuple[int, ...]:
 
 def _wanted(option: Option) -> str:
     words = {
-        "int": "a whole number",
+        "int": "an integer",
         "float": "a number",
         "bool": "true or false",
-        "string": "a text",
-        "pair": "a whole number or a list of two, height and width",
-        "ints": "a list of whole numbers",
+        "string": "a string",
+        "pair": "an integer or a list of two, height and width",
+        "ints": "a list of integers",
     }
     return words[option.kind]
 
@@ -229,12 +228,12 @@ def _plain(value: Any) -> str:
 
 def _number(name: str, text: str, value: float) -> Any:
     if not is_float(value):
-        raise OptionError(name, f"is {text}, which is no number that a float can hold")
+        raise OptionError(name, f"is {text}, which no 32-bit float can hold")
     return JsonNumber(text) if _JSON_NUMBER.fullmatch(text) else value
 
 
 def _any_value(text: str) -> Any:
-    """Read an option that the operator does not have: as JSON if it is such, else as text."""
+    """Read an option that the operator does not have, as JSON if possible, otherwise as text."""
     if text.count("[") + text.count("{") > _MOST_BRACKETS:
         return text
     try:

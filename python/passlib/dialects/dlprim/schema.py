@@ -1,7 +1,7 @@
 """The operators of DLPrimitives: their options, inputs and parameters.
 
-Facts from the format's document and from how its parser reads a file: an optional value of the
-wrong type silently counts as absent, while enumerations, pairs and required values are checked.
+Facts from the format's documentation and from its parser: an optional value of the wrong type
+silently counts as absent, while enumerations, pairs and required values are checked.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Kind = Literal["int", "float", "bool", "string", "pair", "ints"]
 ACTIVATIONS: Final = ("identity", "relu", "tanh", "sigmoid", "relu6")
 
 ALIASES: Final = frozenset(("Flatten", "Squeeze", "Reshape"))
-"""Operators whose output is the memory of their input under another shape."""
+"""Operators whose output shares the memory of their input."""
 
 RENAMED: Final = MappingProxyType({"BatchNorm2D": "BatchNorm"})
-"""Operators of files before September 2021, by today's name."""
+"""Present names of operators, by their names before September 2021."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Option:
     Attributes
     ----------
     kind : str
-        ``pair`` is one number or a list of two, height and width.
+        ``pair`` is an integer or a list of two, height and width.
     default : object
-        What counts where the option is absent.
+        The value if the option is absent.
     required : bool
     choices : tuple of str
-        The words that are allowed; none for any text.
+        The permitted words; empty if any string is permitted.
     strict : bool
-        Whether a value of the wrong type is an error, instead of counting as absent.
+        Whether a value of the wrong type is an error instead of counting as absent.
     """
 
     kind: Kind
@@ -57,9 +57,9 @@ class Operator:
     inputs : int or None
         Number of data inputs; None for one or more.
     integer_input : int or None
-        The data input that may hold integers: a label.
+        Position of the data input that may hold integers: a label.
     loss : bool
-        Whether the output is made to be a loss.
+        Whether the operator computes a loss.
     """
 
     options: MappingProxyType[str, Option]
@@ -181,4 +181,4 @@ OPERATORS: Final = MappingProxyType(
         "TransposedConvolution2D": _convolution(output_pad=_pair(0)),
     }
 )
-"""Every operator, by type."""
+"""All operators, by type."""

@@ -1,4 +1,4 @@
-"""Shapes and element types that operators give, each by its own rule."""
+"""Shapes and element types of operators' outputs, one rule for each operator."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from passlib.dialects.dlprim.types import FLOAT, LARGEST, MAX_RANK, NAMES, Spec
+from passlib.lowering.misfit import Misfit
 
-__all__ = ["RULES", "Misfit", "pooled", "reduced", "resized", "squeezed"]
+__all__ = ["RULES", "need", "pooled", "reduced", "resized", "squeezed"]
 
 _Options = Mapping[str, Any]
 _Rule = Callable[[_Options, Sequence[Spec]], Spec]
 
 
-class Misfit(ValueError):  # noqa: N818 (what it is, not that it is an error)
-    """Inputs or options that an operator cannot have together."""
-
-
 def pooled(options: _Options, size: int, axis: int) -> int:
-    """Size of an axis after Pooling2D: 0 is height, 1 width.
+    """Return the size of a spatial axis after Pooling2D; axis 0 is height, 1 width.
 
-    No window starts behind the input and its padding in front, as in PyTorch.
+    As in PyTorch, no window starts beyond the input and its leading padding.
     """
     kernel, stride, pad = (options[name][axis] for name in ("kernel", "stride", "pad"))
     up = stride - 1 if options["ceil_mode"] else 0
@@ -30,44 +27,45 @@ def pooled(options: _Options, size: int, axis: int) -> int:
 
 
 def resized(options: _Options, height: int, width: int) -> tuple[int, int]:
-    """Size after Interpolation."""
+    """Return height and width after Interpolation."""
     if options["out_h"] > 0:
         return options["out_h"], options["out_w"]
     scaled = height * options["scale_y"], width * options["scale_x"]
-    _need(max(scaled) < LARGEST, "scales beyond all measure")
+    need(max(scaled) < LARGEST, "scales to 2^62 elements or more")
     return int(scaled[0]), int(scaled[1])
 
 
 def squeezed(options: _Options, shape: Sequence[int]) -> tuple[int, ...]:
-    """Axes, from the front, that Squeeze takes out."""
+    """Return the axes that Squeeze removes, counted from the front."""
     dims = options["dims"]
-    _need(not (options["all"] and dims), "has both all and dims")
+    need(not (options["all"] and dims), "has both all and dims")
     if options["all"]:
         return tuple(axis for axis, size in enumerate(shape) if size == 1)
     axes = tuple(sorted({_axis(dim, len(shape)) for dim in dims}))
     for axis in axes:
-        _need(shape[axis] == 1, f"squeezes axis {axis} of {tuple(shape)}, which is not 1")
+        need(shape[axis] == 1, f"squeezes axis {axis} of {tuple(shape)}, which is not 1")
     return axes
 
 
-def _need(condition: object, message: str) -> None:
+def need(condition: object, message: str) -> None:
+    """Raise `Misfit` unless a condition holds."""
     if not condition:
         raise Misfit(message)
 
 
 def _axis(dim: int, rank: int) -> int:
-    _need(-rank <= dim < rank, f"has no axis {dim} in {rank} dimensions")
+    need(-rank <= dim < rank, f"has no axis {dim} in {rank} dimensions")
     return dim % rank
 
 
 def _floats(inputs: Sequence[Spec]) -> None:
     for index, spec in enumerate(inputs):
-        _need(spec.dtype == FLOAT, f"computes on float, input {index} is {spec.dtype}")
+        need(spec.dtype == FLOAT, f"computes on float, but input {index} is {spec.dtype}")
 
 
 def _rank(spec: Spec, *ranks: int) -> None:
     words = " or ".join(map(str, ranks))
-    _need(len(spec.shape) in ranks, f"needs an input of {words} dimensions, has {spec}")
+    need(len(spec.shape) in ranks, f"needs an input of {words} dimensions, has {spec}")
 
 
 def _same(options: _Options, inputs: Sequence[Spec]) -> Spec:
@@ -78,13 +76,13 @@ def _same(options: _Options, inputs: Sequence[Spec]) -> Spec:
 def _positive(options: _Options, *names: str, least: int = 1) -> None:
     for name in names:
         values = options[name] if isinstance(options[name], tuple) else (options[name],)
-        _need(min(values) >= least, f"needs {name} of at least {least}, has {options[name]}")
+        need(min(values) >= least, f"needs {name} of at least {least}, has {options[name]}")
 
 
 def _elementwise(options: _Options, inputs: Sequence[Spec]) -> Spec:
     del options
     left, right = inputs
-    _need(left.dtype == right.dtype, f"takes inputs of one type, has {left} and {right}")
+    need(left.dtype == right.dtype, f"needs inputs of the same type, has {left} and {right}")
     rank = max(len(left.shape), len(right.shape))
     pairs = zip(
         (1,) * (rank - len(left.shape)) + left.shape,
@@ -93,7 +91,7 @@ def _elementwise(options: _Options, inputs: Sequence[Spec]) -> Spec:
     )
     shape = []
     for a, b in pairs:
-        _need(a == b or 1 in (a, b), f"cannot broadcast {left} and {right}")
+        need(a == b or 1 in (a, b), f"cannot broadcast {left} and {right}")
         shape.append(max(a, b))
     return Spec(FLOAT, tuple(shape))
 
@@ -105,7 +103,7 @@ def _pooling(options: _Options, inputs: Sequence[Spec]) -> Spec:
     _positive(options, "pad", least=0)
     batch, channels, *sizes = inputs[0].shape
     for axis, size in enumerate(sizes):
-        _need(
+        need(
             size + 2 * options["pad"][axis] >= options["kernel"][axis],
             f"has a kernel {options['kernel']} larger than the padded input {inputs[0]}",
         )
@@ -123,11 +121,11 @@ def _global_pooling(options: _Options, inputs: Sequence[Spec]) -> Spec:
 def _inner_product(options: _Options, inputs: Sequence[Spec]) -> Spec:
     _positive(options, "outputs")
     shape = inputs[0].shape
-    _need(len(shape) >= 2, f"needs an input of 2 dimensions or more, has {inputs[0]}")
+    need(len(shape) >= 2, f"needs an input of 2 dimensions or more, has {inputs[0]}")
     features = math.prod(shape[1:])
-    _need(
+    need(
         options["inputs"] in (-1, features),
-        f"has inputs {options['inputs']}, but is given {features} features",
+        f"has inputs {options['inputs']}, but receives {features} features",
     )
     return Spec(inputs[0].dtype, (shape[0], options["outputs"]))
 
@@ -137,12 +135,15 @@ def _channels(options: _Options, inputs: Sequence[Spec]) -> int:
     _positive(options, "channels_out", "groups", "kernel", "stride", "dilate")
     _positive(options, "pad", least=0)
     channels = inputs[0].shape[1]
-    _need(
+    need(
         options["channels_in"] in (-1, channels),
-        f"has channels_in {options['channels_in']}, but is given {channels} channels",
+        f"has channels_in {options['channels_in']}, but receives {channels} channels",
     )
     for count in (channels, options["channels_out"]):
-        _need(count % options["groups"] == 0, f"cannot split {count} channels into groups")
+        need(
+            count % options["groups"] == 0,
+            f"cannot divide {count} channels into {options['groups']} groups",
+        )
     return channels
 
 
@@ -153,8 +154,8 @@ def _convolution(options: _Options, inputs: Sequence[Spec]) -> Spec:
         reach = options["dilate"][axis] * (options["kernel"][axis] - 1) + 1
         rest = size + 2 * options["pad"][axis] - reach
         stride = options["stride"][axis]
-        # The original divides as C does: a kernel that overhangs by less than a stride is fine.
-        _need(-rest < stride, f"has a kernel larger than the padded input {inputs[0]}")
+        # C division truncates: the original accepts a kernel that overhangs by less than a stride.
+        need(-rest < stride, f"has a kernel larger than the padded input {inputs[0]}")
         sizes.append(max(rest, 0) // stride + 1)
     return Spec(FLOAT, (inputs[0].shape[0], options["channels_out"], *sizes))
 
@@ -172,10 +173,10 @@ def _transposed(options: _Options, inputs: Sequence[Spec]) -> Spec:
 
 def _batch_norm(options: _Options, inputs: Sequence[Spec]) -> Spec:
     shape = inputs[0].shape
-    _need(len(shape) >= 2, f"needs an input of 2 dimensions or more, has {inputs[0]}")
-    _need(
+    need(len(shape) >= 2, f"needs an input of 2 dimensions or more, has {inputs[0]}")
+    need(
         options["features"] in (-1, shape[1]),
-        f"has features {options['features']}, but is given {shape[1]} channels",
+        f"has features {options['features']}, but receives {shape[1]} channels",
     )
     return inputs[0]
 
@@ -192,9 +193,9 @@ def _softmax_with_loss(options: _Options, inputs: Sequence[Spec]) -> Spec:
     scores, label = inputs
     _floats([scores])
     _rank(scores, 2)
-    _need(label.dtype in (FLOAT, "int32"), f"takes a label of float or int32, has {label}")
+    need(label.dtype in (FLOAT, "int32"), f"needs a label of float or int32, has {label}")
     fits = label.shape[0] == scores.shape[0] == label.elements
-    _need(fits, f"takes one label for each of {scores.shape[0]} items, has {label}")
+    need(fits, f"needs one label for each of {scores.shape[0]} items, has {label}")
     return Spec(FLOAT, (1,))
 
 
@@ -202,9 +203,9 @@ def _nll_loss(options: _Options, inputs: Sequence[Spec]) -> Spec:
     scores, label = inputs
     _floats([scores])
     _rank(scores, 2)
-    _need(
+    need(
         label.shape == scores.shape[:1],
-        f"takes labels of shape ({scores.shape[0]}), has {label}",
+        f"needs labels of shape ({scores.shape[0]}), has {label}",
     )
     return Spec(FLOAT, scores.shape[:1] if options["reduce"] == "none" else (1,))
 
@@ -212,20 +213,20 @@ def _nll_loss(options: _Options, inputs: Sequence[Spec]) -> Spec:
 def _mse_loss(options: _Options, inputs: Sequence[Spec]) -> Spec:
     left, right = inputs
     _floats(inputs)
-    _need(left == right, f"compares tensors of one shape, has {left} and {right}")
+    need(left == right, f"needs tensors of the same shape, has {left} and {right}")
     return left if options["reduce"] == "none" else Spec(FLOAT, (1,))
 
 
 def _concat(options: _Options, inputs: Sequence[Spec]) -> Spec:
     _floats(inputs)
     first, dim = inputs[0].shape, options["dim"]
-    _need(0 <= dim < len(first), f"has no dim {dim} in {inputs[0]}")
+    need(0 <= dim < len(first), f"has no dim {dim} in {inputs[0]}")
     total = 0
     for spec in inputs:
         same = spec.shape[:dim] == first[:dim] and spec.shape[dim + 1 :] == first[dim + 1 :]
-        _need(
+        need(
             same and len(spec.shape) == len(first),
-            f"cannot join {inputs[0]} and {spec} along dim {dim}",
+            f"cannot concatenate {inputs[0]} and {spec} along dim {dim}",
         )
         total += spec.shape[dim]
     return Spec(FLOAT, (*first[:dim], total, *first[dim + 1 :]))
@@ -234,10 +235,10 @@ def _concat(options: _Options, inputs: Sequence[Spec]) -> Spec:
 def _slice(options: _Options, inputs: Sequence[Spec]) -> Spec:
     _floats(inputs)
     shape, dim = inputs[0].shape, options["dim"]
-    _need(0 <= dim < len(shape), f"has no dim {dim} in {inputs[0]}")
+    need(0 <= dim < len(shape), f"has no dim {dim} in {inputs[0]}")
     begin = options["begin"]
     end = shape[dim] if options["end"] == -1 else options["end"]
-    _need(
+    need(
         0 <= begin < end <= shape[dim],
         f"cannot take {begin} to {options['end']} of {shape[dim]} elements",
     )
@@ -259,19 +260,21 @@ def _squeeze(options: _Options, inputs: Sequence[Spec]) -> Spec:
 
 def _reshape(options: _Options, inputs: Sequence[Spec]) -> Spec:
     dims, shape = options["dims"], inputs[0].shape
-    _need(dims, "needs dims, a list of whole numbers that is not empty")
-    _need(len(dims) <= MAX_RANK, f"has {len(dims)} dims, at most {MAX_RANK} are possible")
-    _need(min(dims) >= -1 and dims.count(-1) <= 1, f"has dims {dims}, of which one may be -1")
+    need(dims, "needs dims, a non-empty list of integers")
+    need(len(dims) <= MAX_RANK, f"has {len(dims)} dims, but at most {MAX_RANK} are possible")
+    need(
+        min(dims) >= -1 and dims.count(-1) <= 1, f"has dims {dims}: one may be -1, none may be less"
+    )
     sizes = []
     for axis, dim in enumerate(dims):
-        _need(dim != 0 or axis < len(shape), f"has dim 0 at {axis}, where {inputs[0]} ends")
+        need(dim != 0 or axis < len(shape), f"has dim 0 at {axis}, but the input is {inputs[0]}")
         sizes.append(shape[axis] if dim == 0 else dim)
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes:
         sizes[sizes.index(-1)] = inputs[0].elements // known if known else 0
-    _need(
+    need(
         math.prod(sizes) == inputs[0].elements,
-        f"cannot make {dims} of the {inputs[0].elements} elements of {inputs[0]}",
+        f"cannot reshape {inputs[0]}, of {inputs[0].elements} elements, to {dims}",
     )
     return Spec(inputs[0].dtype, tuple(sizes))
 
@@ -286,7 +289,7 @@ def _reduction(options: _Options, inputs: Sequence[Spec]) -> Spec:
 
 
 def reduced(options: _Options, rank: int) -> tuple[int, ...]:
-    """Axes, from the front, that Reduction reduces over."""
+    """Return the axes that Reduction reduces, counted from the front."""
     if options["dims"]:
         return tuple(sorted({_axis(dim, rank) for dim in options["dims"]}))
     return tuple(range(_axis(options["start_axis"], rank), rank))
@@ -294,8 +297,8 @@ def reduced(options: _Options, rank: int) -> tuple[int, ...]:
 
 def _parameter(options: _Options, inputs: Sequence[Spec]) -> Spec:
     del inputs
-    _need(options["dtype"] in NAMES, f"has the unknown dtype {options['dtype']!r}")
-    _need(options["shape"], "has an empty shape")
+    need(options["dtype"] in NAMES, f"has the unknown dtype {options['dtype']!r}")
+    need(options["shape"], "has an empty shape")
     return Spec(NAMES[options["dtype"]], options["shape"])
 
 
@@ -304,10 +307,10 @@ def _interpolation(options: _Options, inputs: Sequence[Spec]) -> Spec:
     sizes = options["out_h"] > 0, options["out_w"] > 0
     scales = options["scale_y"] > 0, options["scale_x"] > 0
     one = sizes in ((True, True), (False, False)) and scales == (not sizes[0], not sizes[1])
-    _need(one, "needs either out_h and out_w or scale_y and scale_x")
-    _need(
+    need(one, "needs either out_h and out_w or scale_y and scale_x")
+    need(
         options["method"] == "bilinear" or not options["align_corners"],
-        "has align_corners, which only bilinear can",
+        "has align_corners, which only bilinear supports",
     )
     batch, channels, height, width = inputs[0].shape
     return Spec(inputs[0].dtype, (batch, channels, *resized(options, height, width)))

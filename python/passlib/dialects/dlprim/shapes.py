@@ -1,4 +1,4 @@
-"""What an operator makes of its inputs: its output, and the parameters that it needs."""
+"""Type inference for one operator: its output, and the parameters that it needs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from passlib.dialects.dlprim import options as option_texts
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.shape_rules import RULES, Misfit
+from passlib.dialects.dlprim.shape_rules import RULES, need
 from passlib.dialects.dlprim.types import FLOAT, LARGEST, MAX_RANK, NAMES, Spec
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["Inferred", "infer", "infer_cached"]
 
@@ -18,13 +19,13 @@ _Options = Mapping[str, Any]
 
 
 class Inferred(NamedTuple):
-    """What an operator makes of its inputs.
+    """Output and parameters of an operator.
 
     Attributes
     ----------
     output : Spec
     parameters : tuple of Spec
-        In the operator's order.
+        In the order of the operator.
     """
 
     output: Spec
@@ -32,14 +33,14 @@ class Inferred(NamedTuple):
 
 
 def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
-    """Check inputs and options as the original program does, and infer what comes out.
+    """Check inputs and options as the original program does, and infer output and parameters.
 
     Parameters
     ----------
     op : str
         A known operator.
     options : mapping
-        As `options.read` gives them.
+        As returned by `options.read`.
     inputs : sequence of Spec
         Data inputs.
 
@@ -50,19 +51,20 @@ def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
     Raises
     ------
     Misfit
+        Inputs or options do not fit the operator.
     """
     wanted = OPERATORS[op].inputs
     if wanted is not None and len(inputs) != wanted:
         raise Misfit(f"takes {_count(wanted, 'input')}, has {len(inputs)}")
     if wanted is None and not inputs:
-        raise Misfit("takes one input or more, has none")
+        raise Misfit("takes at least one input, has none")
     output = RULES[op](options, inputs)
-    _need(
+    need(
         1 <= len(output.shape) <= MAX_RANK,
-        f"gives a tensor of {len(output.shape)} dimensions, 1 to {MAX_RANK} are possible",
+        f"returns a tensor of {len(output.shape)} dimensions, but 1 to {MAX_RANK} are possible",
     )
-    _need(min(output.shape) > 0, f"gives an empty tensor, {output}")
-    _need(output.elements < LARGEST, f"gives a tensor beyond all measure, {output}")
+    need(min(output.shape) > 0, f"returns an empty tensor, {output}")
+    need(output.elements < LARGEST, f"returns a tensor of 2^62 elements or more, {output}")
     return Inferred(output, _parameters(op, options, inputs))
 
 
@@ -70,11 +72,14 @@ def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
 def infer_cached(
     op: str, attributes: tuple[tuple[str, str], ...], inputs: tuple[Spec, ...]
 ) -> Inferred:
-    """Do what `infer` does, from attribute texts. Networks repeat their layers.
+    """Apply `infer` to attribute texts, with a cache since networks repeat their layers.
 
     Raises
     ------
-    Misfit, OptionError
+    Misfit
+        Inputs or options do not fit the operator.
+    OptionError
+        An option is missing or has an invalid value.
     """
     return infer(op, option_texts.read(op, dict(attributes)), inputs)
 
@@ -98,11 +103,6 @@ def _parameters(op: str, options: _Options, inputs: Sequence[Spec]) -> tuple[Spe
     if op == "TransposedConvolution2D":
         bias = Spec(FLOAT, (options["channels_out"],))
     return (weight, bias) if options["bias"] else (weight,)
-
-
-def _need(condition: object, message: str) -> None:
-    if not condition:
-        raise Misfit(message)
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Element types of DLPrimitives by their names in files, and what is known of a tensor."""
+"""Element types of DLPrimitives by their names in files, and the type of a tensor."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ NAMES: Final = MappingProxyType(
         "uint64": "uint64",
     }
 )
-"""NumPy's name by the name in a file. ``double`` and ``uint32`` are printed, but not understood."""
+"""NumPy's name by the name in a file. The original writes ``double`` and ``uint32``, but cannot
+read them."""
 
 FLOAT: Final = "float32"
 MAX_RANK: Final = 8
 
 LARGEST: Final = 2**62
-"""Tensors have fewer elements than this, so that their bytes can be counted."""
+"""Upper bound of the number of elements, so that the number of bytes fits 64 bits."""
 
 _FILE_NAMES: Final = {"float32": "float", "float16": "half"}
 _CODES: Final = {name: number for number, name in dtypes.NAMES.items()}
@@ -59,7 +60,7 @@ class Spec(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Count the elements."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def __str__(self) -> str:
@@ -67,21 +68,21 @@ class Spec(NamedTuple):
 
 
 def file_name(dtype: str) -> str | None:
-    """Give the name that files write for NumPy's; None if the format has no such type."""
+    """Return the name in files of a NumPy type; None if the format has no such type."""
     name = _FILE_NAMES.get(dtype, dtype)
     return name if name in NAMES else None
 
 
 def numpy_type(dtype: str) -> np.dtype[Any]:
-    """Give the NumPy type; that of bfloat16 needs the package ml_dtypes."""
+    """Return the NumPy type; bfloat16 needs the package ml_dtypes."""
     return dtypes.from_code(_CODES[dtype])
 
 
 def code(dtype: str) -> int:
-    """Give MXNet's number for a type, as ``__dtype__`` holds it."""
+    """Return MXNet's number of a type, as in ``__dtype__``."""
     return _CODES[dtype]
 
 
 def from_code(number: int) -> str | None:
-    """Give NumPy's name for MXNet's number; None if there is none."""
+    """Return the NumPy name of MXNet's number; None if there is none."""
     return dtypes.NAMES.get(number)

@@ -1,4 +1,4 @@
-"""What several families share: options, activations, checks of element types."""
+"""Helpers shared by several families: options, activations, checks of element types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def options_of(op: Operation) -> dict[str, Any]:
     Raises
     ------
     UnsupportedError
-        One has no valid value.
+        An option has an invalid value.
     """
     try:
         return options.read(op.node.op, op.node.attrs)
@@ -27,11 +27,11 @@ def options_of(op: Operation) -> dict[str, Any]:
 
 
 def floats(op: Operation, *values: Value) -> None:
-    """Check that an operator gets real numbers: the original computes on nothing else."""
+    """Check that the inputs of an operator are floats, as the original requires."""
     for value in values:
         dtype = op.dtype_of(value)
         if dtype.kind not in "fV" or dtype.names is not None:
-            op.unsupported(f"computes on real numbers, and gets {dtype}")
+            op.unsupported(f"computes on real numbers, but receives {dtype}")
 
 
 def activate(op: Operation, value: Value, name: str) -> Value:
@@ -44,12 +44,12 @@ def activate(op: Operation, value: Value, name: str) -> Value:
 
 
 def size_of(op: Operation, value: Value, axis: int) -> int:
-    """Give the size of one axis; others may be open.
+    """Return the size of one axis; others may be unknown.
 
     Raises
     ------
     UnsupportedError
-        It is not known.
+        The size is unknown.
     """
     op.rank_of(value)
     size = None if value.shape is None else value.shape[axis]
@@ -59,5 +59,5 @@ def size_of(op: Operation, value: Value, axis: int) -> int:
 
 
 def vector_of_one(op: Operation, value: Value) -> Value:
-    """Make a scalar a tensor of shape (1), as DLPrimitives has no scalars."""
+    """Convert a scalar to a tensor of shape (1), since DLPrimitives has no scalars."""
     return op.emit("Reshape", value, op.constant([1], np.int64))

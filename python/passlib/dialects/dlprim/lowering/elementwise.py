@@ -1,4 +1,4 @@
-"""Operators that compute each element by itself."""
+"""Elementwise operators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def activation(op: Operation) -> Value:
 
 @table.register("Elementwise")
 def elementwise(op: Operation) -> Value:
-    """Combine two tensors that broadcast as NumPy's do, then apply ``activation``.
+    """Combine two tensors, with NumPy's broadcasting, then apply ``activation``.
 
     ``sum`` is ``coef1 * a + coef2 * b``, ``prod`` is ``coef1 * coef2 * a * b``, ``max`` the
     larger of ``coef1 * a`` and ``coef2 * b``.
@@ -48,7 +48,7 @@ def elementwise(op: Operation) -> Value:
 
 @table.register("Hardtanh")
 def hardtanh(op: Operation) -> Value:
-    """Limit to ``min_val`` and ``max_val``; where they are swapped, ``min_val`` wins."""
+    """Clip to ``min_val`` and ``max_val``; if these are swapped, ``min_val`` wins."""
     (data,) = op.inputs
     floats(op, data)
     options = options_of(op)
@@ -58,7 +58,7 @@ def hardtanh(op: Operation) -> Value:
 
 @table.register("Threshold")
 def threshold(op: Operation) -> Value:
-    """Give 1 where an element is above ``threshold``, else 0."""
+    """Return 1 where an element is above ``threshold``, otherwise 0."""
     (data,) = op.inputs
     floats(op, data)
     above = op.emit("Greater", data, op.constant_like(options_of(op)["threshold"], data))

@@ -1,4 +1,4 @@
-"""Resizing of images, with the very indices and weights of the original."""
+"""Resizing of images, with exactly the indices and weights of the original."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from passlib.dialects.dlprim.lowering.common import floats, options_of, size_of
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.dlprim.shape_rules import Misfit, resized
+from passlib.dialects.dlprim.shape_rules import resized
 from passlib.lowering import Operation, Value
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["interpolation"]
 
@@ -22,8 +23,9 @@ def interpolation(op: Operation) -> Value:
     """Resize (N, C, H, W) to ``out_h`` and ``out_w``, or by ``scale_y`` and ``scale_x``.
 
     With r the step in the input, ``nearest`` takes element ``floor(i * r)``, ``nearest-exact``
-    ``floor((i + 0.5) * r)``, ``bilinear`` weighs the neighbours of ``max(r * (i + 0.5) - 0.5, 0)``,
-    or of ``r * i`` with ``align_corners``. Computed in float32, as the original does.
+    ``floor((i + 0.5) * r)``, and ``bilinear`` blends the neighbours of
+    ``max(r * (i + 0.5) - 0.5, 0)``, or of ``r * i`` with ``align_corners``. Computed in float32, as
+    by the original.
     """
     (data,) = op.inputs
     floats(op, data)
@@ -34,7 +36,7 @@ def interpolation(op: Operation) -> Value:
     except Misfit as error:
         op.unsupported(str(error), "scale_y")
     if min(sizes) < 1:
-        op.unsupported(f"gives an empty image, {sizes}")
+        op.unsupported(f"returns an empty image, {sizes}")
     op.affordable(sizes[0])
     op.affordable(sizes[1])
     scales = (options["scale_y"], options["scale_x"])
@@ -44,7 +46,7 @@ def interpolation(op: Operation) -> Value:
             index = op.constant(_nearest(before, after, scale, offset), np.int64)
             data = op.emit("Gather", data, index, axis=axis)
         return data
-    # Columns first: the original weighs two elements of a row, then the two rows.
+    # Columns first: the original blends two elements of each row, then the two rows.
     for axis, before, after, scale in reversed(
         list(zip((2, 3), (height, width), sizes, scales, strict=True))
     ):
@@ -61,7 +63,7 @@ def _nearest(before: int, after: int, scale: float, offset: float) -> _Array:
 
 
 def _step(before: int, after: int, scale: float, align_corners: bool) -> float:
-    """Step in the input for each new element; callers make it a float32."""
+    """Return the step in the input for each new element; callers round it to float32."""
     if align_corners:
         return (before - 1) / (after - 1) if after > 1 else 0.0
     return 1.0 / float(_FLOAT(scale)) if scale > 0 else before / after
@@ -70,7 +72,7 @@ def _step(before: int, after: int, scale: float, align_corners: bool) -> float:
 def _neighbours(
     before: int, after: int, step: float, align_corners: bool
 ) -> tuple[_Array, _Array, _Array]:
-    """Lower neighbour, upper neighbour and weight of the upper one, for each new position."""
+    """Return lower and upper neighbours and weights of the upper ones, by new position."""
     places = np.arange(after, dtype=_FLOAT)
     if align_corners:
         places = places * _FLOAT(step)

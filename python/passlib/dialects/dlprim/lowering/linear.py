@@ -10,7 +10,7 @@ from passlib.lowering import Operation, Value
 
 __all__ = ["convolution", "inner_product", "transposed_convolution"]
 
-_BEHIND_ALL = 2**63 - 1
+_PAST_END = 2**63 - 1
 
 
 @table.register("InnerProduct")
@@ -32,16 +32,16 @@ def inner_product(op: Operation) -> Value:
 def convolution(op: Operation) -> Value:
     """Cross-correlate (N, C, H, W) with W (out, C / groups, kh, kw).
 
-    A size becomes ``(size + 2 * pad - dilate * (kernel - 1) - 1) / stride + 1``. C divides towards
-    zero: a kernel that overhangs by less than a stride still gives one position, which the
-    original fills with zeros.
+    A size becomes ``(size + 2 * pad - dilate * (kernel - 1) - 1) / stride + 1``. C division
+    truncates: a kernel that overhangs by less than a stride still has one position, which the
+    original pads with zeros.
     """
     floats(op, *op.inputs)
     options = options_of(op)
     ends = list(options["pad"])
     for axis, size in enumerate((op.inputs[0].shape or ())[2:]):
         reach = options["dilate"][axis] * (options["kernel"][axis] - 1) + 1
-        if size is not None:  # an image of open size that is too small fails at run time
+        if size is not None:  # an image of unknown size that is too small fails at run time
             ends[axis] += max(reach - size - 2 * options["pad"][axis], 0)
     result = op.emit(
         "Conv",
@@ -61,12 +61,12 @@ def transposed_convolution(op: Operation) -> Value:
     """
     floats(op, *op.inputs)
     options = options_of(op)
-    # ONNX Runtime wants output_padding below stride or dilation; taking it off the padding at
-    # the end is the same, and has no such limit.
+    # ONNX Runtime requires output_padding below stride or dilation; reducing the trailing padding
+    # is equivalent and has no such limit.
     ends = [p - more for p, more in zip(options["pad"], options["output_pad"], strict=True)]
     extra = [max(-end, 0) for end in ends]
     cuts = [*options["pad"], *(max(end, 0) for end in ends)]
-    # What is added may be all that is left of an axis: then it must be there before the cut.
+    # The extension may be all that is left of an axis, so it must precede the cut.
     late = any(extra) and any(cuts)
     result = op.emit(
         "ConvTranspose",
@@ -78,14 +78,14 @@ def transposed_convolution(op: Operation) -> Value:
     if any(extra):
         result = _extended(op, result, extra, options["bias"])
     if late:
-        stops = [-cut or _BEHIND_ALL for cut in cuts[2:]]
+        stops = [-cut or _PAST_END for cut in cuts[2:]]
         bounds = (cuts[:2], stops, [2, 3])
         result = op.emit("Slice", result, *(op.constant(bound, "int64") for bound in bounds))
     return activate(op, result, options["activation"])
 
 
 def _extended(op: Operation, value: Value, extra: list[int], bias: bool) -> Value:
-    """Add rows and columns that no window reaches: nothing but the bias stands there."""
+    """Add rows and columns that no window reaches, which hold only the bias."""
     added = op.constant([0, 0, 0, 0, 0, 0, *extra], "int64")
     if not bias:
         return op.emit("Pad", value, added)

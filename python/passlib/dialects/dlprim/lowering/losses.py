@@ -13,11 +13,11 @@ __all__ = ["mean_square_error", "negative_log_likelihood", "softmax", "softmax_w
 
 @table.register("Softmax")
 def softmax(op: Operation) -> Value:
-    """Normalise exponentials along axis 1 of (N, C) or (N, C, L); with ``log`` their logarithm."""
+    """Apply softmax along axis 1 of (N, C) or (N, C, L); with ``log``, its logarithm."""
     (data,) = op.inputs
     floats(op, data)
     if op.rank_of(data) not in (2, 3):
-        op.unsupported(f"takes 2 or 3 dimensions, has {op.rank_of(data)}")
+        op.unsupported(f"needs 2 or 3 dimensions, has {op.rank_of(data)}")
     return op.emit("LogSoftmax" if options_of(op)["log"] else "Softmax", data, axis=1)
 
 
@@ -25,13 +25,13 @@ def softmax(op: Operation) -> Value:
 def softmax_with_loss(op: Operation) -> Value:
     """Average ``-log softmax(x)[label]`` of x (N, C) over N, as a tensor of shape (1).
 
-    A label outside of 0 to C - 1 makes the run fail, as in the original.
+    A label outside 0 to C - 1 makes the run fail, as in the original.
     """
     scores, label = op.inputs
     floats(op, scores)
     classes = size_of(op, scores, 1)
     index = _column(op, label)
-    # ONNX counts negative indices from the end; these must fail.
+    # ONNX counts negative indices from the end, but here they must fail.
     valid = op.emit("GreaterOrEqual", index, op.constant(0, np.int64))
     index = op.emit("Where", valid, index, op.constant(classes, np.int64))
     chosen = op.emit("GatherElements", op.emit("LogSoftmax", scores, axis=1), index, axis=1)
@@ -40,9 +40,9 @@ def softmax_with_loss(op: Operation) -> Value:
 
 @table.register("NLLLoss")
 def negative_log_likelihood(op: Operation) -> Value:
-    """Give ``-x[label]`` of x (N, C): each, their mean or their sum by ``reduce``.
+    """Return ``-x[label]`` of x (N, C): each, their mean or their sum, as ``reduce`` states.
 
-    A label outside of 0 to C - 1 counts as 0.
+    A label outside 0 to C - 1 contributes 0.
     """
     scores, label = op.inputs
     floats(op, scores)
@@ -55,14 +55,14 @@ def negative_log_likelihood(op: Operation) -> Value:
 
 @table.register("MSELoss")
 def mean_square_error(op: Operation) -> Value:
-    """Square the difference of two tensors: each, the mean of all elements or the sum."""
+    """Square the difference of two tensors; return each element, their mean or their sum."""
     floats(op, *op.inputs)
     difference = op.emit("Sub", *op.inputs)
     return _reduced(op, op.emit("Mul", difference, difference))
 
 
 def _column(op: Operation, label: Value) -> Value:
-    """Make labels, whole or real numbers, indices of shape (N, 1); C cuts reals off."""
+    """Convert integer or real labels to indices of shape (N, 1), truncating as C does."""
     index = op.cast(label, np.int64)
     return op.emit("Reshape", index, op.constant([-1, 1], np.int64))
 

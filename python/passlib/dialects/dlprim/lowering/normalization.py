@@ -1,4 +1,4 @@
-"""Batch normalisation, as in inference and as in training."""
+"""Batch normalisation, for inference and for training."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def batch_norm(op: Operation) -> Value:
     """Normalise each channel of (N, C, ...): ``(x - mean) / sqrt(var + eps) * gamma + beta``.
 
     Inputs are x, running mean, running variance and, with ``affine``, gamma and beta. In training,
-    unless ``use_global_stats``, mean and biased variance are those of the batch of M values a
-    channel, and the running ones become ``(1 - momentum) * old + momentum * new``, with the
-    variance times ``M / (M - 1)``.
+    unless ``use_global_stats``, mean and biased variance are those of the batch, with M values for
+    each channel, and the running ones become ``(1 - momentum) * old + momentum * new``, where the
+    new variance is multiplied by ``M / (M - 1)``.
     """
     options = options_of(op)
     wanted = 5 if options["affine"] else 3
@@ -47,7 +47,7 @@ def _of_batch(op: Operation, data: Value, momentum: float) -> tuple[Value, Value
     flat = op.constant([-1], np.int64)
     mean, variance = (op.emit("Reshape", value, flat) for value in (mean, variance))
     with np.errstate(divide="ignore"):
-        # One value has no unbiased variance: the original divides by zero too.
+        # A single value has no unbiased variance; the original divides by zero too.
         unbiased = momentum * float(count / np.float64(count - 1))
     _average(op, 1, mean, momentum, momentum)
     _average(op, 2, variance, momentum, unbiased)

@@ -1,4 +1,4 @@
-"""Pooling over windows and over everything."""
+"""Pooling over windows and over whole images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["global_pooling", "pooling"]
 
 @table.register("GlobalPooling")
 def global_pooling(op: Operation) -> Value:
-    """Reduce (N, C, H, W) to the maximum or average of each channel, (N, C, 1, 1)."""
+    """Reduce each channel of (N, C, H, W) to its maximum or average, (N, C, 1, 1)."""
     floats(op, op.inputs[0])
     mode = options_of(op)["mode"]
     return op.emit("GlobalMaxPool" if mode == "max" else "GlobalAveragePool", op.inputs[0])
@@ -26,8 +26,8 @@ def global_pooling(op: Operation) -> Value:
 def pooling(op: Operation) -> Value:
     """Reduce windows of (N, C, H, W) to their maximum or average.
 
-    With ``ceil_mode`` windows may hang over the padding at the end. An average divides by the
-    part of the window inside the input, or with ``count_include_pad`` inside the padded input.
+    With ``ceil_mode``, windows may extend beyond the trailing padding. An average divides by the
+    part of the window inside the input or, with ``count_include_pad``, inside the padded input.
     """
     (data,) = op.inputs
     floats(op, data)
@@ -73,7 +73,7 @@ def _average(
 def _shares(
     op: Operation, data: Value, options: dict[str, Any], counts: list[int]
 ) -> np.ndarray[Any, Any]:
-    """Elements of the whole window over those that count, for each position."""
+    """Return the ratio of window size to the number of elements averaged, for each position."""
     op.affordable(*counts)
     shares = np.ones((1, 1))
     for axis in (0, 1):
@@ -88,12 +88,12 @@ def _shares(
 
 
 def _too_wide(options: dict[str, Any], pads: list[int]) -> bool:
-    """Whether some padding is as wide as the window, which ONNX Runtime refuses."""
+    """Whether some padding is as wide as the window, which ONNX Runtime rejects."""
     return any(pad >= kernel for pad, kernel in zip(pads, options["kernel"] * 2, strict=True))
 
 
 def _framed(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
-    """Pad by concatenation, for ONNX Runtime merges a Pad into the pooling behind it."""
+    """Pad by concatenation, since ONNX Runtime fuses a Pad into the pooling that follows."""
     for axis in (0, 1):
         shape = list(op.shape_of(data))
         parts = [data]

@@ -6,8 +6,9 @@ import numpy as np
 
 from passlib.dialects.dlprim.lowering.common import floats, options_of, vector_of_one
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.dlprim.shape_rules import Misfit, reduced
+from passlib.dialects.dlprim.shape_rules import reduced
 from passlib.lowering import Operation, Value
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["reduction"]
 
@@ -23,8 +24,8 @@ _METHODS = {
 def reduction(op: Operation) -> Value:
     """Reduce the axes ``dims``, or those from ``start_axis`` on, and multiply by ``output_scale``.
 
-    ``sum``, ``mean``, ``sumsq`` (of squares) or ``abssum`` (of absolute values). Without
-    ``keep_dim`` the axes go; if none is left, the shape is (1).
+    ``method`` is ``sum``, ``mean``, ``sumsq`` (of squares) or ``abssum`` (of absolute values).
+    Without ``keep_dim`` the axes are removed; if none is left, the shape is (1).
     """
     (data,) = op.inputs
     floats(op, data)

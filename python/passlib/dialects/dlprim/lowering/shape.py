@@ -8,15 +8,16 @@ import numpy as np
 
 from passlib.dialects.dlprim.lowering.common import options_of, size_of, vector_of_one
 from passlib.dialects.dlprim.lowering.table import table
-from passlib.dialects.dlprim.shape_rules import Misfit, squeezed
+from passlib.dialects.dlprim.shape_rules import squeezed
 from passlib.lowering import Operation, Value
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["concat", "flatten", "parameter", "reshape", "slice_", "squeeze"]
 
 
 @table.register("Concat")
 def concat(op: Operation) -> Value:
-    """Join tensors along axis ``dim``."""
+    """Concatenate tensors along axis ``dim``."""
     dim = options_of(op)["dim"]
     if not 0 <= dim < op.rank_of(op.inputs[0]):
         op.unsupported(f"there is no axis {dim}", "dim")
@@ -25,7 +26,7 @@ def concat(op: Operation) -> Value:
 
 @table.register("Slice")
 def slice_(op: Operation) -> Value:
-    """Take elements ``begin`` to before ``end`` along axis ``dim``; -1 is behind the last."""
+    """Return elements ``begin`` up to ``end`` along axis ``dim``; end -1 includes the last."""
     (data,) = op.inputs
     options = options_of(op)
     dim, begin, end = options["dim"], options["begin"], options["end"]
@@ -40,13 +41,13 @@ def slice_(op: Operation) -> Value:
 
 @table.register("Flatten")
 def flatten(op: Operation) -> Value:
-    """Make (N, ...) a matrix of N rows."""
+    """Reshape (N, ...) to a matrix of N rows."""
     return op.emit("Flatten", op.inputs[0], axis=1)
 
 
 @table.register("Squeeze")
 def squeeze(op: Operation) -> Value:
-    """Take out the axes ``dims``, or with ``all`` every axis of size 1; (1) is the least left."""
+    """Remove the axes ``dims``, or with ``all`` every axis of size 1; if none is left, keep (1)."""
     (data,) = op.inputs
     options = options_of(op)
     shape: Sequence[int] = op.shape_of(data) if options["all"] else _ones_where_open(op, data)
@@ -61,18 +62,18 @@ def squeeze(op: Operation) -> Value:
 
 
 def _ones_where_open(op: Operation, data: Value) -> list[int]:
-    """Give a shape to check ``dims`` with; ONNX Runtime checks what is open."""
+    """Return a shape to check ``dims`` with; ONNX Runtime checks unknown sizes."""
     op.rank_of(data)
     return [1 if size is None else size for size in data.shape or ()]
 
 
 @table.register("Reshape")
 def reshape(op: Operation) -> Value:
-    """Give the shape ``dims``, where 0 is the size of the input there and -1 what is left."""
+    """Reshape to ``dims``: 0 copies the size of the input, -1 follows from the other sizes."""
     return op.emit("Reshape", op.inputs[0], op.constant(options_of(op)["dims"], np.int64))
 
 
 @table.register("Parameter")
 def parameter(op: Operation) -> Value:
-    """Give the parameter itself."""
+    """Return the parameter itself."""
     return op.emit("Identity", op.inputs[0])

@@ -1,4 +1,4 @@
-"""The table that the modules of this package register their functions in."""
+"""The table in which the modules of this package register their functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes and element types of every node of an MXNet symbol."""
+"""Inference of the shapes and element types of all nodes of an MXNet symbol."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from passlib.arrays import dtypes
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.inference.hidden_types import with_hidden
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
-from passlib.dialects.mxnet.library_operator import library_rules
 from passlib.dialects.mxnet.lowering import table_for
+from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.dialects.operator_types import CustomTypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, Value
 from passlib.lowering.inference import infer_graph, leaves_sizes_open
+from passlib.lowering.shapes import partial_shape
 from passlib.lowering.walk import Complete, Overriding
 
 __all__ = ["infer", "open_sizes"]
@@ -33,10 +34,7 @@ def infer(
     default_dtype: np.dtype | None = None,
     train: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
-    """Infer shapes and element types of every node, hidden outputs included.
-
-    Parameters and errors are those of `passlib.dialects.inference.infer`.
-    """
+    """Infer the types of all outputs, hidden ones included; see `passlib.dialects.Dialect.infer`."""
     given = types or {}
     nodes = symbol.nodes()
     variables = {node.name: node for node in nodes if node.is_variable}
@@ -64,20 +62,7 @@ def infer(
 
 
 def open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
-    """Find the sizes that creating operators leave open, from all that surrounds them.
-
-    Parameters
-    ----------
-    symbol : Graph
-    known : mapping of str to TypeSpec
-        What is known of the variables.
-    train : bool
-
-    Returns
-    -------
-    mapping of Node to mapping of str to str
-        The full attribute ``shape`` of each such node for which it was found.
-    """
+    """Find the sizes that creating operators leave open; see `Dialect.open_sizes`."""
     if not any(leaves_sizes_open(node) for node in symbol.nodes()):
         return {}
     completing = _completing(symbol)
@@ -85,7 +70,7 @@ def open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> 
 
 
 def _completing(symbol: Graph) -> Complete:
-    """Give the rules for all nodes of a symbol: MXNet's own, and those of libraries."""
+    """Return the rules for all nodes of a symbol: MXNet's own, and those of libraries."""
     operators = library_rules(symbol)
     if not operators:
         return complete
@@ -110,7 +95,7 @@ def _shape(node: Node, shapes: Mapping[str, Sequence[int] | Shape]) -> Shape | N
             raise FormatError(f"variable {node.name!r}: attribute __shape__: {error}") from None
         if not given:
             return None
-    return tuple(None if size is None or size <= 0 else int(size) for size in given)
+    return partial_shape(given)
 
 
 def _dtype(node: Node, given: Mapping[str, np.dtype], *, ignore_attribute: bool) -> np.dtype | None:
@@ -127,11 +112,11 @@ def _dtype(node: Node, given: Mapping[str, np.dtype], *, ignore_attribute: bool)
 
 
 def _count(node: Node) -> int:
-    """All outputs of a node, hidden ones included."""
+    """Count all outputs of a node, hidden ones included."""
     if node.is_variable:
         return 1
     operator = schema.find(node.op)
     if operator is None:
         return max(node.num_outputs, 1)
-    # Only the node tells of operators that run its subgraph.
+    # Operators that run a subgraph have as many outputs as the node states.
     return operator.num_outputs(node.attrs) or max(node.num_outputs, 1)

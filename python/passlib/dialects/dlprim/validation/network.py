@@ -1,4 +1,4 @@
-"""Warnings about a sound network: what the original program accepts, but hardly anybody means."""
+"""Warnings about sound networks: what the original program accepts, but is hardly intended."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _POINTWISE = frozenset(
 
 
 def check_network(network: Network, findings: Findings) -> None:
-    """Report what is suspicious in a network without errors, and put all there is in order."""
+    """Report what is suspicious in a network without errors, and sort all findings by place."""
     for place, message in _warnings(network):
         findings.warn(place, message)
     findings.problems.sort(key=lambda problem: _position(problem.place))
 
 
 def _position(place: str) -> tuple[int, int]:
-    """Sort places in the order of reading, the file as a whole first."""
+    """Return a sort key: places in the order of reading, the file as a whole first."""
     section, bracket, rest = place.partition("[")
     if not bracket or section not in SECTIONS:
         return -1, 0
@@ -63,31 +63,34 @@ def _operator(
         yield f"{place}.frozen", f"{who} has no parameters to freeze"
     in_place = set(operator.inputs) & set(operator.outputs)
     if in_place and operator.type not in _POINTWISE | ALIASES:
-        yield f"{place}.outputs[0]", f"{who} reads its input while it writes over it"
+        yield f"{place}.outputs[0]", f"{who} overwrites its input while reading it"
     first = contents.get(operator.inputs[0]) if operator.inputs else None
     if first is not None and operator.type in _NEED_PROBABILITIES and first.type == "Softmax":
         log = options.read(first.type, first.attributes)["log"]
         if operator.type == "SoftmaxWithLoss" or not log:
             wanted = "scores" if operator.type == "SoftmaxWithLoss" else "logarithms"
-            yield f"{place}.inputs[0]", f"{who} wants {wanted}, and gets a Softmax"
+            yield f"{place}.inputs[0]", f"{who} expects {wanted}, but receives a Softmax"
     label = OPERATORS[operator.type].integer_input
     for index, name in enumerate(operator.inputs):
         spec = specs.get(name)
         if spec is None or spec.dtype == FLOAT or operator.type in ALIASES:
             continue
         if index != label:
-            yield f"{place}.inputs[{index}]", f"{who} computes on float, and gets {spec.dtype}"
+            yield f"{place}.inputs[{index}]", f"{who} computes on float, but receives {spec.dtype}"
         elif spec.dtype != _LABEL:
-            message = f"{who} takes a label of float or {_LABEL}, and gets {spec.dtype}"
+            message = f"{who} expects a label of float or {_LABEL}, but receives {spec.dtype}"
             yield f"{place}.inputs[{index}]", message
     if operator.type == "BatchNorm" and operator.output is not None:
         values = operator.output.elements // operator.output.shape[1]
         if values == 1 and not options.read("BatchNorm", operator.attributes)["use_global_stats"]:
-            yield place, f"{who} has one value for each feature: training divides by zero"
+            yield place, f"{who} has only one value for each feature: training divides by zero"
     if operator.type == "Parameter":
         trainable = options.read("Parameter", operator.attributes)["is_trainable"]
         if not trainable:
-            yield f"{place}.options.is_trainable", f"{who} fails in the original program if false"
+            yield (
+                f"{place}.options.is_trainable",
+                f"{who} fails in the original program unless true",
+            )
 
 
 def _unread(network: Network) -> Iterator[tuple[str, str]]:
@@ -95,15 +98,15 @@ def _unread(network: Network) -> Iterator[tuple[str, str]]:
     read.update(output.name for output in network.outputs)
     for item in network.inputs:
         if item.name not in read:
-            yield item.place, f"nothing reads the input {item.name!r}"
+            yield item.place, f"input {item.name!r} is never read"
     for operator in network.operators:
         for name in operator.outputs:
             if name not in read:
-                yield f"{operator.place}.outputs[0]", f"nothing reads the tensor {name!r}"
+                yield f"{operator.place}.outputs[0]", f"tensor {name!r} is never read"
 
 
 def _lost(network: Network) -> Iterator[tuple[str, str]]:
-    """Find what is written in place and read no more, under any name of the memory."""
+    """Find results written in place and never read, under any name of the memory."""
     memory: dict[str, str] = {}
     unread: dict[str, Operator] = {}
     for operator in network.operators:
@@ -118,7 +121,9 @@ def _lost(network: Network) -> Iterator[tuple[str, str]]:
     for output in network.outputs:
         unread.pop(memory.get(output.name, output.name), None)
     for operator in unread.values():
-        message = f"nothing reads what {operator.name!r} writes to {operator.outputs[0]!r}"
+        message = (
+            f"the result that {operator.name!r} writes to {operator.outputs[0]!r} is never read"
+        )
         yield f"{operator.place}.outputs[0]", message
 
 
@@ -138,7 +143,7 @@ def _losses(network: Network, producers: dict[str, Operator]) -> Iterator[tuple[
         known = producer is not None and OPERATORS[producer.type].loss
         if is_loss(output.name) and not known:
             kind = "an input" if producer is None else f"a {producer.type}"
-            message = f"{output.name!r} counts as a loss by its name, and is {kind}"
+            message = f"{output.name!r} is a loss by its name, but comes from {kind}"
             yield output.place, message
 
 
@@ -160,12 +165,12 @@ def _gradients(network: Network) -> Iterator[tuple[str, str]]:
         if leads.intersection(operator.outputs):
             leads.update(operator.inputs)
             if number in between:
-                message = f"{operator.name!r} (Threshold) lets no gradient through to parameters"
+                message = f"{operator.name!r} (Threshold) blocks the gradient of parameters"
                 yield operator.place, message
 
 
 def _is_trained(operator: Operator) -> bool:
-    """Whether training changes parameters of an operator; running statistics are none of those."""
+    """Whether training changes parameters of an operator, running statistics excluded."""
     if operator.type == "Parameter":
         chosen: bool = options.read("Parameter", operator.attributes)["is_trainable"]
         return chosen and not operator.frozen

@@ -1,71 +1,46 @@
-"""From a graph to the text of a network file: what did not change stands as it stood."""
+"""From a graph to the text of a network file, in which unchanged parts keep their spelling."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from passlib import _core
 from passlib.dialects.dlprim import options
-from passlib.dialects.dlprim.draft import Draft, Value, draft_network
-from passlib.dialects.dlprim.merging import Naming, name_tensors
 from passlib.dialects.dlprim.network import Network, Operator, Output, is_loss, parameter_names
 from passlib.dialects.dlprim.schema import OPERATORS
+from passlib.dialects.dlprim.template import Document, Template
 from passlib.dialects.dlprim.types import file_name
-from passlib.dialects.dlprim.versions import describe_graph
+from passlib.dialects.dlprim.writing.draft import Draft, Value
+from passlib.dialects.dlprim.writing.drafting import draft_network
+from passlib.dialects.dlprim.writing.tensor_names import Naming, name_tensors
 from passlib.dialects.json_text import Layout, parse, print_json
 from passlib.errors import UnsupportedError
 from passlib.graph.node import VARIABLE
 
-__all__ = ["Document", "write_network"]
+__all__ = ["write_network"]
 
 _NEW = b'{\n  "": 0}'
-"""The layout of a file that nobody wrote before: two spaces for each level."""
-
-
-@dataclass(frozen=True)
-class Document:
-    """A file that was read. Its network is sound if it is that of a model.
-
-    Attributes
-    ----------
-    text : bytes
-    root : JsonObject
-        What `json_text.parse` made of the text.
-    network : Network
-    """
-
-    text: bytes
-    root: Any
-    network: Network
-
-    @cached_property
-    def graph(self) -> _core.Graph:
-        """The network's graph, which nobody may change."""
-        graph = _core.Graph.build(*describe_graph(self.network))
-        graph.check()
-        return graph
+"""The layout of new files: two spaces for each level."""
 
 
 def write_network(
     graph: _core.Graph,
     arrays: Mapping[str, Any],
-    document: Document | None,
+    template: Template | None,
     names: Sequence[str],
 ) -> bytes:
-    """Write the file that a graph stands for.
+    """Write the network file of a graph.
 
     Parameters
     ----------
     graph : _core.Graph
     arrays : mapping of str to array
         Parameters by name.
-    document : Document, optional
-        The file that the graph came from.
+    template : Template, optional
+        The files that the graph came from.
     names : sequence of str
-        Names that the outputs are to keep, if there are as many still.
+        Names that the outputs must keep if their number is unchanged.
 
     Returns
     -------
@@ -74,12 +49,13 @@ def write_network(
     Raises
     ------
     GraphError
-        The graph is no network.
+        The graph is not a valid network.
     UnsupportedError
-        It has what DLPrimitives does not have.
+        DLPrimitives lacks something in the graph.
     """
-    if document is not None and _unchanged(graph, arrays, document, names):
-        return document.text
+    if template is not None and _unchanged(graph, arrays, template, names):
+        return template.document.text
+    document = template.document if template is not None else None
     network = document.network if document is not None else Network((), (), ())
     known = {operator.place: operator.type for operator in network.operators}
     known.update({item.place: VARIABLE for item in network.inputs})
@@ -90,18 +66,19 @@ def write_network(
 
 
 def _unchanged(
-    graph: _core.Graph, arrays: Mapping[str, Any], document: Document, names: Sequence[str]
+    graph: _core.Graph, arrays: Mapping[str, Any], template: Template, names: Sequence[str]
 ) -> bool:
-    """Whether a graph is the very one that the file made."""
-    parameters = document.network.parameters
+    """Whether the file already describes this graph."""
+    network = template.document.network
+    parameters = network.parameters
     fitting = all(
         (tuple(array.shape), array.dtype.name) == (parameters[name].shape, parameters[name].dtype)
         for name, array in arrays.items()
         if name in parameters
     )
-    if not fitting or list(names) != [output.name for output in document.network.outputs]:
+    if not fitting or list(names) != [output.name for output in network.outputs]:
         return False
-    return document.graph.equals(graph)
+    return template.graph.equals(graph)
 
 
 class _Writer:
@@ -201,7 +178,7 @@ class _Writer:
 
 
 def _kept(original: Any, items: list[Any]) -> Any:
-    """Give the file's own list if it holds the very same items."""
+    """Return the file's own list if it holds the very same items."""
     if items is original:
         return original
     same = isinstance(original, list) and len(original) == len(items)
@@ -218,9 +195,9 @@ def _same_parameters(value: Value, original: Operator) -> bool:
 
 
 def _options(value: Value, given: Mapping[str, Any], before: Mapping[str, str]) -> dict[str, Any]:
-    """Give the options of an operator: those that did not change in the file's own spelling.
+    """Return the options of an operator, unchanged ones in the file's own spelling.
 
-    Those that the original parser passes over stay too, unless a pass set them.
+    Options that the original parser ignores are kept too, unless a pass set them.
     """
     chosen: dict[str, Any] = {}
     for key, json in given.items():

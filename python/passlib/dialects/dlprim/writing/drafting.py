@@ -1,79 +1,35 @@
-"""The network that a graph stands for, before its tensors have names.
+"""From a graph to the draft of a network.
 
-A graph may have what a file has no words for: an unused Reshape that stands for memory written to
-under another name, a parameter where an operator takes data, an output that is an input or stands
-twice. All that becomes operators here, so that only naming is left.
+A graph may contain what a file cannot express directly: an unused Reshape that stands for memory
+written to under another name, a parameter used as data, an output that is an input or occurs
+twice. Here all of these become operators, so that only the tensors remain to be named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from passlib import _core
 from passlib.dialects.dlprim import notes, options
 from passlib.dialects.dlprim.network import AUTO
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.shape_rules import Misfit
 from passlib.dialects.dlprim.shapes import infer_cached
 from passlib.dialects.dlprim.types import FLOAT, NAMES, Spec, file_name, from_code
+from passlib.dialects.dlprim.writing.draft import Draft, Value
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints, parse_position
 from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
+from passlib.lowering.misfit import Misfit
 
-__all__ = ["Draft", "Value", "draft_network"]
-
-
-@dataclass(eq=False)
-class Value:
-    """A tensor: an input of the network, or the output of an operator.
-
-    Attributes
-    ----------
-    node : str
-        Name of the node, or of the operator to be.
-    op : str
-    wish : str
-        The name that the tensor should have.
-    attributes : mapping of str to str
-        Options, without passlib's notes.
-    inputs : list of Value
-    parameters : list of str
-    place : str
-        Of the original in the file, if there is one.
-    view : bool
-        Whether it is only a name for memory that has got another content.
-    """
-
-    node: str
-    op: str
-    wish: str
-    spec: Spec
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    inputs: list[Value] = field(default_factory=list)
-    parameters: list[str] = field(default_factory=list)
-    place: str = ""
-    frozen: bool = False
-    view: bool = False
-
-
-@dataclass(frozen=True)
-class Draft:
-    """Inputs, operators each after its inputs, outputs."""
-
-    inputs: list[Value]
-    operators: list[Value]
-    outputs: list[Value]
-    names: list[str]
-    """What the outputs are to be called, one by one."""
+__all__ = ["draft_network"]
 
 
 def draft_network(
     graph: _core.Graph, arrays: Mapping[str, Any], known: Mapping[str, str], names: Sequence[str]
 ) -> Draft:
-    """Read a network off a graph.
+    """Convert a graph to the draft of a network.
 
     Parameters
     ----------
@@ -81,9 +37,9 @@ def draft_network(
     arrays : mapping of str to array
         Parameters by name.
     known : mapping of str to str
-        Operator by place, of the file.
+        Operators of the file, by place.
     names : sequence of str
-        Names that the outputs of the file had; used if there are as many outputs still.
+        Names of the outputs in the file; used if the number of outputs is unchanged.
 
     Returns
     -------
@@ -92,9 +48,9 @@ def draft_network(
     Raises
     ------
     GraphError
-        The graph is no network: a node has too few inputs, the wrong shape of input, ...
+        The graph is not a valid network: a node has too few inputs, inputs of the wrong shape, ...
     UnsupportedError
-        An operator or an option is unknown to DLPrimitives.
+        DLPrimitives does not have an operator or an option.
     """
     return _Drafter(graph, arrays, known).draft(names)
 
@@ -133,7 +89,7 @@ class _Drafter:
         return self._named(outputs, names)
 
     def _claims(self) -> dict[int, str]:
-        """Give each place of the file to the first node that has it and its operator."""
+        """Assign each place of the file to the first node that states it and has its operator."""
         places: dict[int, str] = {}
         free = dict(self._known)
         for position, (op, _, attributes, *_) in enumerate(self._nodes):
@@ -144,7 +100,7 @@ class _Drafter:
         return places
 
     def _is_tensor(self, position: int, name: str, attributes: Mapping[str, str]) -> bool:
-        """Whether a variable is an input; what is neither that nor used is left out."""
+        """Whether a variable is an input; unused ones are dropped unless the file has them."""
         if notes.is_input(VARIABLE, attributes):
             return True
         return position in self._used and name not in self._arrays and name not in self._slots
@@ -162,7 +118,7 @@ class _Drafter:
         return value
 
     def _ordered(self, places: Mapping[int, str]) -> list[int]:
-        """Order the operators as in the file, new ones before what needs them."""
+        """Order the operators as in the file, new ones directly before their first user."""
         operators = [p for p, node in enumerate(self._nodes) if node[0] != VARIABLE]
         first = sorted((p for p in operators if p in places), key=lambda p: _order(places[p]))
         order: list[int] = []
@@ -206,22 +162,22 @@ class _Drafter:
             raise GraphError(f"{who}: {error}") from error
         if len(parameters) != len(inferred.parameters):
             raise GraphError(
-                f"{who}: has {len(parameters)} inputs that are parameters, and needs "
-                f"{len(inferred.parameters)} of them"
+                f"{who}: needs {len(inferred.parameters)} inputs that are parameters, has "
+                f"{len(parameters)}"
             )
         for parameter, spec in zip(parameters, inferred.parameters, strict=True):
             self._check_parameter(who, parameter, spec)
         value = Value(
-            name,
-            op,
-            notes.tensor_name(name, attributes),
-            inferred.output,
-            own,
-            data,
-            parameters,
-            place,
-            attributes.get(notes.FROZEN) == "true",
-            attributes.get(notes.ID) == notes.VIEW and op == "Reshape",
+            node=name,
+            op=op,
+            wish=notes.tensor_name(name, attributes),
+            spec=inferred.output,
+            attributes=own,
+            inputs=data,
+            parameters=parameters,
+            place=place,
+            frozen=attributes.get(notes.FROZEN) == "true",
+            view=attributes.get(notes.ID) == notes.VIEW and op == "Reshape",
         )
         if name in used:
             value.node = self._names.fresh(name)
@@ -233,7 +189,7 @@ class _Drafter:
         position, index, _ = entry
         op, name, *_ = self._nodes[position]
         if index != 0:
-            raise GraphError(f"{who}: uses output {index} of node {name!r}, which has one")
+            raise GraphError(f"{who}: uses output {index} of node {name!r}, which has only one")
         return name if op == VARIABLE and position not in self._values else self._values[position]
 
     def _head(self, entry: tuple[int, int, int]) -> Value | str:
@@ -242,45 +198,47 @@ class _Drafter:
     def _parameter(self, source: Value | str, who: str) -> str:
         if isinstance(source, str):
             return source
-        raise GraphError(f"{who}: takes {source.node!r} as a parameter, which is none")
+        raise GraphError(f"{who}: {source.node!r} is not a parameter, but used as one")
 
     def _check_parameter(self, who: str, name: str, spec: Spec) -> None:
         if name in AUTO:
             raise UnsupportedError(
-                f"{who}: parameter {name!r} has a name that stands for an automatic one in files"
+                f"{who}: parameter {name!r} has a name that means an automatic one in files"
             )
         array = self._arrays.get(name)
         found = Spec(array.dtype.name, tuple(array.shape)) if array is not None else spec
         found = self._specs.setdefault(name, found)
         if found != spec:
-            raise GraphError(f"{who}: parameter {name!r} is {found}, and must be {spec}")
+            raise GraphError(f"{who}: parameter {name!r} must be {spec}, but is {found}")
 
     def _data(self, source: Value | str, who: str) -> Value:
-        """Give a tensor; a parameter becomes one by the operator that copies it out."""
+        """Return a tensor; a parameter becomes one through an operator Parameter."""
         if isinstance(source, Value):
             return source
         if source not in self._constants:
             array = self._arrays.get(source)
             if array is None:
                 raise GraphError(
-                    f"{who}: uses the parameter {source!r} as data, and nothing says its shape"
+                    f"{who}: parameter {source!r} is used as data, but its shape is unknown"
                 )
             spec = Spec(array.dtype.name, tuple(array.shape))
             dtype = file_name(spec.dtype)
             if dtype is None:
-                raise UnsupportedError(f"parameter {source!r}: DLPrimitives has no {spec.dtype}")
+                raise UnsupportedError(
+                    f"parameter {source!r}: DLPrimitives has no type {spec.dtype}"
+                )
             attributes = {"shape": str(list(spec.shape))}
             if dtype != "float":
                 attributes["dtype"] = dtype
             name = self._names.fresh(source)
-            value = Value(name, "Parameter", name, spec, attributes, [], [source])
+            value = Value(name, "Parameter", name, spec, attributes, parameters=[source])
             self._check_parameter(who, source, spec)
             self._constants[source] = value
             self._operators.append(value)
         return self._constants[source]
 
     def _named(self, outputs: Sequence[Value], names: Sequence[str]) -> Draft:
-        """Keep the names of the outputs, by copies where one tensor would need two of them."""
+        """Keep the names of the outputs, with a copy for each further name of one tensor."""
         pairs = list(zip(outputs, names, strict=True))
         taken = {value for value, name in pairs if value.wish == name}
         final = []
@@ -301,7 +259,7 @@ class _Drafter:
 def _uses(
     nodes: Sequence[_core.NodeTuple], heads: Sequence[tuple[int, int, int]]
 ) -> tuple[set[str], set[int]]:
-    """Find the variables where operators take parameters, and all nodes that are used."""
+    """Return the names of variables in parameter positions, and the nodes that are used."""
     slots: set[str] = set()
     used = {position for position, _, _ in heads}
     for op, _, _, inputs, *_ in nodes:
@@ -313,7 +271,7 @@ def _uses(
 
 
 def _order(place: str) -> tuple[int, int]:
-    """Sort places by their number, what has none last."""
+    """Return a sort key: places by number, then those without one."""
     number = parse_position(place.rpartition("[")[2].rstrip("]"))
     return (1, 0) if number is None else (0, number)
 
@@ -327,13 +285,15 @@ def _input_spec(name: str, attributes: Mapping[str, str]) -> Spec:
         )
     except KeyError:
         raise GraphError(
-            f"variable {name!r} has neither data nor the attribute {notes.SHAPE}, and inputs of "
-            "DLPrimitives have shapes"
+            f"variable {name!r} has neither data nor the attribute {notes.SHAPE}, which inputs of "
+            "DLPrimitives require"
         ) from None
     except ValueError as error:
         raise GraphError(f"variable {name!r}: {error}") from error
     if len(shape) != len(sizes) or not shape or min(shape) < 1:
-        raise GraphError(f"variable {name!r}: {attributes[notes.SHAPE]!r} is no shape of an input")
+        raise GraphError(
+            f"variable {name!r}: {attributes[notes.SHAPE]!r} is not a valid shape of an input"
+        )
     if dtype is None or dtype not in NAMES.values():
         raise UnsupportedError(f"variable {name!r}: DLPrimitives has no type {dtype}")
     return Spec(dtype, shape)

@@ -1,10 +1,10 @@
-"""From a network to a graph: each writer of a tensor becomes a version of its own.
+"""From a network to a graph, in which each write to a tensor makes a new version.
 
 Tensors are memory. An operator may write to a tensor that it reads, and Flatten, Squeeze and
-Reshape give a second name to the memory of their input; who reads a name sees what was written
-last under any of its names. In the graph every operator has its own output, and an input leads to
-the operator that wrote what it reads. Where memory was written to under another name since, a
-Reshape that no file has stands between.
+Reshape add a name to the memory of their input; reading a name returns whatever was written last
+under any name of its memory. In the graph every operator has an output of its own, and each input
+leads to the operator that wrote the content. If the memory has since been written to under another
+name, a Reshape that no file contains is inserted.
 """
 
 from __future__ import annotations
@@ -21,32 +21,35 @@ from passlib.errors import UnsupportedError
 from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
 
-__all__ = ["describe_graph"]
+__all__ = ["build_graph"]
 
 Entry = tuple[int, int, int]
+_Node = tuple[str, str, dict[str, str], list[Entry], int, list[Any], list[Any]]
 
 _NONE: list[Any] = []
-"""Control dependencies and nested graphs of a node: a network has neither."""
+"""Control dependencies and nested graphs of a node; networks have neither."""
 
 
-def describe_graph(network: Network) -> tuple[list[_core.NodeTuple], list[Entry]]:
-    """Give nodes and outputs of the graph of a sound network.
+def build_graph(network: Network) -> _core.Graph:
+    """Build the graph of a sound network.
 
     Raises
     ------
     UnsupportedError
-        It has no tensors at all.
+        The network has no tensors.
     """
-    return _Builder(network).build()
+    graph = _core.Graph.build(*_Builder(network).build())
+    graph.check()
+    return graph
 
 
 class _Memory:
-    """Memory under one name or several.
+    """Memory with one or more names.
 
     Attributes
     ----------
     latest : int
-        The node that wrote to it last.
+        The node that last wrote to it.
     """
 
     __slots__ = ("latest",)
@@ -61,9 +64,9 @@ class _Tensor:
     Attributes
     ----------
     value : int
-        The node that gives the content under this name.
+        The node that returns the content under this name.
     written : int
-        The node that had written to the memory last when ``value`` was noted.
+        The last node that had written to the memory when ``value`` was set.
     """
 
     __slots__ = ("memory", "read", "spec", "value", "written")
@@ -79,14 +82,14 @@ class _Tensor:
 class _Builder:
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._nodes: list[_core.NodeTuple] = []
+        self._nodes: list[_Node] = []
         self._tensors: dict[str, _Tensor] = {}
         self._parameters: dict[str, int] = {}
         used = {operator.name for operator in network.operators}
         used.update(network.parameters, (item.name for item in network.inputs))
         self._names = NameSource(used)
 
-    def build(self) -> tuple[list[_core.NodeTuple], list[Entry]]:
+    def build(self) -> tuple[list[_Node], list[Entry]]:
         parameters = self._network.parameters
         for item in self._network.inputs:
             self._input(item, taken=item.name in parameters)
@@ -94,10 +97,10 @@ class _Builder:
             self._operator(operator)
         names = [output.name for output in self._network.outputs]
         if not names:
-            # A graph has outputs, even where the file lists none.
+            # A graph has outputs even if the file lists none.
             names = [name for name, tensor in self._tensors.items() if not tensor.read]
         if not names:
-            raise UnsupportedError("a network without tensors makes no graph")
+            raise UnsupportedError("a network without tensors has no graph")
         heads = [(self._read(name), 0, 0) for name in names]
         return self._nodes, heads
 
@@ -109,7 +112,7 @@ class _Builder:
         }
         name = item.name
         if taken:
-            # Tensors and parameters are named apart in a file, but not in a graph.
+            # Files have separate namespaces for tensors and parameters, graphs do not.
             name = self._names.fresh(f"{name}_input")
             attributes[notes.TENSOR] = item.name
         position = self._add(VARIABLE, name, attributes, [])
@@ -127,7 +130,7 @@ class _Builder:
         if operator.frozen:
             attributes[notes.FROZEN] = "true"
         position = self._add(operator.type, operator.name, attributes, inputs)
-        assert operator.output is not None  # a sound network has all of them
+        assert operator.output is not None  # a sound network has every output
         known = self._tensors.get(output)
         if operator.type in ALIASES:
             memory = self._tensors[operator.inputs[0]].memory

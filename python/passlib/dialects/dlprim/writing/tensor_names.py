@@ -1,20 +1,19 @@
-"""Names for the tensors of a network: versions share a name again where nobody can tell.
+"""Names for the tensors of a network, shared by several versions where results stay the same.
 
-An operator may write in place of its input if nobody reads the old content afterwards, under any
-name of that memory. Where somebody does, its output gets a name of its own.
+An operator may write in place of its input if the old content is not read afterwards, under any
+name of that memory. Otherwise its output gets a name of its own.
 """
 
 from __future__ import annotations
 
-from passlib.dialects.dlprim.draft import Draft, Value
 from passlib.dialects.dlprim.schema import ALIASES
 from passlib.dialects.dlprim.types import Spec
+from passlib.dialects.dlprim.writing.draft import Draft, Value
 
 __all__ = ["Naming", "name_tensors"]
 
 _ANYWHERE = frozenset(("Activation",))
-"""Operators that may work in place though no file had them do so: training needs their output
-alone to go back through them."""
+"""Operators that may be made to work in place: their gradient needs only their output."""
 
 
 class Naming:
@@ -24,7 +23,7 @@ class Naming:
     ----------
     names : dict of Value to str
     omitted : set of Value
-        Views that need no operator.
+        Views that do not need an operator.
     """
 
     def __init__(self) -> None:
@@ -33,7 +32,7 @@ class Naming:
 
 
 def name_tensors(draft: Draft, in_place: frozenset[str]) -> Naming:
-    """Name all tensors.
+    """Choose names for all tensors.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ def name_tensors(draft: Draft, in_place: frozenset[str]) -> Naming:
 
 
 class _Memory:
-    """Memory under one name or several, and the values that are its present content."""
+    """Memory with one or more names, and the values that are its present content."""
 
     __slots__ = ("values",)
 
@@ -57,7 +56,7 @@ class _Memory:
 
 
 class _Namer:
-    """One attempt. ``alone`` are outputs that share their name with nobody."""
+    """One attempt at naming; the outputs in ``alone`` do not share their names."""
 
     def __init__(self, draft: Draft, in_place: frozenset[str], alone: frozenset[Value]) -> None:
         self._draft = draft
@@ -85,7 +84,7 @@ class _Namer:
         return self._naming
 
     def _make_way(self) -> None:
-        """Leave the names of outputs to them: other tensors of that name get another one."""
+        """Reserve the names of outputs by renaming other tensors of these names."""
         owners = {value.wish: value for value in self._draft.outputs}
         entitled = set(self._draft.outputs)
         for owner in self._draft.outputs:
@@ -102,7 +101,7 @@ class _Namer:
             self._wishes[value] = renamed[value.wish]
 
     def _predecessors(self, owner: Value) -> list[Value]:
-        """List those in whose place an output was written in the file, one upon the other."""
+        """List the values that an output successively overwrote in the file."""
         found: list[Value] = []
         if owner in self._alone:
             return found

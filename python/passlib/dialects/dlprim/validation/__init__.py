@@ -1,0 +1,3 @@
+"""Validation: everything wrong or suspicious in the files of a model."""
+
+from __future__ import annotations
