@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passlib.dialects.mxnet import files
-from passlib.dialects.weights.files import write_model, write_parts
+from passlib.dialects.mxnet.writing import write_model
+from passlib.dialects.weights.files import write_parts
+from passlib.dialects.weights.names import join_names, split_names
 from passlib.nd.files import AnyArray, to_parts
 from passlib.nd.weights import load_weights
 from passlib.symbol import files as symbol_files
@@ -48,7 +50,7 @@ def load_params(
     content = load_weights(path)
     if not content:
         logger.warning("the parameter file %s is empty", path)
-    return files.split_names(content, str(path))
+    return split_names(content, str(path))
 
 
 def load_checkpoint(
@@ -97,7 +99,7 @@ def save_checkpoint(
     """
     target = files.params_path(prefix, epoch)
     # As in MXNet, checkpoints do not record the devices of arrays.
-    content = {n: to_parts(a) for n, a in files.join_names(arg_params, aux_params).items()}
+    content = {n: to_parts(a) for n, a in join_names(arg_params, aux_params).items()}
     if symbol is None:
         write_parts(target, content, archive=False)
     else:

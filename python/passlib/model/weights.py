@@ -8,27 +8,22 @@ import numpy as np
 
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
+from passlib.arrays.read_only import read_only
 
 __all__ = ["frozen", "owner"]
 
 
 def frozen(name: str, array: Any) -> Any:
-    """Return a read-only view; sparse arrays, which have no views, are returned themselves.
+    """Return a weight as the model holds it, see `passlib.arrays.read_only.read_only`.
 
     Raises
     ------
     TypeError
         The weight is not an array.
     """
-    if isinstance(array, BaseSparseNDArray):
-        return array
-    if type(array) is NDArray and not array.flags.writeable:
-        return array
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
         raise TypeError(f"weight {name!r} is not an array, but of type {type(array).__name__}")
-    view = array.view(NDArray)
-    view.flags.writeable = False
-    return view
+    return read_only(array)
 
 
 def owner(array: Any) -> Any:

@@ -14,14 +14,14 @@ from passlib import symbol
 from passlib.arrays import BaseSparseNDArray
 from passlib.arrays.context import require_host
 from passlib.dialects.mxnet import files
-from passlib.dialects.mxnet.weight_files import write_model
-from passlib.errors import GraphError, PasslibError
+from passlib.dialects.mxnet.writing import write_model
+from passlib.dialects.weights.names import ARG, AUX
+from passlib.errors import GraphError, PasslibError, listed
 from passlib.graph.substitute import substitute
 from passlib.nd.files import to_parts
-from passlib.nn.block_graph import BlockGraph
+from passlib.nn.block_graph import BlockGraph, PassCall
 from passlib.nn.initializers import Initializer
 from passlib.nn.nesting import flatten, regroup
-from passlib.nn.parameter import Parameter
 from passlib.nn.parameter_dict import ParameterDict
 from passlib.nn.variables import make_parameters, outputs_of, require_symbol, variable_names
 from passlib.symbol.symbol import Symbol
@@ -29,16 +29,16 @@ from passlib.symbol.symbol import Symbol
 if TYPE_CHECKING:
     from passlib.arrays.context import Context
 
-__all__ = ["Parameter", "ParameterDict", "SymbolBlock"]
+__all__ = ["SymbolBlock"]
 
 
 class SymbolBlock:
-    """A symbol that is called like a function, and remembers its parameters.
+    """A symbol with its parameters, called like a function.
 
     Parameters
     ----------
     outputs : Symbol or nested list of Symbol
-        The block gives its results nested in the same way; a list of one is that one.
+        Results are nested in the same way; a list of one symbol is that symbol.
     inputs : Symbol or nested list of Symbol
         The variables that the block is called with. All other variables become parameters.
     params : mapping of str to Parameter or array, optional
@@ -55,7 +55,7 @@ class SymbolBlock:
     def __init__(self, outputs: Any, inputs: Any, params: Mapping[str, Any] | None = None) -> None:
         single = isinstance(outputs, (list, tuple)) and len(outputs) == 1
         heads, self._out_shape = flatten(outputs[0] if single else outputs)
-        # As many arguments as inputs, however these were grouped.
+        # A group of inputs stands for one argument each.
         variables, self._in_shape = flatten(
             inputs if isinstance(inputs, (list, tuple)) else outputs_of(inputs)
         )
@@ -69,7 +69,7 @@ class SymbolBlock:
             warnings.warn(f"the outputs do not use the input {', '.join(unused)}", stacklevel=2)
         self._original = BlockGraph(graph, names, make_parameters(graph, names, params or {}))
         self._current = self._original
-        self._pending: list[tuple[str, dict[str, Any]]] = []
+        self._pending: list[PassCall] = []
 
     @staticmethod
     def imports(
@@ -80,7 +80,7 @@ class SymbolBlock:
         allow_missing: bool = False,
         ignore_extra: bool = False,
     ) -> SymbolBlock:
-        """Make a block of a symbol file.
+        """Make a block from a symbol file.
 
         Parameters
         ----------
@@ -92,9 +92,9 @@ class SymbolBlock:
         ctx : Context, optional
             Only the CPU.
         allow_missing : bool
-            Leave parameters without values that the file does not have.
+            Leave parameters that the file does not contain without values.
         ignore_extra : bool
-            Pass over arrays in the file that are no parameters.
+            Ignore arrays in the file that are not parameters.
 
         Returns
         -------
@@ -105,9 +105,9 @@ class SymbolBlock:
         FormatError
             A file is damaged, or the parameters do not fit the symbol.
         GraphError
-            The symbol has no variable of such a name.
+            The symbol has no variable of one of the names.
         UnsupportedError
-            A GPU.
+            The device is a GPU.
         """
         require_host(ctx, "a block")
         names = [input_names] if isinstance(input_names, str) else list(input_names)
@@ -116,8 +116,8 @@ class SymbolBlock:
         for name in names:
             if name not in known:
                 raise GraphError(
-                    f"{os.fspath(symbol_file)}: there is no variable {name!r} to be an input; the "
-                    f"variables are {', '.join(known[:8])}" + (", ..." if len(known) > 8 else "")
+                    f"{os.fspath(symbol_file)}: the symbol has no variable {name!r} to use as an "
+                    f"input; its variables are {listed(known)}"
                 )
         block = SymbolBlock(graph, [symbol.var(name) for name in names])
         if param_file is not None:
@@ -139,22 +139,22 @@ class SymbolBlock:
         *,
         seed: int | None = None,
     ) -> None:
-        """Make first values for the parameters that have none; see `ParameterDict.initialize`.
+        """Set initial values of the parameters that have none; see `ParameterDict.initialize`.
 
-        Those whose shape is not known yet get them when the block is first called.
+        Parameters of unknown shape get theirs when the block is first called.
         """
         self.collect_params().initialize(init, ctx, verbose, force_reinit, seed=seed)
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """Give the parameters that the block runs with now.
+        """Return the parameters that the block currently runs with.
 
-        After a pass these are the parameters of the optimized graph: those that the pass
-        removed are gone, those that it added are there.
+        After a pass these are the parameters of the optimized graph: without those that the pass
+        removed, and with those that it added.
 
         Parameters
         ----------
         select : str, optional
-            Regular expression; only names that begin with a match.
+            Regular expression that must match at the beginning of names.
         """
         chosen = self._current.parameters
         if select is not None:
@@ -168,12 +168,12 @@ class SymbolBlock:
         return self.collect_params()
 
     def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
-        """Move to a device, of which there is one.
+        """Move to a device, which must be the CPU.
 
         Raises
         ------
         UnsupportedError
-            A GPU.
+            The device is a GPU.
         """
         self.collect_params().reset_ctx(ctx)
 
@@ -191,36 +191,36 @@ class SymbolBlock:
         backend_opts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """Choose a pass to be run when the block is next called.
+        """Schedule a pass to run when the block is next called.
 
         Parameters
         ----------
         active : bool
-            False takes back what an earlier call chose and no call has run yet.
+            False cancels the passes that are scheduled.
         backend : str, optional
             Name of a pass.
         clear : bool
             Start from the graph that the block was made with.
         static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
-            Accepted for MXNet's sake: ONNX Runtime plans for itself.
+            Ignored; accepted for compatibility with MXNet. ONNX Runtime plans by itself.
         backend_opts : mapping, optional
         **options
-            Both are given to the pass as ``str(value)``.
+            Both are passed to the pass as ``str(value)``.
 
         Raises
         ------
         ValueError
-            Options without a pass.
+            There are options, but no pass.
         """
         merged = {**(backend_opts or {}), **options}
         if backend is None and merged:
-            raise ValueError(f"options {', '.join(merged)} need the pass: hybridize(backend=...)")
+            raise ValueError(f"options {', '.join(merged)} need a pass: hybridize(backend=...)")
         if clear:
             self._current = self._original
         if clear or not active:
             self._pending = []
         if active and backend is not None:
-            self._pending.append((backend, merged))
+            self._pending.append(PassCall(backend, merged))
 
     def optimize_for(
         self,
@@ -239,40 +239,37 @@ class SymbolBlock:
     ) -> None:
         """Run a pass on the block now, without computing anything.
 
-        Passes add up: each starts from what the last one made. Where one fails, the block
-        stays as it was.
+        Each pass starts from the result of the previous one. If one fails, the block stays
+        unchanged.
 
         Parameters
         ----------
         x, *args : array or Symbol
-            The inputs, for the pass to look at, or ``sym.var(name, shape=...)`` for their
-            shapes.
+            The inputs, for the pass to read, or ``sym.var(name, shape=...)`` for their shapes.
         backend : str
             Name of a pass.
-        clear : bool
-            Start from the graph that the block was made with.
-        static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
-            Accepted for MXNet's sake: ONNX Runtime plans for itself.
+        clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
+            As of `hybridize`.
         partition_if_dynamic : bool
-            Likewise.
+            Ignored; accepted for compatibility with MXNet.
         backend_opts : mapping, optional
         **options
-            Both are given to the pass as ``str(value)``, for this call only.
+            Both are passed to the pass as ``str(value)``, in this call only.
 
         Raises
         ------
         ValueError
-            No ``backend``, or not as many inputs as the block has.
+            ``backend`` is missing, or the number of inputs differs from the block's.
         PasslibError
-            There is no such pass.
+            The pass does not exist.
         PassError
-            The pass failed, with what its library said.
+            The pass failed; the message includes that of its library.
         """
         if not backend:
             raise ValueError("optimize_for needs the name of a pass: backend=...")
         values = self._values((x, *args))
         passes = [] if clear else list(self._pending)
-        passes.append((backend, {**(backend_opts or {}), **options}))
+        passes.append(PassCall(backend, {**(backend_opts or {}), **options}))
         start = self._original if clear else self._current
         self._current = _optimized(start, passes, values)
         self._pending = []
@@ -283,21 +280,21 @@ class SymbolBlock:
         Parameters
         ----------
         x, *args : array or Symbol
-            The inputs, nested as the block's inputs are. With symbols nothing is computed.
+            The inputs, nested like the block's inputs. With symbols nothing is computed.
 
         Returns
         -------
         NDArray or Symbol, or nested lists of these
-            Nested as the block's outputs are.
+            Nested like the block's outputs.
 
         Raises
         ------
         ValueError
-            Not as many inputs as the block has, or nested in another way.
+            The number of inputs or their nesting differs from the block's.
         TypeError
             An input is neither array nor symbol, or both kinds are mixed.
         PasslibError
-            A parameter has no values, or ONNX Runtime is absent or failed.
+            A parameter has no values, or ONNX Runtime is not installed or failed.
         """
         values = self._values((x, *args))
         symbols = [value for value in values.values() if isinstance(value, Symbol)]
@@ -322,29 +319,29 @@ class SymbolBlock:
         Parameters
         ----------
         path : path-like
-            Folder and name; the files are ``<path>-symbol.json`` and ``<path>-<epoch>.params``,
-            the epoch with four digits.
+            Folder and name. The files are ``<path>-symbol.json`` and ``<path>-<epoch>.params``,
+            with four digits for the epoch.
         epoch : int
         remove_amp_cast : bool
-            Leave out the casts of automatic mixed precision.
+            Omit the casts of automatic mixed precision.
 
         Returns
         -------
         symbol file : str
         parameter file : str or None
-            None where the graph has no parameters; then none is written.
+            None if the graph has no parameters; then no such file is written.
 
         Raises
         ------
         PasslibError
-            A pass waits for the first call of the block, or a parameter has no values.
+            A pass is scheduled for the next call of the block, or a parameter has no values.
         OSError
             A file cannot be written.
         """
         if self._pending:
             raise PasslibError(
-                f"the pass {self._pending[0][0]!r} was chosen with hybridize and not run yet; call "
-                "the block, or run it with optimize_for, before export"
+                f"the pass {self._pending[0].backend!r} was scheduled with hybridize and has not "
+                "run yet; call the block, or run the pass with optimize_for, before export"
             )
         graph = self._current.graph
         auxiliary = frozenset(graph.list_auxiliary_states())
@@ -352,7 +349,7 @@ class SymbolBlock:
         for name, parameter in self._current.parameters.items():
             if parameter.array is None:
                 raise parameter.missing()
-            content[(files.AUX if name in auxiliary else files.ARG) + name] = parameter.array
+            content[(AUX if name in auxiliary else ARG) + name] = parameter.array
         target = files.symbol_path(path)
         weights = files.params_path(path, epoch) if content else None
         arrays = {name: to_parts(array) for name, array in content.items()}
@@ -360,7 +357,7 @@ class SymbolBlock:
         return str(target), None if weights is None else str(weights)
 
     def _values(self, arguments: Sequence[Any]) -> dict[str, Any]:
-        """Match arguments with inputs."""
+        """Return the arguments by name of their input."""
         items, shape = flatten(list(arguments))
         names = self._original.inputs
         if shape != self._in_shape:
@@ -387,8 +384,8 @@ class SymbolBlock:
 
 
 def _optimized(
-    start: BlockGraph, passes: Sequence[tuple[str, Mapping[str, Any]]], values: Mapping[str, Any]
+    start: BlockGraph, passes: Sequence[PassCall], values: Mapping[str, Any]
 ) -> BlockGraph:
-    for backend, options in passes:
-        start = start.optimized(backend, values, options)
+    for call in passes:
+        start = start.optimized(call, values)
     return start

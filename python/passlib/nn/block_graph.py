@@ -1,32 +1,40 @@
-"""A graph with the parameters that it runs with: what a block holds between two passes."""
+"""The graph of a block between two passes, with the parameters that it runs with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from passlib.arrays.read_only import read_only
 from passlib.dialects.inference import infer
 from passlib.errors import GraphError
 from passlib.lowering import TypeSpec
-from passlib.nd import BaseSparseNDArray, NDArray
+from passlib.nd import NDArray
 from passlib.nn.parameter import Parameter
 from passlib.nn.variables import declared
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["BlockGraph"]
+__all__ = ["BlockGraph", "PassCall"]
+
+
+class PassCall(NamedTuple):
+    """The name of a pass and its options."""
+
+    backend: str
+    options: Mapping[str, Any]
 
 
 class BlockGraph:
-    """A graph, the names of its inputs, and its parameters. A pass makes another one.
+    """A graph, the names of its inputs, and its parameters. A pass makes a new one.
 
     Parameters
     ----------
     graph : Symbol
     inputs : sequence of str
-        In the order in which a block is given them. The graph need not use all.
+        In the order of the block's arguments. The graph may use only some of them.
     parameters : mapping of str to Parameter
         One for each other variable.
     """
@@ -73,17 +81,17 @@ class BlockGraph:
         return outcome.outputs
 
     def initialize(self, values: Mapping[str, Any]) -> None:
-        """Make first values for the parameters that only wait for their shapes.
+        """Set initial values of the parameters that were deferred until their shapes are known.
 
         Parameters
         ----------
         values : mapping of str to array or Symbol
-            Inputs, whose shapes and types count.
+            Inputs, of which only shapes and types are used.
 
         Raises
         ------
         GraphError
-            The shape of a parameter does not follow; none was initialised then.
+            The shape of a parameter cannot be inferred; then none is initialized.
         """
         waiting = [p for p in self.parameters.values() if p.deferred]
         if not waiting:
@@ -101,31 +109,26 @@ class BlockGraph:
             if shape is None or dtype is None or len(sizes) < len(shape):
                 given = ", ".join(f"{name} {_spec(value).shape}" for name, value in values.items())
                 raise GraphError(
-                    f"the shape of parameter {parameter.name!r} does not follow from the inputs "
-                    f"({given or 'none'}); set it with set_data()"
+                    f"the shape of parameter {parameter.name!r} cannot be inferred from the "
+                    f"inputs ({given or 'none'}); set it with set_data()"
                 )
             known.append((parameter, sizes, dtype))
         for parameter, sizes, dtype in known:
             parameter.finish(sizes, dtype)
 
-    def optimized(
-        self, backend: str, values: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> BlockGraph:
+    def optimized(self, call: PassCall, values: Mapping[str, Any]) -> BlockGraph:
         """Run a pass.
 
         Parameters
         ----------
-        backend : str
-            Name of the pass.
+        call : PassCall
         values : mapping of str to array or Symbol
-            Inputs: arrays the pass can look at, or variables whose shapes count.
-        options : mapping
-            For the pass.
+            Inputs: arrays that the pass can read, or variables that declare shapes.
 
         Returns
         -------
         BlockGraph
-            Shares the parameters that the pass left alone. This one stays as it is.
+            Shares the parameters that the pass did not modify. This one stays unchanged.
 
         Raises
         ------
@@ -137,7 +140,7 @@ class BlockGraph:
         self.initialize(values)
         lent = {name: p.array for name, p in self.parameters.items() if p.array is not None}
         lent |= {n: v for n, v in values.items() if not isinstance(v, Symbol)}
-        lent = {name: _read_only(array) for name, array in lent.items()}
+        lent = {name: read_only(array) for name, array in lent.items()}
         specs = {n: _spec(v) for n, v in values.items() if isinstance(v, Symbol)}
         shapes = {n: [size or 0 for size in s.shape] for n, s in specs.items() if s.shape}
         types = {n: s.dtype for n, s in specs.items() if s.dtype is not None}
@@ -145,12 +148,12 @@ class BlockGraph:
         args = {name: array for name, array in lent.items() if name not in auxiliary}
         aux = {name: array for name, array in lent.items() if name in auxiliary}
         graph = self.graph.optimize_for(
-            backend,
+            call.backend,
             args,
             aux,
             shape_dict=shapes or None,
             type_dict=types or None,
-            **options,
+            **call.options,
         )
         states = frozenset(graph.list_auxiliary_states())
         parameters = {}
@@ -163,30 +166,21 @@ class BlockGraph:
 
 
 def _after(name: str, array: Any, lent: Any, known: Parameter | None, is_state: bool) -> Parameter:
-    """Give the parameter that a variable has after a pass."""
+    """Return the parameter of a variable after a pass."""
     if known is not None and array is lent:
         return known
     if array is None:
         raise GraphError(
-            f"the pass added the variable {name!r} and allocated no array for it; let it call "
-            "alloc_arg or alloc_aux on the node"
+            f"the pass added the variable {name!r} without allocating an array for it; it must "
+            "call alloc_arg or alloc_aux on the node"
         )
     default = "null" if is_state else "write"
     grad_req = default if known is None else known.grad_req
     return Parameter.of_array(name, array, grad_req, shared=False)
 
 
-def _read_only(array: Any) -> Any:
-    """Give a view through which a pass cannot write: it is lent a copy then."""
-    if isinstance(array, BaseSparseNDArray):
-        return array
-    view = array.view(NDArray)
-    view.flags.writeable = False
-    return view
-
-
 def _spec(value: Any) -> TypeSpec:
-    """Tell what is known of an input: of an array all, of a variable what its attributes say."""
+    """Return the type of an array, or the type that a variable declares."""
     if not isinstance(value, Symbol):
         return TypeSpec(value.dtype, tuple(value.shape))
     return declared(value.list_attr())

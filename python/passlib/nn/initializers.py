@@ -1,4 +1,4 @@
-"""First values of parameters that no file gave."""
+"""Initial values of parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["Initializer", "check_initializer", "fill"]
 
 Initializer: TypeAlias = str | Callable[[str, tuple[int, ...], np.dtype[Any]], Any]
-"""A name in `_NAMES`, or a function of name, shape and type that gives the values."""
+"""A name in `_NAMES`, or a function of name, shape and type that returns the values."""
 
 _NAMES: Final = ("uniform", "normal", "zeros", "ones")
 _SCALE: Final = 0.07
@@ -22,26 +22,26 @@ _BY_SUFFIX: Final = (
     (("bias", "beta", "mean"), 0.0),
     (("gamma", "var"), 1.0),
 )
-"""What the random initialisers leave alone, as MXNet's do where names decide."""
+"""Constants that the random initializers use for names with these endings, as in MXNet."""
 
 
 def check_initializer(init: Initializer) -> Initializer:
-    """Refuse what is no initialiser.
+    """Return the initializer if it is valid.
 
     Raises
     ------
     ValueError
-        An unknown name.
+        The name is unknown.
     TypeError
-        Neither a name nor callable.
+        It is neither a name nor callable.
     """
     if isinstance(init, str):
         if init not in _NAMES:
-            raise ValueError(f"unknown initializer {init!r}; there are {', '.join(_NAMES)}")
+            raise ValueError(f"unknown initializer {init!r}; the names are {', '.join(_NAMES)}")
     elif not callable(init):
         raise TypeError(
-            f"an initializer is a name ({', '.join(_NAMES)}) or a function of name, shape and "
-            f"dtype, not {type(init).__name__}"
+            f"an initializer must be a name ({', '.join(_NAMES)}) or a function of name, shape "
+            f"and dtype, not {type(init).__name__}"
         )
     return init
 
@@ -53,13 +53,13 @@ def fill(
     init: Initializer,
     random: np.random.Generator,
 ) -> np.ndarray[Any, np.dtype[Any]]:
-    """Make the first values of a parameter.
+    """Compute the initial values of a parameter.
 
     Parameters
     ----------
     name : str
-        With ``"uniform"`` and ``"normal"``, biases, betas and means become 0, gammas and
-        variances 1, by their names.
+        With ``"uniform"`` and ``"normal"``, names that end in ``bias``, ``beta`` or ``mean`` get
+        0, those in ``gamma`` or ``var`` 1.
     shape : tuple of int
     dtype : numpy.dtype
     init : Initializer
@@ -73,13 +73,14 @@ def fill(
     Raises
     ------
     ValueError
-        A function gave values of another shape.
+        A function returned values of another shape.
     """
     if callable(init):
         values = np.array(init(name, shape, dtype))
         if values.shape != shape:
             raise ValueError(
-                f"the initializer gave parameter {name!r} the shape {values.shape}, not {shape}"
+                f"the initializer returned values of shape {values.shape} for parameter {name!r}, "
+                f"not {shape}"
             )
         return values.astype(dtype)
     if init in ("zeros", "ones"):

@@ -1,4 +1,4 @@
-"""Nested lists of symbols and arrays, which a block takes and gives, as flat ones."""
+"""Nested lists of symbols or arrays, the inputs and outputs of blocks, as flat lists."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from passlib.symbol.symbol import Symbol
 __all__ = ["Shape", "flatten", "regroup"]
 
 Shape: TypeAlias = "int | list[Shape]"
-"""How a structure nests: a list, or 0 for one item, or n for a symbol of n outputs."""
+"""The nesting of a structure: a list, 0 for one item, or n for a symbol of n outputs."""
 
 
 def flatten(structure: Any) -> tuple[list[Any], Shape]:
-    """List the items of a structure.
+    """Return the items of a structure and their nesting.
 
     Parameters
     ----------
     structure : item, or list or tuple of structures
-        A symbol of several outputs counts as so many items.
+        Each output of a symbol is an item.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def regroup(items: Iterator[Any], shape: Shape) -> Any:
     Parameters
     ----------
     items : iterator
-        As many as the shape has are taken.
+        Only the items that the shape contains are consumed.
     shape : Shape
 
     Returns

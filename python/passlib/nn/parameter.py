@@ -1,4 +1,4 @@
-"""The parameters of a block: each an array, or what is known of one that is yet to be made."""
+"""The parameters of a block: each an array, or the known facts about one not yet made."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ class Parameter:
     ----------
     name : str
     grad_req : {"write", "add", "null"}
-        Kept for MXNet's sake: ``"null"`` marks what training would not change.
+        Kept for compatibility with MXNet: ``"null"`` marks parameters that training would not
+        change.
     shape : sequence of int, optional
         A size of 0 is unknown.
     dtype : dtype-like, optional
-        By default that which follows from the inputs, else float32.
+        By default inferred from the inputs, else float32.
     init : Initializer, optional
-        Wins over the one that `initialize` is given.
+        Takes precedence over the argument of `initialize`.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Parameter:
         array : NDArray, numpy.ndarray or sparse array
         grad_req : str
         shared : bool
-            Whether others hold the array and may write to it.
+            Whether other objects hold the array and may write to it.
         """
         parameter = cls(name, grad_req, array.shape, array.dtype)
         parameter._array = array.view(NDArray) if isinstance(array, np.ndarray) else array
@@ -78,37 +79,37 @@ class Parameter:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """Shape; a size of 0 is unknown, None where nothing is known."""
+        """Shape; a size of 0 is unknown, None if the whole shape is."""
         return self._shape
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Element type; None while it is to follow from the inputs."""
+        """Element type; None until it is inferred from the inputs."""
         return self._dtype
 
     @property
     def array(self) -> Any:
-        """The array for reading only, or None while there is none.
+        """The array for reading only, or None if there is none yet.
 
-        Whoever may write to it takes it from `data`, so that models see the change.
+        Callers that may write to it must take it from `data`, so that blocks see the change.
         """
         return self._array
 
     @property
     def shared(self) -> bool:
-        """Whether someone outside holds the array, so that its elements may change any time."""
+        """Whether an outside object holds the array, so that its elements may change any time."""
         return self._shared
 
     @property
     def deferred(self) -> bool:
-        """Whether `initialize` was called, and only the shape is missing."""
+        """Whether `initialize` was called and only the shape is missing."""
         return self._deferred is not None
 
     def data(self, ctx: Context | None = None) -> Any:
-        """Give the array; what is written to it counts at the next call of the block.
+        """Return the array; the next call of the block uses the values written to it.
 
-        From here on the block reads the array anew at each call, which may take twice as long
-        as with weights that are compiled in. `set_data` has no such price.
+        From then on the block reads the array at each call, which may take twice as long as with
+        compiled-in weights. `set_data` has no such cost.
 
         Parameters
         ----------
@@ -133,11 +134,11 @@ class Parameter:
         return self._array
 
     def list_data(self) -> list[Any]:
-        """Give the array of each device, which is one."""
+        """Return the arrays of all devices: one."""
         return [self.data()]
 
     def list_ctx(self) -> list[Context]:
-        """Give the devices: one.
+        """Return the devices: one.
 
         Raises
         ------
@@ -149,15 +150,15 @@ class Parameter:
         return [self._array.context]
 
     def missing(self) -> PasslibError:
-        """Make the error that says why there is no array."""
+        """Return the error that states why there is no array."""
         if self.deferred:
-            why = f"its shape {self._shape or ''} is not known until the block is called"
+            why = f"its shape {self._shape or ''} is unknown until the block is called"
         else:
             why = "call initialize() on the block or load its parameters first"
         return PasslibError(f"parameter {self.name!r} has no values yet: {why}")
 
     def check(self, array: Any, *, cast: bool) -> None:
-        """Make sure that an array can become the value of this parameter.
+        """Check that an array can become the value of this parameter.
 
         Parameters
         ----------
@@ -168,12 +169,12 @@ class Parameter:
         Raises
         ------
         TypeError
-            No array.
+            The argument is not an array.
         ValueError
             It has another shape or, without ``cast``, another element type.
         """
         if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
-            raise TypeError(f"parameter {self.name!r}: {type(array).__name__} is no array")
+            raise TypeError(f"parameter {self.name!r}: {type(array).__name__} is not an array")
         want = self._shape
         if want is not None and (
             len(want) != len(array.shape)
@@ -208,7 +209,7 @@ class Parameter:
         self.take(copy.tostype(self._array.stype) if plain else copy)
 
     def take(self, array: Any) -> None:
-        """Make an array that nobody else holds the value, without a copy."""
+        """Set the value to an array that no other object holds, without a copy."""
         self._array = array.view(NDArray) if isinstance(array, np.ndarray) else array
         self._shape, self._dtype = tuple(array.shape), array.dtype
         self._deferred = None
@@ -222,7 +223,7 @@ class Parameter:
         *,
         random: np.random.Generator | None = None,
     ) -> None:
-        """Make first values now, or when the shape is known.
+        """Set initial values now, or once the shape is known.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class Parameter:
         ctx : Context or sequence of Context, optional
             Only the CPU.
         force_reinit : bool
-            Replace values that are there already.
+            Replace existing values.
         random : numpy.random.Generator, optional
         """
         self.reset_ctx(ctx)
@@ -243,18 +244,18 @@ class Parameter:
             self.finish(self._shape, self._dtype or _FLOAT32)
 
     def finish(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Make the first values, now that shape and element type are known."""
+        """Set the initial values, once shape and element type are known."""
         assert self._deferred is not None
         init, random = self._deferred
         self.take(fill(self.name, shape, self._dtype or dtype, init, random))
 
     def reset_ctx(self, ctx: Context | Sequence[Context] | None) -> None:
-        """Move to a device, of which there is one.
+        """Move to a device, which must be the CPU.
 
         Raises
         ------
         UnsupportedError
-            A GPU.
+            The device is a GPU.
         """
         places = [ctx] if ctx is None or isinstance(ctx, Context) else ctx
         for place in places:
@@ -267,11 +268,11 @@ class Parameter:
             self.take(self._array.astype(self._dtype))
 
     def var(self) -> Symbol:
-        """Give the variable that stands for this parameter in a graph."""
+        """Return the variable of this parameter for a graph."""
         return var(self.name, shape=self._shape, dtype=self._dtype)
 
     def grad(self, ctx: Context | None = None) -> NoReturn:
-        """Refuse: passlib does not train.
+        """Raise an error: passlib does not train.
 
         Raises
         ------

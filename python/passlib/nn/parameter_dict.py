@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passlib import nd
-from passlib.dialects.mxnet.files import ARG, AUX
-from passlib.errors import FormatError
+from passlib.dialects.weights.names import bare_name
+from passlib.errors import FormatError, listed
 from passlib.nd.weights import load_weights
 from passlib.nn.initializers import Initializer
 from passlib.nn.parameter import Parameter
@@ -54,26 +54,27 @@ class ParameterDict(Mapping[str, Parameter]):
         *,
         seed: int | None = None,
     ) -> None:
-        """Make first values for the parameters that have none.
+        """Set initial values of the parameters that have none.
 
         Parameters
         ----------
         init : {"uniform", "normal", "zeros", "ones"} or callable, optional
-            ``"uniform"`` by default: between -0.07 and 0.07; biases, betas and means 0, gammas
-            and variances 1, by their names. A function is given name, shape and type.
+            ``"uniform"`` by default: between -0.07 and 0.07, except biases, betas and means,
+            which are 0, and gammas and variances, which are 1; names identify them. A function
+            is called with name, shape and type.
         ctx : Context or sequence of Context, optional
             Only the CPU.
         verbose : bool
-            Accepted for MXNet's sake.
+            Ignored; accepted for compatibility with MXNet.
         force_reinit : bool
-            Replace values that are there already.
+            Replace existing values.
         seed : int, optional
-            Makes the random values the same at each call.
+            Seed of the random values, for reproducible ones.
 
         Raises
         ------
         ValueError
-            An unknown initialiser.
+            The initializer is unknown.
         UnsupportedError
             A GPU.
         """
@@ -82,18 +83,18 @@ class ParameterDict(Mapping[str, Parameter]):
             parameter.initialize(init, ctx, force_reinit, random=random)
 
     def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
-        """Move all to a device, of which there is one.
+        """Move all parameters to a device, which must be the CPU.
 
         Raises
         ------
         UnsupportedError
-            A GPU.
+            The device is a GPU.
         """
         for parameter in self.values():
             parameter.reset_ctx(ctx)
 
     def list_ctx(self) -> list[Context]:
-        """Give the devices that the parameters are on, each once."""
+        """Return the devices of the parameters, each once."""
         return list(dict.fromkeys(ctx for p in self.values() for ctx in p.list_ctx()))
 
     def setattr(self, name: str, value: Any) -> None:
@@ -102,7 +103,7 @@ class ParameterDict(Mapping[str, Parameter]):
             setattr(parameter, name, value)
 
     def save(self, filename: str | os.PathLike[str]) -> None:
-        """Write all values to a .params file, under their bare names.
+        """Write all values to a .params file, with names without prefixes.
 
         Raises
         ------
@@ -123,7 +124,7 @@ class ParameterDict(Mapping[str, Parameter]):
         cast_dtype: bool = False,
         dtype_source: str = "current",
     ) -> None:
-        """Read values from a file; where it does not fit, nothing changes.
+        """Read values from a file; if it does not fit, nothing changes.
 
         Parameters
         ----------
@@ -132,25 +133,26 @@ class ParameterDict(Mapping[str, Parameter]):
         ctx : Context or sequence of Context, optional
             Only the CPU.
         allow_missing : bool
-            Leave parameters as they are that the file does not have.
+            Leave parameters that the file does not contain unchanged.
         ignore_extra : bool
-            Pass over arrays in the file that are no parameters.
+            Ignore arrays in the file that are not parameters.
         cast_dtype : bool
-            Allow other element types than those of the parameters.
+            Allow element types other than those of the parameters.
         dtype_source : {"current", "saved"}
-            Which element type counts then.
+            Whether to keep the parameter's or the file's element type then.
 
         Raises
         ------
         FormatError
-            The file is damaged, lacks a parameter, has others, or a shape or type differs.
+            The file is damaged, a parameter is missing, an array is not a parameter, or a shape
+            or type differs.
         ValueError
-            An unknown ``dtype_source``.
+            ``dtype_source`` is unknown.
         UnsupportedError
-            A GPU.
+            The device is a GPU.
         """
         if dtype_source not in ("current", "saved"):
-            raise ValueError(f"dtype_source is 'current' or 'saved', not {dtype_source!r}")
+            raise ValueError(f"dtype_source must be 'current' or 'saved', not {dtype_source!r}")
         if ctx is not None:
             self.reset_ctx(ctx)
         where = os.fspath(filename)
@@ -159,14 +161,14 @@ class ParameterDict(Mapping[str, Parameter]):
         extra = [name for name in content if name not in self]
         if missing and not allow_missing:
             raise FormatError(
-                f"{where}: parameter {_shorten(missing)} is missing; the file has "
-                f"{_shorten(list(content))}. Give allow_missing=True to leave it without values, "
-                "or name it as an input if it is one"
+                f"{where}: parameter {_quoted(missing)} is missing; the file has "
+                f"{_quoted(content)}. Pass allow_missing=True to leave it without values, or name "
+                "it as an input if it is one"
             )
         if extra and not ignore_extra:
             raise FormatError(
-                f"{where}: {_shorten(extra)} is no parameter; the parameters are "
-                f"{_shorten(list(self))}. Give ignore_extra=True to pass over it"
+                f"{where}: {_quoted(extra)} is not a parameter; the parameters are "
+                f"{_quoted(self)}. Pass ignore_extra=True to ignore it"
             )
         chosen = {name: array for name, array in content.items() if name in self}
         try:
@@ -183,13 +185,12 @@ class ParameterDict(Mapping[str, Parameter]):
 def _without_prefixes(content: Mapping[str, Any], where: str) -> dict[str, Any]:
     bare: dict[str, Any] = {}
     for key, array in content.items():
-        name = key[len(ARG) :] if key.startswith((ARG, AUX)) else key
+        name = bare_name(key)
         if name in bare:
-            raise FormatError(f"{where}: {name!r} is in the file twice, as {key!r} too")
+            raise FormatError(f"{where}: {name!r} is in the file twice, also as {key!r}")
         bare[name] = array
     return bare
 
 
-def _shorten(names: Sequence[str], most: int = 6) -> str:
-    shown = ", ".join(map(repr, names[:most])) or "nothing"
-    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
+def _quoted(names: Iterable[str]) -> str:
+    return listed([repr(name) for name in names], 6)

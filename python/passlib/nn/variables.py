@@ -1,4 +1,4 @@
-"""The variables of a graph as a block sorts them: inputs, and all others as parameters."""
+"""The variables of a block's graph: inputs, and parameters for all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlib.arrays.dtypes import from_code
-from passlib.dialects.mxnet import files
+from passlib.dialects.weights.names import bare_name
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import VARIABLE
 from passlib.lowering import TypeSpec
@@ -19,37 +19,38 @@ _ROW_SPARSE = "1"
 
 
 def outputs_of(inputs: Any) -> list[Symbol]:
-    """List the outputs of a symbol.
+    """Return the outputs of a symbol.
 
     Raises
     ------
     TypeError
-        It is no symbol.
+        The argument is not a symbol.
     """
     require_symbol(inputs, "input")
     return list(inputs)
 
 
 def require_symbol(value: Any, what: str) -> None:
-    """Refuse what is no symbol.
+    """Check that a value is a symbol.
 
     Raises
     ------
     TypeError
+        It is not; the message includes ``what``.
     """
     if not isinstance(value, Symbol):
-        raise TypeError(f"a block's {what} is a Symbol, not {type(value).__name__}")
+        raise TypeError(f"a block's {what} must be a Symbol, not {type(value).__name__}")
 
 
 def variable_names(variables: Sequence[Any]) -> list[str]:
-    """Name the variables that are to be inputs.
+    """Return the names of variables that become the inputs of a block.
 
     Raises
     ------
     TypeError
-        One is no symbol.
+        One is not a symbol.
     ValueError
-        One is what an operator computes, or two have the same name.
+        One is the output of an operator, or two have the same name.
     """
     names: list[str] = []
     for variable in variables:
@@ -57,7 +58,8 @@ def variable_names(variables: Sequence[Any]) -> list[str]:
         node = variable.entries[0].node
         if node.op != VARIABLE:
             raise ValueError(
-                f"an input of a block is a variable, but {node.name!r} is what {node.op} computes"
+                f"an input of a block must be a variable, but {node.name!r} is the output of "
+                f"{node.op}"
             )
         if node.name in names:
             raise ValueError(f"two inputs of the block are named {node.name!r}")
@@ -68,15 +70,15 @@ def variable_names(variables: Sequence[Any]) -> list[str]:
 def make_parameters(
     graph: Symbol, inputs: Sequence[str], params: Mapping[str, Any]
 ) -> dict[str, Parameter]:
-    """Make a parameter for each variable that is no input, in the order of the graph.
+    """Make a parameter for each variable that is not an input, in the order of the graph.
 
     Parameters
     ----------
     graph : Symbol
     inputs : sequence of str
     params : mapping of str to Parameter or array
-        Parameters are shared, and so is the memory of arrays. Names may have ``arg:`` or
-        ``aux:`` before them.
+        Parameters and the memory of arrays are shared. Names may have the prefix ``arg:`` or
+        ``aux:``.
 
     Returns
     -------
@@ -87,10 +89,7 @@ def make_parameters(
     ValueError
         A variable is declared as row_sparse.
     """
-    given = {
-        (name[len(files.ARG) :] if name.startswith((files.ARG, files.AUX)) else name): value
-        for name, value in params.items()
-    }
+    given = {bare_name(name): value for name, value in params.items()}
     auxiliary = frozenset(graph.list_auxiliary_states())
     attributes = {node.name: node.attrs for node in graph.nodes() if node.is_variable}
     parameters = {}
@@ -99,7 +98,7 @@ def make_parameters(
             continue
         grad_req = "null" if name in auxiliary else "write"
         if attributes[name].get("__storage_type__") == _ROW_SPARSE:
-            raise ValueError(f"parameter {name!r} is row_sparse, which a block cannot hold")
+            raise ValueError(f"parameter {name!r} is row_sparse, which blocks do not support")
         value = given.get(name)
         if isinstance(value, Parameter):
             parameters[name] = value
@@ -111,7 +110,7 @@ def make_parameters(
 
 
 def declared(attrs: Mapping[str, str]) -> TypeSpec:
-    """Read what the attributes of a variable say of its shape and type."""
+    """Return the shape and type that the attributes of a variable declare."""
     shape, dtype = attrs.get("__shape__"), attrs.get("__dtype__")
     code = -1 if dtype is None else parse_int(dtype)
     return TypeSpec(
