@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import passlib
 from ark_files import FILES
-from passlib.dialects.ark.functional import functionalise
-from passlib.dialects.ark.reading import read
-from passlib.dialects.ark.validation import validate
-from passlib.dialects.ark.writing import write
+from passlib.dialects.ark.lowering.functional import functionalise
+from passlib.dialects.ark.reading.graph import read
+from passlib.dialects.ark.validation.file import validate
+from passlib.dialects.ark.writing.file import write
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.graph.native import freeze
 from passlib.graph.node import Entry, Node

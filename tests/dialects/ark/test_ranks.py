@@ -161,7 +161,7 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
     model = passlib.model.load(path)
     with pytest.raises(UnsupportedError, match=r"'send' \(Send\).*lower_ranks"):
         model(np.zeros(SIZE, np.float32))
-    with pytest.raises(GraphError, match=r"ranks \[0\] of jobs of \[2\]"):
+    with pytest.raises(GraphError, match=r"ranks \[0\] in jobs of \[2\]"):
         lower_ranks([model.symbol])
     with pytest.raises(GraphError, match=r"ranks \[0, 0\]"):
         lower_ranks([model.symbol, model.symbol])
@@ -189,7 +189,7 @@ def test_waiting_without_end(tmp_path: Path) -> None:
         mine = builder.tensor("FP32", (SIZE,), RecvTags=[[1 - rank, 3]])
         builder.raw("Recv", [remote], [mine], 1)
         symbols.append(passlib.model.load(builder.write(tmp_path / f"{rank}.json")).symbol)
-    with pytest.raises(GraphError, match=r"wait for messages that nobody sends.*'recv'"):
+    with pytest.raises(GraphError, match=r"wait for messages that no rank sends.*'recv'"):
         lower_ranks(symbols)
 
 
@@ -203,7 +203,7 @@ def test_message_of_another_size(tmp_path: Path) -> None:
     receiver.raw("Recv", [remote], [receiver.tensor("FP32", (5,), RecvTags=[[0, 3]])], 1)
     for number, builder in enumerate((sender, receiver)):
         symbols.append(passlib.model.load(builder.write(tmp_path / f"{number}.json")).symbol)
-    with pytest.raises(GraphError, match=r"expects FP32 \[5\] and is sent FP32 \[4\]"):
+    with pytest.raises(GraphError, match=r"expects FP32 \[5\], but receives FP32 \[4\]"):
         lower_ranks(symbols)
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from passlib.dialects.ark.lower import lower_ranks
+from passlib.dialects.ark.lowering.lower import lower_ranks
 
 __all__ = ["lower_ranks"]

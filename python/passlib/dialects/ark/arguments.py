@@ -1,4 +1,4 @@
-"""Arguments of ops between their JSON, which names types, and the text that a pass sees."""
+"""Conversion of op arguments between typed JSON and the text that passes see."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from passlib.dialects.ark import schema
+from passlib.dialects.ark.json_values import plain_json
 from passlib.dialects.ark.operators import argument_text
-from passlib.dialects.ark.tensors import plain_json
 from passlib.dialects.json_text import JsonNumber
 from passlib.errors import UnsupportedError
 from passlib.graph import attribute_text
@@ -25,31 +25,31 @@ LIMITS = {
     "UINT32": (0, 1 << 32),
     "UINT64": (0, 1 << 64),
 }
-"""The least value of each type of whole numbers, and the first one beyond."""
+"""The range of each integer type: its least value, and one more than its greatest."""
 
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 def visible(node: Node) -> dict[str, str]:
-    """Give a node's attributes without those that passlib keeps between underscores."""
+    """Return a node's attributes without hidden ones, whose names have double underscores."""
     return {k: v for k, v in node.attrs.items() if not (k.startswith("__") and k.endswith("__"))}
 
 
 def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Give the ``Args`` of a node.
+    """Return the ``Args`` of a node.
 
     Parameters
     ----------
     node : Node
     original : mapping, optional
-        Its ``Args`` in the file: what still has the same text is taken from there, and what has
-        another one keeps its type.
+        Its ``Args`` in the file. Arguments whose text is unchanged are taken from there, changed
+        ones keep their type.
 
     Raises
     ------
     UnsupportedError
-        A value does not fit its type, the message has node, operator and attribute; or an
-        argument is missing.
+        An argument is missing, or a value does not fit its type. The message names the node, the
+        operator and the attribute.
     """
     known = original or {}
     texts = visible(node)
@@ -58,7 +58,7 @@ def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, A
     types.update(dict.fromkeys(schema.DERIVED, "DIMS"))
     order = [*(name for name in known if name in texts), *sorted(texts.keys() - known.keys())]
     if list(known) == sorted(known):
-        order.sort()  # as ARK's serializer lists them
+        order.sort()  # as in ARK's serializer
     result: dict[str, Any] = {}
     for name in order:
         old = known.get(name)
@@ -77,7 +77,7 @@ def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, A
 def from_front(
     args: Mapping[str, Any], original: Mapping[str, Any], rank: int
 ) -> Mapping[str, Any]:
-    """Count a new ``Axis`` from the front, as ARK does in files, where it is negative."""
+    """Return ``Args`` with a new negative ``Axis`` counted from the front, as in ARK's files."""
     item = args.get("Axis")
     if item is None or item is original.get("Axis"):
         return args
@@ -88,7 +88,7 @@ def from_front(
 
 
 def values(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the bare values of ``Args``."""
+    """Return the bare values of ``Args``."""
     return {
         name: next(iter(item.values())) if isinstance(item, dict) and item else item
         for name, item in args.items()
@@ -111,17 +111,17 @@ def _value(node: Node, name: str, tag: str) -> Any:
         if tag == "DIMS":
             sizes = attribute_text.parse_optional_ints(text)
             if None in sizes:
-                raise ValueError("None is no size")
+                raise ValueError("None is not a size")
             return list(sizes)
         return plain_json(text)
     except ValueError as error:
         raise UnsupportedError(
-            f"{blame(node)}: attribute {name!r} (with value {text!r}) is no {tag}: {error}"
+            f"{blame(node)}: attribute {name!r} (with value {text!r}) is not a valid {tag}: {error}"
         ) from None
 
 
 def _float(text: str) -> Any:
-    """Spell a number as ARK's serializer does: a 32-bit float, widened to double."""
+    """Return a number as ARK's serializer spells it: a 32-bit float, widened to double."""
     number = attribute_text.parse_float(text)
     if number - number != 0:
         raise ValueError("JSON has no such number")
@@ -131,7 +131,7 @@ def _float(text: str) -> Any:
 
 
 def _guess(text: str) -> str:
-    """Choose the type of an argument that no schema knows, from how it looks."""
+    """Guess the type of an unknown argument from its text."""
     stripped = text.strip()
     if stripped.lower() in ("true", "false"):
         return "BOOL"

@@ -1,4 +1,4 @@
-"""Descriptions of tensors and buffers that no file has, under Ids that it does not use."""
+"""Descriptions of new tensors and buffers, under Ids that the file does not use."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["Describer", "ark_type"]
 
 
 class Describer:
-    """Describes new tensors in the manner of one file.
+    """Describes new tensors in the style of one file.
 
     Parameters
     ----------
-    oldest : bool
-        Describe new tensors with ``Pads``, as the first version of the format.
+    padding : str
+        The key of a tensor's padding in the file's variant.
     keys : sequence of str
         Order of the keys of a tensor's JSON object.
     tensor_id, buffer_id : int
-        The first free ones.
+        The first unused Ids.
     """
 
     def __init__(
         self,
         *,
-        oldest: bool = False,
+        padding: str = "PaddedShape",
         keys: Sequence[str] = (
             "Id",
             "DataType",
@@ -44,17 +44,15 @@ class Describer:
         tensor_id: int = 1 << 40,
         buffer_id: int = 1 << 40,
     ) -> None:
-        self._padding = "Pads" if oldest else "PaddedShape"
-        self._keys = [
-            self._padding if key in ("Padding", "Pads", "PaddedShape") else key for key in keys
-        ]
+        self._padding = padding
+        self._keys = [padding if key in ("Padding", "Pads", "PaddedShape") else key for key in keys]
         self._tensor_id = tensor_id
         self._buffer_id = buffer_id
 
     def renamed(
         self, like: Tensor, *, box: Box | None = None, padded: tuple[int, ...] | None = None
     ) -> Tensor:
-        """Describe memory of ``like`` under a new Id."""
+        """Describe the memory of ``like`` under a new Id."""
         return self.describe(
             like.dtype, box or like.box, padded or like.padded, like.source["Buffer"]
         )
@@ -67,14 +65,14 @@ class Describer:
         buffer: Mapping[str, Any],
         padded: tuple[int, ...] | None = None,
     ) -> Tensor:
-        """Describe a new tensor of a node; without padding if none is given.
+        """Describe a new tensor of a node and check it; without padding if none is given.
 
         Raises
         ------
         GraphError
-            Its box lies outside of its array.
+            Its box is not inside its array.
         UnsupportedError
-            ARK has no such element type.
+            ARK does not have the element type.
         """
         if dtype not in ITEM_SIZES:
             raise UnsupportedError(f"{blame(node)}: ARK has no element type {dtype!r}")
@@ -104,18 +102,18 @@ class Describer:
         return Tensor(number, dtype, box, padded, buffer["Id"], buffer["Rank"], source)
 
     def next_tensor(self) -> int:
-        """Take a new tensor Id."""
+        """Return an unused tensor Id."""
         self._tensor_id += 1
         return self._tensor_id - 1
 
     def buffer(self) -> dict[str, Any]:
-        """Describe a new buffer of this rank."""
+        """Describe a new buffer of the file's rank."""
         self._buffer_id += 1
         return {"Id": self._buffer_id - 1, "Rank": -1, "SendTags": [], "RecvTags": []}
 
 
 def ark_type(node: Node) -> str:
-    """Translate the attribute ``__dtype__`` of a new variable; FP32 where there is none."""
+    """Return the ARK type for the attribute ``__dtype__`` of a new variable, by default FP32."""
     text = node.attrs.get("__dtype__")
     if text is None or text == "-1":
         return "FP32"
@@ -124,7 +122,7 @@ def ark_type(node: Node) -> str:
         name = dtypes.from_code(int(text)).name
     except (ValueError, UnsupportedError):
         raise UnsupportedError(
-            f"{blame(node)}: attribute '__dtype__' (with value {text!r}) is no element type"
+            f"{blame(node)}: attribute '__dtype__' (with value {text!r}) is not an element type"
         ) from None
     found = names.get(name, name.upper())
     if found not in ITEM_SIZES:

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.ark import reading, schema
-from passlib.dialects.ark.lower import lower
-from passlib.dialects.ark.reading import Template
+from passlib.dialects.ark import schema
+from passlib.dialects.ark.lowering.lower import lower
+from passlib.dialects.ark.reading.graph import read
 from passlib.dialects.ark.resolve import Resolver
+from passlib.dialects.ark.template import Template
 from passlib.dialects.ark.tensors import numpy_type
-from passlib.dialects.ark.validation import validate
-from passlib.dialects.ark.writing import write
+from passlib.dialects.ark.validation.file import validate
+from passlib.dialects.ark.writing.file import write
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.atomic import replacing
@@ -28,7 +29,7 @@ from passlib.lowering import Graph, Lowered, TypeSpec
 __all__ = ["dialect"]
 
 _HEAD = 1 << 16
-"""How much of a file is looked at to recognise it."""
+"""Bytes of a file that are searched to recognise it."""
 
 
 class Ark(Dialect):
@@ -48,7 +49,7 @@ class Ark(Dialect):
             graph.check()
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
-        del graph  # the format does not say which inputs are weights
+        del graph  # the format does not distinguish weights from other inputs
         return names
 
     def visible_outputs(self, node: Node) -> int:
@@ -71,7 +72,7 @@ class Ark(Dialect):
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
         try:
-            graph, template = reading.read(path.read_bytes())
+            graph, template = read(path.read_bytes())
         except FormatError as error:
             raise error.within(path) from error
         root = template.document.root
@@ -85,12 +86,12 @@ class Ark(Dialect):
         weights = [*model.args, *model.aux]
         if weights:
             raise UnsupportedError(
-                f"ARK files hold no data, so the array {weights[0]!r} has no place in one; "
+                f"ARK files hold no data, so the array {weights[0]!r} cannot be saved; "
                 "save the model without it and feed it as an input"
             )
         if not isinstance(model.template, Template):
             raise UnsupportedError(
-                "only models that were read from an ARK file can be saved as one"
+                "only a model that was read from an ARK file can be saved as one"
             )
         text = write(model.template, model.graph, allow_removed=allow_removed)
         with replacing(path) as target:

@@ -1,4 +1,4 @@
-"""Ops of a file with their tensors read, and the attributes that show them to passes."""
+"""Ops of a file with their tensors, and the attributes that show them to passes."""
 
 from __future__ import annotations
 
@@ -6,26 +6,37 @@ import json
 from typing import Any, NamedTuple
 
 from passlib.dialects.ark import schema
-from passlib.dialects.ark.document import GROUPS, Document, OpPlace
-from passlib.dialects.ark.tensors import Tensor, compact_json, read_tensor
-from passlib.errors import UnsoundFileError
+from passlib.dialects.ark.document import OpPlace
+from passlib.dialects.ark.json_values import compact_json
+from passlib.dialects.ark.tensors import Tensor
 
-__all__ = ["CONFIG", "EFFECTS", "ID", "OUTPUTS", "PARTS", "READS", "VIRTUAL", "FileOp", "read_ops"]
+__all__ = [
+    "CONFIG",
+    "EFFECTS",
+    "ID",
+    "OUTPUTS",
+    "PARTS",
+    "READS",
+    "VIRTUAL",
+    "FileOp",
+    "argument_text",
+    "tensors_text",
+]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 ID = "__id__"
 """The node's place in the file: ``3`` for an Op, ``3.1`` for one of several."""
 OUTPUTS = "__outputs__"
-"""The tensors that a node gives, as a JSON array of the file's own objects."""
+"""The tensors that a node returns, as a JSON array of the file's own objects."""
 READS = "__reads__"
-"""How many of a node's inputs are read; behind them are those that it writes."""
+"""How many of a node's inputs are read; the rest are written."""
 EFFECTS = "__effects__"
-"""``True`` on nodes that must stay even if nobody uses what they give."""
+"""``True`` on nodes that must stay even if their outputs are unused."""
 VIRTUAL = "__virtual__"
-"""``True`` on nodes that compute nothing, but for those of type Tensor, which never do."""
+"""``True`` on nodes that compute nothing; nodes of type Tensor never do and lack it."""
 PARTS = "__parts__"
-"""On a view of several inputs, those that lie in its own buffer; it only waits for the others."""
+"""On a view with several inputs, those that lie in its buffer; it only waits for the others."""
 CONFIG = "__config__"
 """In plans, the ``Config`` of an op as JSON."""
 
@@ -49,23 +60,23 @@ class FileOp(NamedTuple):
 
     @property
     def type(self) -> str:
-        """Type of the operator."""
+        """The type of its operator."""
         name: str = self.place.value["Type"]
         return name
 
     @property
     def virtual(self) -> bool:
-        """Whether it only names memory."""
+        """Whether it declares or views memory and computes nothing."""
         return bool(self.place.value["IsVirtual"]) and not self.writes
 
     @property
     def declares(self) -> bool:
-        """Whether it declares a buffer: a view of nothing."""
+        """Whether it declares a buffer: it is virtual and reads nothing."""
         return self.virtual and not self.reads and len(self.results) == 1
 
     @property
     def effects(self) -> bool:
-        """Whether it must stay even if nobody uses what it gives: other ranks may see it."""
+        """Whether it must stay even if its results are unused, since other ranks may see it."""
         if self.virtual:
             return False
         operator = schema.find(self.type)
@@ -81,7 +92,7 @@ class FileOp(NamedTuple):
         )
 
     def attributes(self) -> dict[str, str]:
-        """Give the attributes that its node in the graph has."""
+        """Return the attributes of its node in the graph."""
         value = self.place.value
         attrs = {name: argument_text(tagged) for name, tagged in value["Args"].items()}
         attrs[ID] = self.place.key
@@ -102,39 +113,8 @@ class FileOp(NamedTuple):
         return attrs
 
 
-def read_ops(document: Document) -> list[FileOp]:
-    """Read the tensors of all ops, in the order of the file.
-
-    Raises
-    ------
-    FormatError
-        A tensor is malformed.
-    UnsoundFileError
-        Two descriptions of one tensor differ, or two ops give it.
-    """
-    known: dict[int, tuple[Tensor, str]] = {}
-    makers: dict[int, str] = {}
-    ops = []
-    for place in document.ops:
-        groups = []
-        for group in GROUPS:
-            tensors = []
-            for i, value in enumerate(place.value[group]):
-                tensors.append(_tensor(value, f"{place.path}.{group}[{i}]", known))
-            groups.append(tuple(tensors))
-        for i, tensor in enumerate(groups[2]):
-            path = f"{place.path}.ResultTensors[{i}]"
-            if makers.setdefault(tensor.id, path) != path:
-                raise UnsoundFileError(
-                    f"{path}: tensor {tensor.id} is a result of {makers[tensor.id]} already"
-                )
-        reads, writes, results = groups
-        ops.append(FileOp(place, reads, writes, results, document.rank))
-    return ops
-
-
 def argument_text(tagged: Any) -> str:
-    """Spell an argument, ``{"BOOL": true}``, as the text that a pass sees: ``True``."""
+    """Return an argument such as ``{"BOOL": true}`` as the text that passes see, ``True``."""
     if not isinstance(tagged, dict) or not tagged:
         return compact_json(tagged)
     value = next(iter(tagged.values()))
@@ -144,18 +124,5 @@ def argument_text(tagged: Any) -> str:
 
 
 def tensors_text(tensors: tuple[Tensor, ...]) -> str:
-    """Spell tensors as a JSON array."""
+    """Return tensors as a JSON array."""
     return _encode([tensor.source for tensor in tensors])
-
-
-def _tensor(value: Any, path: str, known: dict[int, tuple[Tensor, str]]) -> Tensor:
-    number = value.get("Id") if isinstance(value, dict) else None
-    first = known.get(number) if type(number) is int else None
-    if first is not None and first[0].source == value:
-        return first[0]
-    tensor = read_tensor(value, path)
-    if first is None:
-        known[tensor.id] = tensor, path
-    elif tensor[:-1] != first[0][:-1]:
-        raise UnsoundFileError(f"{path}: tensor {tensor.id} is described differently at {first[1]}")
-    return tensor

@@ -1,8 +1,8 @@
-"""What every node of a graph reads, writes and gives, after a pass may have changed it.
+"""The tensors that each node of a graph reads, writes and returns, also after a pass changed it.
 
-Nodes tell their tensors by the hidden attribute ``__outputs__``. Where a pass moved an edge, what
-follows from it is described anew: a view moves to the buffer of its new source, a result to the
-memory of its new destination. Nodes that a pass added get tensors from the operator's rule.
+The hidden attribute ``__outputs__`` describes a node's tensors. If a pass moved an edge, tensors
+that depend on it are described anew: a view moves to the buffer of its new source, a result to the
+memory of its new destination. New nodes get tensors from the operator's rule.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from typing import Any
 
 from passlib.dialects.ark import arguments, schema
 from passlib.dialects.ark.describing import Describer, ark_type
+from passlib.dialects.ark.json_values import plain_json
 from passlib.dialects.ark.operators import EFFECTS, OUTPUTS, PARTS, READS, VIRTUAL
-from passlib.dialects.ark.shapes import Misfit, Operand, infer_result
-from passlib.dialects.ark.tensors import Box, Tensor, plain_json, read_tensor
+from passlib.dialects.ark.shapes import Operand, infer_result
+from passlib.dialects.ark.tensors import Box, Tensor, read_tensor
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
+from passlib.lowering.misfit import Misfit
 
-__all__ = ["Resolved", "Resolver"]
+__all__ = ["Resolved", "Resolver", "is_view"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,7 @@ class Resolved:
     node : Node
     reads, writes, results : tuple of Tensor
     declares : bool
-        Whether its destinations are new memory that no node declares.
+        Whether it writes to new memory, which no node declares.
     """
 
     node: Node
@@ -44,17 +46,17 @@ class Resolved:
 
     @property
     def virtual(self) -> bool:
-        """Whether it only names memory."""
+        """Whether it declares or views memory and computes nothing."""
         return is_view(self.node)
 
     @property
     def effects(self) -> bool:
-        """Whether it must stay even if nobody uses what it gives."""
+        """Whether it must stay even if its outputs are unused."""
         return self.node.attrs.get(EFFECTS) == "True"
 
 
 def is_view(node: Node) -> bool:
-    """Whether a node only names memory: a variable, a ``Tensor``, another virtual operator."""
+    """Whether a node computes nothing: a variable, a ``Tensor`` or another virtual operator."""
     return node.is_variable or node.op == schema.TENSOR or node.attrs.get(VIRTUAL) == "True"
 
 
@@ -77,9 +79,9 @@ class Resolver:
         Raises
         ------
         GraphError
-            The node does not fit what it is connected to.
+            The node does not fit its inputs.
         UnsupportedError
-            Its tensors are not known, and no rule gives them.
+            Its tensors are unknown, and no rule determines them.
         """
         inputs = []
         for entry in node.inputs:
@@ -105,13 +107,13 @@ class Resolver:
         try:
             given = plain_json(text)
         except ValueError as error:
-            raise GraphError(f"{blame(node)}: attribute {OUTPUTS!r} is no JSON: {error}") from None
+            raise GraphError(f"{blame(node)}: attribute {OUTPUTS!r} is not JSON: {error}") from None
         if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
-            raise GraphError(f"{blame(node)}: attribute {OUTPUTS!r} is no array of tensors")
+            raise GraphError(f"{blame(node)}: attribute {OUTPUTS!r} is not an array of tensors")
         return given
 
     def _whole(self, node: Node, given: Mapping[str, Any]) -> Tensor | None:
-        """Read a description that says all, but perhaps for the Id."""
+        """Read a description if it is complete; only the Id may be missing."""
         if not {"DataType", "Shape", "Strides", "Offsets", "Buffer"} <= given.keys():
             return None
         if "Id" not in given:
@@ -125,7 +127,7 @@ class Resolver:
         self, node: Node, inputs: list[Tensor], given: list[Mapping[str, Any]]
     ) -> tuple[Tensor, ...]:
         if len(given) > 1:
-            raise GraphError(f"{blame(node)}: a view gives one tensor, not {len(given)}")
+            raise GraphError(f"{blame(node)}: a view returns one tensor, not {len(given)}")
         described = self._whole(node, given[0]) if given else None
         if not inputs:
             return (described or self._declared(node, given[0] if given else {}),)
@@ -133,12 +135,12 @@ class Resolver:
         buffers = {inputs[i].buffer for i in parts}
         if not parts:
             if described is None:
-                raise GraphError(f"{blame(node)}: none of its inputs is what it shows")
+                raise GraphError(f"{blame(node)}: it views none of its inputs")
             return (described,)
         if len(buffers) > 1:
             which = ", ".join(blame(node.inputs[i].node) for i in parts)
             raise GraphError(
-                f"{blame(node)} shows one buffer, which {which} must write to; these no longer do"
+                f"{blame(node)} views one buffer, to which {which} must write, but no longer do"
             )
         source = inputs[parts[0]]
         if described is not None:
@@ -156,9 +158,7 @@ class Resolver:
         except ValueError as error:
             raise GraphError(f"{blame(node)}: attribute {PARTS!r}: {error}") from None
         if any(not 0 <= i < count for i in parts):
-            raise GraphError(
-                f"{blame(node)} has lost inputs that write to the buffer which it shows"
-            )
+            raise GraphError(f"{blame(node)} lacks inputs that write to the buffer it views")
         return parts
 
     def _moved(self, node: Node, described: Tensor, source: Tensor) -> Tensor:
@@ -171,9 +171,9 @@ class Resolver:
                 described.dtype, described.box, described.padded, source.source["Buffer"]
             )
         raise GraphError(
-            f"{blame(node)} shows {list(described.shape)} of {list(described.box.strides)}, and "
-            f"its new source {blame(node.inputs[0].node)} is {list(source.shape)} of "
-            f"{list(source.box.strides)}: it cannot show that"
+            f"{blame(node)} views {list(described.shape)} of {list(described.box.strides)}, which "
+            f"does not fit its new source {blame(node.inputs[0].node)}, {list(source.shape)} of "
+            f"{list(source.box.strides)}"
         )
 
     def _partial(self, node: Node, source: Tensor, given: Mapping[str, Any]) -> Tensor:
@@ -215,7 +215,7 @@ class Resolver:
         if operator is None:
             if not described or None in described:
                 raise UnsupportedError(
-                    f"{blame(node)}: the operator is not known, so it needs its tensors in the "
+                    f"{blame(node)}: the operator is unknown, so it needs its tensors in the "
                     f"attribute {OUTPUTS!r}"
                 )
             return Resolved(node, reads, writes, tuple(t for t in described if t is not None))
@@ -223,7 +223,7 @@ class Resolver:
             len(writes) < operator.writes and not (operator.writes == 1 and not writes)
         ):
             raise GraphError(
-                f"{blame(node)} has {len(reads)} inputs to read and {len(writes)} to write, it "
+                f"{blame(node)} has {len(reads)} inputs to read and {len(writes)} to write, but "
                 f"takes {operator.reads} and {operator.writes}"
             )
         declares = bool(operator.writes) and not writes
@@ -245,13 +245,13 @@ class Resolver:
         if text is None:
             return min(operator.reads, count) if operator is not None else count
         if not text.isdecimal() or int(text) > count:
-            raise GraphError(f"{blame(node)} reads {text} of its inputs, and has {count}")
+            raise GraphError(f"{blame(node)} reads {text} of its inputs, but has {count}")
         return int(text)
 
     def _destination(
         self, node: Node, reads: tuple[Tensor, ...], given: Mapping[str, Any]
     ) -> Tensor:
-        """Describe new memory for what an operator gives."""
+        """Describe new memory for the result of an operator."""
         operands = [Operand(tensor.dtype, tensor.shape) for tensor in reads]
         try:
             args = arguments.values(arguments.tagged(node))
@@ -266,8 +266,8 @@ class Resolver:
         if shape is None or dtype is None:
             missing = "Shape and DataType" if shape is None else "DataType"
             raise UnsupportedError(
-                f"{blame(node)}: nothing says what a new {node.op} writes to; give it a "
-                f"destination, or {missing} in the attribute {OUTPUTS!r}"
+                f"{blame(node)}: a new {node.op} needs a destination, or {missing} in the "
+                f"attribute {OUTPUTS!r}"
             )
         box = Box(shape, padded or shape, (0,) * len(shape))
         return self._new.checked(node, dtype, box, self._new.buffer(), padded)
@@ -277,14 +277,14 @@ class Resolver:
         if sizes is None:
             return None
         if not isinstance(sizes, list) or any(type(size) is not int for size in sizes):
-            raise GraphError(f"{blame(node)}: {key} in {OUTPUTS!r} is no array of sizes")
+            raise GraphError(f"{blame(node)}: {key} in {OUTPUTS!r} is not an array of sizes")
         return tuple(sizes)
 
 
 def _product_padding(
     op: str, args: Mapping[str, Any], reads: tuple[Tensor, ...]
 ) -> tuple[int, ...] | None:
-    """Give the padding of a new matrix product, which follows from that of its operands."""
+    """Compute the padding of a new matrix product from that of its operands."""
     if op != "Matmul" or any("PaddedShape" not in tensor.source for tensor in reads):
         return None
     result = infer_result(op, args, [Operand(tensor.dtype, tensor.padded) for tensor in reads])

@@ -1,21 +1,65 @@
-"""Operators of ARK: how many tensors they take and give, their arguments, their effects."""
+"""What ARK has: its operators with their tensors, arguments and effects, and its file formats."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["ARGUMENT_TYPES", "DERIVED", "TENSOR", "Operator", "find", "names"]
+__all__ = [
+    "ARGUMENT_TYPES",
+    "DERIVED",
+    "TENSOR",
+    "VARIANTS",
+    "Operator",
+    "Variant",
+    "find",
+    "names",
+]
 
 TENSOR = "Tensor"
-"""The virtual operator: declares a buffer, or names a part of one anew."""
+"""The virtual operator: declares a buffer, or makes a view of one."""
 
 ARGUMENT_TYPES = frozenset(
     ("INT", "INT64", "UINT32", "UINT64", "BOOL", "FLOAT", "DIMS", "TENSOR", "OFFSET")
 )
 
 DERIVED = ("InputDimNC", "OtherDimNC", "ShapeMNK", "StridesACDB")
-"""Arguments of Matmul in the files of May 2024, which follow from its tensors."""
+"""Arguments of Matmul in files of May 2024, which follow from its tensors."""
+
+
+class Variant(NamedTuple):
+    """One generation of the file format.
+
+    Attributes
+    ----------
+    name : str
+    padding : str
+        The key of a tensor's padding.
+    derived_arguments : bool
+        Whether Matmul has the `DERIVED` arguments.
+    single_op : bool
+        Whether a node of a model file holds one ``Op``, not a list of ``Ops``.
+    padded_products : bool
+        Whether the padding of a Matmul must follow from that of its operands.
+    """
+
+    name: str
+    padding: str
+    derived_arguments: bool
+    single_op: bool
+    padded_products: bool
+
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("v1", "Pads", True, False, False),
+        Variant("v1.5", "PaddedShape", True, False, False),
+        Variant("v2", "PaddedShape", False, False, False),
+        Variant("v3", "PaddedShape", False, True, True),
+    )
+}
+"""The generations of the format, by name."""
 
 
 class Operator(NamedTuple):
@@ -24,17 +68,17 @@ class Operator(NamedTuple):
     Attributes
     ----------
     reads : int
-        Tensors that it reads.
+        Number of tensors that it reads.
     writes : int
-        Tensors that it writes at least; `many` says whether more are allowed.
+        Least number of tensors that it writes; `many` allows more.
     results : int
-        Tensors that it gives. The first ones describe the same memory as what it writes.
+        Number of tensors that it returns. The first ones describe the memory that it writes.
     arguments : mapping of str to str
-        Types of its arguments by name. All are needed.
+        Types of its arguments by name. All are required.
     effects : bool
-        Whether it does something that no result shows, so that it must not be removed.
+        Whether it has side effects, so that it must not be removed.
     many : bool
-        Whether it may write more tensors than it gives results.
+        Whether it may write more tensors than it returns.
     """
 
     reads: int
@@ -84,10 +128,10 @@ _OPERATORS = {
 
 
 def find(name: str) -> Operator | None:
-    """Look up an operator other than the virtual ones; None if it is not known."""
+    """Look up an operator; None if it is virtual or unknown."""
     return _OPERATORS.get(name)
 
 
 def names() -> list[str]:
-    """Names of all operators but the virtual ones, sorted."""
+    """Return the names of all operators except the virtual one, sorted."""
     return sorted(_OPERATORS)

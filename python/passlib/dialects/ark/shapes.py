@@ -1,4 +1,4 @@
-"""Shapes and element types that ARK's operators give, from what they read."""
+"""Shapes and element types of the results of ARK's operators, from those of their operands."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Misfit", "Operand", "broadcast", "fits", "infer_result", "matmul_sizes"]
+from passlib.lowering.misfit import Misfit
+
+__all__ = ["Operand", "broadcast", "fits", "infer_result", "matmul_sizes"]
 
 Shape = tuple[int, ...]
 
 
 class Operand(NamedTuple):
-    """What a rule needs to know of a tensor."""
+    """Element type and shape of a tensor."""
 
     dtype: str
     shape: Shape
 
 
-class Misfit(Exception):  # noqa: N818 (never leaves this package)
-    """Operands that an operator cannot take; the text says why."""
-
-
 def broadcast(*shapes: Shape) -> Shape:
-    """Join shapes, right-aligned: sizes are equal, or one of them is 1.
+    """Broadcast shapes, aligned at the right: sizes must be equal or 1.
 
     Raises
     ------
     Misfit
-        They do not fit.
+        They do not broadcast.
     """
     rank = max(map(len, shapes), default=0)
     joined = []
@@ -43,9 +41,9 @@ def broadcast(*shapes: Shape) -> Shape:
 def matmul_sizes(
     left: Shape, right: Shape, *, transpose_left: bool, transpose_right: bool
 ) -> tuple[Shape, int, int, int]:
-    """Give the leading dimensions of the product, and its M, N and K.
+    """Return the leading dimensions of a matrix product, and its M, N and K.
 
-    A vector on the left is one row, one on the right one column.
+    A vector on the left is a row, one on the right a column.
 
     Raises
     ------
@@ -62,7 +60,7 @@ def matmul_sizes(
 
 
 def infer_result(op: str, arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand | None:
-    """Give type and shape of the smallest result that an operator has.
+    """Compute the element type and shape of the smallest result of an operator.
 
     Parameters
     ----------
@@ -74,13 +72,13 @@ def infer_result(op: str, arguments: Mapping[str, Any], reads: Sequence[Operand]
     Returns
     -------
     Operand or None
-        None where the operands do not decide it. Operators of one operand may write to a tensor
-        that is larger: they broadcast. The type of a Cast is that of its destination.
+        None if the operands do not determine it. Unary operators may write to a larger tensor, to
+        which they broadcast. The element type of a Cast is that of its destination.
 
     Raises
     ------
     Misfit
-        There is no such result.
+        The operator cannot take these operands.
     """
     rule = _RULES.get(op)
     return None if rule is None else rule(arguments, reads)
@@ -115,7 +113,7 @@ def _transpose(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operan
     dtype, shape = reads[0]
     order = arguments["Permutation"]
     if sorted(order) != list(range(len(shape))):
-        raise Misfit(f"{_text(order)} is no permutation of the dimensions of {_text(shape)}")
+        raise Misfit(f"{_text(order)} is not a permutation of the dimensions of {_text(shape)}")
     return Operand(dtype, tuple(shape[i] for i in order))
 
 
@@ -136,11 +134,13 @@ def _embedding(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operan
     del arguments
     indices, weight = reads
     if len(weight.shape) != 2:
-        raise Misfit(f"the weight has two dimensions, not shape {_text(weight.shape)}")
+        raise Misfit(f"the weight must have two dimensions, not shape {_text(weight.shape)}")
     if len(indices.shape) > 3:
-        raise Misfit(f"indices have up to three dimensions, not shape {_text(indices.shape)}")
+        raise Misfit(
+            f"indices must have at most three dimensions, not shape {_text(indices.shape)}"
+        )
     if indices.dtype != "INT32":
-        raise Misfit(f"indices are INT32, not {indices.dtype}")
+        raise Misfit(f"indices must be INT32, not {indices.dtype}")
     leading = (1,) * (3 - len(indices.shape)) + indices.shape
     return Operand(weight.dtype, (*leading, weight.shape[1]))
 
@@ -169,17 +169,17 @@ _RULES: dict[str, _Rule] = {
 
 
 _STRETCHING = frozenset(_UNARY) - {"DeviceSync", "Send", "SendDone"}
-"""Operators of one operand, which may write to a larger tensor: the operand broadcasts to it."""
+"""Unary operators that may write to a larger tensor, to which the operand broadcasts."""
 
 _RESHAPING = ("Embedding", "DeviceSync", "Send")
-"""Operators that may write the same elements, in order, to a tensor of another shape."""
+"""Operators that may write their elements, in order, to a tensor of another shape."""
 
 
 def fits(op: str, result: Operand, written: Operand) -> bool:
     """Whether an operator can write its result to a tensor.
 
-    Operators of one operand stretch sizes of 1; all others need the very shape of their result,
-    but for those that write elements in order.
+    Unary operators stretch sizes of 1, some operators write elements in order to any shape, and
+    all others need exactly the shape of their result.
     """
     if op == "Cast":
         result = Operand(written.dtype, result.shape)

@@ -1,15 +1,14 @@
-"""Tensors of an ARK file: boxes inside the dense arrays that stand in buffers."""
+"""Tensors of an ARK file: boxes inside the dense arrays that lie in buffers."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from passlib.dialects.json_text import JsonNumber
+from passlib.dialects.ark.json_values import compact_json, kind
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 
@@ -18,11 +17,8 @@ __all__ = [
     "MAX_RANK",
     "Box",
     "Tensor",
-    "compact_json",
-    "kind",
     "numpy_type",
     "overlap",
-    "plain_json",
     "read_tensor",
 ]
 
@@ -51,7 +47,7 @@ _NUMPY = {
 }
 
 _LARGEST = 1 << 62
-"""Sizes and offsets beyond this are nonsense, and sums of them would not fit 64 bits."""
+"""Sizes and offsets beyond this are nonsense, and their sums would not fit 64 bits."""
 
 
 class Box(NamedTuple):
@@ -62,8 +58,8 @@ class Box(NamedTuple):
     shape : tuple of int
         Elements in each dimension.
     strides : tuple of int
-        Extents of the dense row-major array, from the buffer's first byte, that the box lies in.
-        Despite the name in the file these are no distances between elements.
+        Extents of the dense row-major array that contains the box and starts at the buffer's
+        first byte. Despite the name in the file they are not distances between elements.
     offsets : tuple of int
         Index of the first element in that array.
     """
@@ -74,12 +70,12 @@ class Box(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """Elements of the array that the box lies in."""
+        """Number of elements of the array that contains the box."""
         return math.prod(self.strides)
 
     @property
     def whole(self) -> bool:
-        """Whether the box is all of that array."""
+        """Whether the box is the whole array."""
         return self.shape == self.strides
 
     def steps(self) -> tuple[int, ...]:
@@ -90,7 +86,7 @@ class Box(NamedTuple):
         return tuple(steps)
 
     def span(self) -> tuple[int, int]:
-        """Give the positions of its first element and behind its last one in the buffer."""
+        """Return the positions in the buffer of its first element, and one after its last."""
         steps = self.steps()
         first = sum(o * step for o, step in zip(self.offsets, steps, strict=True))
         last = sum((s - 1) * step for s, step in zip(self.shape, steps, strict=True))
@@ -111,7 +107,7 @@ class Tensor(NamedTuple):
     buffer : int
         Id of the buffer.
     rank : int
-        Rank that owns the buffer, -1 for the one that the file is for.
+        Rank that owns the buffer; -1 is the rank that the file is for.
     source : mapping
         Its JSON object.
     """
@@ -131,11 +127,11 @@ class Tensor(NamedTuple):
 
     @property
     def item_size(self) -> int:
-        """Bytes of an element; 1 for types that passlib does not know."""
+        """Bytes of an element; 1 for unknown types."""
         return ITEM_SIZES.get(self.dtype, 1)
 
     def tags(self, key: str) -> list[tuple[int, int]]:
-        """Pairs of a remote rank and a tag, of ``SendTags`` or ``RecvTags``."""
+        """Pairs of a remote rank and a tag, from ``SendTags`` or ``RecvTags``."""
         return [
             (pair[0], pair[1])
             for pair in self.source["Buffer"].get(key, ())
@@ -144,7 +140,7 @@ class Tensor(NamedTuple):
 
 
 def read_tensor(value: Any, place: str) -> Tensor:
-    """Read the JSON object of a tensor, as far as a graph of it needs.
+    """Read those members of a tensor's JSON object that a graph needs.
 
     Parameters
     ----------
@@ -155,7 +151,7 @@ def read_tensor(value: Any, place: str) -> Tensor:
     Raises
     ------
     FormatError
-        A key is missing, or what stands under it is of the wrong type or contradicts itself.
+        A key is missing, its value is of the wrong type, or values contradict each other.
     """
     if not isinstance(value, dict):
         raise FormatError(f"{place}: a tensor is an object, not {kind(value)}")
@@ -180,9 +176,9 @@ def read_tensor(value: Any, place: str) -> Tensor:
         )
     for key, item in (("Id", number), ("Buffer.Id", owner[0]), ("Buffer.Rank", owner[1])):
         if type(item) is not int:
-            raise FormatError(f"{place}.{key}: a whole number is wanted, not {kind(item)}")
+            raise FormatError(f"{place}.{key}: expected an integer, not {kind(item)}")
     if not isinstance(dtype, str):
-        raise FormatError(f"{place}.DataType: a name is wanted, not {kind(dtype)}")
+        raise FormatError(f"{place}.DataType: expected a name, not {kind(dtype)}")
     box = Box(tuple(shape), tuple(strides), tuple(offsets))
     if any(s < 1 or o < 0 or o + s > t for s, t, o in zip(*box, strict=True)):
         raise FormatError(
@@ -191,14 +187,14 @@ def read_tensor(value: Any, place: str) -> Tensor:
         )
     for key in ("SendTags", "RecvTags"):
         if not isinstance(buffer.get(key, []), list):
-            raise FormatError(f"{place}.Buffer.{key}: an array is wanted")
+            raise FormatError(f"{place}.Buffer.{key}: expected an array")
     return Tensor(number, dtype, box, tuple(padded), owner[0], owner[1], value)
 
 
 def overlap(left: Tensor, right: Tensor) -> bool:
     """Whether two tensors share bytes of one buffer.
 
-    Exact for boxes in arrays of the same extents; of others, whether their spans meet.
+    Exact for boxes in arrays of the same extents; otherwise whether their spans meet.
     """
     if left.buffer != right.buffer:
         return False
@@ -215,65 +211,27 @@ def overlap(left: Tensor, right: Tensor) -> bool:
 
 
 def numpy_type(dtype: str, who: str) -> np.dtype:
-    """Give the NumPy type of elements of an ARK type.
+    """Return the NumPy type for an ARK element type.
 
     Raises
     ------
     UnsupportedError
-        There is none; ``who`` is named.
+        There is none; the message starts with ``who``.
     """
     if dtype == "BF16":
         bfloat16: type[Any] = require("ml_dtypes", extra="bfloat16").bfloat16
         return np.dtype(bfloat16)
     if dtype not in _NUMPY:
-        raise UnsupportedError(f"{who}: the element type {dtype!r} is not known")
+        raise UnsupportedError(f"{who}: unknown element type {dtype!r}")
     return np.dtype(_NUMPY[dtype])
-
-
-def compact_json(value: Any) -> str:
-    """Print JSON on one line without spaces; numbers as they were spelled."""
-    if isinstance(value, dict):
-        items = (f"{json.dumps(k, ensure_ascii=False)}:{compact_json(v)}" for k, v in value.items())
-        return "{" + ",".join(items) + "}"
-    if isinstance(value, (list, tuple, range)):
-        return "[" + ",".join(map(compact_json, value)) + "]"
-    if isinstance(value, JsonNumber):
-        return value.text
-    return json.dumps(value, ensure_ascii=False)
-
-
-def plain_json(text: str) -> Any:
-    """Read JSON that stands in no file, so that nothing of it is copied from one.
-
-    Raises
-    ------
-    ValueError
-        It is not JSON.
-    """
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"JSON has no number {name}")
-
-    try:
-        return json.loads(text, parse_float=JsonNumber, parse_constant=refuse)
-    except RecursionError:
-        raise ValueError("it nests too deeply") from None
-
-
-def kind(value: Any) -> str:
-    """Name what a JSON value is, for error messages."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return compact_json(value)
-    names: dict[type, str] = {dict: "an object", list: "an array", str: "a text"}
-    return next(name for known, name in names.items() if isinstance(value, known))
 
 
 def _require_sizes(items: Any, place: str) -> Sequence[int]:
     if not isinstance(items, list):
-        raise FormatError(f"{place}: an array is wanted, not {kind(items)}")
+        raise FormatError(f"{place}: expected an array, not {kind(items)}")
     for item in items:
         if type(item) is not int or not -_LARGEST < item < _LARGEST:
-            raise FormatError(f"{place}: {kind(item)} is no size")
+            raise FormatError(f"{place}: {kind(item)} is not a valid size")
     if not 0 < len(items) <= MAX_RANK:
-        raise FormatError(f"{place}: there are 1 to {MAX_RANK} dimensions, not {len(items)}")
+        raise FormatError(f"{place}: a tensor has 1 to {MAX_RANK} dimensions, not {len(items)}")
     return items

@@ -1,4 +1,4 @@
-"""Lowering of ARK's operators to ONNX, one module for each family."""
+"""Lowering of ARK models to ONNX; one module for each family of operators."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["load_table"]
 
 @functools.cache
 def load_table() -> Lowerings:
-    """Give the table of all lowering functions, for graphs without memory."""
+    """Return the table of all lowering functions, for graphs of values."""
     TABLE.fill(__name__, __path__)
     return TABLE

@@ -1,4 +1,4 @@
-"""Elementwise operators of one and of two operands."""
+"""Unary and binary elementwise operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 @TABLE.register("Add", "Sub", "Mul", "Div")
 def binary(operation: Operation) -> Value:
-    """Compute elementwise; operands broadcast as in NumPy. Whole numbers divide as in C."""
+    """Compute elementwise; operands broadcast as in NumPy, integers divide as in C."""
     return fit(operation, operation.emit(operation.node.op, *operation.inputs))
 
 
@@ -22,7 +22,7 @@ def binary(operation: Operation) -> Value:
 def scalar(operation: Operation) -> Value:
     """Add ``Factor`` to every element, or multiply by it.
 
-    It is rounded to a 32-bit float and then converted to the element type, as in C.
+    The factor is rounded to a 32-bit float and converted to the element type, as in C.
     """
     value = operation.inputs[0]
     factor = operation.constant_like(np.float32(operation.float("Factor")), value)
@@ -50,14 +50,14 @@ def relu(operation: Operation) -> Value:
 @TABLE.register("Exp", "Sqrt", "Sigmoid")
 def unary(operation: Operation) -> Value:
     """Compute elementwise; Sigmoid is 1 / (1 + exp(-x))."""
-    return _whole(operation, operation.emit(operation.node.op, _real(operation)))
+    return _like_operand(operation, operation.emit(operation.node.op, _real(operation)))
 
 
 @TABLE.register("Rsqrt")
 def reciprocal_root(operation: Operation) -> Value:
     """Compute 1 / sqrt(x); nothing is added to x."""
     root = operation.emit("Sqrt", _real(operation))
-    return _whole(operation, operation.emit("Reciprocal", root))
+    return _like_operand(operation, operation.emit("Reciprocal", root))
 
 
 @TABLE.register("Gelu")
@@ -76,16 +76,16 @@ def gelu(operation: Operation) -> Value:
     one = operation.constant_like(1.0, x)
     gate = operation.emit("Add", operation.emit("Tanh", inner), one)
     half = operation.emit("Mul", x, operation.constant_like(0.5, x))
-    return _whole(operation, operation.emit("Mul", half, gate))
+    return _like_operand(operation, operation.emit("Mul", half, gate))
 
 
 def _real(operation: Operation) -> Value:
-    """Give the operand for a function of real numbers; C converts whole numbers to floats."""
+    """Return the operand of a real function; integers are converted to floats, as in C."""
     value = operation.inputs[0]
     is_whole = operation.dtype_of(value).kind in "iu"
     return operation.cast(value, np.float32) if is_whole else value
 
 
-def _whole(operation: Operation, value: Value) -> Value:
-    """Convert what such a function gave to the operand's type, and bring it to its place."""
+def _like_operand(operation: Operation, value: Value) -> Value:
+    """Convert the result of a real function to the operand's type, and fit its shape."""
     return fit(operation, operation.cast(value, operation.dtype_of(operation.inputs[0])))

@@ -1,4 +1,4 @@
-"""Operators of transformers: rotary embedding and embedding of tokens."""
+"""Operators of transformers: rotary position embedding and token embedding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 @TABLE.register("Rope")
 def rope(operation: Operation) -> Value:
-    """Multiply as complex numbers whose parts stand side by side in the last dimension.
+    """Multiply as complex numbers whose parts are neighbours in the last dimension.
 
     ``out[2k] = a[2k] b[2k] - a[2k+1] b[2k+1]``, ``out[2k+1] = a[2k] b[2k+1] + a[2k+1] b[2k]``.
     """
@@ -49,6 +49,6 @@ def embedding(operation: Operation) -> Value:
     """Choose rows of the weight; a negative index counts from the end."""
     indices, weight = operation.inputs
     if operation.rank_of(weight) != 2:
-        operation.unsupported("the weight has two dimensions")
+        operation.unsupported("the weight must have two dimensions")
     rows = operation.emit("Gather", weight, indices, axis=0)
     return reshape(operation, rows, box_of(operation).shape)

@@ -1,4 +1,4 @@
-"""Boxes of a buffer: read as slices, written as new values of the whole buffer."""
+"""Boxes of a buffer: reads are slices, writes make new values of the whole buffer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__: list[str] = []
 
 @TABLE.register("Zeros")
 def zeros(operation: Operation) -> Value:
-    """Give memory that nothing has written yet."""
+    """Return zeros, the content of memory before any write."""
     shape = operation.constant(box_of(operation).shape, np.int64)
     return operation.emit("Expand", operation.constant(0, type_of(operation)), shape)
 
 
 @TABLE.register("Read")
 def read(operation: Operation) -> Value:
-    """Take a box out of the dense array at the start of a buffer."""
+    """Return a box of the dense array at the start of a buffer."""
     box = box_of(operation)
     array = _array(operation, operation.inputs[0], box)
     return _cut(operation, array, box.offsets, _ends(box), range(len(box.shape)))
@@ -30,7 +30,7 @@ def read(operation: Operation) -> Value:
 
 @TABLE.register("Write")
 def write(operation: Operation) -> Value:
-    """Give the buffer with a box replaced; a buffer that has no value yet is zero elsewhere."""
+    """Return the buffer with a box replaced; a buffer without a value is zero elsewhere."""
     box = box_of(operation)
     value = reshape(operation, operation.inputs[0], box.shape)
     size = size_of(operation)
@@ -54,7 +54,7 @@ def write(operation: Operation) -> Value:
 
 
 def _array(operation: Operation, buffer: Value, box: Box) -> Value:
-    """Give the array that a box lies in."""
+    """Return the array that contains a box."""
     size = math.prod(operation.shape_of(buffer))
     if size != box.extent:
         flat = reshape(operation, buffer, (size,))
@@ -63,7 +63,7 @@ def _array(operation: Operation, buffer: Value, box: Box) -> Value:
 
 
 def _replace(operation: Operation, array: Value, value: Value, box: Box, axis: int) -> Value:
-    """Replace a box of an array, whose dimensions before ``axis`` are those of the box."""
+    """Replace a box of an array that has the box's sizes in the dimensions before ``axis``."""
     while axis < len(box.shape) and box.shape[axis] == box.strides[axis]:
         axis += 1
     if axis == len(box.shape):
@@ -85,7 +85,7 @@ def _cut(
     ends: tuple[int, ...],
     axes: range | tuple[int, ...],
 ) -> Value:
-    """Slice, along those axes where that changes anything."""
+    """Slice along those axes that the slice shortens."""
     shape = operation.shape_of(value)
     wanted = [
         (start, end, axis)

@@ -1,4 +1,4 @@
-"""Operators that move elements, and change at most their type."""
+"""Operators that move elements or change their type."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__: list[str] = []
 
 @TABLE.register("Copy")
 def copy(operation: Operation) -> Value:
-    """Copy; sizes of 1 are stretched."""
+    """Copy, stretching sizes of 1."""
     return fit(operation, operation.emit("Identity", operation.inputs[0]))
 
 
 @TABLE.register("Cast", "Recast")
 def cast(operation: Operation) -> Value:
-    """Convert as C does: fractions are cut off.
+    """Convert as C does, truncating fractions.
 
-    ``Recast`` reads a buffer of whole numbers as signed or unsigned ones of the same size.
+    ``Recast`` reads a buffer of integers as signed or unsigned ones of the same size.
     """
     value = operation.cast(operation.inputs[0], type_of(operation))
     return value if operation.node.op == "Recast" else fit(operation, value)
@@ -26,15 +26,15 @@ def cast(operation: Operation) -> Value:
 
 @TABLE.register("Arrange")
 def arrange(operation: Operation) -> Value:
-    """Take a message over into a tensor of another shape."""
+    """Store a message in a tensor of another shape."""
     return fit(operation, operation.inputs[0])
 
 
 @TABLE.register("Transpose")
 def transpose(operation: Operation) -> Value:
-    """Permute dimensions: those of the result are dimensions ``Permutation`` of the operand."""
+    """Permute dimensions: dimension i of the result is ``Permutation[i]`` of the operand."""
     order = operation.ints("Permutation")
     rank = operation.rank_of(operation.inputs[0])
     if sorted(order) != list(range(rank)):
-        operation.unsupported(f"is no permutation of {rank} dimensions", "Permutation")
+        operation.unsupported(f"is not a permutation of {rank} dimensions", "Permutation")
     return fit(operation, operation.emit("Transpose", operation.inputs[0], perm=list(order)))

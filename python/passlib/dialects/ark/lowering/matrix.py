@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__: list[str] = []
 
 @TABLE.register("Matmul")
 def matmul(operation: Operation) -> Value:
-    """Multiply the last two dimensions; the leading ones broadcast.
+    """Multiply matrices in the last two dimensions; leading dimensions broadcast.
 
-    A vector on the left is one row, one on the right one column; it has nothing to transpose.
+    A vector on the left is a row, one on the right a column; vectors cannot be transposed.
     """
     left = _operand(operation, 0, "TransposeInput")
     right = _operand(operation, 1, "TransposeOther")
@@ -25,7 +25,7 @@ def _operand(operation: Operation, index: int, attribute: str) -> Value:
     flipped = operation.bool(attribute)
     if len(shape) == 1:
         if flipped:
-            operation.unsupported("a vector has nothing to transpose", attribute)
+            operation.unsupported("a vector cannot be transposed", attribute)
         return reshape(operation, value, (1, *shape) if index == 0 else (*shape, 1))
     if not flipped:
         return value

@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 @TABLE.register("ReduceSum", "ReduceMean", "ReduceMax")
 def reduce(operation: Operation) -> Value:
-    """Reduce the axis ``Axis``, which stays with size 1 if ``KeepDim``."""
+    """Reduce ``Axis``, which stays as a dimension of size 1 if ``KeepDim`` is true."""
     value = operation.inputs[0]
     axis = operation.axis(value, operation.int("Axis"))
     keep = operation.bool("KeepDim")

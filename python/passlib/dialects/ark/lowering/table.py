@@ -1,4 +1,4 @@
-"""The table that the modules of this folder fill."""
+"""The table of lowering functions, filled by the other modules, and what these share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from passlib.dialects.ark.memory import BOX, SIZE, TYPE
+from passlib.dialects.ark.lowering.memory import BOX, SIZE, TYPE
 from passlib.dialects.ark.tensors import Box, numpy_type
 from passlib.graph.attributes import blame
 from passlib.lowering import Lowerings, Operation, Value
@@ -18,33 +18,32 @@ TABLE = Lowerings("ark")
 
 
 def box_of(operation: Operation) -> Box:
-    """Give the box that an operation reads, writes or computes."""
+    """Return the box that an operation reads, writes or computes."""
     shape, strides, offsets = json.loads(operation.string(BOX))
     return Box(tuple(shape), tuple(strides), tuple(offsets))
 
 
 def type_of(operation: Operation) -> np.dtype:
-    """Give the element type of what an operation gives."""
+    """Return the element type of an operation's result."""
     return numpy_type(operation.string(TYPE), blame(operation.node))
 
 
 def size_of(operation: Operation) -> int:
-    """Count the elements of the buffer that an operation reads or writes."""
+    """Return the number of elements of the buffer that an operation reads or writes."""
     return operation.int(SIZE)
 
 
 def reshape(operation: Operation, value: Value, shape: tuple[int, ...]) -> Value:
-    """Give a value another shape of as many elements; itself if it has that shape."""
+    """Reshape a value; return the value itself if it has that shape."""
     if value.shape == shape:
         return value
     return operation.emit("Reshape", value, operation.constant(shape, np.int64))
 
 
 def fit(operation: Operation, value: Value) -> Value:
-    """Bring a result to the shape of what it is written to, which may be larger.
+    """Bring a result to the shape of its destination, which may be larger.
 
-    Sizes of 1 are stretched, dimensions are added in front; a Reshape where the number of elements
-    is the same already.
+    Expand sizes of 1 and add dimensions in front; only reshape if the number of elements is equal.
     """
     target = box_of(operation).shape
     shape = operation.shape_of(value)

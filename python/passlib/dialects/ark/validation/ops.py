@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib.dialects.ark import schema, validation_args
+from passlib.dialects.ark import schema
 from passlib.dialects.ark.arguments import values
-from passlib.dialects.ark.checks import misfits, padding_misfits
-from passlib.dialects.ark.communication import communication_misfits
-from passlib.dialects.ark.matmul_args import derive
 from passlib.dialects.ark.operators import FileOp
-from passlib.dialects.ark.report import Report
-from passlib.dialects.ark.shapes import Misfit
 from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor
+from passlib.dialects.ark.validation.args import check_args
+from passlib.dialects.ark.validation.communication import communication_misfits
+from passlib.dialects.ark.validation.matmul_args import derive
+from passlib.dialects.ark.validation.misfits import misfits, padding_misfits
+from passlib.dialects.ark.validation.report import Report
+from passlib.lowering.misfit import Misfit
 
-__all__ = ["check"]
+__all__ = ["check_op"]
 
 
-def check(report: Report, op: FileOp, rank: int | None) -> None:
-    """Check one op of a file for a rank; None where that is damaged."""
+def check_op(report: Report, op: FileOp, rank: int | None) -> None:
+    """Check one op of the file for a rank, which is None if damaged."""
     path, value = op.place.path, op.place.value
-    args_fine = validation_args.check(report, op)
+    args_fine = check_args(report, op)
     consumed = {tensor.id for tensor in (*op.reads, *op.writes)}
     for i, tensor in enumerate(op.results):
         if tensor.id in consumed:
@@ -29,15 +30,15 @@ def check(report: Report, op: FileOp, rank: int | None) -> None:
             )
     is_tensor = op.type == schema.TENSOR
     if value["IsVirtual"] != is_tensor:
-        what = "is" if value["IsVirtual"] else "is not"
-        report.warning(f"{path}.IsVirtual", f"the operator {op.type} {what} virtual here")
+        what = "virtual" if value["IsVirtual"] else "not virtual"
+        report.warning(f"{path}.IsVirtual", f"the operator {op.type} is marked as {what}")
     if is_tensor:
         _view(report, op)
         return
     operator = schema.find(op.type)
     if operator is None:
         if not value["IsVirtual"]:
-            report.warning(f"{path}.Type", f"the operator {op.type!r} is not known")
+            report.warning(f"{path}.Type", f"unknown operator {op.type!r}")
         return
     if _counts(report, op, operator) and args_fine:
         args = values(value["Args"])
@@ -72,7 +73,7 @@ def _counts(report: Report, op: FileOp, operator: schema.Operator) -> bool:
             report.error(
                 f"{path}.ResultTensors[{i}]",
                 f"tensor {result.id} does not describe the same memory as tensor {region.id}, "
-                "which it comes from",
+                "from which it results",
             )
     return True
 
@@ -80,25 +81,25 @@ def _counts(report: Report, op: FileOp, operator: schema.Operator) -> bool:
 def _view(report: Report, op: FileOp) -> None:
     path = op.place.path
     if op.writes:
-        report.error(f"{path}.WriteTensors", "a virtual op writes nothing")
+        report.error(f"{path}.WriteTensors", "a virtual op must write nothing")
     if len(op.results) != 1:
-        report.error(f"{path}.ResultTensors", f"a virtual op gives 1, not {len(op.results)}")
+        report.error(f"{path}.ResultTensors", f"a virtual op returns 1, not {len(op.results)}")
     elif op.reads and op.reads[0].buffer != op.results[0].buffer:
         report.error(
             f"{path}.ResultTensors[0]",
-            f"it shows buffer {op.results[0].buffer}, and is a view of buffer {op.reads[0].buffer}",
+            f"it is in buffer {op.results[0].buffer}, but views buffer {op.reads[0].buffer}",
         )
-    elif op.reads and not _shows_bytes(op.reads[0], op.results[0]):
+    elif op.reads and not _is_view(op.reads[0], op.results[0]):
         report.error(
             f"{path}.ResultTensors[0]",
-            f"it shows {op.reads[0].dtype} {list(op.reads[0].shape)} as {op.results[0].dtype} "
-            f"{list(op.results[0].shape)}; only from and to BYTE, and of the same bytes in the "
-            "last dimension, is that a view",
+            f"it views {op.reads[0].dtype} {list(op.reads[0].shape)} as {op.results[0].dtype} "
+            f"{list(op.results[0].shape)}; a view of another element type must be from or to BYTE, "
+            "with as many bytes in the last dimension",
         )
 
 
-def _shows_bytes(source: Tensor, result: Tensor) -> bool:
-    """Whether a view of another element type is one that ARK makes: from or to plain bytes."""
+def _is_view(source: Tensor, result: Tensor) -> bool:
+    """Whether ARK could make a view, which changes the element type only from or to bytes."""
     dtypes = {source.dtype, result.dtype}
     if len(dtypes) == 1 or not dtypes <= ITEM_SIZES.keys():
         return True
@@ -108,7 +109,7 @@ def _shows_bytes(source: Tensor, result: Tensor) -> bool:
 
 
 def _matmul(report: Report, op: FileOp, args: dict[str, Any]) -> None:
-    """Check what a Matmul says twice: its derived arguments, and the padding of its product."""
+    """Check the derived arguments of a Matmul, and the padding of its product."""
     try:
         wanted = derive(
             op.reads[0],
@@ -122,8 +123,9 @@ def _matmul(report: Report, op: FileOp, args: dict[str, Any]) -> None:
     for name, value in wanted.items():
         if name in args and list(args[name]) != value:
             report.error(
-                f"{op.place.path}.Args.{name}", f"{list(args[name])}, but its tensors say {value}"
+                f"{op.place.path}.Args.{name}",
+                f"{list(args[name])}, but its tensors require {value}",
             )
-    if op.place.path.endswith(".Op"):  # files of August 2024 and later
+    if op.place.single:  # files of August 2024 and later
         for problem in padding_misfits(args, op.reads, op.writes):
             report.error(f"{op.place.path}.WriteTensors[0].PaddedShape", problem)

@@ -1,8 +1,8 @@
-"""Buffers as values: what lies in memory at each moment, as nodes of a graph without memory.
+"""Buffers as values: the content of memory at each step, as nodes of a graph without memory.
 
-A write makes a new value of the whole buffer; a read takes a box out of the latest one. Nodes
-``Read``, ``Write``, ``Zeros`` and ``Recast`` say so, and `lowering` knows them. Memory that nothing
-has written yet is zero, as ARK allocates it.
+A write makes a new value of the whole buffer; a read takes a box out of the latest one. These are
+nodes ``Read``, ``Write``, ``Zeros`` and ``Recast``, which `boxes` and `conversion` lower. Memory is
+zero before the first write, as ARK allocates it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["BOX", "SIZE", "TYPE", "Memory", "geometry"]
 BOX = "__box__"
 """Shape, strides and offsets of the box that a node reads, writes or computes."""
 SIZE = "__size__"
-"""Elements of the buffer that it lies in."""
+"""Number of elements of the buffer that contains the box."""
 TYPE = "__type__"
-"""Element type by ARK's name."""
+"""ARK's name of the element type."""
 
 _ALIKE = ({"INT8", "UINT8", "BYTE"}, {"INT32", "UINT32"})
-"""Types whose bits ONNX's Cast carries over."""
+"""Types between which ONNX's Cast keeps the bits."""
 
 
 @dataclass
@@ -35,11 +35,11 @@ class _Content:
     value: Entry
     """The buffer's elements, or its first ones, in any shape."""
     boxes: dict[Box, Entry]
-    """Boxes whose value is known without reading them."""
+    """The values of boxes that need no read."""
 
 
 class Memory:
-    """The buffers of one rank while its graph is walked."""
+    """The buffers of one rank during conversion."""
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         self._bytes: dict[int, int] = {}
@@ -50,12 +50,12 @@ class Memory:
         self.nodes: list[Node] = []
 
     def read(self, tensor: Tensor, user: Node) -> Entry:
-        """Give the value of a tensor now.
+        """Return the current value of a tensor.
 
         Raises
         ------
         UnsupportedError
-            The buffer holds elements of another type, whose bits would have to be read anew.
+            The buffer holds elements of another type, whose bits would have to be reinterpreted.
         """
         content = self._content(tensor, user)
         if content is None:
@@ -65,12 +65,12 @@ class Memory:
         return content.boxes[tensor.box]
 
     def write(self, tensor: Tensor, value: Entry, user: Node) -> None:
-        """Set the value of a tensor, of its very shape.
+        """Set the value of a tensor; the shapes must be equal.
 
         Raises
         ------
         UnsupportedError
-            As for `read`, where a part of the buffer keeps its old value.
+            As for `read`, if a part of the buffer keeps its old value.
         """
         size = self._size(tensor)
         if tensor.box.whole and tensor.box.extent == size:
@@ -110,12 +110,12 @@ class Memory:
 
 
 def geometry(tensor: Tensor) -> dict[str, str]:
-    """Spell where a tensor lies and of what type it is."""
+    """Return the box and the element type of a tensor as attributes."""
     return {BOX: json.dumps(tensor.box), TYPE: tensor.dtype}
 
 
 def _apart(left: Box, right: Box) -> bool:
-    """Whether two boxes surely share no element."""
+    """Whether two boxes certainly share no element."""
     if left.strides != right.strides:
         return False
     boxes = zip(left.offsets, left.shape, right.offsets, right.shape, strict=True)

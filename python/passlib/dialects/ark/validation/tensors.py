@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib.dialects.ark.report import Report
-from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor, compact_json, read_tensor
+from passlib.dialects.ark.json_values import compact_json
+from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor, read_tensor
+from passlib.dialects.ark.validation.report import Report
 from passlib.errors import FormatError
 
 __all__ = ["TensorChecker"]
@@ -18,7 +19,7 @@ class TensorChecker:
     ----------
     report : Report
     rank, world : int or None
-        Of the file; None where that is damaged.
+        Of the file; None if damaged.
     """
 
     def __init__(self, report: Report, rank: int | None, world: int | None) -> None:
@@ -30,7 +31,7 @@ class TensorChecker:
         self._makers: dict[int, str] = {}
 
     def check(self, value: Any, path: str) -> Tensor | None:
-        """Check one mention; give the tensor, or None where it is too damaged to be one."""
+        """Check one mention; return the tensor, or None if it cannot be read."""
         try:
             tensor = read_tensor(value, path)
         except FormatError as error:
@@ -45,17 +46,17 @@ class TensorChecker:
         return tensor
 
     def produced(self, results: tuple[Tensor, ...], path: str) -> None:
-        """Note what an op gives, which no other may give."""
+        """Record the results of an op, which no other op may return."""
         for i, tensor in enumerate(results):
             place = f"{path}.ResultTensors[{i}]"
             first = self._makers.setdefault(tensor.id, place)
             if first != place:
-                self._report.error(place, f"tensor {tensor.id} is a result of {first} already")
+                self._report.error(place, f"tensor {tensor.id} is already a result of {first}")
 
     def _alone(self, tensor: Tensor, path: str) -> None:
         report, box, padded = self._report, tensor.box, tensor.padded
         if tensor.dtype not in ITEM_SIZES:
-            report.warning(f"{path}.DataType", f"the element type {tensor.dtype!r} is not known")
+            report.warning(f"{path}.DataType", f"unknown element type {tensor.dtype!r}")
         if "PaddedShape" in tensor.source:
             if any(s > p for s, p in zip(box.shape, padded, strict=True)):
                 report.error(
@@ -71,7 +72,7 @@ class TensorChecker:
         elif any(p < 1 or t % p for p, t in zip(padded, box.strides, strict=True)):
             report.error(
                 f"{path}.Pads",
-                f"Strides {compact_json(box.strides)} are no multiples of {compact_json(padded)}",
+                f"Strides {compact_json(box.strides)} are not multiples of {compact_json(padded)}",
             )
 
     def _buffer(self, tensor: Tensor, path: str) -> None:
@@ -81,7 +82,7 @@ class TensorChecker:
             if first[0].rank != tensor.rank:
                 report.error(
                     f"{place}.Rank",
-                    f"buffer {tensor.buffer} is of rank {tensor.rank} here and of rank "
+                    f"buffer {tensor.buffer} belongs to rank {tensor.rank} here and to rank "
                     f"{first[0].rank} at {first[1]}",
                 )
             if first[0].source["Buffer"] == tensor.source["Buffer"]:
@@ -91,7 +92,7 @@ class TensorChecker:
                     place, f"buffer {tensor.buffer} is described differently at {first[1]}"
                 )
         if tensor.rank < -1 or (self._world is not None and tensor.rank >= self._world):
-            report.error(f"{place}.Rank", f"{tensor.rank} is no rank of a job of {self._world}")
+            report.error(f"{place}.Rank", f"{tensor.rank} is not a rank of a job of {self._world}")
         for key in ("SendTags", "RecvTags"):
             if key not in tensor.source["Buffer"]:
                 report.error(f"{place}.{key}", "the key is missing")
@@ -105,10 +106,10 @@ class TensorChecker:
             or len(pair) != 2
             or any(type(number) is not int for number in pair)
         ):
-            self._report.error(place, "a pair of a rank and a tag is wanted")
+            self._report.error(place, "expected a rank and a tag")
             return
         remote = pair[0]
         if remote < -1 or (self._world is not None and remote >= self._world):
-            self._report.error(place, f"{remote} is no rank of a job of {self._world}")
+            self._report.error(place, f"{remote} is not a rank of a job of {self._world}")
         elif remote == owner or {remote, owner} == {-1, self._rank}:
-            self._report.error(place, f"the rank {remote} is the buffer's own")
+            self._report.error(place, f"{remote} is the buffer's own rank")

@@ -1,20 +1,20 @@
-"""Checks of what only plan files have: tasks, and their places on processors."""
+"""Checks of tasks and their places on processors, which only plan files have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.ark.report import Report
-from passlib.dialects.ark.tensors import kind
+from passlib.dialects.ark.json_values import kind
+from passlib.dialects.ark.validation.report import Report
 
-__all__ = ["check"]
+__all__ = ["check_plan"]
 
 
-def check(report: Report, root: dict[str, Any], tasks: Sequence[Any]) -> None:
+def check_plan(report: Report, root: dict[str, Any], tasks: Sequence[Any]) -> None:
     """Check a plan."""
     if "Architecture" not in root:
-        report.warning("Architecture", "the key is missing, which newer versions of ARK need")
+        report.warning("Architecture", "the key is missing, which newer versions of ARK require")
     else:
         report.expect(root, "Architecture", str, "")
     processors = report.expect(root, "NumProcessors", int, "")
@@ -57,15 +57,15 @@ def _range(report: Report, owner: dict[str, Any], key: str, path: str, limit: in
         return
     place = f"{path}.{key}"
     if len(value) not in (2, 3) or any(type(number) is not int for number in value):
-        report.error(place, "a beginning, an end and perhaps a step are wanted")
+        report.error(place, "expected a start, an end and optionally a step")
     elif not 0 <= value[0] <= value[1] or (len(value) == 3 and value[2] < 1):
-        report.error(place, f"{list(value)} is no range")
+        report.error(place, f"{list(value)} is not a range")
     elif limit is not None and value[1] > limit:
-        report.error(place, f"{list(value)} goes beyond the {limit} processors")
+        report.error(place, f"{list(value)} exceeds the {limit} processors")
 
 
 def _object(report: Report, value: Any, path: str) -> bool:
     if isinstance(value, dict):
         return True
-    report.error(path, f"an object is wanted, not {kind(value)}")
+    report.error(path, f"expected an object, not {kind(value)}")
     return False

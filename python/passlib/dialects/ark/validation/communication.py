@@ -1,4 +1,4 @@
-"""Rules of ops that communicate: who sends what to whom stands in their buffers alone."""
+"""Rules for ops that communicate; only their buffers state sender, receiver and tag."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["communication_misfits"]
 def communication_misfits(
     kind: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor], rank: int
 ) -> Iterator[tuple[str, str]]:
-    """Say what is wrong with the buffers and packets of an op that communicates.
+    """Check the buffers and packets of an op that communicates.
 
     Parameters
     ----------
@@ -25,12 +25,13 @@ def communication_misfits(
     reads, writes : sequence of Tensor
         As many as the operator takes.
     rank : int
-        The rank of the file; -1 where that is not known.
+        The rank of the file; -1 if unknown.
 
     Yields
     ------
-    place, problem : str
-        The place is a path within the op.
+    place : str
+        A path within the op.
+    problem : str
     """
     own = {-1, rank}
     if kind in ("Send", "SendPacket"):
@@ -38,7 +39,7 @@ def communication_misfits(
         tags = _tags(writes[0], "RecvTags", own)
         sent = _tags(reads[0], "SendTags", {writes[0].rank})
         if not tags or (kind == "Send" and not tags & sent):
-            yield "WriteTensors[0].Buffer.RecvTags", "there is no tag under which it is sent"
+            yield "WriteTensors[0].Buffer.RecvTags", "no tag identifies the message that is sent"
     elif kind in ("Recv", "RecvPacket"):
         yield from _peer(reads[0], "ReadTensors[0]", own)
         landing, place = (
@@ -47,7 +48,7 @@ def communication_misfits(
         tags = _tags(landing, "RecvTags", {reads[0].rank})
         sent = _tags(reads[0], "SendTags", own)
         if not tags or (kind == "Recv" and not tags & sent):
-            yield f"{place}.Buffer.RecvTags", "there is no tag under which it is received"
+            yield f"{place}.Buffer.RecvTags", "no tag identifies the message that is received"
     elif kind in ("RecvReduceSend", "RecvReduceSendPacket"):
         yield from _reduction(kind, args, reads, writes, own)
     if kind == "SendPacket":
@@ -55,7 +56,10 @@ def communication_misfits(
     elif kind == "RecvPacket":
         yield from _packet(reads[1], "ReadTensors[1]", writes[0], 1)
     elif kind == "DeviceSync" and reads[0].buffer != writes[0].buffer:
-        yield "WriteTensors[0]", "a barrier moves no data, so this is a view of what it reads"
+        yield (
+            "WriteTensors[0]",
+            "a barrier moves no data, so this must be a view of the tensor that it reads",
+        )
 
 
 def _reduction(
@@ -68,16 +72,16 @@ def _reduction(
     source, scratch, total = reads[0], reads[1], writes[0]
     peers = args["NPeers"]
     if type(peers) is not int:
-        return  # arguments of the wrong type are reported elsewhere
+        return  # reported elsewhere
     if len(writes) != 1 + peers:
         yield (
             "WriteTensors",
-            f"with {peers} peers {kind} has {1 + peers}, not {len(writes)}",
+            f"with {peers} peers {kind} takes {1 + peers}, not {len(writes)}",
         )
         return
     if (source.dtype, source.shape) != (total.dtype, total.shape):
         wanted, found = ((t.dtype, list(t.shape)) for t in (source, total))
-        yield "WriteTensors[0]", f"it adds up {wanted[0]} {wanted[1]}, not {found[0]} {found[1]}"
+        yield "WriteTensors[0]", f"the sum is {wanted[0]} {wanted[1]}, not {found[0]} {found[1]}"
     packets = kind == "RecvReduceSendPacket"
     if packets:
         yield from _packet(scratch, "ReadTensors[1]", source, peers)
@@ -87,21 +91,21 @@ def _reduction(
             yield from _packet(target, f"WriteTensors[{i}]", source, 1)
         if not _tags(target, "RecvTags", own):
             place = f"WriteTensors[{i}].Buffer.RecvTags"
-            yield place, "there is no tag under which it is sent"
+            yield place, "no tag identifies the message that is sent"
 
 
 def _peer(tensor: Tensor, place: str, own: set[int]) -> Iterator[tuple[str, str]]:
     if tensor.rank in own:
-        yield f"{place}.Buffer.Rank", "the memory of another rank is wanted, and this is the own"
+        yield f"{place}.Buffer.Rank", "must be memory of another rank"
 
 
 def _packet(packet: Tensor, place: str, carried: Tensor, count: int) -> Iterator[tuple[str, str]]:
-    """Check a tensor of packets, which take twice the bytes of the data that they carry."""
+    """Check a tensor of packets, which take twice the bytes of their data."""
     size = 2 * math.prod(carried.shape) * carried.item_size * count
     if packet.dtype != "UINT8" or packet.shape != (size,):
-        yield place, f"packets are UINT8 [{size}], not {packet.dtype} {list(packet.shape)}"
+        yield place, f"packets must be UINT8 [{size}], not {packet.dtype} {list(packet.shape)}"
 
 
 def _tags(tensor: Tensor, key: str, ranks: set[int]) -> set[int]:
-    """Give the tags that lead to or come from some ranks."""
+    """Return the tags of messages to or from some ranks."""
     return {tag for remote, tag in tensor.tags(key) if remote in ranks}

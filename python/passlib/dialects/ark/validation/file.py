@@ -1,4 +1,4 @@
-"""Everything that is wrong with an ARK file, with places."""
+"""Validation of an ARK file as a whole: all its problems, with places."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlib.dialects import json_text
-from passlib.dialects.ark import validation_graph, validation_ops, validation_plan
 from passlib.dialects.ark.document import GROUPS, OpPlace
+from passlib.dialects.ark.json_values import kind
 from passlib.dialects.ark.operators import FileOp
-from passlib.dialects.ark.report import Report
-from passlib.dialects.ark.tensors import Tensor, kind
-from passlib.dialects.ark.validation_tensors import TensorChecker
+from passlib.dialects.ark.tensors import Tensor
+from passlib.dialects.ark.validation.graph import check_graph
+from passlib.dialects.ark.validation.ops import check_op
+from passlib.dialects.ark.validation.plan import check_plan
+from passlib.dialects.ark.validation.report import Report
+from passlib.dialects.ark.validation.tensors import TensorChecker
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError
 
@@ -24,8 +27,7 @@ def validate(text: bytes) -> list[Problem]:
     Returns
     -------
     list of Problem
-        In the order of the file as far as problems have a place in it; those of the graph as a
-        whole come last.
+        In the order of the file; problems of the graph as a whole come last.
     """
     report = Report()
     try:
@@ -40,7 +42,7 @@ def validate(text: bytes) -> list[Problem]:
     rank = report.expect(root, "Rank", int, "")
     world = report.expect(root, "WorldSize", int, "")
     if rank is not None and world is not None and not 0 <= rank < world:
-        report.error("Rank", f"{rank} is no rank of a job of {world}")
+        report.error("Rank", f"{rank} is not a rank of a job of {world}")
     units_key = "TaskInfos" if plan else "Nodes"
     units = report.expect(root, units_key, list, "")
     checker = TensorChecker(report, rank, world)
@@ -51,20 +53,20 @@ def validate(text: bytes) -> list[Problem]:
         sound = sound and read is not None
         ops += read or ()
     for op in ops:
-        validation_ops.check(report, op, rank)
+        check_op(report, op, rank)
     if plan:
-        validation_plan.check(report, root, units or ())
+        check_plan(report, root, units or ())
     elif sound and units is not None:
-        validation_graph.check(report, units, ops)
+        check_graph(report, units, ops)
     return report.problems
 
 
 def _unit(
     report: Report, checker: TensorChecker, unit: Any, number: int, path: str, *, plan: bool
 ) -> list[FileOp] | None:
-    """Check a node or a task; give its ops, or None where its structure is damaged."""
+    """Check a node or a task; return its ops, or None if its structure is damaged."""
     if not isinstance(unit, dict):
-        report.error(path, f"an object is wanted, not {kind(unit)}")
+        report.error(path, f"expected an object, not {kind(unit)}")
         return None
     sound = report.expect(unit, "Id", int, path) is not None
     for key in ("NumWarps", "SramBytes") if plan else ():
@@ -74,7 +76,7 @@ def _unit(
         sound = sound and listed is not None
         for i, item in enumerate(listed or ()):
             if type(item) is not int:
-                report.error(f"{path}.{key}[{i}]", f"an Id is wanted, not {kind(item)}")
+                report.error(f"{path}.{key}[{i}]", f"expected an Id, not {kind(item)}")
                 sound = False
     if "Op" in unit and "Ops" not in unit:
         op = _op(report, checker, unit["Op"], number, 0, f"{path}.Op", plan=plan)
@@ -99,14 +101,14 @@ def _op(
     plan: bool,
 ) -> FileOp | None:
     if not isinstance(op, dict):
-        report.error(path, f"an object is wanted, not {kind(op)}")
+        report.error(path, f"expected an object, not {kind(op)}")
         return None
     wanted = {"Type": str, "Name": str, "IsVirtual": bool, "Args": dict}
     found = [report.expect(op, key, type_, path) is not None for key, type_ in wanted.items()]
     if plan and (config := report.expect(op, "Config", dict, path)) is not None:
         for key in ("NumWarps", "SramBytes", "NumTasks"):
             if type(config.get(key)) is not int:
-                report.warning(f"{path}.Config.{key}", "every plan of ARK has a whole number here")
+                report.warning(f"{path}.Config.{key}", "plans of ARK have an integer here")
     groups: list[Sequence[Tensor]] = []
     for group in GROUPS:
         listed = report.expect(op, group, list, path)

@@ -1,4 +1,4 @@
-"""Lowering of ARK models to ONNX: memory becomes values, then each operator its ONNX nodes."""
+"""Lowering of ARK models to ONNX: from memory to values, then operator by operator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from passlib.dialects.ark.functional import Functional, functionalise
 from passlib.dialects.ark.lowering import load_table
+from passlib.dialects.ark.lowering.functional import Functional, functionalise
 from passlib.dialects.ark.tensors import numpy_type
 from passlib.errors import GraphError
 from passlib.graph.node import Node
@@ -20,7 +20,7 @@ __all__ = ["Ranked", "lower", "lower_ranks"]
 
 
 class Ranked(Graph, Protocol):
-    """A graph that says which rank it is for: a symbol of an ARK file."""
+    """A graph with the rank it is for, such as the symbol of an ARK file."""
 
     @property
     def attributes(self) -> Mapping[str, str]:
@@ -42,9 +42,9 @@ def lower(
     inputs : mapping of str to TypeSpec
         Variables that are fed at run time.
     params : mapping of str to numpy.ndarray
-        Variables that are built in.
+        Variables that become constants.
     train : bool
-        ARK has no other mode for training.
+        No effect: ARK has no training mode.
 
     Returns
     -------
@@ -53,9 +53,10 @@ def lower(
     Raises
     ------
     GraphError
-        An input is not of the type and shape that the model declares, or nodes do not fit.
+        An input differs from its declared type and shape, or nodes do not fit together.
     UnsupportedError
-        An operator has no faithful translation, as those that communicate with other ranks.
+        An operator has no faithful translation, for example because it communicates with other
+        ranks.
     """
     return _lower(functionalise([symbol]), inputs, params, train=train)
 
@@ -65,27 +66,27 @@ def lower_ranks(
     inputs: Mapping[str, TypeSpec] | None = None,
     params: Mapping[str, np.ndarray] | None = None,
 ) -> Lowered:
-    """Lower the models of all ranks of a job into one graph, messages between them included.
+    """Lower the models of all ranks of a job to one graph, including their messages.
 
     Parameters
     ----------
     symbols : sequence of Ranked
         One for each rank, in any order.
     inputs : mapping of str to TypeSpec, optional
-        Variables that are fed at run time, by names such as ``rank0/tensor``; by default all that
-        are not in ``params``.
+        Variables that are fed at run time, with names such as ``rank0/tensor``; by default all
+        that are not in ``params``.
     params : mapping of str to numpy.ndarray, optional
-        Variables that are built in.
+        Variables that become constants.
 
     Returns
     -------
     Lowered
-        Its outputs are those of the first symbol, then those of the second, and so on.
+        Has the outputs of the first symbol, then those of the second, and so on.
 
     Raises
     ------
     GraphError
-        As for `lower`; or a rank is missing or there twice, or they wait for each other.
+        As for `lower`; also if a rank is missing or given twice, or ranks wait for each other.
     UnsupportedError
         As for `lower`.
     """
@@ -95,8 +96,8 @@ def lower_ranks(
         worlds.add(int(symbol.attributes.get("WorldSize", "1")))
     if len(worlds) != 1 or sorted(ranks) != list(range(max(worlds))):
         raise GraphError(
-            f"these are the ranks {sorted(ranks)} of jobs of {sorted(worlds)} ranks; the models of "
-            "all ranks of one job are wanted"
+            f"expected the models of all ranks of one job, not of ranks {sorted(ranks)} in jobs of "
+            f"{sorted(worlds)} ranks"
         )
     made = functionalise(symbols, ranks)
     given = params or {}
@@ -128,19 +129,19 @@ def _lower(
 
 
 def _declared(made: Functional, name: str, spec: TypeSpec) -> TypeSpec:
-    """Give type and shape of an input, which the model fixes."""
+    """Return the declared type and shape of an input, with which a given one must agree."""
     tensor = made.variables.get(name)
     if tensor is None:
-        return spec  # an unknown name; lower_graph lists those that there are
+        return spec  # an unknown name, which lower_graph reports
     dtype = numpy_type(tensor.dtype, f"input {name!r}")
     if spec.dtype is not None and spec.dtype != dtype:
         raise GraphError(
-            f"input {name!r} is {spec.dtype}, and the model declares {tensor.dtype} ({dtype})"
+            f"input {name!r} is {spec.dtype}, but the model declares {tensor.dtype} ({dtype})"
         )
     shape = spec.shape
     if shape is not None and (
         len(shape) != len(tensor.shape)
         or any(s not in (None, t) for s, t in zip(shape, tensor.shape, strict=True))
     ):
-        raise GraphError(f"input {name!r} has shape {shape}, and the model declares {tensor.shape}")
+        raise GraphError(f"input {name!r} has shape {shape}, but the model declares {tensor.shape}")
     return TypeSpec(dtype, tensor.shape)

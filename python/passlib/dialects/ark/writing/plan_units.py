@@ -1,4 +1,4 @@
-"""From single ops back to the tasks of a plan."""
+"""Grouping of ops into the tasks of a plan."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.ark.items import Item
-from passlib.dialects.ark.reading import Template
+from passlib.dialects.ark.template import Template
+from passlib.dialects.ark.writing.items import Item
 
 __all__ = ["arrange_plan"]
 
@@ -15,7 +15,7 @@ __all__ = ["arrange_plan"]
 def arrange_plan(
     template: Template, items: Sequence[Item], values: Sequence[dict[str, Any]]
 ) -> Any:
-    """Make the root object of a plan; tasks without ops go, and with them their places."""
+    """Return the root object of a plan, without empty tasks and their places on processors."""
     document = template.document
     by_unit: defaultdict[int, list[int]] = defaultdict(list)
     for number, item in enumerate(items):
@@ -42,7 +42,7 @@ def arrange_plan(
 
 
 def _without_tasks(groups: Any, gone: set[int]) -> Any:
-    """Leave out what places the tasks that are gone, and groups that become empty."""
+    """Return the groups without the places of removed tasks, and without empty groups."""
     if isinstance(groups, dict):
         for key in ("ResourceGroups", "TaskGroups"):
             if isinstance(groups.get(key), list):

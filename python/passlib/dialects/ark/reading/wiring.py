@@ -1,9 +1,9 @@
 """From the ops of a file to a graph whose edges are all explicit.
 
-In a file, an op may use a tensor that no op gives: an input of the model, or memory that another
-op wrote under another Id (files without virtual ops lost the ops that renamed it). The graph has a
-variable for the former and an implied ``Tensor`` node for the latter, with an edge from every op
-that wrote there.
+In a file, an op may use a tensor that no op returns: an input of the model, or memory that another
+op wrote under another Id (files without virtual ops lack the views that relate the two). The graph
+has a variable for the former and an implied ``Tensor`` node for the latter, with an edge from every
+op that wrote there.
 """
 
 from __future__ import annotations
@@ -12,47 +12,46 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from passlib import _core
 from passlib.dialects.ark import schema
+from passlib.dialects.ark.json_values import compact_json
 from passlib.dialects.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text
-from passlib.dialects.ark.tensors import Box, Tensor, compact_json, overlap
+from passlib.dialects.ark.tensors import Box, Tensor, overlap
 from passlib.errors import UnsoundFileError, UnsupportedError
 from passlib.graph.node import VARIABLE
 
-__all__ = ["Wired", "input_buffers", "wire"]
+__all__ = ["Output", "Wired", "wire"]
 
 _MOST_STEPS = 300_000
-"""Comparisons of parts of buffers in one file; those of real models are a few for each op."""
+"""Comparisons of parts of buffers in one file; real models need a few for each op."""
 
 Output = tuple[int, int]
 """A node, by position in the graph, and one of its outputs."""
 
-Described = tuple[str, str, dict[str, str], list[tuple[int, int, int]], int, list[int], list[None]]
-
 
 @dataclass
 class Wired:
-    """A graph in the making.
+    """A graph under construction.
 
     Attributes
     ----------
-    nodes : list of tuple
-        As ``_core.Graph.build`` takes them.
+    nodes : list of _core.NodeTuple
     tensors : list of tuple of Tensor
-        What each node gives.
+        The results of each node.
     op_of : list of (FileOp or None)
-        The op of the file that each node stands for; None for those that are implied.
+        The op of the file for each node; None for implied nodes.
     node_of : dict of str to int
         Position by ``__id__``, of the ops of the file.
     """
 
-    nodes: list[Described] = field(default_factory=list)
+    nodes: list[_core.NodeTuple] = field(default_factory=list)
     tensors: list[tuple[Tensor, ...]] = field(default_factory=list)
     op_of: list[FileOp | None] = field(default_factory=list)
     node_of: dict[str, int] = field(default_factory=dict)
 
 
 def wire(ops: list[FileOp], rank: int) -> Wired:
-    """Make the nodes.
+    """Build the nodes of a graph.
 
     Parameters
     ----------
@@ -64,15 +63,15 @@ def wire(ops: list[FileOp], rank: int) -> Wired:
     Raises
     ------
     UnsupportedError
-        A buffer is written in thousands of pieces that have no names.
+        A buffer is written in thousands of unnamed parts.
     """
     return _Wiring(ops, rank).run()
 
 
-def input_buffers(ops: Iterable[FileOp], rank: int) -> set[int]:
-    """Find the buffers of this rank that are read before anything writes to them.
+def _input_buffers(ops: Iterable[FileOp], rank: int) -> set[int]:
+    """Find the buffers of this rank that are read before they are written.
 
-    Those that other ranks write to do not count.
+    Buffers that other ranks write to do not count.
     """
     seen: set[int] = set()
     found: set[int] = set()
@@ -92,13 +91,12 @@ class _Wiring:
     def __init__(self, ops: list[FileOp], rank: int) -> None:
         self._ops = ops
         self._wired = Wired()
-        self._names: set[str] = {
-            op.place.value["Name"] for op in ops
-        }  # an implied node does not take the name of one that is in the file
+        # An implied node must not take the name of a node that is in the file.
+        self._names: set[str] = {op.place.value["Name"] for op in ops}
         self._given: set[str] = set()
         self._made: dict[int, Output] = {}
         self._produced = {tensor.id for op in ops for tensor in op.results}
-        self._inputs = input_buffers(ops, rank)
+        self._inputs = _input_buffers(ops, rank)
         self._root: dict[int, Output] = {}
         self._parts: defaultdict[int, dict[tuple[Box, str], Output]] = defaultdict(dict)
         self._implied: dict[tuple[int, tuple[Output, ...]], Output] = {}
@@ -132,7 +130,7 @@ class _Wiring:
     def _input(self, tensor: Tensor) -> Output:
         if tensor.id in self._produced:
             if tensor.id not in self._made:
-                raise UnsoundFileError(f"tensor {tensor.id} is used before it is made")
+                raise UnsoundFileError(f"tensor {tensor.id} is used before it is computed")
             return self._made[tensor.id]
         root = self._root_of(tensor)
         if root is not None and not self._parts[tensor.buffer]:
@@ -158,7 +156,7 @@ class _Wiring:
         return found
 
     def _root_of(self, tensor: Tensor) -> Output | None:
-        """Give the variable that holds what the buffer has before the model runs, if any."""
+        """Return the variable for a buffer's content before the model runs, if it is an input."""
         if tensor.buffer not in self._inputs:
             return None
         if tensor.buffer not in self._root:
@@ -176,7 +174,7 @@ class _Wiring:
         return [output for output in parts.values() if overlap(nodes[output[0]][output[1]], tensor)]
 
     def _gather(self, tensor: Tensor, view: Output) -> None:
-        """Let a view stand for the parts that lie within it, so that they are not listed again."""
+        """Replace the parts that lie within a view by the view, so that they are listed once."""
         parts = self._parts[tensor.buffer]
         self._spend(tensor)
         for key in list(parts):
@@ -185,18 +183,18 @@ class _Wiring:
         parts[tensor.box, tensor.dtype] = view
 
     def _spend(self, tensor: Tensor) -> None:
-        """Count the parts that are gone through: a file must not take quadratic time."""
+        """Count the parts that are visited, since a file must not take quadratic time."""
         self._steps += len(self._parts[tensor.buffer])
         if self._steps > _MOST_STEPS:
             raise UnsupportedError(
                 f"buffer {tensor.buffer} is written in {len(self._parts[tensor.buffer])} different "
-                f"parts before tensor {tensor.id}, too often to find out what follows from what"
+                f"parts before tensor {tensor.id}, too many to find its dependencies"
             )
 
     def _written(self, tensor: Tensor, output: Output) -> None:
         parts = self._parts[tensor.buffer]
         key = tensor.box, tensor.dtype
-        parts.pop(key, None)  # the order is that of the last writes
+        parts.pop(key, None)  # parts are in the order of their last writes
         if tensor.box.whole:
             self._spend(tensor)
             size = tensor.box.extent * tensor.item_size
@@ -235,7 +233,7 @@ class _Wiring:
         source: FileOp | None,
     ) -> int:
         edges = [(node, index, 0) for node, index in inputs]
-        self._wired.nodes.append((op, name, attrs, edges, len(tensors), [], []))
+        self._wired.nodes.append(_core.NodeTuple(op, name, attrs, edges, len(tensors), [], []))
         self._wired.tensors.append(tensors)
         self._wired.op_of.append(source)
         return len(self._wired.nodes) - 1
@@ -249,7 +247,7 @@ def _within(inner: Box, outer: Box) -> bool:
 
 
 def _covering(tensors: list[Tensor]) -> Tensor:
-    """Choose the tensor that covers all others of its buffer, or describe the buffer's array."""
+    """Return the tensor that covers all others of its buffer, or describe the whole array."""
     largest = max(tensors, key=lambda t: (t.box.extent * t.item_size, t.box.whole))
     if largest.box.whole or all(t[1:-1] == largest[1:-1] for t in tensors):
         return largest

@@ -1,25 +1,17 @@
-"""Collecting problems."""
+"""Collection of the problems of a file."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from passlib.dialects.ark.tensors import kind
+from passlib.dialects.ark.json_values import TYPE_NAMES, kind
 from passlib.dialects.protocol import Problem
 
 __all__ = ["Report"]
 
-_NAMES: dict[type, str] = {
-    int: "a whole number",
-    list: "an array",
-    str: "a text",
-    bool: "true or false",
-    dict: "an object",
-}
-
 
 class Report:
-    """What was found so far.
+    """The problems found so far.
 
     Attributes
     ----------
@@ -38,13 +30,13 @@ class Report:
         self.problems.append(Problem("warning", place, message))
 
     def expect(self, owner: dict[str, Any], key: str, wanted: type, path: str) -> Any:
-        """Give what stands under a key; report and give None if it is not of the wanted type."""
+        """Return the value of a key; report an unexpected type and return None."""
         place = f"{path}.{key}" if path else key
         if key not in owner:
             self.error(place, "the key is missing")
             return None
         value = owner[key]
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            self.error(place, f"{_NAMES[wanted]} is wanted, not {kind(value)}")
+            self.error(place, f"expected {TYPE_NAMES[wanted]}, not {kind(value)}")
             return None
         return value

@@ -1,4 +1,4 @@
-"""Printing of JSON as ARK's serializer lays it out, with unchanged parts copied from the file."""
+"""Printing of JSON in the layout of ARK's serializer; unchanged parts are copied from the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from passlib.dialects.ark.document import Document
-from passlib.dialects.ark.tensors import compact_json
+from passlib.dialects.ark.json_values import compact_json
 from passlib.dialects.json_text import JsonArray, JsonObject
 
 __all__ = ["print_document"]
@@ -19,9 +19,9 @@ def print_document(document: Document, root: Any) -> bytes:
     Parameters
     ----------
     document : Document
-        Gives the layout, and the text of the parts that it parsed.
+        Determines the layout, and has the text of unchanged parts.
     root : object
-        What to print in place of ``document.root``.
+        Printed in place of ``document.root``.
     """
     old = document.root
     assert isinstance(old, JsonObject)
@@ -31,10 +31,10 @@ def print_document(document: Document, root: Any) -> bytes:
 
 
 class _Layout:
-    """Which containers stand on several lines, and how far they are indented.
+    """Which containers take several lines, and how far they are indented.
 
-    The serializer breaks lines down to one depth, and prints what lies deeper, and arrays of
-    numbers, on one line without spaces.
+    The serializer breaks lines down to some depth; deeper values and arrays of numbers are on one
+    line without spaces.
     """
 
     def __init__(self, document: Document) -> None:
@@ -52,7 +52,7 @@ class _Layout:
                     self.depth = max(self.depth, depth)
                 pending += [(item, depth + 1) for item in value.values() if depth != 0]
             elif isinstance(value, JsonArray):
-                # where no op has arguments, only the lists of tensors show the full depth
+                # if no op has arguments, only the lists of tensors reach the full depth
                 if b"\n" in text[value.start : value.end] and any(map(_is_object, value)):
                     self.depth = max(self.depth, depth)
                 pending += [(item, depth + 1) for item in value]

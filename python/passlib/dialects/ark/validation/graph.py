@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.ark.hazards import Access, find_hazards
 from passlib.dialects.ark.operators import FileOp
-from passlib.dialects.ark.ordering import stable_order
-from passlib.dialects.ark.report import Report
+from passlib.dialects.ark.ordering import ordered
+from passlib.dialects.ark.validation.hazards import Access, find_hazards
+from passlib.dialects.ark.validation.report import Report
 from passlib.errors import GraphError
 
-__all__ = ["check"]
+__all__ = ["check_graph"]
 
 
-def check(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]) -> None:
+def check_graph(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]) -> None:
     """Check the edges between nodes.
 
     Parameters
@@ -23,7 +23,7 @@ def check(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]
     units : sequence of dict
         The nodes, structurally sound.
     ops : sequence of FileOp
-        All of their ops.
+        All their ops.
     """
     positions: dict[int, int] = {}
     for number, unit in enumerate(units):
@@ -36,10 +36,10 @@ def check(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]
         late = [units[need]["Id"] for need in wanted if need > number]
         if late:
             report.warning(
-                f"Nodes[{number}]", f"stands before its producers {', '.join(map(str, late))}"
+                f"Nodes[{number}]", f"precedes its producers {', '.join(map(str, late))}"
             )
     try:
-        order = stable_order(len(units), needs, lambda n: f"Nodes[{n}]")
+        order = ordered(needs, lambda n: f"Nodes[{n}]")
     except GraphError as error:
         report.error("Nodes", str(error))
         return
@@ -77,7 +77,10 @@ def _tensors(
     ops: Sequence[FileOp],
     needs: list[set[int]],
 ) -> None:
-    """Compare producers with those of the tensors; views that are gone may have left more."""
+    """Compare the listed producers with those of the tensors.
+
+    Files without virtual ops may list more, because of views that were removed.
+    """
     full = any(op.virtual for op in ops)
     makers = {tensor.id: op.place.unit for op in ops for tensor in op.results}
     shown: list[set[int]] = [set() for _ in units]
@@ -90,7 +93,7 @@ def _tensors(
         place = f"Nodes[{number}].ProducerNodeIds"
         missing = sorted(units[unit]["Id"] for unit in sources - needs[number])
         if missing:
-            report.error(place, f"uses tensors of nodes that it does not list: {missing}")
+            report.error(place, f"does not list nodes whose tensors it uses: {missing}")
         surplus = sorted(units[unit]["Id"] for unit in needs[number] - sources - {number})
         if surplus and full:
             report.error(place, f"lists nodes whose tensors it does not use: {surplus}")
@@ -100,24 +103,24 @@ def _hazards(
     report: Report, ops: Sequence[FileOp], needs: list[set[int]], order: list[int]
 ) -> None:
     rank = {unit: position for position, unit in enumerate(order)}
-    ordered = sorted(ops, key=lambda op: (rank[op.place.unit], op.place.position))
+    in_order = sorted(ops, key=lambda op: (rank[op.place.unit], op.place.position))
     last: dict[int, int] = {}
     accesses = []
-    for position, op in enumerate(ordered):
+    for position, op in enumerate(in_order):
         unit = op.place.unit
         before = [last[unit]] if unit in last else [last[n] for n in needs[unit] if n in last]
         reads = () if op.virtual else op.reads
         accesses.append(Access(reads, op.writes, op.results, before))
         last[unit] = position
     for hazard in find_hazards(accesses):
-        first, second = ordered[hazard.first].place.path, ordered[hazard.second].place.path
+        first, second = in_order[hazard.first].place.path, in_order[hazard.second].place.path
         if hazard.stale:
             report.warning(
-                second, f"reads memory of buffer {hazard.buffer} that {first} has overwritten"
+                second,
+                f"reads memory of buffer {hazard.buffer} that {first} has already overwritten",
             )
         else:
             report.warning(
                 second,
-                f"uses the same memory of buffer {hazard.buffer} as {first}, and nothing decides "
-                "which comes first",
+                f"uses the same memory of buffer {hazard.buffer} as {first}, in no defined order",
             )

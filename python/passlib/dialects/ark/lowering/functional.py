@@ -1,4 +1,4 @@
-"""From a graph over memory to a graph of values, for one rank or for all ranks of a job."""
+"""Conversion of graphs on memory to one graph of values, for one rank or all ranks of a job."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from passlib.dialects.ark import schema
-from passlib.dialects.ark.memory import Memory, geometry
-from passlib.dialects.ark.messages import Mail, Program
-from passlib.dialects.ark.ordering import stable_order
+from passlib.dialects.ark.lowering.memory import Memory, geometry
+from passlib.dialects.ark.lowering.messages import Mail, Program
+from passlib.dialects.ark.ordering import ordered
 from passlib.dialects.ark.resolve import Resolved, Resolver
 from passlib.dialects.ark.tensors import Tensor
 from passlib.errors import GraphError, UnsupportedError
@@ -32,7 +32,7 @@ class Functional:
     source_of : dict of Node to Node
         The original node of each node that computes.
     entry_of : dict of (Node, int) to Entry
-        What became of the outputs of original nodes.
+        The values of the outputs of original nodes.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -42,28 +42,28 @@ class Functional:
     _nodes: list[Node] = field(default_factory=list)
 
     def nodes(self) -> list[Node]:
-        """Every node, each after its inputs."""
+        """Return all nodes, each after its inputs."""
         return list(self._nodes)
 
 
 def resolve_all(graph: Graph) -> list[Resolved]:
-    """Resolve the nodes of a graph in an order in which each comes after its inputs."""
+    """Resolve the nodes of a graph, each after its inputs."""
     nodes = _listed(graph)
     position = {id(node): i for i, node in enumerate(nodes)}
     needs = [
         [position[id(n)] for n in (*(e.node for e in node.inputs), *node.control_deps)]
         for node in nodes
     ]
-    order = stable_order(len(nodes), needs, lambda i: blame(nodes[i]))
+    order = ordered(needs, lambda i: blame(nodes[i]))
     resolver = Resolver()
     return [resolver.resolve(nodes[i]) for i in order]
 
 
 def _listed(graph: Graph) -> list[Node]:
-    """List the nodes, those too that stand only behind control dependencies."""
+    """Return the nodes, including those reached only through control dependencies."""
     nodes = graph.nodes()
     known = {id(node) for node in nodes}
-    for node in nodes:  # grows while it is walked
+    for node in nodes:  # grows during the loop
         for source in (*(entry.node for entry in node.inputs), *node.control_deps):
             if id(source) not in known:
                 known.add(id(source))
@@ -72,22 +72,22 @@ def _listed(graph: Graph) -> list[Node]:
 
 
 def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -> Functional:
-    """Turn graphs over memory into one graph of values.
+    """Convert graphs on memory to one graph of values.
 
     Parameters
     ----------
     graphs : sequence of Graph
-        One, or those of all ranks of a job.
+        One graph, or the graphs of all ranks of a job.
     ranks : sequence of int, optional
         The rank of each. Without it, operators that communicate are refused; with it, names of
-        variables are preceded by ``rank0/`` and so on.
+        variables have prefixes such as ``rank0/``.
 
     Raises
     ------
     GraphError
-        Nodes do not fit together, or ranks wait for each other without end.
+        Nodes do not fit together, or ranks wait for each other forever.
     UnsupportedError
-        An operator communicates and ``ranks`` is not given, or bits are used as another type.
+        An operator communicates and ``ranks`` is not given, or memory is used as another type.
     """
     made = Functional()
     programs = []
@@ -119,7 +119,7 @@ def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -
 
 
 def _rank(graph: Graph) -> int:
-    """Give the rank that a graph is for; -1 where it does not say so."""
+    """Return the rank that a graph is for; -1 if unknown."""
     text = str(getattr(graph, "attributes", {}).get("Rank", ""))
     return int(text) if text.isdecimal() else -1
 
@@ -138,7 +138,7 @@ def _variables(made: Functional, program: Program) -> None:
 
 
 def _step(made: Functional, program: Program, one: Resolved, mail: Mail | None) -> None:
-    """Take one op over into the graph of values."""
+    """Convert one op."""
     node, memory = one.node, program.memory
     if node.is_variable or node.op == "Noop":
         return
@@ -151,7 +151,7 @@ def _step(made: Functional, program: Program, one: Resolved, mail: Mail | None) 
         if mail is None:
             raise UnsupportedError(
                 f"{blame(node)}: communicates with other ranks; lower the files of all ranks "
-                "together, with passlib.dialects.ark.lower_ranks"
+                "together with passlib.dialects.ark.lower_ranks"
             )
         if node.op == "SendDone":
             sent = node.inputs[0]
@@ -163,8 +163,8 @@ def _step(made: Functional, program: Program, one: Resolved, mail: Mail | None) 
     for tensor in (*one.reads, *one.writes):
         if tensor.rank not in (-1, program.rank) and program.rank >= 0:
             raise UnsupportedError(
-                f"{blame(node)}: uses memory of rank {tensor.rank}, which only operators that "
-                "communicate can do when it runs"
+                f"{blame(node)}: uses memory of rank {tensor.rank}, which can be lowered only in "
+                "operators that communicate"
             )
     inputs = [memory.read(tensor, node) for tensor in one.reads]
     if len(one.writes) != 1 or len(one.results) != 1:

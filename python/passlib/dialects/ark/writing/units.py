@@ -1,23 +1,20 @@
-"""From single ops back to the nodes of a model file or the tasks of a plan."""
+"""From single ops to the nodes of a model file, or the tasks of a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.ark.items import Item
-from passlib.dialects.ark.operators import ID
-from passlib.dialects.ark.ordering import stable_order
-from passlib.dialects.ark.plan_units import arrange_plan
-from passlib.dialects.ark.reading import Template
-from passlib.errors import GraphError
-from passlib.graph.node import Node
+from passlib.dialects.ark.template import Template
+from passlib.dialects.ark.writing.grouping import group_items, original_unit
+from passlib.dialects.ark.writing.items import Item
+from passlib.dialects.ark.writing.plan_units import arrange_plan
 
 __all__ = ["arrange"]
 
 
 def arrange(template: Template, items: Sequence[Item], values: Sequence[dict[str, Any]]) -> Any:
-    """Make the file's root object.
+    """Return the file's root object.
 
     Parameters
     ----------
@@ -35,7 +32,7 @@ def arrange(template: Template, items: Sequence[Item], values: Sequence[dict[str
     document = template.document
     if document.plan:
         return arrange_plan(template, items, values)
-    groups, order, needs = _grouped(template, items)
+    groups, order, needs = group_items(items)
     units = document.units
     originals = _originals(items, groups)
     kept = {unit for unit in originals if unit is not None}
@@ -75,121 +72,15 @@ def arrange(template: Template, items: Sequence[Item], values: Sequence[dict[str
     return {key: listed if key == "Nodes" else item for key, item in document.root.items()}
 
 
-def _original_unit(items: Sequence[Item], members: list[int]) -> int | None:
-    original = items[members[0]].original
-    return None if original is None else original.place.unit
-
-
 def _originals(items: Sequence[Item], groups: list[list[int]]) -> list[int | None]:
-    """Give the node of the file that each group is; of several parts of one, the first is it."""
+    """Return the node of the file that each group is; only the first part of a split node is it."""
     taken: set[int] = set()
     originals: list[int | None] = []
     for members in groups:
-        unit = _original_unit(items, members)
+        unit = original_unit(items, members)
         originals.append(None if unit is None or unit in taken else unit)
         taken.add(-1 if unit is None else unit)
     return originals
-
-
-def _grouped(
-    template: Template, items: Sequence[Item]
-) -> tuple[list[list[int]], list[int], list[set[int]]]:
-    """Put the ops of a node together again, as far as that makes no circle."""
-    apart: set[int] = set()
-    while True:
-        groups: list[list[int]] = []
-        group_of: dict[int, int] = {}
-        by_unit: dict[int, int] = {}
-        for number, item in enumerate(items):
-            unit = None if item.original is None else item.original.place.unit
-            if unit is not None and unit in by_unit and unit not in apart:
-                group = by_unit[unit]
-            else:
-                group = len(groups)
-                groups.append([])
-                if unit is not None:
-                    by_unit[unit] = group
-            groups[group].append(number)
-            group_of[id(item.resolved.node)] = group
-        for members in groups:
-            members.sort(key=lambda i: items[i].position)
-        needs = _needs(items, groups, group_of)
-        priority = _priorities(items, groups, needs)
-        try:
-            order = stable_order(len(groups), needs, _namer(items, groups), priority)
-        except GraphError:
-            shared = {_original_unit(items, members) for members in groups if len(members) > 1}
-            if not shared:
-                raise
-            apart |= {unit for unit in shared if unit is not None}
-            continue
-        return groups, order, needs
-
-
-def _namer(items: Sequence[Item], groups: list[list[int]]) -> Callable[[int], str]:
-    return lambda group: repr(items[groups[group][0]].resolved.node.name)
-
-
-def _needs(
-    items: Sequence[Item], groups: list[list[int]], group_of: dict[int, int]
-) -> list[set[int]]:
-    makers = {
-        tensor.id: group
-        for group, members in enumerate(groups)
-        for i in members
-        for tensor in items[i].resolved.results
-    }
-    needs: list[set[int]] = []
-    for group, members in enumerate(groups):
-        wanted: set[int] = set()
-        for i in members:
-            one = items[i].resolved
-            wanted.update(
-                makers[tensor.id] for tensor in (*one.reads, *one.writes) if tensor.id in makers
-            )
-            wanted |= _through_implied(one.node, group_of)
-        wanted.discard(group)
-        needs.append(wanted)
-    return needs
-
-
-def _through_implied(node: Node, group_of: dict[int, int]) -> set[int]:
-    """Find the groups that a node uses, through nodes that are not in the file."""
-    found: set[int] = set()
-    seen: set[int] = set()
-    pending = [*(entry.node for entry in node.inputs), *node.control_deps]
-    while pending:
-        source = pending.pop()
-        if id(source) in seen:
-            continue
-        seen.add(id(source))
-        if id(source) in group_of:
-            found.add(group_of[id(source)])
-        else:
-            pending += [entry.node for entry in source.inputs]
-    return found
-
-
-def _priorities(
-    items: Sequence[Item], groups: list[list[int]], needs: list[set[int]]
-) -> list[tuple[int, int, int]]:
-    """Let old nodes stay in their order; new ones follow what they need, or precede their user."""
-    priority: list[tuple[int, int, int]] = []
-    for group, members in enumerate(groups):
-        unit = _original_unit(items, members)
-        if unit is not None:
-            priority.append((unit, 0, group))
-            continue
-        key = items[members[0]].resolved.node.attrs.get(ID, "").split(".")[0]
-        after = max((priority[n][0] for n in needs[group] if n < group), default=-1)
-        priority.append((int(key) if key.isdecimal() else after, 1, group))
-    for group, wanted in reversed(list(enumerate(needs))):
-        for need in wanted:
-            if not needs[need] and _original_unit(items, groups[need]) is None:
-                before = (priority[group][0], priority[group][1], -1)
-                fresh = priority[need][0] == -1
-                priority[need] = before if fresh else min(priority[need], before)
-    return priority
 
 
 def _ids(
@@ -200,7 +91,7 @@ def _ids(
     *,
     renumber: bool,
 ) -> dict[int, int]:
-    """Give Ids: positions if the file has these, else old nodes keep theirs."""
+    """Return the Id of each group: its position if the file does so, else old nodes keep theirs."""
     units = template.document.units
     if all(unit["Id"] == number for number, unit in enumerate(units)) and not empty and renumber:
         return {group: position for position, group in enumerate(order)}
@@ -222,7 +113,7 @@ def _producers(
     needs: set[int],
     number_of: dict[int, int],
 ) -> list[int]:
-    """Give the producers of a node: the old list, less what is gone, and what is new."""
+    """Return the producers of a node: the old list without removed nodes, then the new ones."""
     if original is None:
         return sorted(needs)
     before = template.needs[original]
@@ -243,7 +134,7 @@ def _producers(
 
 
 def _bridge(template: Template, unit: int, present: dict[int, int]) -> list[int]:
-    """Give what a removed node waited for, which those that waited for it now wait for."""
+    """Return a removed node's dependencies, which its dependents inherit."""
     found: list[int] = []
     seen, pending = {unit}, [unit]
     while pending:
@@ -281,7 +172,7 @@ def _unit(
     consumers: list[int],
     ops: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    single = template.document.variant == "v3"
+    single = template.document.variant.single_op
     if old is None:
         body = {"Op": ops[0]} if single and len(ops) == 1 else {"Ops": ops}
         return {"Id": number, "ProducerNodeIds": producers, "ConsumerNodeIds": consumers, **body}

@@ -1,4 +1,4 @@
-"""Whether what a pass left behind is sound: tensors that fit their operators, memory in order."""
+"""Checks of a model before it is written: tensors fit their operators, memory is used in order."""
 
 from __future__ import annotations
 
@@ -6,71 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from passlib.dialects.ark import arguments, schema
-from passlib.dialects.ark.communication import communication_misfits
-from passlib.dialects.ark.hazards import Access, find_hazards
 from passlib.dialects.ark.operators import ID
 from passlib.dialects.ark.resolve import Resolved
-from passlib.dialects.ark.shapes import Misfit, Operand, fits, infer_result
-from passlib.dialects.ark.tensors import Tensor
+from passlib.dialects.ark.validation.communication import communication_misfits
+from passlib.dialects.ark.validation.hazards import Access, find_hazards
+from passlib.dialects.ark.validation.misfits import misfits, padding_misfits
 from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
-__all__ = ["misfits", "padding_misfits", "require_fit", "require_order"]
-
-
-def misfits(
-    op: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
-) -> Iterator[str]:
-    """Say what is wrong with the tensors and arguments of an op of a known type.
-
-    Parameters
-    ----------
-    op : str
-    args : mapping
-        Bare values of its arguments.
-    reads, writes : sequence of Tensor
-        As many as the operator takes.
-    """
-    operands = [Operand(tensor.dtype, tensor.shape) for tensor in reads]
-    try:
-        result = infer_result(op, args, operands)
-    except Misfit as error:
-        yield str(error)
-        return
-    except (KeyError, TypeError):
-        return  # arguments that are missing or of the wrong type are reported elsewhere
-    operator = schema.find(op)
-    if result is None or operator is None or not operator.writes or not writes:
-        return
-    if op.startswith("Reduce") and writes[0].id == reads[0].id:
-        yield f"it writes to tensor {reads[0].id}, which it reads: a reduction has no room there"
-    written = Operand(writes[0].dtype, writes[0].shape)
-    if not fits(op, result, written):
-        yield (
-            f"it gives {result.dtype} {list(result.shape)}, which does not fit the "
-            f"{written.dtype} {list(written.shape)} that it writes to"
-        )
-
-
-def padding_misfits(
-    args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
-) -> Iterator[str]:
-    """Say what is wrong with the ``PaddedShape`` of a product whose shapes fit.
-
-    Tiles of a product reach into the padding, so it follows from that of the operands.
-    """
-    padded = [Operand(tensor.dtype, tensor.padded) for tensor in reads]
-    try:
-        result = infer_result("Matmul", args, padded)
-    except Misfit as error:
-        yield f"padded, the operands do not fit: {error}"
-        return
-    if result is not None and result.shape != writes[0].padded:
-        yield (
-            f"{list(writes[0].padded)}, but the padding of its operands makes it "
-            f"{list(result.shape)}"
-        )
+__all__ = ["require_fit", "require_order"]
 
 
 def require_fit(
@@ -90,7 +35,7 @@ def require_fit(
     Raises
     ------
     GraphError
-        The message names the node.
+        One of them breaks a rule; the message names the node.
     """
     for one, tagged in changed:
         if one.virtual:
@@ -110,19 +55,19 @@ def require_fit(
 
 
 def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolved]]) -> None:
-    """Check that a pass left no access to memory without an order that had one.
+    """Check that all accesses to the same memory that were ordered before a pass still are.
 
     Parameters
     ----------
     ops : sequence of Resolved
         After the pass.
     before : callable
-        Gives those of the model that the pass was given; what was open there may stay open.
+        Returns the ops before the pass. Accesses that were unordered there may stay so.
 
     Raises
     ------
     GraphError
-        The message names the nodes.
+        Two accesses have lost their order; the message names the nodes.
     """
     found = _hazards(ops)
     if not found:
@@ -135,11 +80,11 @@ def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolve
         if stale:
             raise GraphError(
                 f"{blame(second)} reads memory of buffer {buffer} that {blame(first)} has "
-                "overwritten before"
+                "already overwritten"
             )
         raise GraphError(
-            f"{blame(first)} and {blame(second)} use the same memory of buffer {buffer}, and "
-            "nothing decides which comes first"
+            f"{blame(first)} and {blame(second)} use the same memory of buffer {buffer} in no "
+            "defined order"
         )
 
 
@@ -169,7 +114,7 @@ def _hazards(ops: Sequence[Resolved]) -> list[_Found]:
 
 
 def _sources(node: Node, position: Mapping[int, int]) -> Iterator[Node]:
-    """Find the nodes that it needs, through those that are not in the list."""
+    """Find the nodes that a node needs, through those that have no position."""
     pending = [*(entry.node for entry in node.inputs), *node.control_deps]
     seen: set[int] = set()
     while pending:

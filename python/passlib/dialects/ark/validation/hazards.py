@@ -1,4 +1,4 @@
-"""Accesses to the same memory whose order nothing decides."""
+"""Accesses to the same memory without a defined order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from passlib.dialects.ark.tensors import Tensor, overlap
 __all__ = ["Access", "Hazard", "find_hazards"]
 
 _MOST_STEPS = 300_000
-"""Steps of all searches together; then the rest is taken to be in order. Models need few."""
+"""Steps of all searches together, after which the rest is assumed ordered. Models need few."""
 
 
 class Access(NamedTuple):
-    """What one op does to memory.
+    """The tensors that one op uses.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Hazard(NamedTuple):
     Attributes
     ----------
     first, second : int
-        Positions of the ops; the second one writes, or reads what it should not find there.
+        Positions of the ops; the second one writes, or reads data that was overwritten.
     buffer : int
     stale : bool
-        Whether the second one reads a tensor that the first one has overwritten by then; otherwise
-        nothing decides which of the two comes first.
+        Whether the second one reads a tensor that the first one has overwritten; otherwise the two
+        have no defined order.
     """
 
     first: int
@@ -50,12 +50,12 @@ class Hazard(NamedTuple):
 
 
 def find_hazards(ops: Sequence[Access]) -> list[Hazard]:
-    """Find the hazards among ops that compute, in the order in which they stand.
+    """Find the hazards among ops, in their order.
 
     Parameters
     ----------
     ops : sequence of Access
-        Each after those that it needs. Ops that only name memory have neither reads nor writes.
+        Each after those that it needs. Virtual ops have neither reads nor writes.
     """
     hazards: list[Hazard] = []
     search = _Search(ops)
@@ -95,14 +95,14 @@ def find_hazards(ops: Sequence[Access]) -> list[Hazard]:
 
 
 class _Search:
-    """Searches for paths, with a bound on their steps."""
+    """Path searches with a common limit on steps."""
 
     def __init__(self, ops: Sequence[Access]) -> None:
         self._ops = ops
         self.steps = 0
 
     def reaches(self, later: int, earlier: int) -> bool:
-        """Whether one op needs another one, by way of others; true where that stays open."""
+        """Whether one op needs another, directly or not; true if the search exceeds the limit."""
         pending, seen = [later], {later}
         while pending:
             for need in self._ops[pending.pop()].needs:

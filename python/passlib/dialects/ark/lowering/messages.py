@@ -1,4 +1,4 @@
-"""What the ranks of a job send each other, as values that pass from one graph to the other."""
+"""Messages between the ranks of a job, as values that pass from one graph to another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from passlib.dialects.ark.memory import Memory, geometry
+from passlib.dialects.ark.lowering.memory import Memory, geometry
 from passlib.dialects.ark.resolve import Resolved
 from passlib.dialects.ark.tensors import Tensor
 from passlib.errors import GraphError, UnsupportedError
@@ -22,7 +22,7 @@ _Route = tuple[int, int, int]
 
 @dataclass
 class Program:
-    """The graph of one rank while it runs.
+    """The graph of one rank during conversion.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Program:
     heads : set of (Node, int)
         Its outputs.
     prefix : str
-        What stands before the names of its nodes in the graph of values.
+        Prefix of the names of its nodes in the graph of values.
     """
 
     rank: int
@@ -52,13 +52,13 @@ class Mail:
     Raises
     ------
     GraphError
-        Two programs are of one rank.
+        Two programs have the same rank.
     """
 
     def __init__(self, programs: Sequence[Program]) -> None:
         self._programs = {program.rank: program for program in programs}
         if len(self._programs) < len(programs):
-            raise GraphError("two of the models are of the same rank")
+            raise GraphError("two of the models have the same rank")
         self._boxes: defaultdict[_Route, list[tuple[Entry, Tensor]]] = defaultdict(list)
         self._landing: dict[_Route, Tensor] = {}
         self._waiting: dict[int, Resolved] = {}
@@ -72,12 +72,12 @@ class Mail:
                         self._landing.setdefault((program.rank, sender, tag), tensor)
 
     def run(self, step: Callable[[Program, Resolved], None]) -> None:
-        """Run all programs to their end, each op as soon as what it waits for is there.
+        """Run all programs to their end, each op as soon as its inputs and messages are available.
 
         Raises
         ------
         GraphError
-            Ops wait for messages that nobody sends.
+            Ops wait for messages that no rank sends.
         """
         pending = {rank: list(p.resolved) for rank, p in self._programs.items()}
         done: set[int] = set()
@@ -97,11 +97,20 @@ class Mail:
                 pending[rank] = left
             if not moved and not self._release():
                 stuck = [f"{blame(ops[0].node)} of rank {r}" for r, ops in pending.items() if ops]
-                raise GraphError(f"these wait for messages that nobody sends: {', '.join(stuck)}")
+                raise GraphError(f"these wait for messages that no rank sends: {', '.join(stuck)}")
 
     def perform(self, program: Program, one: Resolved) -> list[Entry]:
-        """Run one op that communicates, which is ready; give its results."""
-        return getattr(self, _PERFORM[one.node.op])(program, one)  # type: ignore[no-any-return]
+        """Run one op that communicates and is ready; return its results."""
+        match one.node.op:
+            case "Send" | "SendPacket":
+                return self._send(program, one)
+            case "Recv" | "RecvPacket":
+                return self._receive(program, one)
+            case "RecvReduceSend" | "RecvReduceSendPacket":
+                return self._reduce(program, one)
+            case "DeviceSync":
+                return self._synchronise(program, one)
+        raise AssertionError(one.node.op)
 
     def _ready(self, program: Program, one: Resolved) -> bool:
         op = one.node.op
@@ -117,7 +126,7 @@ class Mail:
         return True
 
     def _release(self) -> bool:
-        """Let all ranks pass a barrier that all of them have reached."""
+        """Release a barrier that all ranks have reached; return whether there is one."""
         if not self._waiting or len(self._waiting) < len(self._programs):
             return False
         self._released |= {id(one.node) for one in self._waiting.values()}
@@ -153,13 +162,13 @@ class Mail:
         self, program: Program, one: Resolved, target: Tensor, value: Entry, described: Tensor
     ) -> None:
         tags = [tag for _, tag in target.tags("RecvTags")]
-        if len(tags) > 1:  # several ops send there; the tag of this one is at its source too
+        if len(tags) > 1:  # several ops send to it, and the source has the tag of this one
             sent = {tag for rank, tag in described.tags("SendTags") if rank == target.rank}
             tags = [tag for tag in tags if tag in sent] or tags
         if len(tags) != 1 or target.rank not in self._programs:
             raise UnsupportedError(
                 f"{blame(one.node)} of rank {program.rank}: sends to rank {target.rank} with "
-                f"{len(tags)} tags; one tag and a given rank are wanted"
+                f"{len(tags)} tags; expected one tag and one of the given ranks"
             )
         route = target.rank, program.rank, tags[0]
         self._boxes[route].append((value, described))
@@ -197,7 +206,7 @@ class Mail:
         if described.dtype != wanted.dtype or not same:
             raise GraphError(
                 f"{blame(one.node)} of rank {program.rank} expects {wanted.dtype} "
-                f"{list(wanted.shape)} and is sent {described.dtype} {list(described.shape)}"
+                f"{list(wanted.shape)}, but receives {described.dtype} {list(described.shape)}"
             )
         if described.shape == wanted.shape:
             return value
@@ -209,19 +218,9 @@ class Mail:
         return Entry(node)
 
 
-_PERFORM = {
-    "Send": "_send",
-    "SendPacket": "_send",
-    "Recv": "_receive",
-    "RecvPacket": "_receive",
-    "RecvReduceSend": "_reduce",
-    "RecvReduceSendPacket": "_reduce",
-    "DeviceSync": "_synchronise",
-}
-
-
 def _count(one: Resolved) -> int:
+    """Return the number of messages that a reduction receives."""
     try:
         return int(one.node.attrs["NPeers"])
     except (KeyError, ValueError):
-        raise UnsupportedError(f"{blame(one.node)}: attribute 'NPeers' is no number") from None
+        raise UnsupportedError(f"{blame(one.node)}: attribute 'NPeers' is not a number") from None

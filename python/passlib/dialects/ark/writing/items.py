@@ -1,4 +1,4 @@
-"""Ops on their way back into a file."""
+"""The ops of a file that is about to be written."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Item"]
 
 
 class Item(NamedTuple):
-    """An op that stands in the file.
+    """An op of the new file.
 
     Attributes
     ----------
     resolved : Resolved
     original : FileOp or None
-        What it was in the file that was read; None for a new one.
+        The op in the file that was read; None for a new one.
     """
 
     resolved: Resolved
@@ -25,5 +25,5 @@ class Item(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Its place among the ops of its node or task."""
+        """Its position among the ops of its node or task."""
         return 0 if self.original is None else self.original.place.position

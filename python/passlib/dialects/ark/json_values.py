@@ -1,0 +1,56 @@
+"""JSON values as text: compact printing, reading outside of files, names for messages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from passlib.dialects.json_text import JsonNumber
+
+__all__ = ["TYPE_NAMES", "compact_json", "kind", "plain_json"]
+
+TYPE_NAMES: dict[type, str] = {
+    int: "an integer",
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    dict: "an object",
+}
+"""The types of JSON values as messages spell them."""
+
+
+def compact_json(value: Any) -> str:
+    """Print JSON on one line without spaces; numbers keep their spelling."""
+    if isinstance(value, dict):
+        items = (f"{json.dumps(k, ensure_ascii=False)}:{compact_json(v)}" for k, v in value.items())
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, (list, tuple, range)):
+        return "[" + ",".join(map(compact_json, value)) + "]"
+    if isinstance(value, JsonNumber):
+        return value.text
+    return json.dumps(value, ensure_ascii=False)
+
+
+def plain_json(text: str) -> Any:
+    """Read JSON that is not part of a file, so none of it is copied from one on printing.
+
+    Raises
+    ------
+    ValueError
+        It is not JSON.
+    """
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"JSON has no number {name}")
+
+    try:
+        return json.loads(text, parse_float=JsonNumber, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def kind(value: Any) -> str:
+    """Return a JSON value as messages spell it: a number itself, of the others the type."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return compact_json(value)
+    return next(TYPE_NAMES[known] for known in (dict, list, str) if isinstance(value, known))

@@ -1,0 +1,1 @@
+"""From the text of an ARK file to a graph."""

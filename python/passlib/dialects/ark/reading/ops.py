@@ -1,0 +1,56 @@
+"""Reading the tensors of a file's ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlib.dialects.ark.document import GROUPS, Document
+from passlib.dialects.ark.operators import FileOp
+from passlib.dialects.ark.tensors import Tensor, read_tensor
+from passlib.errors import UnsoundFileError
+
+__all__ = ["read_ops"]
+
+
+def read_ops(document: Document) -> list[FileOp]:
+    """Read the tensors of all ops, in the order of the file.
+
+    Raises
+    ------
+    FormatError
+        A tensor is malformed.
+    UnsoundFileError
+        Two descriptions of one tensor differ, or two ops return it.
+    """
+    known: dict[int, tuple[Tensor, str]] = {}
+    makers: dict[int, str] = {}
+    ops = []
+    for place in document.ops:
+        groups = []
+        for group in GROUPS:
+            tensors = []
+            for i, value in enumerate(place.value[group]):
+                tensors.append(_tensor(value, f"{place.path}.{group}[{i}]", known))
+            groups.append(tuple(tensors))
+        for i, tensor in enumerate(groups[2]):
+            path = f"{place.path}.ResultTensors[{i}]"
+            if makers.setdefault(tensor.id, path) != path:
+                raise UnsoundFileError(
+                    f"{path}: tensor {tensor.id} is already a result of {makers[tensor.id]}"
+                )
+        reads, writes, results = groups
+        ops.append(FileOp(place, reads, writes, results, document.rank))
+    return ops
+
+
+def _tensor(value: Any, path: str, known: dict[int, tuple[Tensor, str]]) -> Tensor:
+    number = value.get("Id") if isinstance(value, dict) else None
+    first = known.get(number) if type(number) is int else None
+    if first is not None and first[0].source == value:
+        return first[0]
+    tensor = read_tensor(value, path)
+    if first is None:
+        known[tensor.id] = tensor, path
+    elif tensor[:-1] != first[0][:-1]:
+        raise UnsoundFileError(f"{path}: tensor {tensor.id} is described differently at {first[1]}")
+    return tensor
