@@ -15,8 +15,8 @@ __all__ = ["padded"]
 def padded(op: Operation, data: Value, pads: Sequence[int], fill: float) -> Value:
     """Pad the spatial axes by concatenation, for a pooling that follows.
 
-    ONNX Runtime merges a Pad into the pooling after it, and then refuses pads that are as large
-    as the kernel.
+    ONNX Runtime merges a Pad with zeros into the pooling after it, and then refuses pads that are
+    as large as the kernel.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Types of hidden outputs that no lowering gives, because nothing can use them."""
+"""Types of hidden outputs that lowering omits because nothing can use them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _DETERMINANTS = ("_linalg_det", "_linalg_slogdet")
 def with_hidden(
     node: Node, inputs: Sequence[TypeSpec], specs: Sequence[TypeSpec]
 ) -> tuple[TypeSpec, ...]:
-    """Fill in hidden outputs of a node whose visible ones are known.
+    """Fill in the hidden outputs of a node whose visible ones are known.
 
-    The second output of ``sort``, ``topk`` and maximum pooling holds places, as int32, in the
-    shape of the result; those of the determinants hold the factorised matrix and its pivots.
+    The second output of ``sort``, ``topk`` and maximum pooling holds positions, as int32, in the
+    shape of the result; the hidden outputs of the determinants hold the factorized matrix and
+    its pivots.
     """
     filled = list(specs)
     if node.op in ("sort", "topk", "Pooling") and len(filled) == 2:

@@ -1,8 +1,8 @@
-"""Shapes that operators ask of their inputs, one rule for each family of operators.
+"""Shapes that operators require of their inputs, one rule for each family of operators.
 
-A rule takes the attributes, the shapes of the inputs as far as they are known and the shape of the
-first output if that is known. It gives the shape each input should have, ``None`` where it says
-nothing. The shapes are those of MXNet 1.9.1's operator documentation.
+A rule takes the attributes, the shapes of the inputs as far as they are known, and the shape of
+the first output if it is known. It returns the required shape of each input, ``None`` for an
+unconstrained one. The shapes follow MXNet 1.9.1's operator documentation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Known = Sequence["Shape | None"]
 Rule = Callable[[Attributes, Known, "Shape | None"], Known]
 
 RULES: dict[str, Rule] = {}
-"""By operator."""
+"""The rules by operator."""
 
 
 def _rule(*operators: str) -> Callable[[Rule], Rule]:

@@ -1,8 +1,8 @@
-"""What MXNet's operators say about the shapes and types of their own inputs.
+"""Shapes and types of inputs, as far as MXNet's operators determine them.
 
 A convolution's weight follows from its data and attributes, a label from the prediction, one term
-of a sum from the other. MXNet infers so in both directions; lowering runs forward alone, so these
-rules fill in what it needs beforehand, and find inputs that contradict their operator.
+of a sum from the other. MXNet infers in both directions; lowering runs only forward, so these
+rules complete its inputs beforehand, and find inputs that contradict their operator.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ __all__ = ["complete"]
 
 _TYPED_BY_ATTRIBUTE = {"Embedding": {1: "dtype"}}
 _UNRULY = (ArithmeticError, LookupError, TypeError, UnsupportedError, ValueError)
-"""Ways in which a rule fails on a malformed node; its lowering says what is wrong with it."""
+"""Errors of a rule on a malformed node, whose lowering reports the cause."""
 
 _FREELY_TYPED = frozenset(("SequenceLast", "SequenceMask", "SequenceReverse", "pick", "softmax"))
-"""Lengths and indices may have any element type."""
+"""Operators whose lengths or indices may have any element type."""
 
 _KEEPS_FLOAT32 = frozenset({"BatchNorm", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU"})
-"""Parameters stay float32 where the data are float16."""
+"""Operators whose parameters stay float32 if the data are float16."""
 
 
 def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
-    """Fill in types and shapes of a node's inputs, in place.
+    """Complete types and shapes of a node's inputs, in place.
 
     Parameters
     ----------
     node : Node
     inputs, outputs : sequence of Value
-        ``outputs`` may be empty while they are not known.
+        ``outputs`` may be empty while they are unknown.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
 
 
 def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Give inputs and output of an elementwise operator one shape and one type."""
+    """Set one shape and one type for the inputs of an elementwise operator."""
     shape = outputs[0].shape if outputs else None
     for index, value in enumerate(inputs):
         shape = merged(node, index, value.shape, shape)
@@ -79,7 +79,7 @@ def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> Non
 
 
 def _complete_created(node: Node, value: Value) -> None:
-    """Tell what is known of an array some of whose sizes are written as 0."""
+    """Complete the type of a created array; a size written as 0 stays unknown."""
     at = Attributes(node)
     if value.dtype is None:
         value.dtype = at.dtype("dtype", np.dtype(np.float32))

@@ -89,7 +89,7 @@ SAME: Final = frozenset(
         "_minimum_scalar",
     )
 )
-"""Both directions of inference hold for these: an unknown input has the shape of the output."""
+"""Elementwise operators, inferred in both directions: inputs and outputs share one shape."""
 
 SAME_TYPE: Final = frozenset(
     (
@@ -157,7 +157,7 @@ SAME_TYPE: Final = frozenset(
         "transpose",
     )
 )
-"""The outputs have the element type of the first input, whatever the shapes."""
+"""Operators whose outputs have the element type of the first input, whatever their shapes."""
 
 CREATING: Final = frozenset(("_full", "_ones", "_zeros", "_zeros_without_dtype"))
 """Operators without inputs whose attribute ``shape`` may leave sizes open."""

@@ -1,4 +1,4 @@
-"""Arithmetic that MXNet does in another element type than its inputs have."""
+"""Arithmetic in another element type than that of the inputs, as MXNet does it."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ def element_type(
     Raises
     ------
     UnsupportedError
-        It is no element type of MXNet, or none is given and there is no default.
+        It is not an element type of MXNet, or the attribute is absent without a default.
     """
     text = op.attr(name)
     if text is not None and text not in (*_ELEMENT_TYPES.split(), "None"):
-        op.unsupported("is no element type of MXNet", name)
+        op.unsupported("is not an element type of MXNet", name)
     dtype = op.dtype(name, None if default is None else np.dtype(default))
     if dtype is None:
-        op.unsupported("names no element type", name)
+        op.unsupported("specifies no element type", name)
     return dtype
 
 
 def is_real(dtype: np.dtype) -> bool:
-    """Whether an element type is a floating point one, bfloat16 included."""
+    """Whether an element type is a floating-point type, bfloat16 included."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def is_true(op: Operation, value: Value) -> Value:
-    """Truth of each element as C sees it: everything but zero, NaN included."""
+    """Convert to truth values as C does: everything but zero is true, NaN included."""
     if op.dtype_of(value) == np.bool_:
         return value
     return op.emit("Not", op.emit("Equal", value, op.constant_like(0, value)))
 
 
 def number_of(op: Operation, name: str, default: float, dtype: np.dtype) -> Value:
-    """Read a number from an attribute as a constant (), converted as C does.
+    """Read a number from an attribute as a constant of shape (), converted as C does.
 
-    Fractions are cut off where the type holds whole numbers, and what is too large wraps.
+    For an integer type the fraction is truncated, and a number out of range wraps.
 
     Raises
     ------
     UnsupportedError
-        The number is infinite or NaN and the type holds whole numbers.
+        The number is infinite or NaN and the type is an integer type.
     """
     number = op.float(name, default)
     if is_real(dtype) or dtype == np.bool_:
         return op.constant(np.asarray(number).astype(dtype))
     if not math.isfinite(number):
         op.unsupported(f"has no counterpart in {dtype}", name)
-    # By way of Python's int: NumPy does not say what becomes of -2.0 as uint8, C wraps it.
+    # By way of Python's int: NumPy leaves -2.0 as uint8 undefined, C wraps it.
     return op.constant(np.asarray(int(number) & (2**64 - 1), np.uint64).astype(dtype))
 
 
 def as_number(op: Operation, truth: Value, like: Value) -> Value:
-    """Write truth as 1 and 0 in the element type of ``like``, as MXNet's comparisons do."""
+    """Convert truth values to 1 and 0 in the element type of ``like``, as comparisons do."""
     return op.cast(truth, op.dtype_of(like))
 
 
@@ -79,7 +79,7 @@ def through_real(
     *,
     double: bool = False,
 ) -> Value:
-    """Compute with real numbers and return to the element type of the first input.
+    """Compute in floating point and convert to the element type of the first input.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ def through_real(
     inputs : sequence of Value
         All of one element type.
     compute : callable
-        Given the inputs as real numbers, emits the result.
+        Emits the result, given the inputs in floating point.
     double : bool
-        Compute in float64 whatever the inputs are, where float32 would lose digits.
+        Compute in float64 whatever the inputs are, because float32 would lose digits.
 
     Notes
     -----
-    MXNet evaluates a function of whole numbers in float32 and cuts the fraction off.
+    MXNet evaluates a function of integers in float32 and truncates the result.
     """
     dtype = op.dtype_of(inputs[0])
     whole = not is_real(dtype)

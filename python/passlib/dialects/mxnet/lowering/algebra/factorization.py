@@ -1,8 +1,7 @@
 """Triangular systems, Cholesky factors, inverses and determinants of small matrices.
 
-ONNX has no operators for these but Det. They are written out here step by step, one step for
-each row, so the matrices must have a known and moderate size. All of them take batches:
-matrices are the last two axes.
+Of these ONNX has only Det. The others are unrolled here, one step for each row, so the matrices
+must have a known and moderate size. All of them take batches: matrices are the last two axes.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from passlib.lowering.extents import reshaped, vector
 __all__ = ["det", "inverse", "potrf", "potri", "slogdet", "trsm"]
 
 _MOST_ROWS = 64
-"""Larger matrices would make thousands of nodes."""
+"""Larger matrices would require thousands of nodes."""
 
 
 def _side(op: Operation, matrix: Value) -> int:
     rows, columns = op.shape_of(matrix)[-2:]
     if rows != columns:
-        op.unsupported(f"needs square matrices, not ({rows}, {columns})")
+        op.unsupported(f"requires square matrices, not ({rows}, {columns})")
     return rows
 
 
 def _size(op: Operation, matrix: Value) -> int:
-    """Count the rows, if these and the element type allow the algorithms below."""
+    """Return the number of rows, if it and the element type suit the algorithms below."""
     rows = _side(op, matrix)
     if rows > _MOST_ROWS:
-        op.unsupported(f"is written out step by step, for at most {_MOST_ROWS} rows, not {rows}")
+        op.unsupported(f"is unrolled for at most {_MOST_ROWS} rows, not {rows}")
     if op.dtype_of(matrix) not in (np.float32, np.float64):
         op.unsupported(f"is defined for float32 and float64, not for {op.dtype_of(matrix)}")
     return rows
@@ -76,7 +75,7 @@ def _solved(op: Operation, triangle: Value, right: Value, *, lower: bool) -> Val
 def trsm(op: Operation) -> Value:
     """Solve A X = ``alpha`` B for a triangular A, or with ``rightside`` X A = ``alpha`` B.
 
-    ``transpose`` takes A' for A; ``lower`` says which triangle of A counts.
+    ``transpose`` uses A' instead of A; ``lower`` selects the triangle of A that counts.
     """
     triangle, right = op.inputs
     alpha = op.float("alpha", 1.0)
@@ -84,7 +83,7 @@ def trsm(op: Operation) -> Value:
         right = op.emit("Mul", right, op.constant_like(alpha, right))
     lower = op.bool("lower", True)
     rightside = op.bool("rightside", False)
-    # X A = B is A' X' = B', so that one of the two transpositions undoes the other.
+    # X A = B is A' X' = B', so one of the two transpositions cancels the other.
     if op.bool("transpose", False) != rightside:
         triangle, lower = transposed(op, triangle), not lower
     if not rightside:
@@ -94,7 +93,7 @@ def trsm(op: Operation) -> Value:
 
 @table.register("_linalg_potrf", "linalg_potrf")
 def potrf(op: Operation) -> Value:
-    """Cholesky factor: the lower triangular L with L L' = A, for symmetric positive definite A."""
+    """Compute the Cholesky factor L of A = L L', lower triangular; A is positive definite."""
     matrix = op.inputs[0]
     size = _size(op, matrix)
     factor: Value | None = None
@@ -118,7 +117,7 @@ def potrf(op: Operation) -> Value:
 
 @table.register("_linalg_potri", "linalg_potri")
 def potri(op: Operation) -> Value:
-    """Inverse of L L' for a lower triangular L."""
+    """Compute the inverse of L L' for a lower triangular L."""
     triangle = op.inputs[0]
     unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
     shape = vector(op, *op.shape_of(triangle))
@@ -127,7 +126,7 @@ def potri(op: Operation) -> Value:
 
 
 class _Elimination(NamedTuple):
-    """Matrices (b, n, m) with the unit matrix in front; pivots and row exchanges (b, 1, 1)."""
+    """Matrices (b, n, m) that begin with the identity; pivots and row exchanges (b, 1, 1)."""
 
     matrix: Value
     pivots: list[Value]
@@ -135,9 +134,9 @@ class _Elimination(NamedTuple):
 
 
 def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _Elimination:
-    """Gauss and Jordan's elimination with partial pivoting.
+    """Apply Gauss-Jordan elimination with partial pivoting.
 
-    ``guarded`` divides by 1 in place of a pivot 0, so that the pivots stay numbers.
+    ``guarded`` divides by 1 instead of a pivot of 0, so that later pivots stay finite.
     """
     pivots, exchanges = [], []
     shape = op.shape_of(matrix)
@@ -168,7 +167,7 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
 
 @table.register("_linalg_inverse", "linalg_inverse", "_npi_inv")
 def inverse(op: Operation) -> Value:
-    """Inverse of each matrix; a singular one gives infinities and NaN."""
+    """Invert each matrix; a singular one results in infinities and NaN."""
     original = op.inputs[0]
     size = _size(op, original)
     matrix = reshaped(op, original, [-1, size, size])
@@ -180,7 +179,7 @@ def inverse(op: Operation) -> Value:
 
 
 def _pivots(op: Operation) -> tuple[Value, Value]:
-    """Pivots, and the sign of the row exchanges, of each matrix: (b, n) and (b, 1)."""
+    """Return the pivots and the sign of the row exchanges of each matrix: (b, n) and (b, 1)."""
     original = op.inputs[0]
     size = _size(op, original)
     matrix = reshaped(op, original, [-1, size, size])
@@ -194,7 +193,7 @@ def _pivots(op: Operation) -> tuple[Value, Value]:
 
 
 def _one_each(op: Operation, value: Value) -> Value:
-    """One number for each matrix, in the shape of the batch; (1,) for a single matrix."""
+    """Reshape one number for each matrix to the batch; (1,) for a single matrix."""
     return op.emit("Reshape", value, vector(op, *(op.shape_of(op.inputs[0])[:-2] or (1,))))
 
 
@@ -213,7 +212,7 @@ def det(op: Operation) -> Value:
 
 @table.register("_linalg_slogdet", "linalg_slogdet", "_npi_slogdet")
 def slogdet(op: Operation) -> tuple[Value, Value]:
-    """Sign of the determinant, and logarithm of its size: 0 and -inf for singular matrices."""
+    """Return sign and log absolute value of the determinant: 0 and -inf for singular matrices."""
     pivots, sign = _pivots(op)
     total = _product_of_pivots(op, op.emit("Sign", pivots), sign)
     logarithms = op.emit("Log", op.emit("Abs", pivots))

@@ -40,7 +40,7 @@ def _product(op: Operation, left: Value, right: Value) -> Value:
 
 
 def _rows_to(op: Operation, value: Value, source: int, target: int) -> Value:
-    """Move one axis to another place."""
+    """Move one axis to another position."""
     rank = op.rank_of(value)
     source, target = op.axis(value, source), op.axis(value, target)
     order = [axis for axis in range(rank) if axis != source]
@@ -59,19 +59,19 @@ def _general_product(op: Operation, *, has_sum: bool) -> Value:
 
 @table.register("_linalg_gemm", "linalg_gemm")
 def gemm(op: Operation) -> Value:
-    """``alpha`` A B + ``beta`` C for matrices with rows in ``axis`` and columns in the last."""
+    """Compute ``alpha`` A B + ``beta`` C; rows are in ``axis``, columns in the last axis."""
     return _general_product(op, has_sum=True)
 
 
 @table.register("_linalg_gemm2", "linalg_gemm2")
 def gemm2(op: Operation) -> Value:
-    """``alpha`` A B for matrices with rows in ``axis`` and columns in the last."""
+    """Compute ``alpha`` A B; rows are in ``axis``, columns in the last axis."""
     return _general_product(op, has_sum=False)
 
 
 @table.register("_linalg_syrk", "linalg_syrk")
 def syrk(op: Operation) -> Value:
-    """``alpha`` A A', or with ``transpose`` ``alpha`` A' A."""
+    """Compute ``alpha`` A A', or with ``transpose`` ``alpha`` A' A."""
     matrix = op.inputs[0]
     pair = (matrix, transposed(op, matrix))
     if op.bool("transpose", False):
@@ -81,9 +81,9 @@ def syrk(op: Operation) -> Value:
 
 @table.register("_linalg_trmm", "linalg_trmm")
 def trmm(op: Operation) -> Value:
-    """``alpha`` A B for a triangular A, or with ``rightside`` ``alpha`` B A.
+    """Compute ``alpha`` A B for a triangular A, or with ``rightside`` ``alpha`` B A.
 
-    What A holds beyond the triangle is ignored.
+    Elements of A outside the triangle are ignored.
     """
     triangle = op.emit("Trilu", op.inputs[0], upper=int(not op.bool("lower", True)))
     if op.bool("transpose", False):
@@ -96,7 +96,7 @@ def trmm(op: Operation) -> Value:
 
 @table.register("khatri_rao")
 def khatri_rao(op: Operation) -> Value:
-    """Matrices (m_i, n) to (m_1 m_2 ..., n): column by column the outer product."""
+    """Compute the columnwise outer product: matrices (m_i, n) to (m_1 m_2 ..., n)."""
     result = op.inputs[0]
     for matrix in op.inputs[1:]:
         raised = op.emit("Unsqueeze", result, vector(op, 1))

@@ -1,6 +1,6 @@
-"""Functions of two arrays, element by element, of one shape or of shapes that stretch.
+"""Elementwise functions of two arrays, of equal shapes or shapes that broadcast.
 
-The results have the element type of the operands, those of comparisons too (1 and 0).
+Results have the element type of the operands, even those of comparisons (1 and 0).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _plain(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
 
 
 def _modulo(op: Operation, a: Value, b: Value) -> Value:
-    """Remainder with the sign of the divisor; 0 where the divisor is 0."""
+    """Compute the remainder with the sign of the divisor; 0 where the divisor is 0."""
     zero = op.constant_like(0, b)
     by_zero = op.emit("Equal", b, zero)
     if not is_real(op.dtype_of(a)):
@@ -47,7 +47,7 @@ def _power(op: Operation, a: Value, b: Value) -> Value:
 
 
 def _hypotenuse(op: Operation, a: Value, b: Value) -> Value:
-    """sqrt(a^2 + b^2) without overflow on the way; infinite if either side is."""
+    """Compute sqrt(a^2 + b^2) without intermediate overflow; infinite if either side is."""
 
     def compute(x: Value, y: Value) -> Value:
         squares = op.emit("Add", op.emit("Mul", x, x), op.emit("Mul", y, y))
@@ -89,7 +89,7 @@ BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
     "logical_or": partial(_logical, "Or"),
     "logical_xor": partial(_logical, "Xor"),
 }
-"""What each function of two operands is in ONNX; shared with scalars."""
+"""Each function of two operands in ONNX; shared with scalar operands."""
 
 _NAMES = {
     "add": "elemwise_add _plus _Plus _add _grad_add broadcast_add broadcast_plus",
@@ -123,7 +123,7 @@ for _function, _names in _NAMES.items():
 
 @table.register("add_n", "ElementWiseSum")
 def add_n(op: Operation) -> Value:
-    """Sum of ``num_args`` arrays of one shape."""
+    """Sum ``num_args`` arrays of one shape."""
     total = op.inputs[0]
     for term in op.inputs[1:]:
         total = op.emit("Add", total, term)
@@ -132,7 +132,7 @@ def add_n(op: Operation) -> Value:
 
 @table.register("_contrib_allclose")
 def allclose(op: Operation) -> Value:
-    """1 as uint8 of shape () where |a - b| <= atol + rtol |b| everywhere, else 0."""
+    """Return uint8 1 of shape () if |a - b| <= atol + rtol |b| everywhere, else 0."""
     a, b = op.inputs
     rtol, atol = op.float("rtol", 1e-5), op.float("atol", 1e-8)
     gap = op.emit("Abs", op.emit("Sub", a, b))

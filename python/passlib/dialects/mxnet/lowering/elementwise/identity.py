@@ -1,4 +1,4 @@
-"""Operators that hand values on: copies, gradient marks, conversions of the element type."""
+"""Operators that return their input: copies, gradient marks, type conversions, output layers."""
 
 from __future__ import annotations
 
@@ -22,28 +22,34 @@ __all__ = ["amp_cast", "amp_multicast", "cast", "cast_storage", "identity"]
     "_contrib_gradientmultiplier",
     "_copyto",
     "_CrossDeviceCopy",
+    "LinearRegressionOutput",
+    "_sparse_LinearRegressionOutput",
+    "MAERegressionOutput",
+    "_sparse_MAERegressionOutput",
+    "SVMOutput",
+    "IdentityAttachKLSparseReg",
 )
 def identity(op: Operation) -> Value:
-    """Hand the first input on; what these operators do concerns gradients and devices."""
+    """Return the first input; other inputs and attributes affect only gradients and devices."""
     return op.emit("Identity", op.inputs[0])
 
 
 @table.register("cast_storage")
 def cast_storage(op: Operation) -> Value:
-    """Hand the input on as a dense array, the only storage that ONNX computes with."""
+    """Return the input as a dense array, the only storage that ONNX computes with."""
     op.string("stype", choices=("default",))
     return op.emit("Identity", op.inputs[0])
 
 
 @table.register("Cast", "cast", "_npi_cast", "_npx_cast")
 def cast(op: Operation) -> Value:
-    """Convert to ``dtype`` as C does: fractions are cut off, whole numbers wrap."""
+    """Convert to ``dtype`` as C does: fractions are truncated, integers wrap."""
     return op.cast(op.inputs[0], element_type(op))
 
 
 @table.register("amp_cast")
 def amp_cast(op: Operation) -> Value:
-    """Convert real numbers to ``dtype``; whole numbers stay as they are."""
+    """Convert floating-point numbers to ``dtype``; integers stay as they are."""
     data, target = op.inputs[0], element_type(op)
     if is_real(op.dtype_of(data)) and is_real(target):
         return op.cast(data, target)
@@ -52,9 +58,9 @@ def amp_cast(op: Operation) -> Value:
 
 @table.register("amp_multicast")
 def amp_multicast(op: Operation) -> Sequence[Value]:
-    """Convert all real inputs to the widest type among them, or with ``cast_narrow`` the narrowest.
+    """Convert inputs to the widest type among them, or with ``cast_narrow`` the narrowest.
 
-    float16 and float32 are mixed; other types stay as they are.
+    Only float16 and float32 take part; inputs of other types stay as they are.
     """
     mixed = [value for value in op.inputs if op.dtype_of(value).name in ("float16", "float32")]
     if not mixed:

@@ -1,4 +1,4 @@
-"""Rounding to whole numbers; of whole numbers these are the numbers themselves."""
+"""Rounding to integers; integers stay as they are."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _toward_zero(op: Operation, x: Value) -> Value:
 
 
 def _half_down(op: Operation, x: Value) -> Value:
-    """Nearest whole number, halves toward minus infinity (2.5 to 2, -1.5 to -2)."""
+    """Round to the nearest integer, halves toward minus infinity (2.5 to 2, -1.5 to -2)."""
     below = op.emit("Floor", x)
     near = op.emit("LessOrEqual", op.emit("Sub", x, below), op.constant_like(0.5, x))
     return op.emit("Where", near, below, op.emit("Ceil", x))
 
 
 def _half_away(op: Operation, x: Value) -> Value:
-    """Nearest whole number, halves away from zero (2.5 to 3, -1.5 to -2)."""
+    """Round to the nearest integer, halves away from zero (2.5 to 3, -1.5 to -2)."""
     size = op.emit("Abs", x)
     below = op.emit("Floor", size)
     far = op.emit("GreaterOrEqual", op.emit("Sub", size, below), op.constant_like(0.5, x))

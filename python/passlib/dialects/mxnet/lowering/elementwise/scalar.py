@@ -1,8 +1,8 @@
-"""An array and a number: ``_plus_scalar`` and its kin.
+"""Functions of an array and a number: ``_plus_scalar`` and the like.
 
-MXNet converts the number to the element type of the array first (2.5 is 2 beside int32). Where
-the attribute ``is_int`` is false and the array holds whole numbers, both become float64; truth
-values become int64.
+MXNet first converts the number to the element type of the array (2.5 becomes 2 for int32). If
+the attribute ``is_int`` is false and the array holds integers, both become float64; truth values
+become int64.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OPERATORS = {
     "_scatter_plus_scalar": ("add", False),
     "_scatter_minus_scalar": ("subtract", False),
 }
-"""MXNet's name: the function of two arrays it stands for, and whether the number comes first."""
+"""The function of two arrays by MXNet's name, and whether the number is the first operand."""
 
 
 def _operands(op: Operation) -> tuple[Value, Value]:
@@ -61,13 +61,13 @@ def _with_number(function: str, number_first: bool, op: Operation) -> Value:
     data, number = _operands(op)
     divisor_is_zero = function == "divide" and not number_first and not np.any(number.constant)
     if divisor_is_zero and not is_real(op.dtype_of(data)):
-        op.unsupported("a division of whole numbers by zero", "scalar")
+        op.unsupported("division of integers by zero", "scalar")
     operands = (number, data) if number_first else (data, number)
     return BINARY[function](op, *operands)
 
 
 def _legacy_name(name: str) -> str:
-    """Give the name before NNVM: ``_PlusScalar``, ``_RMinusScalar``, ``_GreaterEqualScalar``."""
+    """Return the name before NNVM: ``_PlusScalar``, ``_RMinusScalar``, ``_GreaterEqualScalar``."""
     words = name.strip("_").split("_")
     reverse = words[0][1:] in ("minus", "div", "mod", "power") and words[0][0] == "r"
     first = "R" + words[0][1:].capitalize() if reverse else words[0].capitalize()

@@ -1,6 +1,6 @@
-"""Special functions that ONNX does not have: gamma, its logarithm, the inverse error function.
+"""Special functions that ONNX lacks: gamma, its logarithm, the inverse error function.
 
-They are computed in float64, where the approximations below are good to about 1e-15, and
+They are computed in float64, in which the approximations below are accurate to about 1e-15, and
 rounded to the element type of the input.
 """
 
@@ -28,7 +28,7 @@ _LANCZOS = (
     9.9843695780195716e-6,
     1.5056327351493116e-7,
 )
-"""Coefficients of Lanczos' series for g = 7 and nine terms (P. Godfrey, 2001)."""
+"""Coefficients of the Lanczos series for g = 7 and nine terms (P. Godfrey, 2001)."""
 
 # Rational approximations of the normal quantile: M. J. Wichura, algorithm AS 241 (PPND16),
 # Applied Statistics 37 (1988) 477-484; lowest power first, numerator then denominator.
@@ -113,7 +113,7 @@ def _below(op: Operation, x: Value, number: float) -> Value:
 
 
 def _log_gamma_right(op: Operation, x: Value) -> Value:
-    """log(gamma(x)) for x >= 0.5."""
+    """Compute log(gamma(x)) for x >= 0.5."""
     series = op.constant_like(_LANCZOS[0], x)
     for index, coefficient in enumerate(_LANCZOS[1:]):
         term = op.emit("Div", op.constant_like(coefficient, x), _plus(op, x, float(index)))
@@ -125,7 +125,7 @@ def _log_gamma_right(op: Operation, x: Value) -> Value:
 
 
 def _log_gamma_parts(op: Operation, x: Value) -> tuple[Value, Value, Value]:
-    """Whether x < 0.5, log(gamma) of x or of its mirror 1 - x, and |sin(pi x)|."""
+    """Return whether x < 0.5, log(gamma) of x or else of 1 - x, and |sin(pi x)|."""
     left = _below(op, x, 0.5)
     mirror = op.emit("Sub", op.constant_like(1, x), x)
     right = _log_gamma_right(op, op.emit("Where", left, mirror, x))
@@ -139,7 +139,10 @@ def _is_whole(op: Operation, x: Value) -> Value:
 
 @table.register("gammaln", "_npx_gammaln")
 def gammaln(op: Operation) -> Value:
-    """log|gamma(x)|: Lanczos' series, left of 0.5 with gamma(x) gamma(1 - x) = pi / sin(pi x)."""
+    """Compute log|gamma(x)| by the Lanczos series, below 0.5 by reflection.
+
+    The reflection formula is gamma(x) gamma(1 - x) = pi / sin(pi x).
+    """
 
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
@@ -155,7 +158,7 @@ def gammaln(op: Operation) -> Value:
 
 @table.register("gamma", "_npx_gamma")
 def gamma(op: Operation) -> Value:
-    """Gamma function; infinite at 0, and not a number at the negative whole numbers."""
+    """Compute the gamma function; infinite at 0, NaN at the negative integers."""
 
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
@@ -188,7 +191,7 @@ def _ratio(op: Operation, x: Value, pair: tuple[Sequence[float], Sequence[float]
 
 @table.register("erfinv", "_npx_erfinv")
 def erfinv(op: Operation) -> Value:
-    """Inverse of the error function, by the normal quantile q: q((x + 1) / 2) / sqrt(2)."""
+    """Compute the inverse error function by the normal quantile q: q((x + 1) / 2) / sqrt(2)."""
 
     def compute(x: Value) -> Value:
         size = op.emit("Abs", x)

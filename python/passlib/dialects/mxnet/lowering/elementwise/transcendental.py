@@ -1,6 +1,6 @@
 """Exponentials, logarithms, roots and trigonometry of each element.
 
-Those that ONNX has are one node each. The others are formulas, evaluated in float64 where
+Functions that ONNX has are one node each. The others are formulas, evaluated in float64 where
 float32 would lose digits.
 """
 
@@ -39,7 +39,7 @@ _DIRECT_SINGLE = {
     "sinh": "Sinh",
     "tan": "Tan",
 }
-"""ONNX Runtime has these in single precision only; doubles take the formula."""
+"""ONNX Runtime computes these in single precision only; float64 uses the formulas below."""
 
 
 def _one_node(onnx_operator: str, op: Operation) -> Value:
@@ -59,14 +59,14 @@ def _half(op: Operation, x: Value) -> Value:
 
 
 def _log_of_one_plus(op: Operation, x: Value) -> Value:
-    """log(1 + x); near 0 by its series, where 1 + x has lost the digits of x."""
+    """Compute log(1 + x); near 0, where 1 + x loses the digits of x, by its series."""
     series = op.emit("Mul", x, op.emit("Sub", _number(op, x, 1), _half(op, x)))
     plain = op.emit("Log", op.emit("Add", x, _number(op, x, 1)))
     return op.emit("Where", _is_tiny(op, x), series, plain)
 
 
 def _exp_minus_one(op: Operation, x: Value) -> Value:
-    """exp(x) - 1; near 0 by its series."""
+    """Compute exp(x) - 1; near 0 by its series."""
     series = op.emit("Mul", x, op.emit("Add", _number(op, x, 1), _half(op, x)))
     plain = op.emit("Sub", op.emit("Exp", x), _number(op, x, 1))
     return op.emit("Where", _is_tiny(op, x), series, plain)
@@ -90,7 +90,7 @@ def _tan(op: Operation, x: Value) -> Value:
 
 
 def _arcsinh(op: Operation, x: Value) -> Value:
-    """sign(x) log(|x| + sqrt(x^2 + 1)), odd by construction."""
+    """Compute sign(x) log(|x| + sqrt(x^2 + 1)), odd by construction."""
     size = op.emit("Abs", x)
     root = op.emit("Sqrt", op.emit("Add", op.emit("Mul", x, x), _number(op, x, 1)))
     return op.emit("Mul", op.emit("Sign", x), op.emit("Log", op.emit("Add", size, root)))
@@ -107,7 +107,7 @@ def _arctanh(op: Operation, x: Value) -> Value:
 
 
 def _arctan(op: Operation, x: Value) -> Value:
-    """Single precision improved: sin(y - arctan x) is (sin y - x cos y) / sqrt(1 + x^2)."""
+    """Refine the single-precision y: sin(y - arctan x) is (sin y - x cos y) / sqrt(1 + x^2)."""
     coarse = op.cast(op.emit("Atan", op.cast(x, np.float32)), np.float64)
     gap = op.emit("Sub", op.emit("Sin", coarse), op.emit("Mul", x, op.emit("Cos", coarse)))
     scale = op.emit("Sqrt", op.emit("Add", op.emit("Mul", x, x), _number(op, x, 1)))
@@ -123,7 +123,7 @@ def _arcsin(op: Operation, x: Value) -> Value:
 
 
 def _arccos(op: Operation, x: Value) -> Value:
-    """2 arctan sqrt((1 - x) / (1 + x))."""
+    """Compute 2 arctan sqrt((1 - x) / (1 + x))."""
     one = _number(op, x, 1)
     ratio = op.emit("Div", op.emit("Sub", one, x), op.emit("Add", one, x))
     return op.emit("Mul", _arctan(op, op.emit("Sqrt", ratio)), _number(op, x, 2))
@@ -180,7 +180,7 @@ def _cbrt(op: Operation, x: Value) -> Value:
     finite = op.emit(
         "Clip", size, _number(op, x, limits.smallest_subnormal), _number(op, x, limits.max)
     )
-    # Unlike Sign this keeps the sign of zero: 1 / cbrt(-0) is -inf.
+    # Unlike Sign, this keeps the sign of zero: 1 / cbrt(-0) is -inf.
     direction = op.emit("Div", x, finite)
     return op.emit("Mul", direction, op.emit("Pow", size, _number(op, x, 1 / 3)))
 

@@ -1,4 +1,4 @@
-"""Functions of each element alone: same shape, same element type."""
+"""Functions of a single element; shape and element type stay."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ __all__ = [
 
 @table.register("abs")
 def absolute(op: Operation) -> Value:
-    """Take the size |x|."""
+    """Compute |x|."""
     return op.emit("Abs", op.inputs[0])
 
 
 @table.register("negative")
 def negative(op: Operation) -> Value:
-    """Negate; unsigned numbers wrap."""
+    """Negate; unsigned integers wrap."""
     x = op.inputs[0]
     if op.dtype_of(x).kind == "u":
         return op.emit("Sub", op.constant_like(0, x), x)
@@ -43,13 +43,13 @@ def negative(op: Operation) -> Value:
 
 @table.register("square")
 def square(op: Operation) -> Value:
-    """Multiply x by itself, in its element type."""
+    """Compute x * x in the element type of x."""
     return op.emit("Mul", op.inputs[0], op.inputs[0])
 
 
 @table.register("sign", "_contrib_sign_ste")
 def sign(op: Operation) -> Value:
-    """-1, 0 or 1; the sign of NaN is 0 in MXNet."""
+    """Return -1, 0 or 1; the sign of NaN is 0 in MXNet."""
     x = op.inputs[0]
     if not is_real(op.dtype_of(x)):
         return op.emit("Sign", x)
@@ -60,7 +60,7 @@ def sign(op: Operation) -> Value:
 
 @table.register("relu")
 def relu(op: Operation) -> Value:
-    """max(x, 0)."""
+    """Compute max(x, 0)."""
     x = op.inputs[0]
     if is_real(op.dtype_of(x)):
         return op.emit("Relu", x)
@@ -69,7 +69,7 @@ def relu(op: Operation) -> Value:
 
 @table.register("erf", "_npx_erf")
 def erf(op: Operation) -> Value:
-    """Error function; of whole numbers 0 but where its value rounds to 1, from 6 on."""
+    """Compute the error function; of integers it is 0, or 1 from |x| = 6 on, with the sign of x."""
     x = op.inputs[0]
     if is_real(op.dtype_of(x)):
         return op.emit("Erf", x)
@@ -89,10 +89,10 @@ def softsign(op: Operation) -> Value:
 
 @table.register("hard_sigmoid")
 def hard_sigmoid(op: Operation) -> Value:
-    """min(1, max(0, alpha x + beta)), for real numbers only."""
+    """Compute min(1, max(0, alpha x + beta)), for floating point only."""
     x = op.inputs[0]
     if not is_real(op.dtype_of(x)):
-        op.unsupported(f"is defined for real numbers, not for {op.dtype_of(x)}")
+        op.unsupported(f"is defined for floating-point numbers, not for {op.dtype_of(x)}")
     alpha, beta = op.float("alpha", 0.2), op.float("beta", 0.5)
     line = op.emit("Add", op.emit("Mul", x, op.constant_like(alpha, x)), op.constant_like(beta, x))
     return _between(op, line, op.constant_like(0, x), op.constant_like(1, x))
@@ -101,38 +101,38 @@ def hard_sigmoid(op: Operation) -> Value:
 def _between(op: Operation, x: Value, low: Value, high: Value) -> Value:
     if op.dtype_of(x).name != "bfloat16":
         return op.emit("Clip", x, low, high)
-    # ONNX Runtime has no Clip for these, and would replace it by what it has not either.
+    # ONNX Runtime has no Clip for bfloat16, nor the operators that it would replace Clip by.
     return op.emit("Min", op.emit("Max", x, low), high)
 
 
 @table.register("logical_not")
 def logical_not(op: Operation) -> Value:
-    """1 where x is 0, else 0, in the element type of x."""
+    """Return 1 where x is 0, else 0, in the element type of x."""
     x = op.inputs[0]
     return as_number(op, op.emit("Equal", x, op.constant_like(0, x)), x)
 
 
 @table.register("clip")
 def clip(op: Operation) -> Value:
-    """Limit to ``a_min`` .. ``a_max``, whose fractions count for real numbers only."""
+    """Limit to ``a_min`` .. ``a_max``, whose fractions are truncated for integers."""
     x = op.inputs[0]
     dtype = op.dtype_of(x)
     limits = [op.float("a_min"), op.float("a_max")]
     if not is_real(dtype):
-        # A limit that the type cannot hold does not limit.
+        # A limit outside the range of the type has no effect.
         ends = np.iinfo(dtype)
         limits = [math.trunc(min(max(limit, ends.min), ends.max)) for limit in limits]
     low, high = (op.constant(np.asarray(limit).astype(dtype)) for limit in limits)
     if limits[0] <= limits[1]:
         return _between(op, x, low, high)
-    # ONNX leaves crossed limits open; MXNet looks at the upper one first.
+    # ONNX leaves crossed limits undefined; MXNet checks the upper one first.
     raised = op.emit("Where", op.emit("Less", x, low), low, x)
     return op.emit("Where", op.emit("Greater", x, high), high, raised)
 
 
 @table.register("smooth_l1")
 def smooth_l1(op: Operation) -> Value:
-    """With s = ``scalar``: (s x)^2 / 2 where |x| < 1 / s^2, else |x| - 0.5 / s^2."""
+    """Compute (s x)^2 / 2 where |x| < 1 / s^2, else |x| - 0.5 / s^2; s is ``scalar``."""
     sigma = op.float("scalar", 1.0)
 
     def compute(x: Value) -> Value:

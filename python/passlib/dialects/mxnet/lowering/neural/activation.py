@@ -26,8 +26,8 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 def activation(op: Operation) -> Value:
     """Apply one function to every element, shape unchanged.
 
-    ``act_type`` as in MXNet 1.9 (relu, sigmoid, softrelu = log(1 + exp(x)), softsign, tanh) and
-    as 2.0 added (log_sigmoid, mish).
+    ``act_type`` is one of MXNet 1.9's (relu, sigmoid, softrelu = log(1 + exp(x)), softsign,
+    tanh) or of those that 2.0 added (log_sigmoid, mish).
     """
     kind = op.string("act_type", choices=(*_SIMPLE, "log_sigmoid"))
     (data,) = op.inputs
@@ -38,7 +38,7 @@ def activation(op: Operation) -> Value:
 
 @table.register("_npx_relu")
 def relu(op: Operation) -> Value:
-    """Zero where the input is negative."""
+    """Compute max(x, 0)."""
     return op.emit("Relu", *op.inputs)
 
 
@@ -46,10 +46,10 @@ def relu(op: Operation) -> Value:
 def leaky_relu(op: Operation) -> Value | Sequence[Value]:
     """Apply a rectifier with a slope below zero, shape unchanged.
 
-    ``leaky``: slope * x; ``elu``: slope * (exp(x) - 1); ``selu``: its two fixed constants;
-    ``gelu``: x * Phi(x); ``prelu``: a learnt slope, one for all or one a channel (axis 1);
-    ``rrelu``: the middle of ``lower_bound`` and ``upper_bound`` outside training.
-    ``rrelu`` alone has a second output, its mask.
+    ``leaky``: slope * x; ``elu``: slope * (exp(x) - 1); ``selu``: the same with two fixed
+    constants; ``gelu``: x * Phi(x); ``prelu``: a learned slope, one for all or one per channel
+    (axis 1); ``rrelu``: the mean of ``lower_bound`` and ``upper_bound`` outside training.
+    Only ``rrelu`` has a second output, its mask.
     """
     kind = op.string(
         "act_type",
@@ -70,14 +70,14 @@ def leaky_relu(op: Operation) -> Value | Sequence[Value]:
         return op.emit("LeakyRelu", data, alpha=op.float("slope", 0.25))
     if op.train:
         op.unsupported("draws random slopes in training", "act_type")
-    why = "the random slopes of rrelu are not given out"
+    why = "the random slopes of rrelu are not provided"
     hidden = op.declare(data.dtype, data.shape, why)
     middle = (op.float("lower_bound", 0.125) + op.float("upper_bound", 0.334)) / 2
     return op.emit("LeakyRelu", data, alpha=middle), hidden
 
 
 def _slope(op: Operation, data: Value, gamma: Value) -> Value:
-    """Shape the slopes so that they broadcast: a vector belongs to axis 1."""
+    """Reshape the slopes so that they broadcast: a vector belongs to axis 1."""
     if op.rank_of(gamma) != 1 or op.rank_of(data) <= 2:
         return gamma
     trailing = [1] * (op.rank_of(data) - 2)

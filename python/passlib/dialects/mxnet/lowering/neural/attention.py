@@ -1,7 +1,8 @@
 """The matrix products of multi-head attention over interleaved projections.
 
-Source: MXNet 1.9 ``contrib/transformer``. Projections lie interleaved by head on the last axis:
-for every head its queries, keys and values (self-attention) or keys and values (encoder-decoder).
+Source: MXNet 1.9 ``contrib/transformer``. Projections are interleaved by head along the last
+axis: queries, keys and values of each head (self-attention), or keys and values
+(encoder-decoder).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_
 
 @table.register("_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(op: Operation) -> Value:
-    """Scores of self-attention: (L, B, H * 3 * D) to (B * H, L, L), scaled by 1 / sqrt(D)."""
+    """Score self-attention: (L, B, H * 3 * D) to (B * H, L, L), scaled by 1 / sqrt(D)."""
     (projections,) = op.inputs
     queries, keys = (_heads(op, projections, 3, part) for part in (0, 1))
     return _scores(op, queries, keys)
@@ -22,21 +23,21 @@ def selfatt_qk(op: Operation) -> Value:
 
 @table.register("_contrib_interleaved_matmul_selfatt_valatt")
 def selfatt_valatt(op: Operation) -> Value:
-    """Values by attention: (L, B, H * 3 * D) and (B * H, L, L) to (L, B, H * D)."""
+    """Weight values by attention: (L, B, H * 3 * D) and (B * H, L, L) to (L, B, H * D)."""
     projections, attention = op.inputs
     return _weighted(op, attention, _heads(op, projections, 3, 2))
 
 
 @table.register("_contrib_interleaved_matmul_encdec_qk")
 def encdec_qk(op: Operation) -> Value:
-    """Scores: queries (Q, B, H * D), keys and values (K, B, H * 2 * D) to (B * H, Q, K)."""
+    """Score queries (Q, B, H * D) by keys and values (K, B, H * 2 * D): (B * H, Q, K)."""
     queries, projections = op.inputs
     return _scores(op, _heads(op, queries, 1, 0), _heads(op, projections, 2, 0))
 
 
 @table.register("_contrib_interleaved_matmul_encdec_valatt")
 def encdec_valatt(op: Operation) -> Value:
-    """Values by attention: (K, B, H * 2 * D) and (B * H, Q, K) to (Q, B, H * D)."""
+    """Weight values by attention: (K, B, H * 2 * D) and (B * H, Q, K) to (Q, B, H * D)."""
     projections, attention = op.inputs
     return _weighted(op, attention, _heads(op, projections, 2, 1))
 
@@ -50,11 +51,11 @@ def div_sqrt_dim(op: Operation) -> Value:
 
 
 def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
-    """Take one part of the projections, as (B * H, L, D)."""
+    """Extract one part of the projections, as (B * H, L, D)."""
     heads = op.int("heads")
     length, batch, width = op.shape_of(projections)
     if width % (heads * parts):
-        op.unsupported(f"does not divide the last axis, {width}, of its input", "heads")
+        op.unsupported(f"does not divide the size {width} of the last axis", "heads")
     depth = width // (heads * parts)
     split = op.emit(
         "Reshape", projections, op.constant([length, batch * heads, parts, depth], "int64")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from passlib.dialects.mxnet.lowering.neural.layout import (
     Spatial,
     from_channels_first,
@@ -19,32 +21,23 @@ def convolution(op: Operation) -> Value:
     """Slide ``num_filter`` kernels over 1, 2 or 3 spatial axes.
 
     ``data`` (N, C, ...), ``weight`` (num_filter, C / num_group, ...), ``bias`` (num_filter,); in
-    the channels-last layouts data are (N, ..., C) and weights (num_filter, ..., C / num_group).
+    channels-last layouts data are (N, ..., C) and weights (num_filter, ..., C / num_group).
     Each spatial size becomes ``(size + 2 * pad - dilate * (kernel - 1) - 1) // stride + 1``.
     """
     window = spatial(op)
     data, weight = _channels_first(op, window)
-    result = op.emit(
-        "Conv",
-        data,
-        weight,
-        None if op.bool("no_bias", False) else op.inputs[2],
-        kernel_shape=window.kernel,
-        strides=window.stride,
-        dilations=window.dilate,
-        pads=window.pad * 2,
-        group=op.int("num_group", 1),
-    )
+    bias = None if op.bool("no_bias", False) else op.inputs[2]
+    result = op.emit("Conv", data, weight, bias, pads=window.pad * 2, **_attributes(op, window))
     return from_channels_first(op, result, window.rank) if window.channels_last else result
 
 
 @table.register("Deconvolution", "_npx_deconvolution")
 def deconvolution(op: Operation) -> Value:
-    """Transpose of `convolution`: the gradient of one with the same attributes.
+    """Apply the transpose of `convolution`: the gradient of one with the same attributes.
 
     ``data`` (N, C, ...), ``weight`` (C, num_filter / num_group, ...), ``bias`` (num_filter,).
     Each spatial size becomes ``stride * (size - 1) + dilate * (kernel - 1) + 1 - 2 * pad + adj``;
-    where ``target_shape`` is given, ``pad`` and ``adj`` are chosen to reach it.
+    if ``target_shape`` is given, ``pad`` and ``adj`` follow from it.
     """
     window = spatial(op)
     data, weight = _channels_first(op, window)
@@ -54,14 +47,20 @@ def deconvolution(op: Operation) -> Value:
         data,
         weight,
         None if op.bool("no_bias", True) else op.inputs[2],
-        kernel_shape=window.kernel,
-        strides=window.stride,
-        dilations=window.dilate,
         pads=pad * 2,
         output_padding=adjustment,
-        group=op.int("num_group", 1),
+        **_attributes(op, window),
     )
     return from_channels_first(op, result, window.rank) if window.channels_last else result
+
+
+def _attributes(op: Operation, window: Spatial) -> dict[str, Any]:
+    return {
+        "kernel_shape": window.kernel,
+        "strides": window.stride,
+        "dilations": window.dilate,
+        "group": op.int("num_group", 1),
+    }
 
 
 def _channels_first(op: Operation, window: Spatial) -> tuple[Value, Value]:
@@ -87,5 +86,5 @@ def _padding(op: Operation, window: Spatial, data: Value) -> tuple[list[int], li
         )
     ]
     if min(excess) < 0:
-        op.unsupported("is larger than the kernel reaches", "target_shape")
+        op.unsupported("is larger than the unpadded result", "target_shape")
     return [(e + 1) // 2 for e in excess], [e % 2 for e in excess]

@@ -1,4 +1,4 @@
-"""Convolution whose samples are displaced by offsets that are computed too."""
+"""Convolution whose sampling positions are displaced by computed offsets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["modulated_deformable_convolution"]
 def modulated_deformable_convolution(op: Operation) -> Value:
     """Convolve (N, C, H, W), each sample displaced by an offset and scaled by a mask.
 
-    ``offset`` (N, 2 * groups * kh * kw, h, w) holds y and x in turn, ``mask`` (N, groups * kh *
+    ``offset`` (N, 2 * groups * kh * kw, h, w) alternates y and x, ``mask`` (N, groups * kh *
     kw, h, w), ``weight`` (num_filter, C / num_group, kh, kw), ``bias`` (num_filter,). Samples are
-    interpolated, and zero outside.
+    interpolated, and zero outside the data.
     """
     window = spatial(op)
     if window.rank != 2 or window.channels_last:
-        op.unsupported("two spatial axes and channels first are supported")
+        op.unsupported("only two spatial axes with channels first are supported")
     data, offset, mask, weight = op.inputs[:4]
     return op.emit(
         "DeformConv",

@@ -1,4 +1,4 @@
-"""Channel positions: MXNet's layouts onto the channels-first form that ONNX has."""
+"""Window attributes and data layouts: MXNet's layouts in ONNX's channels-first form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Spatial:
     Attributes
     ----------
     kernel, stride, dilate, pad : list of int
-        Stride and dilation default to 1, padding (the same on both sides) to 0.
+        Stride and dilation default to 1, padding (equal on both sides) to 0.
     channels_last : bool
         Whether the channel is the last axis of the data.
     """
@@ -50,17 +50,17 @@ def spatial(op: Operation) -> Spatial:
     """Read kernel, stride, dilate, pad and layout of a node."""
     kernel = op.ints("kernel")
     if not 1 <= len(kernel) <= 3:
-        op.unsupported("has neither one, two nor three axes", "kernel")
+        op.unsupported("must have one, two or three axes", "kernel")
     if op.rank_of(op.inputs[0]) != len(kernel) + 2:
         op.unsupported(
-            f"does not fit an input of {op.rank_of(op.inputs[0])} axes (batch and channel are two)",
+            f"does not fit an input of {op.rank_of(op.inputs[0])} axes, batch and channel included",
             "kernel",
         )
     return Spatial(op, kernel)
 
 
 def layout(op: Operation, rank: int) -> bool:
-    """Read the layout; whether the channel comes last."""
+    """Read the layout; return whether the channel is the last axis."""
     text = op.string("layout", "None", choices=("None", *_LAYOUTS))
     if text == "None":
         return False
@@ -71,7 +71,7 @@ def layout(op: Operation, rank: int) -> bool:
 
 
 def to_channels_first(op: Operation, value: Value, rank: int) -> Value:
-    """Move the last axis behind the first."""
+    """Move the last axis to the second position."""
     return op.emit("Transpose", value, perm=[0, rank + 1, *range(1, rank + 1)])
 
 
@@ -83,5 +83,5 @@ def from_channels_first(op: Operation, value: Value, rank: int) -> Value:
 def _per_axis(op: Operation, name: str, rank: int, default: int) -> list[int]:
     values = op.ints(name, ())
     if values and len(values) != rank:
-        op.unsupported(f"does not have one number for each of {rank} spatial axes", name)
+        op.unsupported(f"requires one number for each of {rank} spatial axes", name)
     return list(values) or [default] * rank

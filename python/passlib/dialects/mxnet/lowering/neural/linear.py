@@ -1,4 +1,4 @@
-"""Layers that multiply by a weight matrix or look rows up in it."""
+"""Layers that multiply by a weight matrix or look up its rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def fully_connected(op: Operation) -> Value:
     """Multiply by the transposed weight and add the bias.
 
     ``data`` (N, ...), ``weight`` (num_hidden, K), ``bias`` (num_hidden,). With ``flatten`` the
-    axes behind the first become one and the result is (N, num_hidden); without it the last axis
-    alone is replaced.
+    axes after the first become one and the result is (N, num_hidden); without it only the last
+    axis is replaced.
     """
     data, weight = op.inputs[:2]
     bias = None if op.bool("no_bias", False) else op.inputs[2]
@@ -31,7 +31,7 @@ def fully_connected(op: Operation) -> Value:
 def embedding(op: Operation) -> Value:
     """Look up rows: ``data`` (...), ``weight`` (input_dim, output_dim) to (..., output_dim).
 
-    Indices of any number type are cut to whole numbers; those outside go to the nearest row.
+    Indices of any numeric type are truncated to integers and clipped to the valid range.
     """
     data, weight = op.inputs
     last = op.constant(op.int("input_dim") - 1, "int64")

@@ -1,4 +1,4 @@
-"""Normalisation by statistics: batch, layer, group, instance, length and local response."""
+"""Normalization by statistics (batch, layer, group, instance, L2, local response), and dropout."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 
 @table.register("BatchNorm", "_npx_batch_norm", "_contrib_SyncBatchNorm")
 def batch_norm(op: Operation) -> Sequence[Value]:
-    """Normalise each channel, then scale by gamma (1 with ``fix_gamma``) and shift by beta.
+    """Normalize each channel, then scale by gamma (1 with ``fix_gamma``) and shift by beta.
 
-    ``data`` any shape with C channels on ``axis``; the other four inputs are (C,). Outputs: the
-    result, the mean used, and 1 / sqrt(variance used + eps). Outside training, and with
-    ``use_global_stats``, these are the moving ones; in training those of the batch (biased
+    ``data`` has any shape with C channels on ``axis``; the other four inputs are (C,). Outputs:
+    the result, the mean used, and 1 / sqrt(variance used + eps). Outside training, and with
+    ``use_global_stats``, the moving statistics are used; in training those of the batch (biased
     variance). The moving statistics are not updated.
     """
     result, mean, variance = _batch_norm(op, op.axis(op.inputs[0], op.int("axis", 1)))
@@ -38,23 +38,24 @@ def batch_norm(op: Operation) -> Sequence[Value]:
 
 @table.register("BatchNorm_v1")
 def batch_norm_v1(op: Operation) -> Sequence[Value]:
-    """Give the older `batch_norm`: channels on axis 1, the third output is the variance itself."""
+    """Apply the older `batch_norm`: channels on axis 1; the third output is the variance."""
     return _batch_norm(op, 1)
 
 
 @table.register("_contrib_BatchNormWithReLU")
 def batch_norm_relu(op: Operation) -> Sequence[Value]:
-    """`batch_norm`, then zero where the result is negative."""
+    """Apply `batch_norm`, then max(x, 0)."""
     result, mean, deviation = batch_norm(op)
-    mask = op.declare(result.dtype, result.shape, "the mask of positive results is not given out")
+    mask = op.declare(result.dtype, result.shape, "the mask of positive results is not provided")
     return op.emit("Relu", result), mean, deviation, mask
 
 
 @table.register("LayerNorm", "_npx_layer_norm")
 def layer_norm(op: Operation) -> Sequence[Value]:
-    """Normalise along one axis, then scale by gamma and shift by beta, both (size of axis,).
+    """Normalize along one axis, then scale by gamma and shift by beta, both (size of axis,).
 
-    Outputs: the result, the mean and sqrt(variance + eps), these two with the axis kept as 1.
+    Outputs: the result, the mean and sqrt(variance + eps), the latter two with size 1 on the
+    axis.
     """
     data, gamma, beta = op.inputs
     axis = op.axis(data, op.int("axis", -1))
@@ -68,10 +69,11 @@ def layer_norm(op: Operation) -> Sequence[Value]:
 
 @table.register("GroupNorm")
 def group_norm(op: Operation) -> Sequence[Value]:
-    """Normalise each of ``num_groups`` groups of channels of ``data`` (N, C, ...).
+    """Normalize each of ``num_groups`` groups of channels of ``data`` (N, C, ...).
 
-    gamma and beta are one a group in MXNet 1.x, one a channel in 2.0; their size tells. Outputs:
-    the result, the mean and sqrt(variance + eps), these two (N, num_groups).
+    gamma and beta have one element per group in MXNet 1.x, one per channel in 2.0; their size
+    decides. Outputs: the result, the mean and sqrt(variance + eps), the latter two
+    (N, num_groups).
     """
     data, gamma, beta = op.inputs
     groups = op.int("num_groups", 1)
@@ -93,13 +95,13 @@ def group_norm(op: Operation) -> Sequence[Value]:
 
 @table.register("InstanceNorm")
 def instance_norm(op: Operation) -> Sequence[Value]:
-    """Normalise each channel of each example of (N, C, ...); gamma and beta are (C,)."""
+    """Normalize each channel of each example of (N, C, ...); gamma and beta are (C,)."""
     data, gamma, beta = op.inputs
     if op.rank_of(data) < 3:
-        op.unsupported("needs an input of at least three axes")
+        op.unsupported("requires an input of at least three axes")
     result = op.emit("InstanceNormalization", data, gamma, beta, epsilon=op.float("eps", 1e-3))
     hidden = None if data.shape is None else data.shape[:2]
-    why = "its statistics are not given out"
+    why = "its statistics are not provided"
     return result, op.declare(data.dtype, hidden, why), op.declare(data.dtype, hidden, why)
 
 
@@ -108,14 +110,14 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     """Divide by sqrt(sum of squares + eps), shape unchanged.
 
     The sum runs over all axes but the first (``mode`` instance), over axis 1 (channel), or over
-    the axes behind it (spatial). The hidden second output is the norm.
+    the axes after it (spatial). The hidden second output is the norm.
     """
     (data,) = op.inputs
     mode = op.string("mode", "instance", choices=("instance", "channel", "spatial"))
     rank = op.rank_of(data)
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
     if mode != "instance" and rank < 3:
-        op.unsupported("needs an input of at least three axes", "mode")
+        op.unsupported("requires an input of at least three axes", "mode")
     squares = op.emit("ReduceSumSquare", data, op.constant(axes, "int64"), keepdims=1)
     epsilon = op.constant_like(op.float("eps", 1e-10), data)
     norm = op.emit("Sqrt", op.emit("Add", squares, epsilon))
@@ -129,8 +131,8 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
 def local_response_norm(op: Operation) -> Sequence[Value]:
     """Divide by (knorm + alpha / nsize * sum of squares over nsize channels) ** beta.
 
-    ``data`` (N, C, H, W), shape unchanged. As many channels count on either side; of an even
-    ``nsize`` one less than its number. The hidden second output is the sum.
+    ``data`` (N, C, H, W), shape unchanged. The window is symmetric: ``nsize - 1`` channels if
+    ``nsize`` is even, plus the channel itself. The hidden second output is the sum.
     """
     (data,) = op.inputs
     size = op.int("nsize")
@@ -143,15 +145,15 @@ def local_response_norm(op: Operation) -> Sequence[Value]:
         beta=op.float("beta", 0.75),
         bias=op.float("knorm", 2.0),
     )
-    return result, op.declare(data.dtype, data.shape, "its norms are not given out")
+    return result, op.declare(data.dtype, data.shape, "its norms are not provided")
 
 
 @table.register("Dropout", "_npx_dropout")
 def dropout(op: Operation) -> Sequence[Value]:
-    """Zero elements with probability ``p`` and scale the rest by 1 / (1 - p), in training.
+    """In training zero elements with probability ``p`` and scale the rest by 1 / (1 - p).
 
-    Outside training nothing happens, unless ``mode`` is always. ``axes`` share one draw. The
-    draws differ from MXNet's. The hidden second output is the mask.
+    Outside training the data are unchanged, unless ``mode`` is always. All elements along
+    ``axes`` share one draw. The draws differ from MXNet's. The hidden second output is the mask.
     """
     (data,) = op.inputs
     mode = op.string("mode", "training", choices=("training", "always"))
@@ -159,7 +161,7 @@ def dropout(op: Operation) -> Sequence[Value]:
     shape = data.shape
     if shape is not None and shared:
         shape = tuple(1 if axis in shared else size for axis, size in enumerate(shape))
-    hidden = op.declare(data.dtype, shape, "the mask of dropout is not given out")
+    hidden = op.declare(data.dtype, shape, "the mask of dropout is not provided")
     rate = op.float("p", 0.5)
     if rate == 0 or (mode == "training" and not op.train):
         return op.emit("Identity", data), hidden
@@ -201,7 +203,7 @@ def _channels(op: Operation, axis: int) -> int:
         size = None if value.shape is None else value.shape[index]
         if size is not None:
             return size
-    return op.unsupported("needs a known number of channels")
+    return op.unsupported("requires a known number of channels")
 
 
 def _epsilon(op: Operation) -> float:
@@ -211,7 +213,7 @@ def _epsilon(op: Operation) -> float:
 def _standardised(
     op: Operation, data: Value, axes: list[int], epsilon: float
 ) -> tuple[Value, Value, Value]:
-    """Shift to mean 0, scale to variance 1; give the mean and the deviation too, axes kept."""
+    """Shift to mean 0 and scale to variance 1; also return mean and deviation, axes kept."""
     over = op.constant(axes, "int64")
     mean = op.emit("ReduceMean", data, over, keepdims=1)
     centred = op.emit("Sub", data, mean)
@@ -231,7 +233,7 @@ def _layer_norm(
 
 
 def _along(op: Operation, value: Value, axis: int, rank: int) -> Value:
-    """Shape a vector so that it broadcasts along one axis."""
+    """Reshape a vector so that it broadcasts along one axis."""
     if axis == rank - 1:
         return value
     return op.emit("Reshape", value, op.constant([-1] + [1] * (rank - 1 - axis), "int64"))

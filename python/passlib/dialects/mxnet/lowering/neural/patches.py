@@ -1,4 +1,4 @@
-"""Sliding blocks of images as columns, and columns back as images."""
+"""Sliding blocks of images as columns, and columns as images."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def _window(op: Operation) -> _Window:
         op.ints("pad", ()) or zeros,
     )
     if len({len(numbers) for numbers in window}) != 1:
-        op.unsupported("has another number of elements than stride, dilate or pad", "kernel")
+        op.unsupported("differs in length from stride, dilate or pad", "kernel")
     return window
 
 
 @table.register("im2col")
 def im2col(op: Operation) -> Value:
-    """Lay the blocks under a sliding window side by side: (n, c, space...) to (n, c k, blocks).
+    """Extract the blocks of a sliding window as columns: (n, c, space...) to (n, c k, blocks).
 
-    k is the size of the ``kernel``. A convolution does it whose filters each copy one element.
+    k is the size of the ``kernel``. This is a convolution whose filters copy one element each.
     """
     data, window = op.inputs[0], _window(op)
     channels, count = op.shape_of(data)[1], math.prod(window.kernel)
@@ -59,7 +59,7 @@ def im2col(op: Operation) -> Value:
 
 @table.register("col2im")
 def col2im(op: Operation) -> Value:
-    """Add up blocks (n, c k, blocks) where they lie in images (n, c, ``output_size``...)."""
+    """Sum blocks (n, c k, blocks) at their positions in images (n, c, ``output_size``...)."""
     data, window = op.inputs[0], _window(op)
     return op.emit(
         "Col2Im",

@@ -1,4 +1,4 @@
-"""Pooling over windows, over everything, and to a wanted size."""
+"""Pooling over windows, over all positions, and to a given output size."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def pooling(op: Operation) -> Sequence[Value]:
 
     ``data`` (N, C, ...). With the convention ``valid`` a spatial size becomes
     ``(size + 2 * pad - kernel) // stride + 1``, with ``full`` the division rounds up and windows
-    may hang over the end. An average with ``count_include_pad`` divides by the part of the
+    may extend beyond the end. An average with ``count_include_pad`` divides by the part of the
     window inside the padded input, without it by the part inside the input. A maximum has a
-    hidden second output, its places.
+    hidden second output, its positions.
     """
     result = _pool(op, op.optional_int("p_value"), include_pad=_include_pad(op))
-    why = "places of maxima are not given out"
+    why = "the positions of maxima are not provided"
     return result, op.declare(np.dtype(np.int32), result.shape, why)
 
 
 @table.register("Pooling_v1")
 def pooling_v1(op: Operation) -> Value:
-    """Give the older `pooling`: its padding is zeros that count, in maxima too.
+    """Apply the older `pooling`, whose zero padding counts in maxima too.
 
-    Its averages divide by the size of the kernel, also where that hangs over the end.
+    Averages divide by the size of the kernel, even if it extends beyond the end.
     """
     kind = op.string("pool_type", "max", choices=("max", "avg", "sum"))
     if op.bool("global_pool", False):
@@ -64,10 +64,10 @@ def pooling_v1(op: Operation) -> Value:
 
 @table.register("_contrib_AdaptiveAvgPooling2D")
 def adaptive_average_pooling(op: Operation) -> Value:
-    """Average (N, C, H, W) down, or up, to (N, C, *output_size).
+    """Average (N, C, H, W) to (N, C, *output_size).
 
-    Output ``i`` of ``n`` averages the inputs from ``floor(i * size / n)`` to before
-    ``ceil((i + 1) * size / n)``. No size given means 1, one number means a square.
+    Output ``i`` of ``n`` averages the inputs from ``floor(i * size / n)`` up to, excluding,
+    ``ceil((i + 1) * size / n)``. The size defaults to 1; a single number means a square.
     """
     (data,) = op.inputs
     wanted = op.ints("output_size", ()) or (1,)
@@ -104,7 +104,7 @@ def _include_pad(op: Operation) -> bool:
 def _pool(op: Operation, power: int | None, *, include_pad: bool) -> Value:
     kind = op.string("pool_type", "max", choices=("max", "avg", "sum", "lp"))
     if kind == "lp" and power not in (1, 2, 3):
-        op.unsupported("a p-norm has p 1, 2 or 3", "p_value")
+        op.unsupported("must be 1, 2 or 3 for a p-norm", "p_value")
     if op.bool("global_pool", False):
         return _global_pool(op, kind, power)
     convention = op.string("pooling_convention", "valid", choices=("valid", "full", "same"))
@@ -140,7 +140,7 @@ def _global_pool(op: Operation, kind: str, power: int | None) -> Value:
 
 
 def _overhang(op: Operation, window: Spatial, data: Value) -> list[int]:
-    """How far the last window reaches beyond the padding, along each axis."""
+    """Compute how far the last window extends beyond the padding, along each axis."""
     return [
         -(size + 2 * pad - kernel) % stride
         for size, pad, kernel, stride in zip(
@@ -155,7 +155,7 @@ def _max_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
     if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
         dtype = op.dtype_of(data)
         lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-        data, pads = _padded(op, data, pads, float(lowest)), [0] * len(pads)
+        data, pads = _with_lowest(op, data, pads, float(lowest)), [0] * len(pads)
     return op.emit("MaxPool", data, kernel_shape=window.kernel, strides=window.stride, pads=pads)
 
 
@@ -183,7 +183,7 @@ def _norm_pool(
 
 
 def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) -> Value:
-    """Sum every window: the average of all its elements, padding included, times their number."""
+    """Sum each window as the average of all its elements, padding included, times their number."""
     ends = [pad + over for pad, over in zip(window.pad, overhang, strict=True)]
     pads = [*window.pad, *ends]
     if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
@@ -202,7 +202,7 @@ def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
 def _shares(
     op: Operation, window: Spatial, data: Value, overhang: list[int], *, include_pad: bool
 ) -> np.ndarray:
-    """One over the number of elements that count, for each position of the result."""
+    """Compute 1 / (number of elements that count) for each position of the result."""
     counts = np.ones((1,) * window.rank)
     for axis, size in enumerate(op.shape_of(data)[2:]):
         pad, kernel, stride = window.pad[axis], window.kernel[axis], window.stride[axis]
@@ -216,7 +216,8 @@ def _shares(
     return 1 / counts
 
 
-def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
+def _with_lowest(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
+    # Only a Pad with zeros is merged into the pooling, see `padded`; this one needs no sizes.
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
     return op.emit("Pad", data, op.constant(everywhere, "int64"), op.constant_like(fill, data))
@@ -229,7 +230,7 @@ def _raised(op: Operation, data: Value, power: int | None) -> Value:
 
 
 def _root(op: Operation, data: Value, power: int | None) -> Value:
-    """Take the root; that of a negative number, where the power is odd, is negative."""
+    """Take the root; for an odd power the root of a negative number is negative."""
     if power in (None, 1):
         return data
     if power == 2:

@@ -1,4 +1,4 @@
-"""Softmax in its variants, and the output layers, which outside training are plain functions."""
+"""Variants of softmax, and the output layers, which lower to their forward functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
 __all__ = [
-    "identity_output",
     "log_softmax",
     "logistic_output",
     "softmax",
@@ -23,10 +22,10 @@ __all__ = [
 
 @table.register("softmax", "_npx_softmax")
 def softmax(op: Operation) -> Value:
-    """Normalise exp(x / temperature) along ``axis``, shape unchanged.
+    """Normalize exp(x / temperature) along ``axis``, shape unchanged.
 
-    With ``use_length`` the second input, shaped as the data without ``axis``, says how many
-    positions count; those behind are zero. ``dtype`` is the element type of the result.
+    With ``use_length`` the second input, shaped as the data without ``axis``, is the number of
+    positions that count; later ones are zero. ``dtype`` is the element type of the result.
     """
     data = _scaled(op, sign=1.0)
     axis = op.axis(data, op.int("axis", -1))
@@ -40,7 +39,7 @@ def softmax(op: Operation) -> Value:
 
 @table.register("log_softmax", "_npx_log_softmax")
 def log_softmax(op: Operation) -> Value:
-    """Logarithm of `softmax`."""
+    """Compute the logarithm of `softmax`."""
     if op.bool("use_length", False):
         op.unsupported("a masked log_softmax is not defined", "use_length")
     data = _scaled(op, sign=1.0)
@@ -49,7 +48,7 @@ def log_softmax(op: Operation) -> Value:
 
 @table.register("softmin")
 def softmin(op: Operation) -> Value:
-    """Softmax of the negated input."""
+    """Apply `softmax` to the negated input."""
     if op.bool("use_length", False):
         op.unsupported("a masked softmin is not defined", "use_length")
     data = _scaled(op, sign=-1.0)
@@ -58,7 +57,7 @@ def softmin(op: Operation) -> Value:
 
 @table.register("SoftmaxActivation")
 def softmax_activation(op: Operation) -> Value:
-    """Softmax over axis 1 (``mode`` channel) or over the last axis (instance)."""
+    """Apply softmax over axis 1 (``mode`` channel) or over the last axis (instance)."""
     (data,) = op.inputs
     channel = op.string("mode", "instance", choices=("instance", "channel")) == "channel"
     return op.emit("Softmax", data, axis=1 if channel else -1)
@@ -66,10 +65,10 @@ def softmax_activation(op: Operation) -> Value:
 
 @table.register("SoftmaxOutput", "Softmax")
 def softmax_output(op: Operation) -> Value:
-    """Softmax; the label matters to the gradient alone.
+    """Apply softmax; the label affects only the gradient.
 
-    Over axis 1 with ``multi_output``, over the last with ``preserve_shape``, else over all axes
-    but the first.
+    It runs over axis 1 with ``multi_output``, over the last axis with ``preserve_shape``, else
+    over all axes but the first.
     """
     data = op.inputs[0]
     if op.bool("multi_output", False):
@@ -79,28 +78,15 @@ def softmax_output(op: Operation) -> Value:
     return _flat_softmax(op, data)
 
 
-@table.register(
-    "LinearRegressionOutput",
-    "_sparse_LinearRegressionOutput",
-    "MAERegressionOutput",
-    "_sparse_MAERegressionOutput",
-    "SVMOutput",
-    "IdentityAttachKLSparseReg",
-)
-def identity_output(op: Operation) -> Value:
-    """Pass the first input on; the label and the attributes matter to the gradient alone."""
-    return op.emit("Identity", op.inputs[0])
-
-
 @table.register("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
 def logistic_output(op: Operation) -> Value:
-    """Sigmoid of the first input; the label matters to the gradient alone."""
+    """Apply the sigmoid to the first input; the label affects only the gradient."""
     return op.emit("Sigmoid", op.inputs[0])
 
 
 @table.register("softmax_cross_entropy")
 def softmax_cross_entropy(op: Operation) -> Value:
-    """Sum of -log softmax(data)[label]: ``data`` (N, C), ``label`` (N,) to a result (1,)."""
+    """Sum -log softmax(data)[label]: ``data`` (N, C) and ``label`` (N,) to (1,)."""
     data, label = op.inputs
     logs = op.emit("LogSoftmax", data, axis=1)
     index = op.emit("Unsqueeze", op.cast(label, "int64"), op.constant([1], "int64"))
@@ -119,7 +105,7 @@ def _scaled(op: Operation, sign: float) -> Value:
 
 
 def _inside(op: Operation, data: Value, axis: int) -> Value:
-    """Whether each position along ``axis`` comes before the length, broadcastable to the data."""
+    """Return whether each position along ``axis`` is below the length, to broadcast to the data."""
     length = op.emit("Unsqueeze", op.inputs[1], op.constant([axis], "int64"))
     shape: Sequence[int] = [-1 if i == axis else 1 for i in range(op.rank_of(data))]
     position = op.constant_like(np.arange(op.shape_of(data)[axis]).reshape(shape), length)

@@ -1,4 +1,4 @@
-"""The LSTM whose state is projected to a smaller one: ONNX has no such layer, so a scan."""
+"""The LSTM whose state is projected to a smaller one: a Scan, since ONNX has no layer for it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def projected_lstm(
 ) -> tuple[Value, list[Value]]:
     """Run one layer, in each of its directions.
 
-    ``sequence`` (T, B, I), states (directions, B, R) and (directions, B, H) to the sequence
-    (T, B, directions * R) and the last states.
+    ``sequence`` is (T, B, I), the states are (directions, B, R) and (directions, B, H). Returns
+    the sequence (T, B, directions * R) and the final states.
     """
     time, batch, _ = op.shape_of(sequence)
     dtype = op.dtype_of(sequence)
@@ -61,9 +61,9 @@ def projected_lstm(
 
 
 def _step(op: Operation, weights: DirectionWeights) -> Any:
-    """One step: state (B, R), cell (B, H) and input products (B, 4 * H) to the next of these.
+    """Build one step: state (B, R), cell (B, H) and input products (B, 4 * H) to the next ones.
 
-    The recurrent weights are taken from the surrounding graph.
+    The recurrent weights are taken from the enclosing graph.
     """
     helper: Any = require("onnx.helper", extra="onnx")
     assert weights.projection is not None

@@ -20,11 +20,11 @@ _CREATORS = {"_zeros": 0.0, "_ones": 1.0}
 
 @dataclass(frozen=True)
 class _Cell:
-    """How one mode of MXNet's RNN is said in ONNX."""
+    """The ONNX form of one mode of MXNet's RNN."""
 
     op_type: str
     gates: tuple[int, ...]
-    """Place in MXNet's weights of each of ONNX's gates."""
+    """Position in MXNet's weights of each of ONNX's gates."""
     activation: str = ""
 
 
@@ -42,9 +42,9 @@ def rnn(op: Operation) -> Sequence[Value]:
 
     Inputs: data, all weights as one vector (see `Packing`), the initial state (layers *
     directions, B, state_size), for lstm the initial cell, and with ``use_sequence_length`` the
-    lengths (B,). Outputs: (T, B, directions * state_size), and with ``state_outputs`` the last
+    lengths (B,). Outputs: (T, B, directions * state_size), and with ``state_outputs`` the final
     state and cell. The gates are, in order, r z n for gru (n applies r to the recurrent product
-    with its bias) and i f c o for lstm. Dropout ``p`` between the layers acts in training.
+    with its bias) and i f c o for lstm. In training, dropout ``p`` acts between the layers.
     """
     mode = op.string("mode", choices=tuple(GATES))
     for name in ("lstm_state_clip_min", "lstm_state_clip_max"):
@@ -61,7 +61,7 @@ def rnn(op: Operation) -> Sequence[Value]:
     if op.bool("use_sequence_length", False):
         lengths = op.cast(op.inputs[2 + len(initial)], "int32")
     if packing.projection is not None and lengths is not None:
-        op.unsupported("is not supported together with a projection", "use_sequence_length")
+        op.unsupported("is not supported with a projection", "use_sequence_length")
 
     sequence = op.inputs[0]
     last: list[list[Value]] = [[] for _ in initial]
@@ -85,12 +85,12 @@ def rnn(op: Operation) -> Sequence[Value]:
 
 @table.register("_rnn_param_concat")
 def rnn_param_concat(op: Operation) -> Value:
-    """Join the weights of an RNN, each flattened already, along ``dim``."""
+    """Concatenate the flattened weights of an RNN along ``dim``."""
     return op.emit("Concat", *op.inputs, axis=op.int("dim", 1))
 
 
 def _initial(op: Operation, index: int, packing: Packing, size: int) -> Value:
-    """Take an initial state; one that ``_zeros`` makes with batch 0 takes the batch of the data."""
+    """Return an initial state; one created with batch size 0 takes the batch size of the data."""
     state = op.inputs[index]
     value = _CREATORS.get(op.node.inputs[index].node.op)
     if value is None or state.shape is None or state.shape[1] not in (0, None):

@@ -12,7 +12,7 @@ __all__ = ["sequence_last", "sequence_mask", "sequence_reverse"]
 
 @table.register("SequenceMask", "_npx_sequence_mask")
 def sequence_mask(op: Operation) -> Value:
-    """Overwrite what lies behind the end of each sequence with ``value``.
+    """Overwrite the elements after the end of each sequence with ``value``.
 
     ``data`` (T, B, ...) or, with ``axis=1``, (B, T, ...); ``sequence_length`` (B,).
     """
@@ -64,7 +64,7 @@ def sequence_reverse(op: Operation) -> Value:
 def _time_axis(op: Operation, choices: tuple[int, ...]) -> int:
     axis = op.int("axis", 0)
     if axis not in choices:
-        op.unsupported(f"the time axis is one of {choices}", "axis")
+        op.unsupported(f"the time axis must be one of {choices}", "axis")
     if op.rank_of(op.inputs[0]) < 2:
-        op.unsupported("needs an input of at least two axes, time and batch")
+        op.unsupported("requires an input of at least two axes, time and batch")
     return axis

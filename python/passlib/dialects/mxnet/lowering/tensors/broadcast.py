@@ -1,4 +1,4 @@
-"""Stretching of axes of size 1: ``broadcast_to``, ``broadcast_axis``, ``broadcast_like``."""
+"""Broadcasting of axes of size 1: ``broadcast_to``, ``broadcast_axis``, ``broadcast_like``."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["broadcast_axis", "broadcast_like", "broadcast_to"]
 
 @table.register("broadcast_to")
 def broadcast_to(op: Operation) -> Value:
-    """Stretch to ``shape``, of the same rank; 0 keeps the size of an axis."""
+    """Broadcast to ``shape`` of the same rank; 0 keeps the size of an axis."""
     data, shape = op.inputs[0], op.ints("shape", ())
     if len(shape) != op.rank_of(data):
-        op.unsupported(f"has another rank than the input, {describe(data)}", "shape")
-    # ONNX stretches both ways, so that 1 keeps a size; the size itself would too.
+        op.unsupported(f"differs in rank from the input, {describe(data)}", "shape")
+    # ONNX broadcasts in both directions, so 1 keeps a size.
     return op.emit("Expand", data, vector(op, *(size or 1 for size in shape)))
 
 
 @table.register("broadcast_axis", "broadcast_axes")
 def broadcast_axis(op: Operation) -> Value:
-    """Stretch each of ``axis`` to the ``size`` beside it."""
+    """Broadcast each of ``axis`` to the corresponding ``size``."""
     data = op.inputs[0]
     axes, sizes = numbers_or_none(op, "axis"), numbers_or_none(op, "size")
     if len(axes) != len(sizes):
-        op.unsupported(f"names {len(axes)} axes for {len(sizes)} sizes", "axis")
+        op.unsupported(f"lists {len(axes)} axes for {len(sizes)} sizes", "axis")
     shape = [1] * op.rank_of(data)
     for axis, size in zip(axes, sizes, strict=True):
         shape[op.axis(data, axis)] = size
@@ -34,18 +34,18 @@ def broadcast_axis(op: Operation) -> Value:
 
 @table.register("broadcast_like")
 def broadcast_like(op: Operation) -> Value:
-    """Stretch to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``."""
+    """Broadcast to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``."""
     data, other = op.inputs
     left, right = op.optional_ints("lhs_axes"), op.optional_ints("rhs_axes")
     if left is None or right is None:
         if left is not None or right is not None:
-            op.unsupported("is given without the axes of the other input", "lhs_axes")
+            op.unsupported("must come with rhs_axes", "lhs_axes")
         return op.emit("Expand", data, op.emit("Shape", other))
     if len(left) != len(right):
-        op.unsupported(f"names {len(left)} axes for {len(right)}", "lhs_axes")
+        op.unsupported(f"lists {len(left)} axes for {len(right)}", "lhs_axes")
     sizes = [vector(op, 1)] * op.rank_of(data)
     for mine, its in zip(left, right, strict=True):
         if mine is None or its is None:
-            op.unsupported("has an element None", "lhs_axes")
+            op.unsupported("contains None", "lhs_axes")
         sizes[op.axis(data, mine)] = extent(op, other, op.axis(other, its))
     return op.emit("Expand", data, concatenated(op, sizes))

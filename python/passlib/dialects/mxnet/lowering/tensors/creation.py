@@ -1,4 +1,4 @@
-"""Arrays from nothing, or from the shape of another: zeros, ones, ranges, diagonals."""
+"""Arrays created from attributes or the shape of another: zeros, ones, ranges, diagonals."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["arange", "arange_like", "eye", "filled", "full", "linspace"]
 
 
 def filled(op: Operation, number: Value) -> Value:
-    """Array of the attribute ``shape``, each element ``number``.
+    """Create an array of the attribute ``shape``, each element ``number``.
 
     Raises
     ------
     UnsupportedError
-        The shape has a 0, which in MXNet stands for a size found by inference from other nodes.
+        The shape has a 0, by which MXNet means a size that is inferred from other nodes.
     """
     shape = op.ints("shape", ())
     if not shape or 0 in shape:
@@ -47,12 +47,12 @@ table.register("ones_like")(partial(_like, 1.0))
 
 @table.register("_full", "_npi_full")
 def full(op: Operation) -> Value:
-    """Array of ``shape`` filled with ``value``, as ``dtype``."""
+    """Create an array of ``shape`` filled with ``value``, as ``dtype``."""
     return filled(op, number_of(op, "value", 0.0, element_type(op, np.float32)))
 
 
 def _progression(op: Operation, places: Value, start: float, step: float, dtype: np.dtype) -> Value:
-    """Start + step * places; start and step are first converted to the result's type."""
+    """Compute start + step * places; start and step are first converted to the result's type."""
     working = np.dtype(np.float64 if is_real(dtype) else np.int64)
     if working == np.int64:
         start, step = int(start), int(step)
@@ -65,7 +65,7 @@ def _progression(op: Operation, places: Value, start: float, step: float, dtype:
 
 
 def _places(op: Operation, count: Value, repeat: int) -> Value:
-    """0, 1, 2, ... each ``repeat`` times, ``count`` in all; int64."""
+    """Return 0, 1, 2, ... each ``repeat`` times, ``count`` elements in total; int64."""
     number = op.emit("Reshape", count, op.constant(np.zeros(0, np.int64)))
     if count.constant is not None:
         number = op.constant(count.constant[0], np.int64)
@@ -76,28 +76,28 @@ def _places(op: Operation, count: Value, repeat: int) -> Value:
 
 @table.register("_arange")
 def arange(op: Operation) -> Value:
-    """``start`` up to before ``stop`` by ``step``, each number ``repeat`` times.
+    """Count from ``start`` to ``stop`` (excluded) by ``step``, each number ``repeat`` times.
 
-    Without ``stop`` it goes from 0 to ``start``.
+    Without ``stop`` the range is from 0 to ``start``.
     """
     if op.bool("infer_range", False):
-        op.unsupported("the length would follow from other nodes", "infer_range")
+        op.unsupported("leaves the length to be inferred from other nodes", "infer_range")
     start, stop = op.float("start", 0.0), op.optional_float("stop")
     step, repeat = op.float("step", 1.0), op.int("repeat", 1)
     if stop is None:
         start, stop = 0.0, start
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
-        op.unsupported("gives no finite range", "step")
+        op.unsupported("results in no finite range", "step")
     count = math.ceil((stop - start) / step)
     if count <= 0 or repeat < 1:
-        op.unsupported("gives an empty range", "stop")
+        op.unsupported("results in an empty range", "stop")
     places = _places(op, vector(op, count * repeat), repeat)
     return _progression(op, places, start, step, element_type(op, np.float32))
 
 
 @table.register("_linspace", "_npi_linspace")
 def linspace(op: Operation) -> Value:
-    """``num`` numbers evenly from ``start`` to ``stop``, without that unless ``endpoint``."""
+    """Space ``num`` numbers evenly from ``start`` to ``stop``, included only by ``endpoint``."""
     start, stop, count = op.float("start"), op.float("stop"), op.int("num")
     if count < 1:
         op.unsupported("is not positive", "num")
@@ -105,15 +105,16 @@ def linspace(op: Operation) -> Value:
     step = (stop - start) / gaps if gaps else 0.0
     dtype = element_type(op, np.float32)
     if not is_real(dtype):
-        op.unsupported("rounding to whole numbers is not defined", "dtype")
+        op.unsupported("rounding to integers is not defined", "dtype")
     return _progression(op, _places(op, vector(op, count), 1), start, step, dtype)
 
 
 @table.register("_contrib_arange_like", "_npx_arange_like")
 def arange_like(op: Operation) -> Value:
-    """``start``, ``start + step``, ... in the shape of the input, or as long as its ``axis``.
+    """Count ``start``, ``start + step``, ... in the shape of the input, or along its ``axis``.
 
-    Each number comes ``repeat`` times; the length stays. The element type is the input's.
+    Each number is repeated ``repeat`` times without changing the length. The element type is the
+    input's.
     """
     data, axis, repeat = op.inputs[0], op.optional_int("axis"), op.int("repeat", 1)
     if repeat < 1:
@@ -141,7 +142,7 @@ def _product(op: Operation, sizes: list[Value]) -> Value:
 
 @table.register("_eye")
 def eye(op: Operation) -> Value:
-    """(N, M) with ones on the diagonal ``k``; M of 0 means N."""
+    """Create (N, M) with ones on the diagonal ``k``; M of 0 means N."""
     rows, columns, k = op.int("N"), op.int("M", 0), op.int("k", 0)
     dtype = element_type(op, np.float32)
     return op.cast(diagonal_mask(op, rows, columns or rows, k), dtype)

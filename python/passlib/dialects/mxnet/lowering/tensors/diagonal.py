@@ -1,6 +1,6 @@
-"""Diagonals and triangles of matrices: taken out, and made from vectors.
+"""Diagonals and triangles of matrices, extracted and created from vectors.
 
-Which element goes where is known from the shapes, so most of these are one gathering by a
+The shapes determine the position of each element, so most of these are a single Gather by a
 constant table.
 """
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
-    """Truth values (rows, columns), true on diagonal ``k``; counted up when the model runs."""
+    """Return truth values (rows, columns), true on diagonal ``k``; computed at run time."""
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
     row = op.emit("Range", zero, op.constant(rows, np.int64), one)
     column = op.emit("Range", zero, op.constant(columns, np.int64), one)
@@ -33,14 +33,14 @@ def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
 
 
 def _gathered(op: Operation, data: Value, places: np.ndarray) -> Value:
-    """Of matrices (..., r, c) the elements at the flat ``places``."""
+    """Gather the elements of matrices (..., r, c) at the flat ``places``."""
     shape = op.shape_of(data)
     flat = op.emit("Reshape", data, vector(op, *shape[:-2], shape[-2] * shape[-1]))
     return op.emit("Gather", flat, op.constant(places, np.int64), axis=-1)
 
 
 def _spread(op: Operation, data: Value, places: np.ndarray) -> Value:
-    """Matrices with element ``places[i, j]`` of the last axis at (i, j), 0 where that is -1."""
+    """Create matrices with element ``places[i, j]`` of the last axis at (i, j), 0 for -1."""
     shape = op.shape_of(data)
     zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *shape[:-1], 1))
     extended = op.emit("Concat", data, zeros, axis=-1)
@@ -49,28 +49,28 @@ def _spread(op: Operation, data: Value, places: np.ndarray) -> Value:
 
 
 def _diagonal_places(op: Operation, rows: int, columns: int, k: int) -> np.ndarray:
-    """Flat places of diagonal ``k``; one that just misses the matrix is empty."""
+    """Return the flat positions of diagonal ``k``; one just outside the matrix is empty."""
     if not -rows <= k <= columns:
         op.unsupported(f"a matrix ({rows}, {columns}) has no diagonal {k}")
     return np.arange(rows * columns).reshape(rows, columns).diagonal(k)
 
 
 def _on_diagonal(op: Operation, data: Value, k: int) -> Value:
-    """Square matrices with the last axis of ``data`` along diagonal ``k``, 0 elsewhere."""
+    """Create square matrices with the last axis of ``data`` on diagonal ``k``, 0 elsewhere."""
     size = op.shape_of(data)[-1] + abs(k)
     zero = op.constant_like(0, data)
     widths = vector(op, 0, abs(k))
     longer = op.emit("Pad", data, widths, zero, vector(op, -1)) if k else data
-    # Above the main diagonal the row is the place in the vector, below it the column.
+    # Above the main diagonal the row is the position in the vector, below it the column.
     spread = op.emit("Unsqueeze", longer, vector(op, -1 if k >= 0 else -2))
     return op.emit("Where", diagonal_mask(op, size, size, k), spread, zero)
 
 
 @table.register("diag")
 def diag(op: Operation) -> Value:
-    """Take the diagonal ``k`` of ``axis1`` and ``axis2`` as the last axis, or make a matrix of it.
+    """Extract diagonal ``k`` of ``axis1`` and ``axis2`` as the last axis.
 
-    An input with one axis becomes the diagonal of a square matrix.
+    An input with one axis becomes diagonal ``k`` of a square matrix.
     """
     data, k = op.inputs[0], op.int("k", 0)
     rank = op.rank_of(data)
@@ -78,7 +78,7 @@ def diag(op: Operation) -> Value:
         return _on_diagonal(op, data, k)
     first, second = op.axis(data, op.int("axis1", 0)), op.axis(data, op.int("axis2", 1))
     if first == second:
-        op.unsupported("names the same axis as axis1", "axis2")
+        op.unsupported("is the same axis as axis1", "axis2")
     others = [axis for axis in range(rank) if axis not in (first, second)]
     turned = op.emit("Transpose", data, perm=[*others, first, second])
     rows, columns = op.shape_of(turned)[-2:]
@@ -87,7 +87,7 @@ def diag(op: Operation) -> Value:
 
 @table.register("_linalg_extractdiag", "linalg_extractdiag")
 def extractdiag(op: Operation) -> Value:
-    """Take diagonal ``offset`` of each square matrix: (..., n, n) to (..., n - |offset|)."""
+    """Extract diagonal ``offset`` of each square matrix: (..., n, n) to (..., n - |offset|)."""
     data = op.inputs[0]
     rows, columns = op.shape_of(data)[-2:]
     return _gathered(op, data, _diagonal_places(op, rows, columns, op.int("offset", 0)))
@@ -95,15 +95,15 @@ def extractdiag(op: Operation) -> Value:
 
 @table.register("_linalg_makediag", "linalg_makediag")
 def makediag(op: Operation) -> Value:
-    """Make square matrices with (..., n) as diagonal ``offset``, 0 elsewhere."""
+    """Create square matrices with (..., n) as diagonal ``offset``, 0 elsewhere."""
     data = op.inputs[0]
     return _on_diagonal(op, data, op.int("offset", 0))
 
 
 def _triangle(op: Operation, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the triangle that ``offset`` and ``lower`` name.
+    """Return rows and columns of the triangle that ``offset`` and ``lower`` select.
 
-    MXNet goes through a lower triangle row by row, through an upper one column by column.
+    MXNet orders a lower triangle row by row, an upper one column by column.
     """
     offset = op.int("offset", 0)
     lower = offset < 0 or (offset == 0 and op.bool("lower", True))
@@ -115,9 +115,9 @@ def _triangle(op: Operation, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @table.register("_linalg_extracttrian", "linalg_extracttrian")
 def extracttrian(op: Operation) -> Value:
-    """Take a triangle of each square matrix (..., n, n) as a vector.
+    """Extract a triangle of each square matrix (..., n, n) as a vector.
 
-    A lower triangle goes row by row, an upper one column by column. It ends at diagonal
+    A lower triangle is ordered row by row, an upper one column by column. It ends at diagonal
     ``offset``: upper if that is positive, lower if negative; for 0 ``lower`` decides.
     """
     data = op.inputs[0]
@@ -130,7 +130,7 @@ def extracttrian(op: Operation) -> Value:
 
 @table.register("_linalg_maketrian", "linalg_maketrian")
 def maketrian(op: Operation) -> Value:
-    """Make square matrices of triangles (..., n (n + 1) / 2), undoing `extracttrian`."""
+    """Create square matrices from triangles (..., n (n + 1) / 2), the inverse of `extracttrian`."""
     data = op.inputs[0]
     count = op.shape_of(data)[-1]
     side = int((np.sqrt(8 * count + 1) - 1) / 2)

@@ -1,7 +1,7 @@
-"""Gathering along an axis, and choices by index or by truth.
+"""Gathering along an axis, and selection by index or by truth value.
 
-Indices may be real numbers; MXNet cuts their fraction off. What lies outside is moved to the
-nearest end (``clip``) or counted on around (``wrap``).
+Indices may be floating-point numbers, whose fraction MXNet truncates. An index out of range is
+moved to the nearest end (``clip``) or taken modulo the size (``wrap``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
     indices = op.cast(indices, np.int64)
     zero = op.constant(0, np.int64)
     if mode == "raise":
-        # ONNX counts negative indices from the end, MXNet refuses them.
+        # ONNX counts negative indices from the end, MXNet rejects them.
         outside = op.emit("Less", indices, zero)
         return op.emit("Where", outside, op.constant(LAST, np.int64), indices)
     size = extent(op, data, axis)
@@ -33,7 +33,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
 
 @table.register("take", "_npi_take")
 def take(op: Operation) -> Value:
-    """Gather from data (..., n, ...) along ``axis``, whose place the axes of the indices take."""
+    """Gather from data (..., n, ...) along ``axis``, which the axes of the indices replace."""
     data, indices = op.inputs
     axis = op.axis(data, op.int("axis", 0))
     mode = op.string("mode", "clip", choices=("clip", "wrap", "raise"))
@@ -42,7 +42,7 @@ def take(op: Operation) -> Value:
 
 @table.register("batch_take")
 def batch_take(op: Operation) -> Value:
-    """Pick of each row i of (n, m) the element ``indices[i]``, in the shape of the indices."""
+    """Pick element ``indices[i]`` of each row i of (n, m), in the shape of the indices."""
     data, indices = op.inputs
     places = _inside(op, indices, data, 1, "clip")
     column = op.emit("Reshape", places, vector(op, -1, 1))
@@ -53,11 +53,11 @@ def batch_take(op: Operation) -> Value:
 
 @table.register("pick", "choose_element_0index", "_npx_pick")
 def pick(op: Operation) -> Value:
-    """Pick one element along ``axis`` for each index; the indices lack the axis or have 1 there."""
+    """Pick one element along ``axis`` for each index; the indices lack that axis or have size 1."""
     data, indices = op.inputs
     axis = op.optional_int("axis", -1)
     if axis is None:
-        op.unsupported("MXNet has no pick without an axis", "axis")
+        op.unsupported("MXNet does not define pick without an axis", "axis")
     axis = op.axis(data, axis)
     mode = op.string("mode", "clip", choices=("clip", "wrap"))
     places = _inside(op, indices, data, axis, mode)
@@ -73,9 +73,9 @@ def pick(op: Operation) -> Value:
 
 @table.register("one_hot", "_npx_one_hot")
 def one_hot(op: Operation) -> Value:
-    """Write indices (...) as (..., depth): ``on_value`` at the index, ``off_value`` elsewhere.
+    """Encode indices (...) as (..., depth): ``on_value`` at the index, ``off_value`` elsewhere.
 
-    An index outside 0 .. depth - 1 has ``off_value`` everywhere.
+    An index outside 0 .. depth - 1 results in ``off_value`` everywhere.
     """
     dtype = element_type(op, np.float32)
     places = op.emit("Unsqueeze", op.cast(op.inputs[0], np.int64), vector(op, -1))
@@ -87,9 +87,9 @@ def one_hot(op: Operation) -> Value:
 
 @table.register("where")
 def where(op: Operation) -> Value:
-    """Choose the second input where the condition is not 0, else the third.
+    """Select the second input where the condition is not 0, else the third.
 
-    A condition with one axis chooses whole rows.
+    A condition with one axis selects whole rows.
     """
     condition, chosen, other = op.inputs
     truth = is_true(op, condition)
@@ -101,7 +101,7 @@ def where(op: Operation) -> Value:
 
 @table.register("_contrib_boolean_mask", "_npi_boolean_mask")
 def boolean_mask(op: Operation) -> Value:
-    """Keep the slices of ``axis`` whose mask is not 0; how many is known only at run time."""
+    """Keep the slices of ``axis`` whose mask is not 0; their number is known only at run time."""
     data, mask = op.inputs
     axis = op.axis(data, op.int("axis", 0))
     kept = op.emit("Squeeze", op.emit("NonZero", is_true(op, mask)), vector(op, 0))
@@ -110,7 +110,7 @@ def boolean_mask(op: Operation) -> Value:
 
 @table.register("_contrib_index_array")
 def index_array(op: Operation) -> Value:
-    """Say of each element its place along ``axes`` (all): (d...) to (d..., k), int64."""
+    """Return the position of each element along ``axes`` (all): (d...) to (d..., k), int64."""
     data = op.inputs[0]
     shape = op.shape_of(data)
     given = op.optional_ints("axes")

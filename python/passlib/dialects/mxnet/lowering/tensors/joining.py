@@ -1,4 +1,4 @@
-"""Arrays joined, cut apart and repeated."""
+"""Concatenation, splitting, repetition and reversal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["concat", "repeat", "reverse", "slice_channel", "split_v2", "stack", 
 
 @table.register("Concat", "concat")
 def concat(op: Operation) -> Value:
-    """Join along the axis ``dim``."""
+    """Concatenate along the axis ``dim``."""
     axis = op.axis(op.inputs[0], op.int("dim", 1))
     return op.emit("Concat", *op.inputs, axis=axis)
 
 
 @table.register("stack")
 def stack(op: Operation) -> Value:
-    """Join along a new axis, which is ``axis`` of the result."""
+    """Concatenate along a new axis, which is ``axis`` of the result."""
     axis = op.axis(op.inputs[0], op.int("axis", 0), extra=1)
     raised = [op.emit("Unsqueeze", value, vector(op, axis)) for value in op.inputs]
     return op.emit("Concat", *raised, axis=axis)
@@ -34,7 +34,7 @@ def stack(op: Operation) -> Value:
 
 @table.register("SliceChannel", "split")
 def slice_channel(op: Operation) -> list[Value]:
-    """``num_outputs`` equal pieces along ``axis``, which ``squeeze_axis`` drops."""
+    """Split into ``num_outputs`` equal pieces along ``axis``, which ``squeeze_axis`` drops."""
     data, count = op.inputs[0], op.int("num_outputs")
     axis = op.axis(data, op.int("axis", 1))
     size = data.shape[axis] if data.shape is not None else None
@@ -46,10 +46,10 @@ def slice_channel(op: Operation) -> list[Value]:
 
 @table.register("_split_v2", "_npi_split")
 def split_v2(op: Operation) -> list[Value]:
-    """``sections`` pieces along ``axis``, or pieces that begin at each of ``indices``.
+    """Split into ``sections`` pieces along ``axis``, or before each of ``indices``.
 
-    Of sections that do not divide the axis the first are longer by one. ``squeeze_axis`` drops
-    the axis.
+    If the sections do not divide the axis, the first ones are longer by one. ``squeeze_axis``
+    drops the axis.
     """
     data, sections = op.inputs[0], op.int("sections", 0)
     axis = op.axis(data, op.int("axis", 1))
@@ -74,7 +74,7 @@ def _squeezed(op: Operation, pieces: list[Value], axis: int) -> list[Value]:
 
 @table.register("tile", "_npi_tile")
 def tile(op: Operation) -> Value:
-    """Repeat the whole array ``reps`` times along each axis; the shorter side gains axes of 1."""
+    """Repeat the array ``reps`` times along each axis; the shorter shape gains axes of size 1."""
     data, reps = op.inputs[0], numbers_or_none(op, "reps")
     rank = op.rank_of(data)
     if len(reps) > rank:

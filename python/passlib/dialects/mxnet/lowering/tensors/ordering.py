@@ -1,4 +1,4 @@
-"""Sorting, and the first k along an axis. Equal elements keep their order."""
+"""Sorting, and the first k elements along an axis. Equal elements keep their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["argsort", "sort", "topk"]
 
 
 def _line(op: Operation) -> tuple[Value, int]:
-    """Give the data and the axis to sort along; for axis None all elements in one axis."""
+    """Return the data and the axis to sort along; flattened data for axis None."""
     data, axis = op.inputs[0], op.optional_int("axis", -1)
     if axis is None:
         return flattened(op, data), 0
@@ -38,7 +38,7 @@ def sort(op: Operation) -> Value:
 
 @table.register("argsort", "_npi_argsort")
 def argsort(op: Operation) -> Value:
-    """Positions that would sort along ``axis``, as ``dtype``."""
+    """Return the positions that sort the data along ``axis``, as ``dtype``."""
     data, axis = _line(op)
     ascending = op.bool("is_ascend", True)
     places = _first(op, data, axis, extent(op, data, axis), ascending=ascending)[1]
@@ -49,7 +49,7 @@ def argsort(op: Operation) -> Value:
 def topk(op: Operation) -> Value | tuple[Value, Value]:
     """Find the ``k`` largest (smallest) along ``axis``: values, positions, both, or a mask.
 
-    A ``k`` below 1 means all. The mask has the shape and type of the data.
+    A ``k`` below 1 selects all. The mask has the shape and type of the data.
     """
     data, axis = _line(op)
     wanted = op.int("k", 1)

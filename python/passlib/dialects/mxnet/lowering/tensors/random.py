@@ -1,6 +1,6 @@
-"""Random numbers: the distributions are MXNet's, the numbers are not.
+"""Random numbers with MXNet's distributions, from another generator.
 
-The generators differ, so results agree in distribution only. Every run draws anew.
+Results therefore agree with MXNet's in distribution only. Every run draws anew.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def _uniform(op: Operation, dtype: np.dtype) -> Value:
-    """Uniform in [0, 1) of the attribute ``shape``."""
+    """Draw uniformly from [0, 1) in the attribute ``shape``."""
+    return op.emit("RandomUniform", shape=_shape(op), dtype=dtype)
+
+
+def _shape(op: Operation) -> list[int]:
     shape = op.ints("shape", (1,))
     if not shape or 0 in shape:
         op.unsupported("leaves a size to be inferred from other nodes", "shape")
-    return op.emit("RandomUniform", shape=list(shape), dtype=dtype)
+    return list(shape)
 
 
 def _working(op: Operation) -> tuple[np.dtype, np.dtype]:
-    """Give the type of the result, and the one to draw in."""
+    """Return the element type of the result, and the type to draw in."""
     dtype = element_type(op, np.float32)
     return dtype, np.dtype(np.float64) if dtype == np.float64 else _FLOAT32
 
@@ -43,7 +47,7 @@ def _from_uniform(op: Operation, draw: Value, low: Value, high: Value) -> Value:
 
 
 def _from_exponential(op: Operation, draw: Value, rate: Value) -> Value:
-    """Inverse distribution function; 1 - u is never 0."""
+    """Apply the inverse distribution function; 1 - u is never 0."""
     rest = op.emit("Sub", op.constant_like(1, draw), draw)
     return op.emit("Div", op.emit("Neg", op.emit("Log", rest)), rate)
 
@@ -57,23 +61,20 @@ _DISTRIBUTIONS: dict[str, tuple[str, Callable[..., Value], tuple[tuple[str, floa
     "normal": ("RandomNormal", _from_normal, (("loc", 0.0), ("scale", 1.0))),
     "exponential": ("RandomUniform", _from_exponential, (("lam", 1.0),)),
 }
-"""Name: what to draw, how to transform it, and its parameters with their defaults."""
+"""By name: the ONNX operator that draws, the transformation, and the parameters with defaults."""
 
 
 def _by_attributes(name: str, op: Operation) -> Value:
-    """Parameters are attributes, and so is the shape."""
+    """Draw with parameters and shape from attributes."""
     source, transform, parameters = _DISTRIBUTIONS[name]
     dtype, working = _working(op)
-    shape = op.ints("shape", (1,))
-    if not shape or 0 in shape:
-        op.unsupported("leaves a size to be inferred from other nodes", "shape")
-    draw = op.emit(source, shape=list(shape), dtype=working)
+    draw = op.emit(source, shape=_shape(op), dtype=working)
     values = [op.constant(op.float(key, default), working) for key, default in parameters]
     return op.cast(transform(op, draw, *values), dtype)
 
 
 def _like_input(name: str, op: Operation) -> Value:
-    """Parameters are attributes; shape and element type are the input's."""
+    """Draw with parameters from attributes, shape and element type from the input."""
     source, transform, parameters = _DISTRIBUTIONS[name]
     data = op.inputs[0]
     draw = op.emit(source + "Like", op.cast(data, np.float32), dtype=_FLOAT32)
@@ -82,7 +83,7 @@ def _like_input(name: str, op: Operation) -> Value:
 
 
 def _by_inputs(name: str, op: Operation) -> Value:
-    """Parameters are arrays (s...); of each ``shape`` numbers are drawn: (s..., shape...)."""
+    """Draw ``shape`` numbers for each element of the parameter arrays (s...): (s..., shape...)."""
     source, transform, _ = _DISTRIBUTIONS[name]
     dtype, working = _working(op)
     extra = op.ints("shape", ())
@@ -103,7 +104,7 @@ for _name in _DISTRIBUTIONS:
 
 @table.register("_random_randint", "random_randint")
 def randint(op: Operation) -> Value:
-    """Whole numbers, uniform in ``low`` .. ``high`` - 1, of ``shape``."""
+    """Draw integers uniformly from ``low`` .. ``high`` - 1 in ``shape``."""
     low, high = op.int("low"), op.int("high")
     if not 0 < high - low <= 2**53:
         op.unsupported("must be above low, by at most 2**53", "high")
@@ -118,7 +119,7 @@ def randint(op: Operation) -> Value:
 def multinomial(op: Operation) -> Value | tuple[Value, Value]:
     """Draw categories: probabilities (s..., k) to ``dtype`` indices (s..., shape...).
 
-    With ``get_prob`` the logarithms of their probabilities too, in the type of the input.
+    ``get_prob`` adds the logarithms of their probabilities, in the type of the input.
     """
     data, extra = op.inputs[0], op.ints("shape", ())
     sizes = op.shape_of(data)

@@ -1,6 +1,6 @@
-"""Reductions over axes: sums, means, products, extremes, norms, and positions of extremes.
+"""Reductions over axes: sums, means, products, extrema, norms, and positions of extrema.
 
-Outside NumPy mode MXNet has no arrays without axes: a reduction over all axes has shape (1,).
+Outside NumPy mode MXNet has no zero-dimensional arrays: a reduction over all axes has shape (1,).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Reduction = Callable[[Value, Value], Value]
 
 
 def _axes(op: Operation, data: Value, name: str = "axis") -> list[int]:
-    """List the axes to reduce, counted from the front; all of them where none is named."""
+    """Return the axes to reduce, counted from the front; all if none is given."""
     given = op.optional_ints(name)
     rank = op.rank_of(data)
     if not given:
@@ -29,17 +29,17 @@ def _axes(op: Operation, data: Value, name: str = "axis") -> list[int]:
     axes = []
     for axis in given:
         if axis is None:
-            op.unsupported("has an element None", name)
+            op.unsupported("contains None", name)
         axes.append(op.axis(data, axis))
     if len(set(axes)) != len(axes):
-        op.unsupported("names an axis twice", name)
+        op.unsupported("lists an axis twice", name)
     if name == "axis" and op.bool("exclude", False):
         return [axis for axis in range(rank) if axis not in axes]
     return sorted(axes)
 
 
 def _finish(op: Operation, result: Value, axes: Sequence[int], *, keepdims: bool) -> Value:
-    """Drop the reduced axes of a result that has kept them; one stays if all were reduced."""
+    """Drop the reduced axes of a result that kept them; one stays if all were reduced."""
     if keepdims or not axes:
         return result
     drop = axes[1:] if len(axes) == op.rank_of(result) else axes
@@ -56,7 +56,7 @@ def _any_nan(op: Operation, data: Value, axes: Sequence[int]) -> Value:
 
 
 def _extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
-    """Largest or smallest; NaN wherever there is one, which ONNX Runtime does not promise."""
+    """Take the extremum, NaN if there is any, which ONNX Runtime does not guarantee."""
     result = _reduced(onnx_operator, op, data, axes)
     if not is_real(op.dtype_of(data)):
         return result
@@ -64,7 +64,7 @@ def _extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]
 
 
 def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
-    """Mean; of whole numbers their sum, in their own type, divided without remainder."""
+    """Take the mean; for integers the sum, in their own type, by integer division."""
     if is_real(op.dtype_of(data)):
         return _reduced("ReduceMean", op, data, axes)
     total = _reduced("ReduceSum", op, data, axes)
@@ -108,17 +108,17 @@ for _name in _REDUCTIONS:
 
 @table.register("norm")
 def norm(op: Operation) -> Value:
-    """Sum of sizes (``ord`` 1) or root of the sum of squares (``ord`` 2) over ``axis``.
+    """Compute the L1 norm (``ord`` 1) or L2 norm (``ord`` 2) over ``axis``.
 
-    ``out_dtype`` is the element type to compute in and to return.
+    ``out_dtype`` is the element type of the computation and the result.
     """
     data = op.inputs[0]
     onnx_operator = {1: "ReduceL1", 2: "ReduceL2"}.get(op.int("ord", 2))
     if onnx_operator is None:
-        op.unsupported("is neither 1 nor 2", "ord")
+        op.unsupported("must be 1 or 2", "ord")
     target = element_type(op, op.dtype_of(data), "out_dtype")
     if not is_real(op.dtype_of(data)) or not is_real(target):
-        op.unsupported("a norm is defined for real numbers only", "out_dtype")
+        op.unsupported("a norm is defined for floating-point numbers only", "out_dtype")
     axes = _axes(op, data)
     result = _reduced(onnx_operator, op, op.cast(data, target), axes)
     return _finish(op, result, axes, keepdims=op.bool("keepdims", False))
@@ -126,7 +126,7 @@ def norm(op: Operation) -> Value:
 
 @table.register("moments")
 def moments(op: Operation) -> tuple[Value, Value]:
-    """Mean and variance (of the whole population) over ``axes``."""
+    """Compute mean and population variance over ``axes``."""
     data = op.inputs[0]
     axes = _axes(op, data, "axes")
     keepdims = op.bool("keepdims", False)
@@ -141,7 +141,7 @@ def moments(op: Operation) -> tuple[Value, Value]:
 
 @table.register("multi_sum_sq")
 def multi_sum_sq(op: Operation) -> Value:
-    """For each of n inputs the sum of its squares, shape (n,), float32."""
+    """Sum the squares of each of n inputs: shape (n,), float32."""
     sums = [
         op.emit("ReduceSumSquare", flattened(op, op.cast(value, np.float32)), keepdims=1)
         for value in op.inputs
@@ -150,7 +150,7 @@ def multi_sum_sq(op: Operation) -> Value:
 
 
 def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Value:
-    """First place of the extreme along an axis, which stays; the first NaN counts as extreme."""
+    """Find the first extremum along an axis, which stays; a NaN counts as the extremum."""
     place = op.emit(onnx_operator, data, axis=axis, keepdims=1)
     if is_real(op.dtype_of(data)):
         missing = op.cast(op.emit("IsNaN", data), np.uint8)
@@ -160,7 +160,7 @@ def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Valu
 
 
 def _argument(onnx_operator: str, op: Operation) -> Value:
-    """Position of the extreme along ``axis``, or in the flattened array; the data's type."""
+    """Find the extremum along ``axis``, or in the flattened array, in the type of the data."""
     data, axis = op.inputs[0], op.optional_int("axis")
     keepdims = op.bool("keepdims", False)
     if axis is None:
@@ -176,7 +176,7 @@ table.register("argmin")(partial(_argument, "ArgMin"))
 
 @table.register("argmax_channel")
 def argmax_channel(op: Operation) -> Value:
-    """Position of the largest element along axis 1."""
+    """Find the largest element along axis 1."""
     data = op.inputs[0]
     axis = op.axis(data, 1)
     return _finish(op, _position("ArgMax", op, data, axis), [axis], keepdims=False)
@@ -184,7 +184,7 @@ def argmax_channel(op: Operation) -> Value:
 
 @table.register("all_finite", "multi_all_finite")
 def all_finite(op: Operation) -> Value:
-    """1 as float32 of shape (1,) where no element of any input is infinite or NaN, else 0."""
+    """Return float32 1 of shape (1,) if no element of any input is infinite or NaN, else 0."""
     parts = []
     for value in op.inputs:
         wrong = op.emit("Or", op.emit("IsNaN", value), op.emit("IsInf", value))
@@ -196,7 +196,7 @@ def all_finite(op: Operation) -> Value:
 
 @table.register("_np_cumsum", "cumsum")
 def cumsum(op: Operation) -> Value:
-    """Sum up along ``axis``, or over the flattened array; in ``dtype`` if that is given."""
+    """Sum cumulatively along ``axis``, or over the flattened array; in ``dtype`` if given."""
     data, axis = op.inputs[0], op.optional_int("axis")
     natural = op.dtype_of(data) if op.dtype_of(data) != np.bool_ else np.dtype(np.int64)
     data = op.cast(data, element_type(op, natural))

@@ -1,4 +1,4 @@
-"""The special sizes in the ``shape`` of MXNet's Reshape, decoded."""
+"""Decoding of the special sizes in the ``shape`` of MXNet's Reshape."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 __all__ = ["Dim", "decode", "decode_reversed"]
 
 Dim = int | tuple[int, ...]
-"""A size, -1 for what is left over, or the axes of the input whose sizes are multiplied."""
+"""A size, -1 for the remaining size, or the axes of the input whose sizes are multiplied."""
 
 _INFER, _REST, _JOIN, _SPLIT = -1, -2, -3, -4
 
 
 def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list[Dim]:
-    """Say for each axis of the result where its size comes from.
+    """Determine the source of the size of each axis of the result.
 
     Parameters
     ----------
     codes : sequence of int
-        Sizes, and 0 (copy), -1 (what is left), -2 (copy the rest), -3 (join two), -4 (split one
-        into the two numbers that follow).
+        Sizes, and 0 (copy), -1 (remaining size), -2 (copy the rest), -3 (merge two), -4 (split
+        one into the two numbers that follow).
     shape : sequence of (int or None)
         Of the input.
     rank : int
@@ -28,7 +28,7 @@ def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list
     Raises
     ------
     ValueError
-        The codes ask for more axes than there are, or make no sense.
+        The codes refer to more axes than there are, or are invalid.
     """
     dims: list[Dim] = []
     source = 0
@@ -41,7 +41,7 @@ def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list
             source = rank
         elif code == _SPLIT:
             if position + 2 > len(codes):
-                raise ValueError("-4 lacks the two numbers that belong behind it")
+                raise ValueError("-4 must be followed by two numbers")
             dims += _split(codes[position], codes[position + 1], source, shape)
             position += 2
             source += 1
@@ -57,16 +57,16 @@ def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list
             dims.append(code)
             source += 1
         else:
-            raise ValueError(f"{code} is no size and no code")
+            raise ValueError(f"{code} is neither a size nor a code")
     if dims.count(_INFER) > 1:
         raise ValueError("leaves more than one size open")
     return dims
 
 
 def decode_reversed(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list[Dim]:
-    """Decode with the codes matched to the input's axes from the right.
+    """Decode codes that are matched to the input's axes from the right.
 
-    A split keeps its form: MXNet reverses the codes, so the two numbers stand before their -4.
+    MXNet reverses the codes, so the two numbers of a split precede their -4.
     """
     backward = decode(codes[::-1], shape[::-1], rank)
     return [
@@ -78,7 +78,7 @@ def decode_reversed(codes: Sequence[int], shape: Sequence[int | None], rank: int
 def _split(first: int, second: int, source: int, shape: Sequence[int | None]) -> list[Dim]:
     _demand(source, len(shape))
     if first == _INFER and second == _INFER:
-        raise ValueError("a split leaves both its sizes open")
+        raise ValueError("a split leaves both sizes open")
     if min(first, second) < _INFER or 0 in (first, second):
         raise ValueError(f"cannot split into {first} and {second}")
     size = shape[source]
@@ -95,4 +95,4 @@ def _split(first: int, second: int, source: int, shape: Sequence[int | None]) ->
 
 def _demand(axis: int, rank: int) -> None:
     if axis >= rank:
-        raise ValueError(f"speaks of axis {axis} of an input that has {rank}")
+        raise ValueError(f"refers to axis {axis} of an input with {rank} axes")

@@ -1,4 +1,4 @@
-"""Gathering and scattering by tuples of indices, and flat indices from tuples."""
+"""Gathering and scattering by index tuples, and conversion between these and flat indices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def _tuples_last(op: Operation, indices: Value) -> Value:
-    """(m, ...) to (..., m): MXNet keeps the parts of a tuple in the first axis, ONNX the last."""
+    """Transpose (m, ...) to (..., m): index tuples are MXNet's first axis, but ONNX's last."""
     rank = op.rank_of(indices)
     return op.emit("Transpose", op.cast(indices, np.int64), perm=[*range(1, rank), 0])
 
@@ -42,7 +42,7 @@ def scatter_nd(op: Operation) -> Value:
 
 @table.register("_contrib_index_copy")
 def index_copy(op: Operation) -> Value:
-    """Replace the rows of the first input that the second names by those of the third."""
+    """Replace the rows of the first input whose numbers are in the second by those of the third."""
     old, rows, new = op.inputs
     column = op.emit("Unsqueeze", op.cast(rows, np.int64), vector(op, 1))
     return op.emit("ScatterND", old, column, new)
@@ -56,7 +56,7 @@ def _strides(shape: tuple[int, ...]) -> list[int]:
 def ravel_multi_index(op: Operation) -> Value:
     """Turn indices (m, n) into an array of ``shape`` with m axes into flat ones (n,).
 
-    The first size does not matter, -1 stands for any.
+    The first size has no effect, so it may be -1.
     """
     tuples, shape = op.inputs[0], op.ints("shape")
     weights = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
@@ -70,10 +70,10 @@ def unravel_index(op: Operation) -> Value:
     """Turn flat indices (n,) into an array of ``shape`` with m axes into indices (m, n)."""
     flat, shape = op.inputs[0], op.ints("shape")
     if op.rank_of(flat) != 1:
-        op.unsupported("is defined here for indices with one axis")
+        op.unsupported("is supported for indices with one axis only")
     row = op.emit("Unsqueeze", op.cast(flat, np.int64), vector(op, 0))
     strides = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
     steps = op.emit("Div", row, strides)
-    # The first axis is not bounded, so that its size may be -1.
+    # The first axis is unbounded, since its size may be -1.
     sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), (-1, 1)), np.int64)
     return op.cast(op.emit("Mod", steps, sizes), op.dtype_of(flat))

@@ -1,4 +1,4 @@
-"""Other shapes for the same elements: reshape and its kin, transposition."""
+"""New shapes for the same elements: reshape and the like, transposition."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 
 @table.register("Reshape", "reshape")
 def reshape(op: Operation) -> Value:
-    """Reshape to ``shape``, whose codes 0, -1, -2, -3, -4 speak of the input's axes.
+    """Reshape to ``shape``, whose codes 0, -1, -2, -3, -4 refer to the input's axes.
 
-    0 copies a size, -1 takes what is left, -2 copies all further sizes, -3 joins two axes, -4
-    splits one into the two numbers behind it. With ``reverse`` they count from the right.
-    ``target_shape`` and ``keep_highest`` are the older form, where 0 takes what is left.
+    0 copies a size, -1 is the remaining size, -2 copies all further sizes, -3 merges two axes, -4
+    splits one into the two numbers that follow. With ``reverse`` axes are matched from the right.
+    ``target_shape`` and ``keep_highest`` are the older form, in which 0 is the remaining size.
     """
     data, codes = op.inputs[0], op.ints("shape", ())
     if not codes:
@@ -46,7 +46,7 @@ def reshape(op: Operation) -> Value:
 def _reshape_old(op: Operation, data: Value) -> Value:
     target = op.ints("target_shape", ())
     if not target:
-        op.unsupported("names no shape", "shape")
+        op.unsupported("specifies no shape", "shape")
     dims: list[Dim] = [size or -1 for size in target]
     if op.bool("keep_highest", False):
         dims[0] = (0,)
@@ -57,9 +57,9 @@ def _reshape_old(op: Operation, data: Value) -> Value:
 
 @table.register("reshape_like", "_npx_reshape_like")
 def reshape_like(op: Operation) -> Value:
-    """Give axes ``lhs_begin`` to ``lhs_end`` the sizes of the other's ``rhs_begin`` to ``rhs_end``.
+    """Reshape axes ``lhs_begin`` to ``lhs_end`` to the other's ``rhs_begin`` to ``rhs_end``.
 
-    Without bounds the whole shape of the second input is taken.
+    Without bounds the result has the whole shape of the second input.
     """
     data, other = op.inputs
     begin, end = _range(op, data, "lhs")
@@ -83,7 +83,7 @@ def _range(op: Operation, value: Value, side: str) -> tuple[int, int]:
 
 @table.register("Flatten", "flatten", "_npx_batch_flatten")
 def flatten(op: Operation) -> Value:
-    """Join every axis but the first: (n, ...) to (n, m)."""
+    """Merge all axes but the first: (n, ...) to (n, m)."""
     return op.emit("Flatten", op.inputs[0], axis=1)
 
 
@@ -97,7 +97,7 @@ def expand_dims(op: Operation) -> Value:
 
 @table.register("squeeze")
 def squeeze(op: Operation) -> Value:
-    """Drop axes of size 1, all or those named; one axis always stays."""
+    """Drop axes of size 1: those of ``axis``, or all; one axis always stays."""
     data, given = op.inputs[0], op.optional_ints("axis")
     if given is None:
         axes = [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
@@ -110,7 +110,7 @@ def squeeze(op: Operation) -> Value:
 
 @table.register("transpose")
 def transpose(op: Operation) -> Value:
-    """Put the axes in the order ``axes``, reversed where none is given."""
+    """Permute the axes to the order ``axes``; reverse them if it is not given."""
     data, axes = op.inputs[0], op.ints("axes", ())
     order = [op.axis(data, axis) for axis in axes] or list(reversed(range(op.rank_of(data))))
     return op.emit("Transpose", data, perm=order)
@@ -128,13 +128,13 @@ def swap_axis(op: Operation) -> Value:
 
 @table.register("shape_array", "_npx_shape_array")
 def shape_array(op: Operation) -> Value:
-    """Give the shape as int64, shape (rank,)."""
+    """Return the shape as int64, shape (rank,)."""
     return op.emit("Shape", op.inputs[0])
 
 
 @table.register("size_array")
 def size_array(op: Operation) -> Value:
-    """Give the number of elements as int64, shape (1,)."""
+    """Return the number of elements as int64, shape (1,)."""
     data = op.inputs[0]
     if data.known:
         return vector(op, int(np.prod(op.shape_of(data), dtype=np.int64)))

@@ -1,4 +1,4 @@
-"""Parts of arrays: slices, slices like another array, assignment to slices, padding."""
+"""Slices, assignment to slices, and padding."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class _Range(NamedTuple):
 
 
 def _ranges(op: Operation, data: Value) -> list[_Range]:
-    """One range for each leading axis that ``begin`` and ``end`` speak of."""
+    """Return a range for each leading axis that ``begin`` and ``end`` cover."""
     begin, end = op.optional_ints("begin") or (), op.optional_ints("end") or ()
     step = op.optional_ints("step", ()) or (None,) * len(begin)
     if not len(begin) == len(end) == len(step) <= op.rank_of(data):
-        op.unsupported("has another number of elements than end or step, or than axes", "begin")
+        op.unsupported("differs in length from end or step, or exceeds the rank", "begin")
     ranges = []
     for first, last, given in zip(begin, end, step, strict=True):
         stride = 1 if given is None else given
         if stride == 0:
-            op.unsupported("holds a step of 0", "step")
+            op.unsupported("contains 0", "step")
         start, stop = (0, LAST) if stride > 0 else (LAST, _FIRST)
         ranges.append(
             _Range(start if first is None else first, stop if last is None else last, stride)
@@ -41,7 +41,7 @@ def _ranges(op: Operation, data: Value) -> list[_Range]:
 
 
 def _bounds(op: Operation, ranges: list[_Range]) -> tuple[Value, Value, Value, Value]:
-    """Write starts, ends, axes and steps as ONNX's Slice takes them."""
+    """Return starts, ends, axes and steps as inputs of ONNX's Slice."""
     return (
         vector(op, *(r.begin for r in ranges)),
         vector(op, *(r.end for r in ranges)),
@@ -52,14 +52,14 @@ def _bounds(op: Operation, ranges: list[_Range]) -> tuple[Value, Value, Value, V
 
 @table.register("slice", "crop", "_npx_slice")
 def slice_(op: Operation) -> Value:
-    """Take ``data[begin:end:step]`` for the leading axes, each bound a number or None."""
+    """Return ``data[begin:end:step]`` for the leading axes; each bound is a number or None."""
     data = op.inputs[0]
     return op.emit("Slice", data, *_bounds(op, _ranges(op, data)))
 
 
 @table.register("slice_axis")
 def slice_axis(op: Operation) -> Value:
-    """Take elements ``begin`` to before ``end`` of an axis; negative bounds count from its end."""
+    """Slice an axis from ``begin`` to ``end`` (excluded); negative bounds count from its end."""
     data = op.inputs[0]
     begin, end = op.int("begin"), op.optional_int("end")
     bounds = (begin, LAST if end is None else end, op.axis(data, op.int("axis")))
@@ -68,11 +68,11 @@ def slice_axis(op: Operation) -> Value:
 
 @table.register("slice_like")
 def slice_like(op: Operation) -> Value:
-    """Keep the first elements of ``axes`` (of all), as many as the second input has there."""
+    """Keep the first elements along ``axes`` (all), as many as the second input has there."""
     data, other = op.inputs
     given = op.ints("axes", ())
     if not given and op.rank_of(data) != op.rank_of(other):
-        op.unsupported("must name the axes of inputs whose ranks differ", "axes")
+        op.unsupported("is required for inputs of different ranks", "axes")
     pairs = [(op.axis(data, axis), op.axis(other, axis)) for axis in given]
     pairs = pairs or [(axis, axis) for axis in range(op.rank_of(data))]
     axes = [mine for mine, _ in pairs]
@@ -83,7 +83,7 @@ def slice_like(op: Operation) -> Value:
 def _replaced(
     op: Operation, data: Value, ranges: list[_Range], axis: int, part: Value | None
 ) -> Value:
-    """Replace a slice of ``data``, from ``axis`` on, by ``part`` or by the attribute ``scalar``."""
+    """Replace a slice of ``data``, from ``axis`` on, by ``part`` or the attribute ``scalar``."""
     if axis == len(ranges):
         if part is not None:
             return part
@@ -91,7 +91,7 @@ def _replaced(
         return op.emit("Expand", number, op.emit("Shape", data))
     begin, end, step = ranges[axis]
     size = op.shape_of(data)[axis]
-    # NumPy slices the same way, but has no number for an end before the first element.
+    # NumPy slices in the same way, but only None is an end before the first element.
     places = np.arange(size)[begin : None if end == _FIRST else end : step]
     if not places.size:
         return data
@@ -120,12 +120,12 @@ def slice_assign_scalar(op: Operation) -> Value:
 
 @table.register("Pad", "pad")
 def pad(op: Operation) -> Value:
-    """Pad by ``pad_width`` = (before, after) of each axis: a constant, the edge, or its mirror."""
+    """Pad each axis by ``pad_width`` (before, after): a constant, the edge, or a reflection."""
     data = op.inputs[0]
     mode = op.string("mode", choices=("constant", "edge", "reflect"))
     widths = op.ints("pad_width")
     if len(widths) != 2 * op.rank_of(data):
-        op.unsupported("needs two numbers for each axis", "pad_width")
+        op.unsupported("requires two numbers for each axis", "pad_width")
     if min(widths, default=0) < 0:
         op.unsupported("is negative", "pad_width")
     pads = vector(op, *widths[::2], *widths[1::2])

@@ -1,4 +1,4 @@
-"""Bounding boxes: overlap, suppression of the lesser, offsets from and to anchors."""
+"""Bounding boxes: overlap, non-maximum suppression, offsets from and to anchors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from passlib.dialects.mxnet.lowering.vision.suppression import (
 )
 from passlib.lowering import Operation, Value
 
-__all__ = ["box_decode", "box_encode", "box_iou", "box_nms", "columns"]
+__all__ = ["around", "box_decode", "box_encode", "box_iou", "box_nms", "columns"]
 
 
 @table.register("_contrib_box_iou")
 def box_iou(op: Operation) -> Value:
-    """Intersection over union of every pair: (..., 4) and (..., 4) to (..., ...)."""
+    """Compute the intersection over union of all pairs: (..., 4) and (..., 4) to (..., ...)."""
     left, right = op.inputs
     left_shape, right_shape = op.shape_of(left), op.shape_of(right)
     if op.string("format", "corner", choices=("corner", "center")) == "center":
@@ -38,11 +38,11 @@ def box_iou(op: Operation) -> Value:
 def box_nms(op: Operation) -> Sequence[Value]:
     """Keep the best of overlapping boxes: (..., N, K), shape unchanged.
 
-    A row holds a score, four coordinates, perhaps a class, and anything else. Rows with a score
-    above ``valid_thresh`` and not of the background class are taken best first, at most ``topk``;
-    each drops the later ones of its class (of any class with ``force_suppress``, or without
-    ``id_index``) that overlap it by more than ``overlap_thresh``. What is left comes first, the
-    other rows are -1.
+    A row holds a score, four coordinates, optionally a class, and further columns. Rows with a
+    score above ``valid_thresh`` and not of the background class are taken best first, at most
+    ``topk``; each drops later rows of its class (of any class with ``force_suppress``, or without
+    ``id_index``) that overlap it by more than ``overlap_thresh``. The remaining rows come first,
+    the others are -1.
     """
     (data,) = op.inputs
     shape = op.shape_of(data)
@@ -95,16 +95,16 @@ def box_nms(op: Operation) -> Sequence[Value]:
     if limit < count:
         rows = op.emit("Pad", rows, pads, op.constant_like(-1, rows))
     result = op.emit("Reshape", rows, op.constant(shape, "int64"))
-    scratch = op.declare(data.dtype, (*shape[:-1], 1), "scratch is not given out")
+    scratch = op.declare(data.dtype, (*shape[:-1], 1), "scratch memory is not provided")
     return result, scratch
 
 
 @table.register("_contrib_box_decode")
 def box_decode(op: Operation) -> Value:
-    """Apply offsets (B, N, 4) to anchors (1, N, 4), giving corners (B, N, 4).
+    """Apply offsets (B, N, 4) to anchors (1, N, 4) and return corners (B, N, 4).
 
-    Centres move by offset * std * size of the anchor; sizes are multiplied by
-    exp(offset * std), the exponent at most ``clip`` where that is positive.
+    Centers move by offset * std * size of the anchor; sizes are multiplied by
+    exp(offset * std), the exponent limited to ``clip`` if that is positive.
     """
     data, anchors = op.inputs
     if op.string("format", "center", choices=("center", "corner")) == "corner":
@@ -117,18 +117,16 @@ def box_decode(op: Operation) -> Value:
     if limit > 0:
         growth = op.emit("Min", growth, op.constant_like(limit, data))
     center = op.emit("Add", op.emit("Mul", moves, size), center)
-    grown = op.emit("Mul", op.emit("Exp", growth), size)
-    half = op.emit("Mul", grown, op.constant_like(0.5, data))
-    return op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=2)
+    return around(op, center, op.emit("Mul", op.emit("Exp", growth), size))
 
 
 @table.register("_contrib_box_encode")
 def box_encode(op: Operation) -> Sequence[Value]:
-    """Give offsets from anchors to their matched boxes, the inverse of `box_decode`.
+    """Compute the offsets from anchors to their matched boxes, the inverse of `box_decode`.
 
-    ``samples`` (B, N), ``matches`` (B, N), ``anchors`` (B, N, 4), ``refs`` (B, M, 4), corners
-    all, ``means`` and ``stds`` (4,). Outputs (B, N, 4): the offsets and a mask, both zero where
-    the sample is not above 0.5.
+    ``samples`` and ``matches`` are (B, N), ``anchors`` (B, N, 4) and ``refs`` (B, M, 4) are
+    corners, ``means`` and ``stds`` are (4,). Outputs (B, N, 4): the offsets and a mask, both zero
+    where the sample is not above 0.5.
     """
     samples, matches, anchors, boxes, means, deviations = op.inputs
     index = op.emit("Unsqueeze", op.cast(matches, "int64"), op.constant([2], "int64"))
@@ -147,8 +145,14 @@ def box_encode(op: Operation) -> Sequence[Value]:
 
 
 def columns(op: Operation, box: Value) -> list[Value]:
-    """Take the four numbers of boxes (..., 4) apart, the last axis gone."""
-    return [op.emit("Gather", box, op.constant(index, "int64"), axis=-1) for index in range(4)]
+    """Split boxes (..., 4) into their four numbers, without the last axis."""
+    return [_column(op, box, index) for index in range(4)]
+
+
+def around(op: Operation, center: Value, size: Value) -> Value:
+    """Return the corners (..., 4) of boxes given by centers and sizes (..., 2)."""
+    half = op.emit("Mul", size, op.constant_like(0.5, size))
+    return op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=-1)
 
 
 def _column(op: Operation, rows: Value, index: int) -> Value:
@@ -161,9 +165,7 @@ def _range(op: Operation, rows: Value, start: int, stop: int) -> Value:
 
 
 def _corners(op: Operation, box: Value) -> Value:
-    center, size = _range(op, box, 0, 2), _range(op, box, 2, 4)
-    half = op.emit("Mul", size, op.constant_like(0.5, box))
-    return op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=-1)
+    return around(op, _range(op, box, 0, 2), _range(op, box, 2, 4))
 
 
 def _centers(op: Operation, box: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Operators on images and feature maps: resizing, cropping, regions of interest."""
+"""Operators on feature maps: resizing, cropping, regions of interest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["bilinear_resize", "crop", "roi_align", "roi_pooling", "upsampling"]
 
 @table.register("UpSampling")
 def upsampling(op: Operation) -> Value:
-    """Enlarge (N, C, H, W) ``scale`` times.
+    """Enlarge (N, C, H, W) by the factor ``scale``.
 
-    ``nearest`` repeats elements; each of several inputs is brought to the first one's new size,
-    then they are concatenated on axis 1 or summed. ``bilinear`` is a transposed convolution by
-    channel with the weight (C, 1, k, k), k = 2 * scale - scale % 2, that comes as second input.
+    ``nearest`` repeats elements; several inputs are enlarged to the first one's new size, then
+    concatenated on axis 1 or summed. ``bilinear`` is a depthwise transposed convolution whose
+    weight (C, 1, k, k), k = 2 * scale - scale % 2, is the second input.
     """
     scale = op.int("scale")
     if op.string("sample_type", choices=("nearest", "bilinear")) == "bilinear":
@@ -56,10 +56,10 @@ def bilinear_resize(op: Operation) -> Value:
 
 @table.register("Crop")
 def crop(op: Operation) -> Value:
-    """Cut a rectangle out of (N, C, H, W).
+    """Crop a rectangle from (N, C, H, W).
 
-    Its size is ``h_w``, or that of a second input; it lies in the middle with ``center_crop``,
-    else at ``offset``.
+    Its size is ``h_w``, or that of a second input; it is centered with ``center_crop``, else at
+    ``offset``.
     """
     data = op.inputs[0]
     size = op.shape_of(data)[2:]
@@ -70,17 +70,17 @@ def crop(op: Operation) -> Value:
         start = op.ints("offset", (0, 0))
     stop = tuple(first + want for first, want in zip(start, wanted, strict=True))
     if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
-        op.unsupported(f"the rectangle {start} to {stop} is not inside {size}")
+        op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
     bounds = (op.constant(bound, "int64") for bound in (start, stop, (2, 3)))
     return op.emit("Slice", data, *bounds)
 
 
 @table.register("ROIPooling", "_npx_roi_pooling")
 def roi_pooling(op: Operation) -> Sequence[Value]:
-    """Maximum of each cell of each region: (N, C, H, W) and (R, 5) to (R, C, *pooled_size).
+    """Take the maximum of each cell: (N, C, H, W) and regions (R, 5) to (R, C, *pooled_size).
 
-    A region is its image and two corners, rounded after scaling. The hidden second output holds
-    the places of the maxima.
+    A region is the number of its image and two corners, rounded after scaling. The hidden second
+    output holds the positions of the maxima.
     """
     data, regions = op.inputs
     result = op.emit(
@@ -90,15 +90,15 @@ def roi_pooling(op: Operation) -> Sequence[Value]:
         pooled_shape=list(op.ints("pooled_size")),
         spatial_scale=op.float("spatial_scale"),
     )
-    why = "places of maxima are not given out"
+    why = "the positions of maxima are not provided"
     return result, op.declare(np.dtype(np.int32), result.shape, why)
 
 
 @table.register("_contrib_ROIAlign")
 def roi_align(op: Operation) -> Value:
-    """Average of interpolated samples in each cell: (N, C, H, W) and (R, 5) to (R, C, h, w).
+    """Average interpolated samples of each cell: (N, C, H, W) and (R, 5) to (R, C, h, w).
 
-    ``sample_ratio`` samples along each axis of a cell, or as many as the cell has elements;
+    A cell has ``sample_ratio`` samples along each axis, or as many as it has elements;
     ``aligned`` shifts by half an element.
     """
     if op.bool("position_sensitive", False):
@@ -175,7 +175,7 @@ def _resized(op: Operation, size: Sequence[int]) -> list[int]:
     scales = [op.optional_float("scale_height"), op.optional_float("scale_width")]
     if None in scales:
         if mode == "odd_scale" or scales != [None, None]:
-            op.unsupported("needs scale_height and scale_width both", "mode")
+            op.unsupported("requires both scale_height and scale_width", "mode")
         return [op.int("height", 1), op.int("width", 1)]
     pairs = [(length, scale) for length, scale in zip(size, scales, strict=True) if scale]
     if mode == "odd_scale":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.vision.boxes import around
 from passlib.dialects.mxnet.lowering.vision.suppression import ordered_by, picked, survivors
 from passlib.lowering import Operation, Value
 
@@ -13,10 +14,10 @@ __all__ = ["multibox_detection", "multibox_prior"]
 
 @table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
 def multibox_prior(op: Operation) -> Value:
-    """Make anchors for every place of a map (N, C, H, W): corners (1, H * W * A, 4), from 0 to 1.
+    """Create anchors for all positions of a map (N, C, H, W): corners (1, H * W * A, 4) in 0 .. 1.
 
-    A = sizes + ratios - 1: every size with the first ratio, then the first size with the other
-    ratios. A width is size * H / W * sqrt(ratio), a height size / sqrt(ratio).
+    A = sizes + ratios - 1: each size with the first ratio, then the first size with the other
+    ratios. The width is size * H / W * sqrt(ratio), the height size / sqrt(ratio).
     """
     (data,) = op.inputs
     height, width = op.shape_of(data)[2:]
@@ -43,12 +44,11 @@ def multibox_detection(op: Operation) -> Value:
     """Turn class scores and offsets into detections.
 
     ``cls_prob`` (B, classes + 1, N), ``loc_pred`` (B, 4 * N) and ``anchor`` (1, N, 4) to (B, N, 6)
-    rows of class, score and corners, best first. Each anchor takes its best class but the
-    background; with a score below ``threshold`` it is left out, and its row is -1. A row that a
-    better one of its class (of any with ``force_suppress``) overlaps by more than
-    ``nms_threshold`` gets class -1 alone. Only the best ``nms_topk`` take part; the rows behind
-    them have class -1 and stay in the order of the anchors, as all do where the threshold is
-    not above 0 and at most 1.
+    rows of class, score and corners, best first. Each anchor takes its best class other than the
+    background; if its score is below ``threshold``, its row is -1. If a better row of its class
+    (of any class with ``force_suppress``) overlaps a row by more than ``nms_threshold``, only its
+    class becomes -1. Only the best ``nms_topk`` take part; later rows have class -1 and stay in
+    the order of the anchors, as all rows do if the threshold is not above 0 and at most 1.
     """
     scores, offsets, anchors = op.inputs
     batch, classes, count = op.shape_of(scores)
@@ -115,9 +115,7 @@ def _decoded(op: Operation, offsets: Value, anchors: Value) -> Value:
     center = op.emit("Mul", op.emit("Add", first, last), _like(op, 0.5, anchors))
     moves, growth = _halves(op, scaled)
     center = op.emit("Add", op.emit("Mul", moves, size), center)
-    grown = op.emit("Mul", op.emit("Exp", growth), size)
-    half = op.emit("Mul", grown, _like(op, 0.5, grown))
-    box = op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=2)
+    box = around(op, center, op.emit("Mul", op.emit("Exp", growth), size))
     if not op.bool("clip", True):
         return box
     return op.emit("Clip", box, _like(op, 0, box), _like(op, 1, box))

@@ -1,4 +1,4 @@
-"""Blocks of pixels moved into channels, and back."""
+"""Blocks of pixels moved to channels and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["depth_to_space", "space_to_depth"]
 
 @table.register("depth_to_space")
 def depth_to_space(op: Operation) -> Value:
-    """Turn (n, b b c, h, w) into (n, c, b h, b w); channels are ordered by place in the block."""
+    """Turn (n, b b c, h, w) into (n, c, b h, b w), channels ordered by position in the block."""
     data, block = op.inputs[0], _block(op)
     if is_real(op.dtype_of(data)):
         return op.emit("DepthToSpace", data, blocksize=block, mode="DCR")

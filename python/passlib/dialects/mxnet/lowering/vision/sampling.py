@@ -1,4 +1,4 @@
-"""Sampling feature maps at computed places: the parts of a spatial transformer."""
+"""Sampling of feature maps at computed positions: the parts of a spatial transformer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["bilinear_sampler", "grid_generator", "spatial_transformer"]
 
 @table.register("GridGenerator")
 def grid_generator(op: Operation) -> Sequence[Value]:
-    """Make a grid (N, 2, H, W) of places to sample: x and y, each from -1 to 1 over the image.
+    """Compute a grid (N, 2, H, W) of sampling positions: x and y, from -1 to 1 over the image.
 
-    ``affine``: data (N, 6) are the rows of a matrix applied to (x, y, 1) of ``target_shape``.
+    ``affine``: data (N, 6) are the rows of a matrix applied to (x, y, 1) over ``target_shape``.
     ``warp``: data (N, 2, H, W) are displacements in elements. The hidden second output is the
-    grid that was displaced or transformed.
+    regular grid before displacement or transformation.
     """
     (data,) = op.inputs
-    why = "the regular grid is not given out"
+    why = "the regular grid is not provided"
     if op.string("transform_type", choices=("affine", "warp")) == "affine":
         height, width = _target(op)
         hidden = op.declare(data.dtype, (3, height * width), why)
         return _affine_grid(op, data, height, width), hidden
     height, width = op.shape_of(data)[2:]
     if height < 2 or width < 2:
-        op.unsupported("a grid spans at least two elements along each axis")
+        op.unsupported("a grid must span at least two elements along each axis")
     op.affordable(2, height, width)
     columns, rows = np.meshgrid(np.arange(width), np.arange(height))
     places = op.emit("Add", data, op.constant_like(np.stack([columns, rows])[None], data))
@@ -40,24 +40,24 @@ def grid_generator(op: Operation) -> Sequence[Value]:
 
 @table.register("BilinearSampler")
 def bilinear_sampler(op: Operation) -> Sequence[Value]:
-    """Interpolate (N, C, H, W) at the places of a grid (N, 2, h, w); zero outside.
+    """Interpolate (N, C, H, W) at the positions of a grid (N, 2, h, w); zero outside.
 
     The result is (N, C, h, w). The hidden second output is scratch memory.
     """
     data, grid = op.inputs
     shape = None if grid.shape is None else (grid.shape[0], *grid.shape[2:], 2)
-    return _sampled(op, data, grid), op.declare(data.dtype, shape, "scratch is not given out")
+    return _sampled(op, data, grid), op.declare(data.dtype, shape, "scratch memory is not provided")
 
 
 @table.register("SpatialTransformer")
 def spatial_transformer(op: Operation) -> Sequence[Value]:
-    """Sample (N, C, H, W) on an affine grid made from (N, 6), of ``target_shape``."""
+    """Sample (N, C, H, W) on an affine grid of ``target_shape`` computed from (N, 6)."""
     data, matrix = op.inputs
     op.string("transform_type", choices=("affine",))
     op.string("sampler_type", choices=("bilinear",))
     height, width = _target(op)
     batch = None if data.shape is None else data.shape[0]
-    why = "scratch is not given out"
+    why = "scratch memory is not provided"
     return (
         _sampled(op, data, _affine_grid(op, matrix, height, width)),
         op.declare(data.dtype, (3, height * width), why),
@@ -68,7 +68,7 @@ def spatial_transformer(op: Operation) -> Sequence[Value]:
 def _target(op: Operation) -> tuple[int, int]:
     height, width = op.ints("target_shape", (0, 0))
     if height < 2 or width < 2:
-        op.unsupported("a grid spans at least two elements along each axis", "target_shape")
+        op.unsupported("a grid must span at least two elements along each axis", "target_shape")
     return height, width
 
 

@@ -1,6 +1,6 @@
 """Greedy non-maximum suppression, as a loop over the boxes in the order of their scores.
 
-ONNX's own operator is of another shape: it lists what survives, class by class.
+ONNX's own operator does not fit: it lists the survivors class by class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["area", "ordered_by", "overlap", "picked", "survivors"]
 
 
 def ordered_by(op: Operation, key: Value, count: int) -> Value:
-    """Places of the ``count`` largest along the last axis of (B, N), earlier first among equals."""
+    """Return positions of the ``count`` largest of each row of (B, N); equals keep their order."""
     return op.emit("TopK", key, op.constant([count], "int64"), outputs=2, axis=1)[1]
 
 
@@ -28,7 +28,7 @@ def picked(op: Operation, rows: Value, order: Value) -> Value:
 
 
 def area(op: Operation, sides: Sequence[Value]) -> Value:
-    """Area between left, top, right and bottom; zero where a box is turned inside out."""
+    """Compute the area between left, top, right and bottom; zero if a box is inverted."""
     left, top, right, bottom = sides
     return op.emit("Mul", _span(op, left, right), _span(op, top, bottom))
 
@@ -36,7 +36,7 @@ def area(op: Operation, sides: Sequence[Value]) -> Value:
 def overlap(
     op: Operation, a: Sequence[Value], b: Sequence[Value], a_area: Value, b_area: Value
 ) -> Value:
-    """Intersection over union of boxes given by their sides; zero where the union is empty."""
+    """Compute the intersection over union of boxes given by their sides; zero if that is empty."""
     shared = area(
         op,
         [
@@ -61,16 +61,16 @@ def survivors(
     threshold: float,
     classes: Value | None,
 ) -> Value:
-    """Find which of the boxes, best first, are overlapped by no better one that survives.
+    """Find the boxes, sorted best first, that no better surviving box overlaps.
 
     Parameters
     ----------
     sides : sequence of Value
         Left, top, right, bottom, each (B, k).
     valid : Value
-        (B, k), whether a box takes part at all.
+        (B, k), whether a box takes part.
     threshold : float
-        A box falls if it overlaps a surviving better one by more.
+        A box is dropped if a better surviving one overlaps it by more.
     classes : Value or None
         (B, k); only boxes of equal class compete.
 
@@ -106,9 +106,9 @@ def _span(op: Operation, start: Value, stop: Value) -> Value:
 
 
 def _round(given: Sequence[str], constants: dict[str, str]) -> Any:
-    """One round of the loop: the box in turn, if it still stands, fells later ones.
+    """Build one round of the loop: the current box, if it still stands, suppresses later ones.
 
-    All but the flags is taken from the surrounding graph.
+    Everything but the flags is taken from the enclosing graph.
     """
     helper: Any = require("onnx.helper", extra="onnx")
     onnx: Any = require("onnx", extra="onnx")
