@@ -19,9 +19,11 @@ __all__ = [
     "PLAN",
     "REDUCE",
     "SENDS",
+    "Change",
     "Root",
     "changed",
     "everywhere",
+    "expect",
     "geometry",
     "op",
     "op_at",
@@ -30,14 +32,21 @@ __all__ = [
 ]
 
 Root = dict[str, Any]
+Change = Callable[[Root], object]
 
 
-def changed(name: str, change: Callable[[Root], object], tmp_path: Path) -> list[str]:
+def changed(name: str, change: Change, tmp_path: Path) -> list[str]:
     root = json.loads((FILES / f"{name}.json").read_bytes())
     change(root)
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(root))
     return [str(problem) for problem in ARK.validate(path)]
+
+
+def expect(problem: str, name: str, change: Change, tmp_path: Path) -> None:
+    """Check that one of the problems of a changed file contains a text."""
+    problems = changed(name, change, tmp_path)
+    assert any(problem in found for found in problems), problems
 
 
 def op(root: Root, kind: str) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from passlib.dialects.ark.shapes import matmul_sizes
 from passlib.dialects.ark.tensors import Tensor
 
@@ -9,22 +12,29 @@ __all__ = ["derive"]
 
 
 def derive(
-    left: Tensor, right: Tensor, product: Tensor, *, transpose_left: bool, transpose_right: bool
+    reads: Sequence[Tensor], product: Tensor, args: Mapping[str, Any]
 ) -> dict[str, list[int]]:
     """Compute the derived arguments of a Matmul.
 
     Parameters
     ----------
-    left, right, product : Tensor
-    transpose_left, transpose_right : bool
+    reads : sequence of Tensor
+        Its two operands.
+    product : Tensor
+    args : mapping
+        Bare values of its arguments.
 
     Raises
     ------
     Misfit
         The tensors do not fit together.
     """
+    left, right = reads
     _, m, n, k = matmul_sizes(
-        left.shape, right.shape, transpose_left=transpose_left, transpose_right=transpose_right
+        left.shape,
+        right.shape,
+        transpose_left=args["TransposeInput"],
+        transpose_right=args["TransposeOther"],
     )
     steps = left.box.strides[-1], product.box.strides[-1], right.box.strides[-1]
     return {
@@ -36,5 +46,6 @@ def derive(
 
 
 def _leading(tensor: Tensor) -> list[int]:
+    """Return the first two sizes of a shape that is padded to four dimensions."""
     four = (1,) * (4 - len(tensor.shape)) + tensor.shape
     return list(four[:2])

@@ -111,13 +111,7 @@ def _is_view(source: Tensor, result: Tensor) -> bool:
 def _matmul(report: Report, op: FileOp, args: dict[str, Any]) -> None:
     """Check the derived arguments of a Matmul, and the padding of its product."""
     try:
-        wanted = derive(
-            op.reads[0],
-            op.reads[1],
-            op.writes[0],
-            transpose_left=args["TransposeInput"],
-            transpose_right=args["TransposeOther"],
-        )
+        wanted = derive(op.reads, op.writes[0], args)
     except Misfit:
         return
     for name, value in wanted.items():

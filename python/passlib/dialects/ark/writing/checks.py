@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from passlib.dialects.ark import arguments, schema
@@ -11,6 +11,7 @@ from passlib.dialects.ark.resolve import Resolved
 from passlib.dialects.ark.validation.communication import communication_misfits
 from passlib.dialects.ark.validation.hazards import Access, find_hazards
 from passlib.dialects.ark.validation.misfits import misfits, padding_misfits
+from passlib.dialects.ark.writing.items import written_sources
 from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
@@ -103,7 +104,7 @@ def _hazards(ops: Sequence[Resolved]) -> list[_Found]:
             () if one.virtual else one.reads,
             one.writes,
             one.results,
-            [position[id(node)] for node in _sources(one.node, position)],
+            list(written_sources(one.node, position)),
         )
         for one in ops
     ]
@@ -111,18 +112,3 @@ def _hazards(ops: Sequence[Resolved]) -> list[_Found]:
         (ops[hazard.first].node, ops[hazard.second].node, hazard.buffer, hazard.stale)
         for hazard in find_hazards(accesses)
     ]
-
-
-def _sources(node: Node, position: Mapping[int, int]) -> Iterator[Node]:
-    """Find the nodes that a node needs, through those that have no position."""
-    pending = [*(entry.node for entry in node.inputs), *node.control_deps]
-    seen: set[int] = set()
-    while pending:
-        source = pending.pop()
-        if id(source) in seen:
-            continue
-        seen.add(id(source))
-        if id(source) in position:
-            yield source
-        else:
-            pending += [entry.node for entry in source.inputs]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from passlib.dialects.ark.operators import ID
 from passlib.dialects.ark.ordering import circle_error
-from passlib.dialects.ark.writing.items import Item
-from passlib.graph.node import Node
+from passlib.dialects.ark.writing.items import Item, written_sources
 from passlib.graph.ordering import stable_order
 
 __all__ = ["group_items", "original_unit"]
@@ -86,27 +85,10 @@ def _needs(
             wanted.update(
                 makers[tensor.id] for tensor in (*one.reads, *one.writes) if tensor.id in makers
             )
-            wanted |= _through_implied(one.node, group_of)
+            wanted.update(written_sources(one.node, group_of))
         wanted.discard(group)
         needs.append(wanted)
     return needs
-
-
-def _through_implied(node: Node, group_of: dict[int, int]) -> set[int]:
-    """Find the groups that a node uses, directly or through nodes that are not in the file."""
-    found: set[int] = set()
-    seen: set[int] = set()
-    pending = [*(entry.node for entry in node.inputs), *node.control_deps]
-    while pending:
-        source = pending.pop()
-        if id(source) in seen:
-            continue
-        seen.add(id(source))
-        if id(source) in group_of:
-            found.add(group_of[id(source)])
-        else:
-            pending += [entry.node for entry in source.inputs]
-    return found
 
 
 def _priorities(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.resolve import Resolved
+from passlib.graph.node import Node
 
-__all__ = ["Item"]
+__all__ = ["Item", "written_sources"]
+
+T = TypeVar("T")
 
 
 class Item(NamedTuple):
@@ -27,3 +31,25 @@ class Item(NamedTuple):
     def position(self) -> int:
         """Its position among the ops of its node or task."""
         return 0 if self.original is None else self.original.place.position
+
+
+def written_sources(node: Node, written: Mapping[int, T]) -> Iterator[T]:
+    """Find what a node needs among the nodes of the new file, also through implied nodes.
+
+    Parameters
+    ----------
+    node : Node
+    written : mapping of int to object
+        What to yield for each node of the file, by ``id``.
+    """
+    pending = [*(entry.node for entry in node.inputs), *node.control_deps]
+    seen: set[int] = set()
+    while pending:
+        source = pending.pop()
+        if id(source) in seen:
+            continue
+        seen.add(id(source))
+        if id(source) in written:
+            yield written[id(source)]
+        else:
+            pending += [entry.node for entry in source.inputs]

@@ -25,15 +25,8 @@ def derived_arguments(
     GraphError
         Its tensors do not fit together.
     """
-    given = values(args)
     try:
-        derived = derive(
-            one.reads[0],
-            one.reads[1],
-            one.writes[0],
-            transpose_left=given["TransposeInput"],
-            transpose_right=given["TransposeOther"],
-        )
+        derived = derive(one.reads, one.writes[0], values(args))
     except Misfit as error:
         raise GraphError(f"{blame(one.node)}: {error}") from None
     result = dict(args)
