@@ -1,4 +1,4 @@
-"""The table of element types that ONNX Runtime computes, measured again."""
+"""The table of element types that ONNX Runtime computes, compared with a new measurement."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NAMES = [
 
 
 def accepted(operator: str, parameter: str, name: str) -> bool:
-    """Whether ONNX Runtime makes a session of one node with this type; shapes stay open."""
+    """Whether ONNX Runtime creates a session of one node with this type and open shapes."""
     schema = onnx.defs.get_schema(operator, OPSET, "")
     types: dict[str, int] = {}
     for constraint in schema.type_constraints:

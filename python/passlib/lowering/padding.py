@@ -9,10 +9,10 @@ import numpy as np
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value
 
-__all__ = ["padded"]
+__all__ = ["pad_spatial"]
 
 
-def padded(op: Operation, data: Value, pads: Sequence[int], fill: float) -> Value:
+def pad_spatial(op: Operation, data: Value, pads: Sequence[int], fill: float) -> Value:
     """Pad the spatial axes by concatenation, for a pooling that follows.
 
     ONNX Runtime merges a Pad with zeros into the pooling after it, and then refuses pads that are

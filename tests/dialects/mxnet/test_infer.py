@@ -1,4 +1,4 @@
-"""Shapes and types of every node, against what MXNet 1.9.1 shows to its passes."""
+"""Shapes and types of every node, compared with those that MXNet 1.9.1 passes to its passes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ DIFFERENT = {
     ("first", "_rnn_param_concat"): PARTLY_KNOWN,
     ("first", "scatter_nd"): PARTLY_KNOWN,
     ("first", "pick"): PARTLY_KNOWN,
-    ("first", "_slice_assign"): "a region alone does not tell the shape of what fills it",
-    ("first", "where"): "a condition alone does not tell the type",
+    ("first", "_slice_assign"): "a region alone does not determine the shape of its content",
+    ("first", "where"): "a condition alone does not determine the type",
     ("first", "_contrib_allclose"): "unknown until both inputs are known",
-    ("first", "Embedding"): "the weight has the type that the attribute dtype says",
-    ("first", "_contrib_boolean_mask"): "the sizes behind the first are known",
-    ("all", "_contrib_boolean_mask"): "the sizes behind the first are known",
+    ("first", "Embedding"): "the weight has the type of the attribute dtype",
+    ("first", "_contrib_boolean_mask"): "the sizes after the first are known",
+    ("all", "_contrib_boolean_mask"): "the sizes after the first are known",
 }
-"""Where passlib says something else than MXNet, and why."""
+"""Where passlib differs from MXNet, and why."""
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def cases(family: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def comparable(family: str, how: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Frozen lines of a family, each with its case, unless that has changed since."""
+    """Yield the frozen lines of a family, each with its case unless that has changed since."""
     known, _ = cases(family)
     for line in frozen():
         where, name, given_how = line["name"].rsplit("/", 2)
@@ -194,7 +194,7 @@ def test_what_follows_an_unknown_operator_may_still_be_known() -> None:
 
 
 def test_open_sizes_are_found_through_layers() -> None:
-    """The initial state of a hand-written cell, whose batch only the sum at the end tells."""
+    """A hand-written cell, whose batch size in the initial state follows only from its last sum."""
     state = Entry(Node("_zeros", "begin", {"shape": "(0, 4)"}, (), 1))
     hidden = Node("FullyConnected", "h2h", {"num_hidden": "4"},
                   [state, Entry(Node("null", "hw")), Entry(Node("null", "hb"))], 1)  # fmt: skip

@@ -35,7 +35,7 @@ UNKNOWN_SIZES = (
 
 @functools.cache
 def cases() -> dict[str, list[dict[str, Any]]]:
-    """All frozen cases, by operator."""
+    """Return all frozen cases, by operator."""
     found: dict[str, list[dict[str, Any]]] = {}
     for line in case_lines(CASES):
         case = json.loads(line)
@@ -195,7 +195,7 @@ def test_draws_have_the_right_distribution(
     assert values.dtype == attributes.get("dtype", default)
     assert values.shape == (count // 2, 2)
     wide = values.astype(np.float64)
-    # Six standard errors: a right generator fails this once in 10**9 runs.
+    # Six standard errors: a correct generator fails this once in 10**9 runs.
     assert abs(wide.mean() - mean) < 6 * deviation / math.sqrt(count) + 1e-3
     assert wide.std() == pytest.approx(deviation, rel=0.03)
 
@@ -237,7 +237,7 @@ def test_categories_are_drawn_with_their_probabilities() -> None:
 
 @st.composite
 def reshapes(drawn: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
-    """Codes, the shape they are for, and the shape they make; -1 at most once."""
+    """Draw codes, the input shape and the resulting shape; -1 at most once."""
     codes: list[int] = []
     shape: list[int] = []
     result: list[int] = []

@@ -21,7 +21,7 @@ def lower(
     *,
     train: bool = False,
 ) -> Lowered:
-    """Lower a symbol; see `passlib.dialects.Dialect.lower`."""
+    """Lower a symbol; see `Dialect.lower`."""
     names = {node.name for node in symbol.nodes() if node.is_variable}
     known = {
         name: TypeSpec(array.dtype, array.shape) for name, array in params.items() if name in names

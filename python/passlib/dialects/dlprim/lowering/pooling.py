@@ -10,6 +10,7 @@ from passlib.dialects.dlprim.lowering.common import floats, options_of, size_of
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.dialects.dlprim.shape_rules import pooled
 from passlib.lowering import Operation, Value
+from passlib.lowering.padding import pad_spatial
 
 __all__ = ["global_pooling", "pooling"]
 
@@ -51,7 +52,7 @@ def pooling(op: Operation) -> Value:
 def _maximum(op: Operation, data: Value, options: dict[str, Any], pads: list[int]) -> Value:
     if _too_wide(options, pads):
         lowest = float(np.finfo(op.dtype_of(data)).min)
-        data, pads = _framed(op, data, pads, lowest), [0] * 4
+        data, pads = pad_spatial(op, data, pads, lowest), [0] * 4
     kernel, stride = _window(options)
     return op.emit("MaxPool", data, pads=pads, kernel_shape=kernel, strides=stride)
 
@@ -65,7 +66,7 @@ def _average(
         return _mean(op, data, options, pads, padded)
     shares = _shares(op, data, options, counts)
     if _too_wide(options, pads):
-        data, pads = _framed(op, data, pads, 0), [0] * 4
+        data, pads = pad_spatial(op, data, pads, 0), [0] * 4
     mean = _mean(op, data, options, pads, True)
     return op.emit("Mul", mean, op.constant_like(shares, mean))
 
@@ -90,20 +91,6 @@ def _shares(
 def _too_wide(options: dict[str, Any], pads: list[int]) -> bool:
     """Whether some padding is as wide as the window, which ONNX Runtime rejects."""
     return any(pad >= kernel for pad, kernel in zip(pads, options["kernel"] * 2, strict=True))
-
-
-def _framed(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
-    """Pad by concatenation, since ONNX Runtime fuses a Pad into the pooling that follows."""
-    for axis in (0, 1):
-        shape = list(op.shape_of(data))
-        parts = [data]
-        for place, count in ((0, pads[axis]), (len(pads), pads[axis + 2])):
-            if count:
-                shape[axis + 2] = count
-                op.affordable(*shape)
-                parts.insert(place, op.constant_like(np.full(shape, fill), data))
-        data = op.emit("Concat", *parts, axis=axis + 2) if len(parts) > 1 else data
-    return data
 
 
 def _mean(

@@ -16,7 +16,7 @@ from passlib.dialects.mxnet.lowering.neural.layout import (
 )
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.padding import padded
+from passlib.lowering.padding import pad_spatial
 
 __all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
 
@@ -53,7 +53,7 @@ def pooling_v1(op: Operation) -> Value:
     overhang = _overhang(op, window, data) if full else [0] * window.rank
     if kind == "max":
         if any(window.pad):
-            data = padded(op, data, window.pad * 2, 0.0)
+            data = pad_spatial(op, data, window.pad * 2, 0.0)
             window.pad = [0] * window.rank
         return _max_pool(op, window, data, overhang)
     summed = _sum_pool(op, window, data, overhang)
@@ -187,7 +187,7 @@ def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
     ends = [pad + over for pad, over in zip(window.pad, overhang, strict=True)]
     pads = [*window.pad, *ends]
     if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
-        data, pads = padded(op, data, pads, 0.0), [0] * len(pads)
+        data, pads = pad_spatial(op, data, pads, 0.0), [0] * len(pads)
     mean = op.emit(
         "AveragePool",
         data,
@@ -217,7 +217,7 @@ def _shares(
 
 
 def _with_lowest(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
-    # Only a Pad with zeros is merged into the pooling, see `padded`; this one needs no sizes.
+    # Only a Pad with zeros is merged into the pooling, see `pad_spatial`; this one needs no sizes.
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
     return op.emit("Pad", data, op.constant(everywhere, "int64"), op.constant_like(fill, data))
