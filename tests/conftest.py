@@ -1,4 +1,4 @@
-"""Fixtures: compiled libraries and programs, models, and the two ways a graph reaches a pass."""
+"""Fixtures: compiled libraries and programs, models, and the two ways a graph is passed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import pytest
 from hypothesis import settings
 
 import passlib
-import places
-from plugin_build import PLUGINS, PROGRAMS, TESTS, Builder, compile_to, plain_operator
+from places import DATA, TESTS
+from plugin_build import PLUGINS, PROGRAMS, Builder, compile_to, plain_operator
 
-# Machines that run tests are busy ones: how long an example takes says nothing.
+# Machines that run tests are often busy, so an example's duration means nothing.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-MODELS = places.DATA / "mxnet" / "models"
+MODELS = DATA / "mxnet" / "models"
 
 
 def runs_most(request: pytest.FixtureRequest) -> bool:
-    """Whether this run is about to need most of what can be compiled."""
+    """Whether this run will need most of the libraries and programs."""
     return len({item.path for item in request.session.items}) > 10
 
 
 @pytest.fixture(scope="session")
 def plugin(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
-    """Path of a compiled test library, by its name in plugin_build.PLUGINS."""
+    """Return the path of a compiled test library, by its name in plugin_build.PLUGINS."""
     builder = Builder(PLUGINS, ".so", ahead=runs_most(request))
     yield builder
     builder.close()
@@ -34,7 +34,7 @@ def plugin(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
 
 @pytest.fixture(scope="session")
 def program(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
-    """Path of a compiled test program, by its name in plugin_build.PROGRAMS."""
+    """Return the path of a compiled test program, by its name in plugin_build.PROGRAMS."""
     builder = Builder(PROGRAMS, "", ahead=runs_most(request))
     yield builder
     builder.close()

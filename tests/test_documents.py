@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import passlib
-from plugin_build import INCLUDE, ROOT, compile_to
+from places import ROOT
+from plugin_build import INCLUDE, compile_to
 
 DOCUMENTS = (
     "README.md",

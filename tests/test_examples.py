@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import passlib
-from plugin_build import INCLUDE, ROOT, compile_to
+from places import ROOT
+from plugin_build import INCLUDE, compile_to
 
 TUTORIAL = ROOT / "example" / "lib_pass"
 

@@ -1,4 +1,4 @@
-"""The real MXNet as a fixture, libraries built with either header, and the count of pairs."""
+"""The real MXNet as a fixture, libraries built with either header, the number of pairs compared."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 import environment
 import passlib
-from environment import PASSES, ROOT, Environment, UnavailableError
+from environment import PASSES, Environment, UnavailableError
 from mxnet_process import MXNet
+from places import ROOT
 
 PORTABLE_SOURCES = [PASSES / name for name in ("structure.cc", "texts.cc", "weights.cc")]
 _pairs: dict[str, set[tuple[str, str]]] = {"passlib": set(), "MXNet": set()}
@@ -54,7 +55,7 @@ def built_with_mxnet(mxnet_environment: Environment) -> Path:
 
 @pytest.fixture(scope="module")
 def mxnet(request: pytest.FixtureRequest, mxnet_environment: Environment) -> Iterator[MXNet]:
-    """Run MXNet, with the library that the module names in LIBRARY loaded here and there."""
+    """Run MXNet, with the fixture that the module names in LIBRARY loaded in both hosts."""
     libraries = []
     if fixture := getattr(request.module, "LIBRARY", None):
         libraries = [request.getfixturevalue(fixture)]
@@ -66,7 +67,7 @@ def mxnet(request: pytest.FixtureRequest, mxnet_environment: Environment) -> Ite
 
 @pytest.fixture
 def count_pair() -> Callable[[str, str, str], None]:
-    """Note that a pass built with a header gave the same on both sides for a model."""
+    """Count a pass built with a header whose results on a model are equal on both sides."""
 
     def note(header: str, model: str, case: str) -> None:
         _pairs[header].add((model, case))

@@ -1,4 +1,4 @@
-"""The libraries of the examples in MXNet: a script for extensions finds what is kept of it."""
+"""The libraries of the examples in MXNet: a script for extensions gives the recorded results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from environment import Environment
 from example_build import build_example
-from plugin_build import TESTS
+from places import DATA, TESTS
 
-GOLDEN = json.loads((TESTS / "data/mxnet/extension_script.json").read_text("utf-8"))
+GOLDEN = json.loads((DATA / "mxnet/extension_script.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def found(mxnet_environment: Environment, tmp_path_factory: pytest.TempPathFacto
         build_example("lib_custom_op", "gemm_lib.cc"),
         build_example("lib_subgraph", "subgraph_lib.cc"),
     ]
-    script: list[str | Path] = [TESTS / "extension_script.py", "mxnet", *libraries]
+    script: list[str | Path] = [TESTS / "support/extension_script.py", "mxnet", *libraries]
     folder = tmp_path_factory.mktemp("exported")
     run = subprocess.run(
         [mxnet_environment.python, *script, folder], capture_output=True, text=True, check=False

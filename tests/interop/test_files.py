@@ -1,4 +1,4 @@
-"""Odd symbol files: what MXNet reads, passlib reads too, and writes the same; but for a list."""
+"""Odd symbol files: passlib reads and writes them as MXNet does, with the exceptions listed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from odd_files import FILES
 from passlib import sym
 from passlib.errors import FormatError
 
-CONTRADICTION = "the file contradicts itself, and only one of its readings would be shown"
-NOT_JSON = "this is not JSON, however little MXNet minds; other readers of the file would"
+CONTRADICTION = "the file contradicts itself, and a reader would show one interpretation"
+NOT_JSON = "not JSON: MXNet accepts it, other readers of the file do not"
 REFUSED = {
-    "self_edge_of_unused": "a cycle is an error, in unused nodes too: a pass gets to see them",
-    "two_variables_of_one_name": "weights are found by name: one of the two would get the other's",
+    "self_edge_of_unused": "a cycle is an error in unused nodes too, since passes see them",
+    "two_variables_of_one_name": "weights are found by name, so one of the two would get the other's",
     "short_row_pointers": CONTRADICTION,
-    "output_out_of_range": "an edge from an output that is not there; MXNet fails when it runs",
+    "output_out_of_range": "an edge from an output that does not exist; MXNet fails at run time",
     "trailing_garbage": NOT_JSON,
     "trailing_second_value": NOT_JSON,
     "number_with_plus": NOT_JSON,
@@ -23,28 +23,28 @@ REFUSED = {
     "key_twice": CONTRADICTION,
     "attribute_twice": CONTRADICTION,
 }
-"""What passlib refuses and MXNet does not, with the reason."""
+"""Files that passlib refuses and MXNet accepts, with the reason."""
 
-KNOWS_NO = "it need not be MXNet's operator: a library may bring it, and a pass may set it right"
+KNOWS_NO = "not MXNet's operator: a library may register it, and a pass may correct it"
 ACCEPTED = {
     "attrs_and_attr": "the aliases are merged; in MXNet the later one replaces the earlier one",
-    "unknown_key": "kept, for whom it concerns",
-    "unknown_node_key": "kept, for whom it concerns",
-    "attribute_of_unknown_type": "kept, for whom it concerns",
+    "unknown_key": "kept for its reader",
+    "unknown_node_key": "kept for its reader",
+    "attribute_of_unknown_type": "kept for its reader",
     "unknown_operator": KNOWS_NO,
     "unknown_attribute": KNOWS_NO,
     "missing_attribute": KNOWS_NO,
     "unicode_escapes": "JSON has this escape",
     "escaped_slash": "JSON has this escape",
 }
-"""What MXNet refuses and passlib does not, with the reason."""
+"""Files that MXNet refuses and passlib accepts, with the reason."""
 
 WRITTEN_OTHERWISE = {
-    "version_10902": "the operators are still those of the release that the file names",
-    "version_20000": "the operators are still those of the release that the file names",
+    "version_10902": "the operators remain those of the release that the file names",
+    "version_20000": "the operators remain those of the release that the file names",
     "other_attributes": "the file's other attributes are kept; MXNet drops them",
 }
-"""What both accept, and write differently, with the reason."""
+"""Files that both accept and write differently, with the reason."""
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -96,7 +96,7 @@ BOTH_REFUSE = {
 
 
 SAID_WITHOUT_PLACE = {"version_as_text", "output_out_of_range"}
-"""Refused once the text was read; the messages name the key and the node."""
+"""Files refused after the text was read; the messages name the key and the node."""
 
 
 def test_lists_name_files() -> None:

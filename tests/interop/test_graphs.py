@@ -1,32 +1,25 @@
-"""Graphs of built-in and libraries' operators: equal in MXNet and in passlib."""
+"""Graphs of built-in and libraries' operators: equal results in MXNet and in passlib."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from environment import Environment
-from hosts import build_plugin, run_script
-
-SCRIPT = Path(__file__).parent / "support" / "graph_script.py"
+from hosts import run_plugin
 
 
 @pytest.fixture(scope="module")
 def golden(mxnet_environment: Environment) -> Any:
-    library = build_plugin("graph_operators", "mxnet", mxnet_environment)
-    return run_script(SCRIPT, mxnet_environment.python, "mxnet", library)
+    return run_plugin("graph_script.py", "graph_operators", "mxnet", "mxnet", mxnet_environment)
 
 
 @pytest.mark.parametrize("header", ["passlib", "mxnet"])
 @pytest.mark.parametrize("host", ["passlib", "mxnet"])
 def test_equal(mxnet_environment: Environment, golden: Any, host: str, header: str) -> None:
-    python = sys.executable if host == "passlib" else mxnet_environment.python
-    library = build_plugin("graph_operators", header, mxnet_environment)
-    found = run_script(SCRIPT, python, host, library)
+    found = run_plugin("graph_script.py", "graph_operators", header, host, mxnet_environment)
     assert list(found) == list(golden)
     for name, steps in golden.items():
         assert len(found[name]) == len(steps)

@@ -1,4 +1,4 @@
-"""Passes built with MXNet's own lib_api: in passlib they give the same graph as in MXNet."""
+"""Passes built with MXNet's own lib_api return the same graph in passlib as in MXNet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from collections.abc import Callable
 import pytest
 
 from corpus import DIALECT_LINE, ESCAPED, FAILING, MODELS, PORTABLE, read_model
-from mxnet_process import MXNet, MXNetError, failure, messages
+from failures import both_fail
+from mxnet_process import MXNet, MXNetError
 from passlib import sym
-from passlib.errors import PassError, PassResultError
+from passlib.errors import PassResultError
 
 LIBRARY = "built_with_mxnet"
 pytestmark = pytest.mark.filterwarnings("ignore:the pass removed parameters")
 
-# What such a pass wants in quotes and the like, it has to escape itself.
+# Such a pass must itself escape quotes and other special characters.
 CASES = {
     **PORTABLE,
     **{
@@ -24,11 +25,11 @@ CASES = {
         for case, (name, options) in ESCAPED.items()
     },
 }
-del CASES["set_spaces"]  # MXNet's reader knows no \uXXXX, nor is it written by hand what a tab is
+del CASES["set_spaces"]  # MXNet's reader does not support \uXXXX
 CASES["set_tab"] = ("interop_setAttribute", {"value": "a\\tb\\nc\\\\d"})
 
-# MXNet's lib_api visits nodes that no input leads to in the order of their addresses, so where a
-# printed node stands may differ from run to run.
+# MXNet's lib_api visits nodes without a path from an input in the order of their addresses, so the
+# order of printed nodes may differ between runs.
 BLOCK = re.compile(r"^(?=\s*Node: |\s*#+$)", re.MULTILINE)
 ENTRY = re.compile(r"\[(\d+), (\d+), \d+\]")
 
@@ -38,7 +39,7 @@ def without_versions(text: str) -> str:
 
 
 def edges(text: str) -> dict[tuple[str, int, str], int]:
-    """Give the entry versions of a graph, by consumer, its input and producer."""
+    """Return the entry versions of a graph, by consumer, its input and producer."""
     nodes = json.loads(text)["nodes"]
     return {
         (node["name"], slot, nodes[producer]["name"]): version
@@ -69,7 +70,7 @@ def test_same_graph(
     assert mxnet("rewrite", texts=[ours]) == [{"value": ours}]
     count_pair("MXNet", model, case)
 
-    # The one difference: versions of entries are not lost where the edge is still there.
+    # The one difference: passlib keeps the versions of entries on edges that remain.
     before, after = edges(symbol.tojson()), edges(ours)
     kept = {edge: version for edge, version in before.items() if edge in after}
     assert {edge: after[edge] for edge in kept} == kept
@@ -77,7 +78,7 @@ def test_same_graph(
 
 
 @pytest.mark.parametrize("case", ESCAPED)
-def test_text_that_breaks_their_writer_is_refused(mxnet: MXNet, case: str) -> None:
+def test_text_that_breaks_mxnets_writer_is_refused(mxnet: MXNet, case: str) -> None:
     text = read_model("resnet_v1_small")
     name, options = ESCAPED[case]
     with pytest.raises(MXNetError):
@@ -88,15 +89,9 @@ def test_text_that_breaks_their_writer_is_refused(mxnet: MXNet, case: str) -> No
 
 @pytest.mark.parametrize("case", FAILING)
 def test_same_messages(mxnet: MXNet, case: str) -> None:
-    text = read_model("resnet_v1_small")
-    name, options = FAILING[case]
-    earlier, told = (failure(mxnet, text, name, options) for _ in range(2))
-    with pytest.raises(PassError) as ours:
-        sym.load_json(text).optimize_for(name, **options)
-    # MXNet repeats what the library said in earlier calls.
-    new = messages(told)[len(messages(earlier)) :]
-    assert list(ours.value.messages) == new
-    assert bool(new) == (case == "with_messages")
+    theirs, ours, messages = both_fail(mxnet, case)
+    assert bool(messages) == (case == "with_messages")
+    _, options = FAILING[case]
     for word in options.values():
-        assert word in told
-        assert word in str(ours.value)
+        assert word in theirs
+        assert word in ours

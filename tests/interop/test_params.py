@@ -1,4 +1,4 @@
-"""Parameter files written by either side, read by the other, and the same to the byte."""
+"""Parameter files written by one side and read by the other, equal to the byte."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpus import SHARED, TESTS
 from mxnet_process import MXNet
 from passlib import nd
+from places import DATA, SHARED
 
 Arrays = dict[str, Any]
 
 UNREADABLE = {"scalar_v2"}
-"""What MXNet can write, but not read: a 0-d array while NumPy's shapes are off."""
+"""Files that MXNet writes but cannot read: 0-d arrays while NumPy's shapes are off."""
 FILES = sorted(
     {
         path.name: path
-        for folder in (SHARED / "mxnet/models", TESTS / "data/mxnet/models", TESTS / "data/params")
+        for folder in (SHARED / "mxnet/models", DATA / "mxnet/models", DATA / "params")
         for path in folder.glob("*.params")
         if path.stem not in UNREADABLE
     }.values()

@@ -12,11 +12,12 @@ import pytest
 
 import environment
 import passlib
-from environment import ROOT, Environment
+from environment import Environment
 from mxnet_process import DiedError, MXNet, MXNetError
 from partition_graphs import CHAIN, random_text
+from places import ROOT, TESTS
 
-SOURCE = ROOT / "tests" / "plugins" / "partitioners.cc"
+SOURCE = TESTS / "plugins" / "partitioners.cc"
 SHAPE = [2, 4]
 OPERATORS = ["exp", "log", "tanh", "relu", "elemwise_add", "elemwise_mul", "add_n", "topk"]
 
@@ -56,7 +57,7 @@ def ours(text: str, backend: str, options: dict[str, object]) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """Take the numbers out of the names of subgraph nodes: MXNet gives the same to several."""
+    """Remove the numbers from the names of subgraph nodes, which MXNet gives to several nodes."""
     return re.sub(r"\b_op\d+", "_op", text)
 
 
@@ -70,8 +71,8 @@ def test_same_subgraphs(
     result = ours(CHAIN, backend, options)
     assert "_partition" in result or options.get("reject") == "0,1"
     assert without_numbers(result) == without_numbers(theirs.value)
-    # The graphs that the library prints have one attribute more here, and in some libraries another
-    # order of nodes; what a selector is asked, and what a review sees, is the same.
+    # The graphs that the library prints have one more attribute in passlib, and in some libraries
+    # another order of nodes; the questions to a selector and the input of a review are the same.
     told, heard = (
         [line for line in printed.splitlines() if line[0] != "{" and line != "destroyed"]
         for printed in (theirs.printed, capsys.readouterr().out)
@@ -94,7 +95,7 @@ def test_same_subgraphs_of_random_graphs(mxnet: MXNet, groups: list[int]) -> Non
                 "optimize_ones", text=text, backend=backend, options=options, shape=SHAPE
             )
         except (MXNetError, DiedError):
-            # Subgraphs around each other: MXNet makes a cycle of them.
+            # Subgraphs that surround each other: MXNet makes a cycle of them.
             ours(text, backend, options)
             continue
         assert ours(text, backend, options) == theirs

@@ -1,9 +1,8 @@
-"""Symbols, compared question by question: composed here and there, and read from files."""
+"""Symbols compared question by question: composed in both hosts, and read from files."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,7 @@ from legacy_cases import GRAPHS, VERSIONS, versioned
 from mxnet_process import MXNet
 from observe import describe
 from passlib import sym
-
-COMPOSED = Path(__file__).parents[1] / "data" / "compose"
+from places import DATA
 
 
 def as_json(value: Any) -> Any:
@@ -30,7 +28,7 @@ def test_composed_alike(mxnet: MXNet, program: str) -> None:
         symbol = PROGRAMS[program](passlib)
     ours = symbol.tojson(remove_amp_cast=False)
     assert ours == theirs["json"]
-    assert ours == (COMPOSED / f"{program}.json").read_text("utf-8")
+    assert ours == (DATA / "compose" / f"{program}.json").read_text("utf-8")
     assert as_json(describe(symbol)) == theirs["answers"]
 
 

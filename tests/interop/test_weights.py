@@ -1,4 +1,4 @@
-"""Passes with weights: what they see, and what is in args and aux afterwards, on both sides."""
+"""Passes with weights: their input, and the contents of args and aux afterwards, on both sides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def load_weights(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read args and aux of a model, in memory that a pass may write to."""
+    """Read args and aux of a model into memory that a pass may write to."""
     symbol_file = str(MODELS[name])
     _, args, aux = model.load_checkpoint(symbol_file.removesuffix("-symbol.json"), 0)
     return args, aux
@@ -96,7 +96,7 @@ def test_partly_known_shapes(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Without the batch size, or any size of the data: nobody says what the other contradicts."""
+    """Without the batch size, or any size of the data, neither side contradicts the other."""
     mxnet, _ = side
     inputs = io(name)[0].items()
     shapes = {key: [0, *array.shape[1:]] for key, array in inputs} if known != "nothing" else {}
@@ -119,7 +119,7 @@ def test_partly_known_shapes(
 
 
 def compatible(ours: str, theirs: str) -> bool:
-    """Tell whether two lines give shapes that are equal as far as both are known."""
+    """Whether two lines have equal shapes where both are known."""
     key = "  __ext_shape__="
     if not (ours.startswith(key) and theirs.startswith(key)):
         return False

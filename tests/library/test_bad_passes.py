@@ -46,7 +46,7 @@ BAD: dict[str, tuple[str, str]] = {
     "emptyOperator": ("bad_nodes", "node 'resnetv10_dense0_fwd' has no operator"),
     "nameNotUtf8": ("bad_nodes", "not UTF-8"),
     "attributeNotUtf8": ("bad_nodes", "not UTF-8"),
-    "givesNull": ("plain_c_results", "gave back no graph"),
+    "givesNull": ("plain_c_results", "returned no graph"),
     "givesEmpty": ("plain_c_results", "the text ends"),
     "givesBroken": ("plain_c_results", r"',' where an object should stand \(line 1, column 12"),
     "givesTruncated": ("plain_c_results", "the text ends"),
@@ -114,7 +114,7 @@ def test_nested_graph_that_cannot_be(load_plugin: LoadPlugin, name: str) -> None
 def test_subgraph_of_two_nodes(load_plugin: LoadPlugin, resnet: Symbol, handover: str) -> None:
     load_plugin("bad_nodes")
     if handover == "direct":
-        with pytest.raises(PassResultError, match="'holder1' belongs to another node too"):
+        with pytest.raises(PassResultError, match="'holder1' also belongs to another node"):
             resnet.optimize_for("sharedSubgraph")
         return
     # Text cannot share: each node has its own copy.

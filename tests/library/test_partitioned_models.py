@@ -1,4 +1,4 @@
-"""Whole models whose elementwise operators a library runs: the outputs are still MXNet's."""
+"""Models whose elementwise operators run in a library: the outputs are still those of MXNet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 import passlib as pl
 from example_build import build_example
-from plugin_build import TESTS
+from places import DATA
 
-MODELS = TESTS / "data" / "mxnet" / "models"
-# Model, and how many nodes of subgraphs there are by either partitioner.
+MODELS = DATA / "mxnet" / "models"
+# Model and partitioner, with the number of subgraph nodes.
 CASES = {
     ("resnet_v1_small", "myProp"): 7,
     ("resnet_v1_small", "mySelect"): 3,

@@ -8,7 +8,7 @@ from passlib.dialects.mxnet import schema
 from passlib.dialects.nnvm.lowering import load_table as load_nnvm_table
 from passlib.dialects.nnvm.lowering.table import table as nnvm_table
 from passlib.library.registry import find_operator
-from plugin_build import ROOT
+from places import ROOT
 
 IMPURE = re.compile(
     r"update|^_random_(?!pdf)|^_sample_|_image_random_|uniform_sample$|_shuffle$"

@@ -1,7 +1,7 @@
-"""`import passlib as mx` is enough: a script written for MXNet's extensions finds what MXNet finds.
+"""`import passlib as mx` is enough: a script for MXNet's extensions gives the results of MXNet.
 
-What MXNet 1.9.1 found is in tests/data/mxnet/extension_script.json, which an interop test makes
-anew.
+The results of MXNet 1.9.1 are in tests/data/mxnet/extension_script.json, which an interop test
+checks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from example_build import build_example
-from plugin_build import TESTS
+from places import DATA, TESTS
 
-GOLDEN = json.loads((TESTS / "data/mxnet/extension_script.json").read_text("utf-8"))
+GOLDEN = json.loads((DATA / "mxnet/extension_script.json").read_text("utf-8"))
 
 
 def own_attributes(found: Any) -> Any:
-    """Take out what MXNet leaves on nodes that it inferred the shapes of."""
+    """Remove the attributes that MXNet leaves on nodes after shape inference."""
     return {
         step: [
             [op, name, {k: v for k, v in attrs.items() if not k.startswith("__ext_")}]

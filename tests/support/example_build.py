@@ -1,4 +1,4 @@
-"""Compiling the libraries of example/, once for all runs of equal sources."""
+"""Compilation of the libraries of example/, cached by content."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import functools
 import hashlib
 from pathlib import Path
 
-from plugin_build import CACHE, INCLUDE, ROOT, compile_to, compiler_version, headers
+from places import ROOT
+from plugin_build import CACHE, INCLUDE, compile_to, compiler_version, headers
 
 __all__ = ["build_example"]
 
@@ -15,7 +16,7 @@ COMMAND = ("g++", "-shared", "-fPIC", "-std=c++11", "-O2", "-I", str(INCLUDE))
 
 @functools.cache
 def build_example(folder: str, source: str) -> Path:
-    """Path of the library made from one source file of a folder of example/."""
+    """Compile one source file of a folder of example/, and return the library's path."""
     digest = hashlib.sha256(" ".join(COMMAND).encode())
     digest.update(compiler_version(COMMAND[0]))
     digest.update(headers())

@@ -18,7 +18,6 @@ __all__ = [
     "INCLUDE",
     "PLUGINS",
     "PROGRAMS",
-    "ROOT",
     "Builder",
     "Recipe",
     "compile_to",

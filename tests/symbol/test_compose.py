@@ -14,7 +14,7 @@ import places
 from compose_programs import PROGRAMS
 from passlib import attribute
 from passlib import symbol as sym
-from passlib.dialects.mxnet import namespaces
+from passlib.dialects.mxnet.schema import namespaces
 from passlib.errors import GraphError, PasslibError, UnsupportedError
 from passlib.graph import names as naming
 from passlib.symbol.composition.create import create as create_entries

@@ -15,7 +15,7 @@ HALF = 1e-2
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     yield from linear()
     yield from convolution()
     yield from deconvolution()

@@ -15,7 +15,7 @@ TOLERANCE = 1e-4
 
 
 def size(mode: str, width: int, state: int, layers: int, directions: int, out: int) -> int:
-    """Number of weights of a layer stack whose layers give ``out`` numbers a direction."""
+    """Compute the number of weights of a stack whose layers have ``out`` outputs a direction."""
     rows, total = GATES[mode] * state, 0
     for layer in range(layers):
         inputs = out * directions if layer else width
@@ -51,7 +51,7 @@ def recurrent(
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     for mode in GATES:
         for layers in (1, 2, 3):
             for directions in (1, 2):

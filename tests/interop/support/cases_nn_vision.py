@@ -12,7 +12,7 @@ __all__ = ["cases"]
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     yield from resizing()
     yield from cropping()
     yield from regions()

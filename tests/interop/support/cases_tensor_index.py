@@ -108,7 +108,7 @@ def boxes() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     yield from taking()
     yield from scattering()
     yield from choosing()

@@ -132,7 +132,7 @@ def factors() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     yield from products()
     yield from algebra()
     yield from factors()

@@ -134,7 +134,7 @@ def accumulation() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     yield from reduction()
     yield from position()
     yield from ordering()

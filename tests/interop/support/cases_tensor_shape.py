@@ -237,7 +237,7 @@ def patches() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this family."""
+    """Yield every case of this family."""
     yield from reshaping()
     yield from joining()
     yield from cutting()

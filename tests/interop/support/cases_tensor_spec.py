@@ -1,4 +1,4 @@
-"""What one case of an operator is, and the arrays that cases are made of."""
+"""Cases of operators, and the arrays they are made of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Case", "case", "of", "real", "whole"]
 
 @dataclass(frozen=True)
 class Case:
-    """One operator, its inputs and attributes; tolerance None means that of the dtype."""
+    """One operator with inputs and attributes; tolerance None stands for that of the dtype."""
 
     operator: str
     inputs: tuple[np.ndarray, ...]
@@ -24,22 +24,22 @@ class Case:
 def case(
     operator: str, *inputs: np.ndarray, tolerance: float | None = None, **attributes: Any
 ) -> Case:
-    """Make a case; attribute values are written as MXNet writes them, by ``str``."""
+    """Make a case; ``str`` writes attribute values as MXNet does."""
     return Case(operator, inputs, attributes, tolerance)
 
 
 def of(*values: Any, dtype: str = "float32") -> np.ndarray:
-    """Array of the values given."""
+    """Make an array of the given values."""
     return np.asarray(values).astype(dtype)
 
 
 def real(*shape: int, low: float = -2.0, high: float = 2.0, dtype: str = "float32") -> np.ndarray:
-    """Uniform reals, the same for the same arguments at every run."""
+    """Draw uniform reals, the same in every run for equal arguments."""
     seed = zlib.crc32(repr((shape, low, high)).encode())
     return np.random.RandomState(seed).uniform(low, high, shape).astype(dtype)
 
 
 def whole(*shape: int, low: int = -4, high: int = 9, dtype: str = "float32") -> np.ndarray:
-    """Whole numbers of ``low <= n < high``, the same for the same arguments at every run."""
+    """Draw integers ``low <= n < high``, the same in every run for equal arguments."""
     seed = zlib.crc32(repr((shape, low, high)).encode())
     return np.random.RandomState(seed).randint(low, high, shape).astype(dtype)

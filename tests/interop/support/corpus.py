@@ -1,9 +1,11 @@
-"""The models, and the passes with their options, that the interop tests go through."""
+"""Models, and passes with their options, for the interop tests."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+from places import DATA, SHARED
 
 __all__ = [
     "DIALECT_LINE",
@@ -12,16 +14,12 @@ __all__ = [
     "FAILING",
     "MODELS",
     "PORTABLE",
-    "SHARED",
-    "TESTS",
     "WEIGHTED",
     "read_model",
 ]
 
-TESTS = Path(__file__).parents[2]
-SHARED = TESTS.parent.parent / "shared" / "data"
 _PLACES = (
-    (TESTS / "data" / "mxnet" / "models", "*.json"),
+    (DATA / "mxnet" / "models", "*.json"),
     (SHARED / "mxnet" / "models", "*.json"),
     (SHARED / "nnvm" / "mxnet_custom", "*.json"),
     (SHARED / "nnvm" / "mxnet_repo", "*.json"),
@@ -31,7 +29,7 @@ _PLACES = (
 
 
 def _find() -> dict[str, Path]:
-    """Find symbol files; of two with the same content, one is enough."""
+    """Find symbol files, once for each content."""
     found: dict[str, Path] = {}
     contents: set[bytes] = set()
     for folder, pattern in _PLACES:
@@ -50,10 +48,10 @@ WEIGHTED: dict[str, Path] = {
     for name, path in MODELS.items()
     if (params := path.with_name(f"{name}-0000.params")).exists()
 }
-"""Those that have weights, with the parameter file. Inputs and outputs are in <name>-io.npz."""
+"""Parameter files of the models that have weights; <name>-io.npz has inputs and outputs."""
 
 DIALECT_LINE = "\tdialect : mxnet\n"
-"""What print() shows in passlib only: there a graph's attributes name its family of models."""
+"""The line that print() writes in passlib only, where a graph's attributes name its dialect."""
 
 AWKWARD = 'a "quoted" word, a back\\slash at the end \\'
 UNICODE = "größe λ 模型 🙂"
@@ -84,7 +82,7 @@ ESCAPED: dict[str, tuple[str, dict[str, Any]]] = {
     "set_quotes": ("interop_setAttribute", {"value": AWKWARD}),
     "set_spaces": ("interop_setAttribute", {"value": SPACES}),
 }
-"""The same with texts that need escapes, which MXNet's lib_api does not write."""
+"""Passes as in PORTABLE, with texts that need escapes, which MXNet's lib_api does not write."""
 
 EDITING: dict[str, tuple[str, dict[str, Any]]] = {
     "delete_activations": ("interop_deleteActivations", {}),
@@ -99,7 +97,7 @@ FAILING: dict[str, tuple[str, dict[str, Any]]] = {
     "without_message": ("interop_fail", {}),
     "thrown": ("interop_throw", {"message": "thrown in the library"}),
 }
-"""Passes that do not succeed."""
+"""Passes that fail."""
 
 
 def read_model(name: str) -> str:

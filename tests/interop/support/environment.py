@@ -1,4 +1,4 @@
-"""Where the real MXNet is, and how to compile the pass libraries that it and passlib share."""
+"""The environment of the real MXNet, and the compilation of libraries that both hosts load."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from places import ROOT, TESTS
+
 __all__ = ["Environment", "UnavailableError", "build", "find"]
 
-ROOT = Path(__file__).parents[3]
-PASSES = ROOT / "tests" / "interop" / "passes"
+PASSES = TESTS / "interop" / "passes"
 CACHE = ROOT / "build" / "interop"
 
 
 class UnavailableError(Exception):
-    """The environment with the real MXNet cannot be had here; the text says why."""
+    """The environment with the real MXNet is not available; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,14 @@ def find() -> Environment:
 
 
 def build(name: str, sources: list[Path], include: list[Path]) -> Path:
-    """Compile a library, unless the same one was compiled before.
+    """Compile a library, unless an identical one is in the cache.
 
     Parameters
     ----------
     name : str
-        Of the file, without ``lib``.
+        Name of the file, without ``lib``.
     sources, include : list of Path
-        Source files, and folders of headers. A change in either compiles anew.
+        Source files, and folders of headers. A change in either recompiles the library.
 
     Returns
     -------

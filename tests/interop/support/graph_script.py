@@ -25,7 +25,7 @@ def number(*shape):
 
 
 def note(name, symbol, arrays, wanted=(), steps=2):
-    """Run a graph a few times, backwards too if gradients are wanted, and remember all."""
+    """Run a graph a few times, also backward if gradients are wanted, and record the results."""
     arrays = {key: mx.nd.array(array) for key, array in arrays.items()}
     gradients = {key: mx.nd.zeros(arrays[key].shape) for key in wanted}
     states = symbol.list_auxiliary_states()
@@ -47,7 +47,7 @@ def note(name, symbol, arrays, wanted=(), steps=2):
 
 
 def mixed():
-    """Run graphs in which built-in operators stand between the library's."""
+    """Run graphs that mix built-in operators with the library's."""
     x, y = mx.sym.var("x"), mx.sym.var("y")
     hidden = mx.sym.tp_linear(mx.sym.relu(x), mx.sym.var("w"), num_hidden=4)
     note("linear", mx.sym.sigmoid(hidden), {"x": number(2, 3), "w": number(4, 3)})
@@ -71,7 +71,7 @@ def mixed():
 
 
 def keeping():
-    """Run graphs whose operators write to states, or have one of their own."""
+    """Run graphs whose operators write to auxiliary states or have a state of their own."""
     x, total = mx.sym.var("x"), mx.sym.var("total")
     accumulated = mx.sym.tp_accumulate(x, total)
     around = mx.sym.Group([mx.sym.exp(total), accumulated, total + 1, total])
@@ -81,7 +81,7 @@ def keeping():
 
 
 def nested():
-    """Run nodes that carry a graph, with and without inputs beyond its own."""
+    """Run nodes with a subgraph, with and without further inputs."""
     a, b = mx.sym.var("a0"), mx.sym.var("b0")
     inner = mx.sym.Group([mx.sym.log(mx.sym.exp(a) + b), mx.sym.exp(b)])
     graph = json.loads(inner.tojson())

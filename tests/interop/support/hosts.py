@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import environment
-from environment import ROOT, Environment
+from environment import Environment
+from places import ROOT, TESTS
 
-__all__ = ["build_plugin", "run_script"]
+__all__ = ["build_plugin", "run_plugin"]
 
-PLUGINS = ROOT / "tests" / "plugins"
+PLUGINS = TESTS / "plugins"
+SCRIPTS = TESTS / "interop" / "support"
 
 
 def build_plugin(name: str, header: str, mxnet: Environment) -> Path:
@@ -24,9 +27,10 @@ def build_plugin(name: str, header: str, mxnet: Environment) -> Path:
     return environment.build(f"interop_{name}_{header}", sources, include)
 
 
-def run_script(script: Path, python: Path | str, module: str, library: Path) -> Any:
-    """Run a script on a library in the host that ``module`` names; give the JSON it prints."""
-    command = [python, script, module, library]
+def run_plugin(script: str, name: str, header: str, host: str, mxnet: Environment) -> Any:
+    """Run a script on a library in ``"passlib"`` or ``"mxnet"``, and return the JSON it prints."""
+    python = sys.executable if host == "passlib" else mxnet.python
+    command = [python, SCRIPTS / script, host, build_plugin(name, header, mxnet)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,14 +1,14 @@
-"""Ask a real MXNet 1.9.1 which shapes and types its passes see, and freeze them.
+"""Ask a real MXNet 1.9.1 for the shapes and types that its passes see, and freeze them.
 
-Run with a Python that has ``mxnet==1.9.1`` (and so ``numpy<1.24``), where g++ is::
+Run with a Python that has ``mxnet==1.9.1`` (and so ``numpy<1.24``), with g++ installed::
 
     python tests/interop/support/inferred_types.py tests/data/mxnet
 
 builds a pass with the header and source that MXNet's wheel ships, runs it on every model and every
 case in that folder, and writes ``inferred_types.jsonl.gz``. A line is a graph and the variables
 whose arrays were given (all of a case, its first alone, or a model's data): for each node its name,
-``__ext_shape__`` and ``__ext_dtype__``. The digest is that of the case: it tells whether the case
-has changed since. Graphs on which MXNet's own inference fails are left out.
+``__ext_shape__`` and ``__ext_dtype__``. The digest of the case shows whether the case has changed
+since. Graphs on which MXNet's own inference fails are left out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def build(folder: Path) -> None:
 
 
 def graphs(folder: Path) -> Iterator[tuple[str, int, Any, dict[str, Any], dict[str, Any]]]:
-    """Name, digest of the case, symbol, arguments and auxiliary states of every graph."""
+    """Yield name, digest of the case, symbol, arguments and auxiliary states of every graph."""
     for path in sorted((folder / "models").glob("*-symbol.json")):
         model = path.name[: -len("-symbol.json")]
         data = mx.nd.zeros(DATA_SHAPES.get(model, (1, 3, 224, 224)))
@@ -89,7 +89,7 @@ def graphs(folder: Path) -> Iterator[tuple[str, int, Any, dict[str, Any], dict[s
 
 
 def seen(symbol: Any, args: dict[str, Any], aux: dict[str, Any], path: Path) -> list[Any] | None:
-    """Name, shapes and types of each node, as the pass sees them."""
+    """Return name, shapes and types of each node as the pass sees them, or None."""
     try:
         symbol.optimize_for("write", args, aux or {"": mx.nd.zeros(1)}, path=str(path))
     except mx.base.MXNetError:

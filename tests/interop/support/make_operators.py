@@ -1,15 +1,15 @@
-"""Ask a running MXNet 1.9.1 what its operators are, and write what it says.
+"""Ask a running MXNet 1.9.1 for its operators, and write the answers.
 
 Run inside the environment that has MXNet::
 
     python make_operators.py <operators.json> <probes.json>
 
-The first file is the table that ``passlib.dialects.mxnet.schema`` reads. The second holds what
-MXNet makes of each operator under many attribute values (inputs, mutated inputs, outputs,
-initialisers): the measure that tests/dialects/mxnet/test_schema.py holds the schema against.
+The first file is the table that ``passlib.dialects.mxnet.schema`` reads. The second has the inputs,
+mutated inputs, outputs and initialisers of each operator under many attribute values;
+tests/dialects/mxnet/test_schema.py checks the schema against it.
 
-Every question is asked in a forked child, since some operators crash the process that composes
-them with odd attributes.
+Every question runs in a forked child, since some operators crash the process that composes them
+with odd attributes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from mxnet.base import (
     py_str,
 )
 
-# Operators that live only inside a running process (they hold pointers), and gradient nodes,
-# which are tied to their forward node: no symbol file of a model can carry them.
+# Operators that exist only inside a running process (they hold pointers), and gradient nodes, which
+# are tied to their forward node: no symbol file can contain them.
 EXCLUDED = ("backward", "_CachedOp", "_CustomFunction", "_NDArray", "_Native")
 
-# Attributes without which an operator refuses to exist although none is declared as required.
+# Attributes that an operator requires without declaring them as required.
 NEEDED: dict[str, dict[str, str]] = {
     "Pooling": {"kernel": "(2,2)"},
     "Pooling_v1": {"kernel": "(2,2)"},
@@ -49,8 +49,8 @@ NEEDED: dict[str, dict[str, str]] = {
     "_linspace": {"stop": "2", "num": "2"},
     "_npi_choice": {"a": "2", "size": "(2,)"},
 }
-# What the registry declares wrongly: arguments are those of _arange, or cannot be composed at all
-# since the list of input names dies on a wrong cast. Found by trying.
+# Wrong declarations in the registry: arguments of _arange, or operators that cannot be composed
+# because the list of input names fails on a wrong cast. Found by trial.
 CORRECTIONS: dict[str, dict[str, Any]] = {
     "_linspace": {
         "parameters": {
@@ -67,7 +67,7 @@ CORRECTIONS: dict[str, dict[str, Any]] = {
     "preloaded_multi_sgd_mom_update": {"mutated": [2]},
     "reset_arrays": {"mutated": [0], "total": 0, "outputs": []},
 }
-# More pairs of attributes that act together; single ones are found by themselves.
+# Attributes that act together; single ones are probed automatically.
 TOGETHER: dict[str, list[dict[str, str]]] = {
     "Pooling": [
         {"kernel": kernel, "pool_type": pool, **more}
@@ -142,7 +142,7 @@ def registry() -> dict[str, dict[str, Any]]:
 
 
 def compose(op: str, attrs: dict[str, str], inputs: int) -> dict[str, Any]:
-    """Make one node named ``n`` and describe it; with ``inputs`` 0 MXNet makes the variables."""
+    """Make one node named ``n`` and describe it; without inputs MXNet makes the variables."""
     handle, symbol = OpHandle(), SymbolHandle()
     check_call(_LIB.NNGetOpHandle(c_str(op), ctypes.byref(handle)))
     keys, values = c_str_array(list(attrs)), c_str_array(list(attrs.values()))
@@ -173,7 +173,7 @@ def compose(op: str, attrs: dict[str, str], inputs: int) -> dict[str, Any]:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """Return what ``work`` returns, or None where it raised or killed the child."""
+    """Return the result of ``work``, or None if it raised or killed the child."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -194,7 +194,7 @@ def in_child(work: Callable[[], Any]) -> Any:
 
 
 def samples(type_text: str) -> list[str]:
-    """Return some values that a parameter of this type may have."""
+    """Return sample values of a parameter of this type."""
     if type_text.startswith("{"):
         body = type_text[1 : type_text.index("}")]
         return [value.strip().strip("'") for value in body.split(",")]
@@ -216,7 +216,7 @@ def samples(type_text: str) -> list[str]:
 
 
 def probe(name: str, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], bool, bool]:
-    """Probe one operator: its cases, whether it makes variables, whether it takes any attribute."""
+    """Probe an operator: its cases, whether inputs must be given, whether it takes any attribute."""
     parameters = [(p, t) for p, t in facts["arguments"] if not is_array(t)]
     base = {p: samples(t)[0] for p, t in parameters if "required" in t and samples(t)}
     base.update(NEEDED.get(name, {}))

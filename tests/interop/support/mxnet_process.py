@@ -1,4 +1,4 @@
-"""The tests' end of the line to the process that runs MXNet."""
+"""The tests' connection to the process that runs MXNet."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 from environment import Environment
 
-__all__ = ["Answer", "DiedError", "MXNet", "MXNetError", "failure", "messages"]
+__all__ = ["Answer", "DiedError", "MXNet", "MXNetError"]
 
 SIDE = Path(__file__).parent / "mxnet_side.py"
 
 
 class MXNetError(Exception):
-    """A call failed over there.
+    """A call failed in that process.
 
     Attributes
     ----------
     kind : str
-        Name of the exception's class.
+        Name of the exception class.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -36,20 +36,20 @@ class DiedError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """Value of a call, and what was printed to standard output meanwhile."""
+    """Value of a call, and its output to standard output."""
 
     value: Any
     printed: str
 
 
 class MXNet:
-    """A process that runs MXNet, started when first needed and again after it died.
+    """A process that runs MXNet, started on first use and again after it died.
 
     Parameters
     ----------
     environment : Environment
     libraries : list of Path
-        Loaded in every process that is started.
+        Libraries to load in each process.
     """
 
     def __init__(self, environment: Environment, libraries: list[Path]) -> None:
@@ -58,11 +58,11 @@ class MXNet:
         self._process: subprocess.Popen[str] | None = None
 
     def __call__(self, call: str, **arguments: Any) -> Any:
-        """Call a function of mxnet_side.py and give its value."""
+        """Call a function of mxnet_side.py and return its value."""
         return self.observe(call, **arguments).value
 
     def observe(self, call: str, **arguments: Any) -> Answer:
-        """Call a function of mxnet_side.py; give its value and what it printed."""
+        """Call a function of mxnet_side.py, and return its value and output."""
         if self._process is None:
             self._start()
         answer = self._ask(call, arguments)
@@ -112,17 +112,3 @@ class MXNet:
             raise DiedError(f"MXNet's process ended with {process.returncode} during {call}")
         answer: dict[str, Any] = json.loads(line)
         return answer
-
-
-def failure(mxnet: MXNet, text: str, name: str, options: dict[str, Any]) -> str:
-    """Run a pass that must fail; give the text of the exception."""
-    try:
-        mxnet("optimize", text=text, backend=name, options=options)
-    except MXNetError as error:
-        return str(error)
-    raise AssertionError(f"{name} succeeded in MXNet")
-
-
-def messages(text: str) -> list[str]:
-    """List the library's messages in the text of an MXNetError, those of earlier calls included."""
-    return [line.split("] ", 1)[1] for line in text.splitlines() if line.startswith("\t[")]

@@ -1,8 +1,8 @@
 """The MXNet side of the interop tests: a process that answers questions, one JSON line each.
 
-Runs in the environment that has MXNet 1.9.1, with the name of nothing but itself. A question is
-``{"call": name, "arguments": {...}}``, an answer ``{"value": ...}`` or ``{"error": type, "message":
-text}``; both have ``"printed"``: what the call wrote to standard output, libraries included.
+Runs in the environment that has MXNet 1.9.1. A question is ``{"call": name, "arguments": {...}}``,
+an answer ``{"value": ...}`` or ``{"error": type, "message": text}``. Both kinds of answer have
+``"printed"``: the call's standard output, including that of libraries.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CALLS: dict[str, Callable[..., Any]] = {}
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the tests call a function by its name."""
+    """Register a function that the tests call by name."""
     CALLS[function.__name__] = function
     return function
 
 
 def attempt(function: Callable[[], Any]) -> dict[str, Any]:
-    """Call a function; give its value or its exception, as an answer has them."""
+    """Call a function, and return its value or exception in the form of an answer."""
     try:
         return {"value": function()}
     except Exception as error:
@@ -45,7 +45,7 @@ def version() -> str:
 
 @call
 def die() -> None:
-    """End as a library that crashes would end this process."""
+    """End this process as a crash in a library would."""
     os.abort()
 
 
@@ -66,13 +66,13 @@ def _rewritten(text: str) -> str:
 
 @call
 def accept(text: str) -> None:
-    """Load a symbol, and no more."""
+    """Load a symbol."""
     mx.sym.load_json(text)
 
 
 @functools.lru_cache(maxsize=1)
 def _source(text: str) -> Any:
-    """Load what several calls in a row begin with, and none of them changes."""
+    """Load a symbol that several successive calls start from and none changes."""
     return mx.sym.load_json(text)
 
 
@@ -88,10 +88,10 @@ def optimize(text: str, backend: str, options: dict[str, Any]) -> str:
 
 @call
 def optimize_ones(text: str, backend: str, options: dict[str, Any], shape: list[int]) -> str:
-    """Run a pass or a partitioner that sees an array of ones for each argument."""
+    """Run a pass or partitioner with an array of ones for each argument."""
     symbol = mx.sym.load_json(text)
     args = {name: mx.nd.ones(tuple(shape)) for name in symbol.list_arguments()}
-    # A library may be called before arrays are complete: MXNet does not wait.
+    # MXNet may call a library before its arrays are complete.
     mx.nd.waitall()
     return str(symbol.optimize_for(backend, args, {}, **options).tojson())
 
@@ -105,7 +105,7 @@ def optimize_weights(
     shapes: dict[str, list[int]],
     result: str,
 ) -> dict[str, Any]:
-    """Run a pass that sees weights; those of afterwards go to the .params file `result`."""
+    """Run a pass with weights, and write the resulting ones to the .params file `result`."""
     symbol = mx.sym.load_json(text)
     saved = mx.nd.load(params)
     # As in optimize_ones.
@@ -165,7 +165,7 @@ def save_arrays(source: str, target: str, named: bool) -> None:
 
 @call
 def load_arrays(source: str, target: str) -> None:
-    """Write the arrays of a .params file as .npz; those without a name get their number."""
+    """Write the arrays of a .params file as .npz; arrays without a name get their number."""
     arrays = mx.nd.load(source)
     if isinstance(arrays, list):
         arrays = {str(i): array for i, array in enumerate(arrays)}
@@ -179,7 +179,7 @@ def resave_arrays(source: str, target: str, np_shape: bool) -> None:
 
 
 def serve() -> None:
-    """Answer until the questions end."""
+    """Answer questions until the input ends."""
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     libc = ctypes.CDLL(None)
     with tempfile.TemporaryFile() as printed:

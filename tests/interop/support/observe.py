@@ -1,4 +1,4 @@
-"""What a symbol says about itself, asked in the same words of MXNet and of passlib."""
+"""The answers of a symbol to the same questions in MXNet and in passlib."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MANY = 40
 
 
 def describe(symbol: Any) -> dict[str, Any]:
-    """Ask a symbol everything that needs no running.
+    """Ask a symbol everything that needs no execution.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def describe(symbol: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        Answers by question, JSON all through; ``"raises"`` where the answer is an exception.
+        Answers by question, as JSON values; ``"raises"`` stands for an exception.
     """
     questions: dict[str, Callable[[], Any]] = {
         "name": lambda: symbol.name,
@@ -49,7 +49,7 @@ def describe(symbol: Any) -> dict[str, Any]:
 
 
 def _by_name(symbol: Any) -> dict[str, Any]:
-    """Look some of the internals up by name: their own answers, and the graph below them."""
+    """Look up some of the internals by name, and describe them and the graph below them."""
     internals = symbol.get_internals()
     names = list(dict.fromkeys(internals.list_outputs()))
     chosen = names[:: max(1, len(names) // MANY)]

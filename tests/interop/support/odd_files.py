@@ -1,4 +1,4 @@
-"""Symbol files made by hand: what writers other than MXNet 1.9.1 may have left, right or wrong."""
+"""Hand-written symbol files, valid and invalid, as writers other than MXNet 1.9.1 may leave them."""
 
 from __future__ import annotations
 
@@ -180,14 +180,14 @@ GRAPHS: dict[str, Graph] = {
     "many_heads": graph([X, relu("r", 0)], [[1, 0, 0]] * 11),
     "attribute_as_number": graph([variable("x", attrs={"__note__": 5}), relu("r", 0)]),
     "attribute_as_list": graph([variable("x", attrs={"__note__": [5]}), relu("r", 0)]),
-    # What MXNet's table of operators knows.
+    # Operators and attributes missing from MXNet's table.
     "unknown_operator": graph([X, operator("NoSuchOperator", "n", [[0, 0, 0]])]),
     "unknown_attribute": graph(
         [X, variable("w"), convolution("c", [[0, 0, 0], [1, 0, 0]], bogus="1")]
     ),
     "missing_attribute": graph([X, operator("clip", "c", [[0, 0, 0]])]),
     "too_few_inputs": graph([X, operator("elemwise_add", "a", [[0, 0, 0]])]),
-    # Casts of mixed precision, which tojson leaves out.
+    # Casts of mixed precision, which tojson omits.
     "amp_between": graph([X, operator("amp_cast", "c", [[0, 0, 0]], attrs=CAST), relu("r", 1)]),
     "amp_as_head": graph([X, operator("amp_cast", "c", [[0, 0, 0]], attrs=CAST)]),
     "amp_twice": graph(

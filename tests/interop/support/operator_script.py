@@ -1,4 +1,4 @@
-"""What operators of tests/plugins/operators.cc give, in MXNet or in passlib.
+"""Results of the operators of tests/plugins/operators.cc, in MXNet or in passlib.
 
 Usage: python operator_script.py {mxnet,passlib} LIBRARY
 
@@ -19,7 +19,7 @@ FOUND = {}
 
 
 def note(step, *arrays):
-    """Remember arrays: storage type, element type and all numbers."""
+    """Record storage type, element type and all numbers of arrays."""
     FOUND[step] = [
         [array.stype, np.dtype(array.dtype).name, array.asnumpy().tolist()] for array in arrays
     ]
@@ -47,7 +47,7 @@ def run_on_arrays():
 
 
 def compose():
-    """Make symbols of them, and ask for names, graphs and shapes."""
+    """Compose symbols, and record their names and graphs."""
     x, total, other = (mx.sym.var(name) for name in ("x", "total", "other"))
     symbols = {
         "states": mx.sym.plugin_accumulate(mx.sym.plugin_accumulate(x, total), other) + total,
@@ -66,7 +66,7 @@ def compose():
 
 
 def main():
-    """Run all of it."""
+    """Load the library and run all steps."""
     mx.library.load(sys.argv[2])
     run_on_arrays()
     compose()
