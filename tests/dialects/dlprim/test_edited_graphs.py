@@ -31,10 +31,11 @@ from passlib.model import Model
 pytest.importorskip("onnxruntime")
 
 
-Node = tuple[str, str, dict[str, str], list[tuple[int, int, int]], int, list[int], list[Any]]
+Node = _core.NodeTuple
+Entry = tuple[int, int, int]
 
 
-def edited(model: Model, edit: Callable[[list[Node], list[tuple[int, int, int]]], Any]) -> Model:
+def edited(model: Model, edit: Callable[[list[Node], list[Entry]], Any]) -> Model:
     """Change the list of nodes as a pass might."""
     nodes, heads = model.symbol.graph.nodes(), model.symbol.graph.heads()
     edit(nodes, heads)
@@ -45,11 +46,11 @@ def edited(model: Model, edit: Callable[[list[Node], list[tuple[int, int, int]]]
 
 
 def position(nodes: list[Node], name: str) -> int:
-    return next(i for i, node in enumerate(nodes) if node[1] == name)
+    return next(i for i, node in enumerate(nodes) if node.name == name)
 
 
 def test_a_weight_in_a_second_mention_stays(tmp_path: Path) -> None:
-    """Outputs of one name are one, and the weight of any counts: so it is what is written."""
+    """Outputs of one name are merged, and keep the weight that any of them has."""
     weighted = {"name": "a", "loss_weight": 2}
     layers = [operator("a", "Abs"), operator("b", "Abs")]
     model = load(tmp_path, network(*layers, outputs=["a", weighted, "b"]))
@@ -60,18 +61,18 @@ def test_a_weight_in_a_second_mention_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("op", ["InnerProduct", "Concat"])
 def test_parameters_named_as_automatic_ones(tmp_path: Path, op: str) -> None:
-    """In a file the name would stand for another one, be it of a weight or of a constant."""
+    """In a file the name would mean an automatic one, for weights and constants alike."""
     options = {"outputs": 3} if op == "InnerProduct" else {}
     layers = [operator("f", op, **options), operator("p", "Parameter", [], shape=[2, 3])]
     model = with_weights(load(tmp_path, network(*layers, shape=(2, 3), outputs=["f"])))
     weight = np.ones((3, 3) if op == "InnerProduct" else (2, 3), np.float32)
 
-    def edit(nodes: list[Node], heads: list[tuple[int, int, int]]) -> None:
-        nodes.insert(0, ("null", "auto", {}, [], 1, [], []))
+    def edit(nodes: list[Node], heads: list[Entry]) -> None:
+        nodes.insert(0, Node("null", "auto", {}, [], 1, [], []))
         for node in nodes:
-            node[3][:] = [(index + 1, 0, 0) for index, _, _ in node[3]]
+            node.inputs[:] = [(index + 1, 0, 0) for index, _, _ in node.inputs]
         heads[:] = [(index + 1, 0, 0) for index, _, _ in heads]
-        inputs = nodes[position(nodes, "f")][3]
+        inputs = nodes[position(nodes, "f")].inputs
         inputs[1:2] = [(0, 0, 0)]
 
     changed = edited(model, edit)
@@ -83,13 +84,13 @@ def test_parameters_named_as_automatic_ones(tmp_path: Path, op: str) -> None:
 
 
 def test_late_reader_of_an_old_version(tmp_path: Path) -> None:
-    """A pass reads what an operator in place had overwritten: that one gets its own tensor."""
+    """A pass reads a tensor that was overwritten in place, so the new content needs another."""
     layers = [operator("t", "Abs"), relu("r", "t"), operator("h", "Hardtanh", "t", "h")]
     model = load(tmp_path, network(*layers, outputs=["h", "t"]))
 
-    def edit(nodes: list[Node], heads: list[tuple[int, int, int]]) -> None:
+    def edit(nodes: list[Node], heads: list[Entry]) -> None:
         first, last = position(nodes, "t"), position(nodes, "h")
-        nodes.append(("Elementwise", "late", {}, [(first, 0, 0), (last, 0, 0)], 1, [], []))
+        nodes.append(Node("Elementwise", "late", {}, [(first, 0, 0), (last, 0, 0)], 1, [], []))
         heads[0] = (len(nodes) - 1, 0, 0)
 
     changed = edited(model, edit)
@@ -108,8 +109,8 @@ def test_read_of_memory_that_was_shared(tmp_path: Path) -> None:
     layers = [operator("x", "Abs"), operator("f", "Flatten", "x"), relu("r", "f")]
     model = load(tmp_path, network(*layers, outputs=["f"]))
 
-    def edit(nodes: list[Node], heads: list[tuple[int, int, int]]) -> None:
-        nodes.append(("Hardtanh", "late", {}, [(position(nodes, "x"), 0, 0)], 1, [], []))
+    def edit(nodes: list[Node], heads: list[Entry]) -> None:
+        nodes.append(Node("Hardtanh", "late", {}, [(position(nodes, "x"), 0, 0)], 1, [], []))
         heads.append((len(nodes) - 1, 0, 0))
 
     changed = edited(model, edit)
@@ -124,12 +125,12 @@ def test_read_of_memory_that_was_shared(tmp_path: Path) -> None:
 
 
 def test_copied_node(tmp_path: Path) -> None:
-    """Of two nodes of one place the first is the original."""
+    """Of two nodes with the same place, the first is the original."""
     model = load(tmp_path, network(operator("a", "Abs"), outputs=["a"]))
 
-    def edit(nodes: list[Node], heads: list[tuple[int, int, int]]) -> None:
-        op, name, attributes, *rest = nodes[position(nodes, "a")]
-        nodes.append((op, name, dict(attributes), *rest))
+    def edit(nodes: list[Node], heads: list[Entry]) -> None:
+        node = nodes[position(nodes, "a")]
+        nodes.append(node._replace(attrs=dict(node.attrs)))
         heads.append((len(nodes) - 1, 0, 0))
 
     _, description = saved(edited(model, edit), tmp_path)
@@ -142,9 +143,9 @@ def test_copied_node(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda node: node[3].pop(), "needs 2 inputs that are parameters, has 1"),
-        (lambda node: node[3].reverse(), "'data' is not a parameter, but used as one"),
-        (lambda node: node[3].clear(), "takes 1 input, has 0"),
+        (lambda node: node.inputs.pop(), "needs 2 inputs that are parameters, has 1"),
+        (lambda node: node.inputs.reverse(), "'data' is not a parameter, but used as one"),
+        (lambda node: node.inputs.clear(), "takes 1 input, has 0"),
     ],
 )
 def test_unsound_inputs(tmp_path: Path, edit: Callable[[Any], Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Networks of DLPrimitives in and out again."""
+"""Reading and writing networks of DLPrimitives."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_options_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_a_new_network(tmp_path: Path) -> None:
-    """A model that was read from no file is written from the schema alone."""
+    """A model that was not read from a file is written from the schema alone."""
     from passlib.graph.node import Entry, Node
     from passlib.symbol import Symbol
 

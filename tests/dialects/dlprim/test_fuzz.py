@@ -1,4 +1,4 @@
-"""Damaged networks and weights of DLPrimitives: only passlib's own errors, and never for long."""
+"""Damaged networks and weights of DLPrimitives raise only passlib's errors, and quickly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ odd_values = st.one_of(
 
 
 def load_and_save(text: bytes, weights: bytes | None = None) -> None:
-    """Do with a file all that can be done; only passlib's own errors may come."""
+    """Validate, load and save a file; only passlib's own errors may be raised."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "net.json"
         path.write_bytes(text)
@@ -128,7 +128,7 @@ NOTES = ["__id__", "__tensor__", "__frozen__", "__shape__", "__dtype__", "note"]
 @quick
 @given(st.data())
 def test_what_save_accepts_can_be_loaded(data: st.DataObject) -> None:
-    """Whatever a pass leaves behind: passlib's own errors, or a file that is sound."""
+    """Any graph that a pass leaves behind raises one of passlib's errors or makes a sound file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "net.json"
         path.write_bytes(data.draw(st.sampled_from(TEXTS)))
@@ -154,7 +154,7 @@ def test_what_save_accepts_can_be_loaded(data: st.DataObject) -> None:
                 inputs = [*inputs[:slot], *[source] * count, *inputs[slot + 1 :]]
             else:
                 heads = [*heads, source][-data.draw(st.integers(1, 2)) :]
-            nodes[index] = (op, name, attributes, inputs, *rest)
+            nodes[index] = _core.NodeTuple(op, name, attributes, inputs, *rest)
         try:
             graph = _core.Graph.build(nodes, heads)
             graph.check()
@@ -223,7 +223,7 @@ def test_nothing_is_allocated_for_sizes(layer: dict[str, Any]) -> None:
 
 
 def test_many_operators() -> None:
-    """A long chain is no deep recursion, and takes linear time."""
+    """A long chain needs no deep recursion, and linear time."""
     layers = [
         {
             "name": f"n{i}",

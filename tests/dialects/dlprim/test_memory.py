@@ -1,7 +1,7 @@
-"""Tensors of DLPrimitives are memory: random networks, run as the original program runs them.
+"""Tensors of DLPrimitives are memory: random networks, run as by the original program.
 
-`run_file` keeps one NumPy array for each tensor, views for aliases, and writes in place where the
-file does. Graphs are run without any memory. Both must agree, before and after random passes.
+`run_file` keeps a NumPy array for each tensor, with views for aliases, and writes in place where
+the file does. Graphs are run without memory. Both must agree, before and after random passes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def compute(kind: str, options: dict[str, Any], inputs: list[Array]) -> Array:
 
 
 def run_file(text: str, feeds: dict[str, Array]) -> dict[str, Array]:
-    """Run a network as the original program does, tensors being memory."""
+    """Run a network as the original program does, with tensors as memory."""
     network = json.loads(text)
     memory = {item["name"]: feeds[item["name"]].copy() for item in network["inputs"]}
     for layer in network["operators"]:
@@ -68,21 +68,23 @@ def run_file(text: str, feeds: dict[str, Array]) -> dict[str, Array]:
 
 
 def run_graph(graph: _core.Graph, feeds: dict[str, Array]) -> list[Array]:
-    """Run a graph, where every node has its own output."""
+    """Run a graph, in which every node has its own output."""
     values: dict[int, Array] = {}
 
     def value(position: int) -> Array:
         if position in values:
             return values[position]
-        op, name, attributes, inputs, *_ = nodes[position]
-        if op == "null":
-            values[position] = feeds[name]
-        elif op == "Reshape":
-            values[position] = value(inputs[0][0]).reshape(json.loads(attributes["dims"]))
+        node = nodes[position]
+        if node.op == "null":
+            values[position] = feeds[node.name]
+            return values[position]
+        inputs = [value(source) for source, _, _ in node.inputs]
+        if node.op == "Reshape":
+            values[position] = inputs[0].reshape(json.loads(node.attrs["dims"]))
         else:
-            shown = {k: v for k, v in attributes.items() if not k.startswith("__")}
+            shown = {k: v for k, v in node.attrs.items() if not k.startswith("__")}
             options = {k: v if k == "activation" else float(v) for k, v in shown.items()}
-            values[position] = compute(op, options, [value(i) for i, _, _ in inputs])
+            values[position] = compute(node.op, options, inputs)
         return values[position]
 
     nodes = graph.nodes()
@@ -137,34 +139,37 @@ def feeds_of(network: dict[str, Any]) -> dict[str, Array]:
     return {item["name"]: random.uniform(-1, 1, item["shape"]) for item in network["inputs"]}
 
 
-def shapes_of(nodes: list[Any], feeds: dict[str, Array]) -> list[tuple[int, ...]]:
+def shapes_of(nodes: list[_core.NodeTuple], feeds: dict[str, Array]) -> list[tuple[int, ...]]:
     shapes: list[tuple[int, ...]] = []
-    for op, name, attributes, inputs, *_ in nodes:
-        if op == "null":
-            shapes.append(feeds[name].shape)
-        elif op == "Reshape":
-            shapes.append(tuple(json.loads(attributes["dims"])))
+    for node in nodes:
+        if node.op == "null":
+            shapes.append(feeds[node.name].shape)
+        elif node.op == "Reshape":
+            shapes.append(tuple(json.loads(node.attrs["dims"])))
         else:
-            shapes.append(shapes[inputs[0][0]])
+            shapes.append(shapes[node.inputs[0][0]])
     return shapes
 
 
 @st.composite
-def edits(draw: st.DrawFn, nodes: list[Any], heads: list[Any], feeds: dict[str, Array]) -> None:
-    """Rewire inputs and outputs, put new operators in, take old ones out."""
+def edits(
+    draw: st.DrawFn, nodes: list[_core.NodeTuple], heads: list[Any], feeds: dict[str, Array]
+) -> None:
+    """Rewire inputs and outputs, insert new operators, remove old ones."""
     for number in range(draw(st.integers(1, 4))):
         shapes = shapes_of(nodes, feeds)
         action = draw(st.sampled_from(["rewire", "head", "insert", "append", "remove"]))
-        operators = [i for i, node in enumerate(nodes) if node[0] != "null"]
+        operators = [i for i, node in enumerate(nodes) if node.op != "null"]
         position = draw(st.sampled_from(operators))
-        alike = [i for i in range(position) if shapes[i] == shapes[nodes[position][3][0][0]]]
-        if action == "rewire" and nodes[position][0] != "Reshape":
-            slot = draw(st.integers(0, len(nodes[position][3]) - 1))
-            nodes[position][3][slot] = (draw(st.sampled_from(alike)), 0, 0)
-        elif action == "remove" and nodes[position][0] != "Reshape":
-            source = nodes[position][3][0]
+        op, inputs = nodes[position].op, nodes[position].inputs
+        alike = [i for i in range(position) if shapes[i] == shapes[inputs[0][0]]]
+        if action == "rewire" and op != "Reshape":
+            slot = draw(st.integers(0, len(inputs) - 1))
+            inputs[slot] = (draw(st.sampled_from(alike)), 0, 0)
+        elif action == "remove" and op != "Reshape":
+            source = inputs[0]
             for node in nodes:
-                node[3][:] = [source if entry[0] == position else entry for entry in node[3]]
+                node.inputs[:] = [source if e[0] == position else e for e in node.inputs]
             heads[:] = [source if entry[0] == position else entry for entry in heads]
         elif action == "head":
             slot = draw(st.integers(0, len(heads) - 1))
@@ -173,7 +178,8 @@ def edits(draw: st.DrawFn, nodes: list[Any], heads: list[Any], feeds: dict[str, 
             kind, options = pointwise(draw)
             texts = {key: str(value) for key, value in options.items()}
             source = draw(st.integers(0, len(nodes) - 1))
-            nodes.append((kind, f"new{number}", texts, [(source, 0, 0)], 1, [], []))
+            entries = [(source, 0, 0)]
+            nodes.append(_core.NodeTuple(kind, f"new{number}", texts, entries, 1, [], []))
             slot = draw(st.integers(0, len(heads) - 1))
             heads[slot] = (len(nodes) - 1, 0, 0)
 
@@ -195,7 +201,7 @@ def read(network: dict[str, Any]) -> ModelData:
 
 
 def same_outputs(network: dict[str, Any], wanted: list[Array], found: dict[str, Array]) -> None:
-    """Compare in order; names stay, but for those that the input of that name needs itself."""
+    """Compare in order; names stay, except those that an input of that name still needs."""
     inputs = {item["name"] for item in network["inputs"]}
     for name, (new, array), expected in zip(network["outputs"], found.items(), wanted, strict=True):
         assert new == name or name in inputs
@@ -211,7 +217,7 @@ def test_versions_are_what_memory_holds(network: dict[str, Any]) -> None:
     for found, name in zip(run_graph(data.graph, feeds), network["outputs"], strict=True):
         np.testing.assert_array_equal(found, wanted[name])
     assert save(data.graph, data.attributes, data.template) == json.dumps(network)
-    # Without the file, names alone have to give the same results.
+    # Without the file, the names alone must lead to the same results.
     text = save(data.graph, data.attributes, None)
     same_outputs(network, list(wanted.values()), run_file(text, feeds))
 

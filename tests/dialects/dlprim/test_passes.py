@@ -290,7 +290,7 @@ def test_unknown_operators(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
 def test_merging_and_sweeping_genuine_networks(path: Path, tmp_path: Path) -> None:
-    """Merging operators and dropping dead ones changes no result, wherever there are weights."""
+    """Merging equal operators and dropping dead ones changes no result."""
     model = passlib.load(path)
     changed = model.optimize_for("dlprimMerge").optimize_for("dlprimSweep")
     again = passlib.load(changed.save(tmp_path / "saved")[0])
@@ -307,7 +307,7 @@ def with_weights_of(model: Model, other: Model) -> Model:
 
 
 def test_view_that_must_be_written(tmp_path: Path) -> None:
-    """The Flatten whose memory was shared is gone: the other name needs a Reshape of its own."""
+    """The Flatten that shared its memory is gone, so its name needs a Reshape."""
     layers = [
         operator("x", "Abs"),
         operator("f", "Flatten", "x"),

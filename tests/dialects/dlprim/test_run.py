@@ -1,4 +1,4 @@
-"""Results of DLPrimitives' operators: those of the original program, and of PyTorch."""
+"""Results of DLPrimitives' operators, compared with the original program and PyTorch."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_to_onnx_has_the_shapes_of_the_file(tmp_path: Path) -> None:
 
 
 def test_open_batch(tmp_path: Path) -> None:
-    """Sizes that the file fixes may be left open in ONNX, where the operators allow it."""
+    """Sizes stated in the file may stay open in ONNX if the operators allow it."""
     onnxruntime = pytest.importorskip("onnxruntime")
     layers = [
         operator("c", "Convolution2D", channels_out=4, kernel=3, pad=1, activation="relu6"),
@@ -161,7 +161,7 @@ def test_open_batch(tmp_path: Path) -> None:
 
 
 def test_in_place_through_an_alias(tmp_path: Path) -> None:
-    """What is written to a Flatten's output is in its input, and the other way round."""
+    """Writing to the output of a Flatten changes its input, and vice versa."""
     layers = [
         operator("flat", "Flatten"),
         operator("first", "Threshold", "data", "first"),

@@ -1,4 +1,4 @@
-"""What is reported of networks of DLPrimitives."""
+"""Errors and warnings about networks of DLPrimitives."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ NOTHING_TO_SAY = [
     ),
     with_threshold(operator("n", "BatchNorm", "x", affine=False)),
     with_threshold(operator("n", "BatchNorm", "x", frozen=True)),
-    # What is written in place is read under another name of the memory.
+    # The result written in place is read under another name of the memory.
     network(
         ABS,
         operator("f", "Flatten", "a"),
@@ -312,7 +312,7 @@ def test_parameters_that_are_not_trained(tmp_path: Path) -> None:
 
 
 def test_operators_out_of_order(tmp_path: Path) -> None:
-    """Only who comes too early is wrong, not who gives the tensor later."""
+    """Only the operator that reads too early is wrong, not the one that writes later."""
     (line,) = report(tmp_path, network(operator("b", "Abs", "a"), ABS, outputs=["a", "b"]))
     assert line == "error: operators[0].inputs[0]: tensor 'a' is not defined before this operator"
 

@@ -1,4 +1,4 @@
-"""Weights of DLPrimitives in and out again, as .dlp and .h5."""
+"""Reading and writing weights of DLPrimitives, .dlp and .h5."""
 
 from __future__ import annotations
 

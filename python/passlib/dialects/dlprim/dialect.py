@@ -61,9 +61,11 @@ class DLPrimitives(Dialect):
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
         return {
-            name
-            for op, name, attributes, *_ in graph.nodes()
-            if name in names and op == VARIABLE and not notes.is_input(op, attributes)
+            node.name
+            for node in graph.nodes()
+            if node.name in names
+            and node.op == VARIABLE
+            and not notes.is_input(node.op, node.attrs)
         }
 
     def visible_outputs(self, node: Node) -> int:
@@ -209,9 +211,9 @@ class DLPrimitives(Dialect):
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         return {
-            name: input_spec(attributes)
-            for op, name, attributes, *_ in model.graph.nodes()
-            if notes.is_input(op, attributes)
+            node.name: input_spec(node.attrs)
+            for node in model.graph.nodes()
+            if notes.is_input(node.op, node.attrs)
         }
 
 

@@ -73,10 +73,10 @@ class _Drafter:
 
     def draft(self, names: Sequence[str]) -> Draft:
         places = self._claims()
-        for position, (op, name, attributes, *_) in enumerate(self._nodes):
-            if op != VARIABLE:
-                self._names.used.add(name)
-            elif self._is_tensor(position, name, attributes):
+        for position, node in enumerate(self._nodes):
+            if node.op != VARIABLE:
+                self._names.used.add(node.name)
+            elif self._is_tensor(position, node):
                 self._inputs.append(self._input(position, places.get(position, "")))
         self._inputs.sort(key=lambda value: _order(value.place))
         used: set[str] = set()
@@ -92,34 +92,31 @@ class _Drafter:
         """Assign each place of the file to the first node that states it and has its operator."""
         places: dict[int, str] = {}
         free = dict(self._known)
-        for position, (op, _, attributes, *_) in enumerate(self._nodes):
-            place = attributes.get(notes.ID, "")
-            if free.get(place) == op:
+        for position, node in enumerate(self._nodes):
+            place = node.attrs.get(notes.ID, "")
+            if free.get(place) == node.op:
                 places[position] = place
                 del free[place]
         return places
 
-    def _is_tensor(self, position: int, name: str, attributes: Mapping[str, str]) -> bool:
+    def _is_tensor(self, position: int, node: _core.NodeTuple) -> bool:
         """Whether a variable is an input; unused ones are dropped unless the file has them."""
-        if notes.is_input(VARIABLE, attributes):
+        if notes.is_input(node.op, node.attrs):
             return True
-        return position in self._used and name not in self._arrays and name not in self._slots
+        fed = node.name not in self._arrays and node.name not in self._slots
+        return fed and position in self._used
 
     def _input(self, position: int, place: str) -> Value:
-        _, name, attributes, *_ = self._nodes[position]
-        value = Value(
-            name,
-            VARIABLE,
-            notes.tensor_name(name, attributes),
-            _input_spec(name, attributes),
-            place=place,
-        )
+        node = self._nodes[position]
+        wish = notes.tensor_name(node.name, node.attrs)
+        spec = _input_spec(node.name, node.attrs)
+        value = Value(node.name, VARIABLE, wish, spec, place=place)
         self._values[position] = value
         return value
 
     def _ordered(self, places: Mapping[int, str]) -> list[int]:
         """Order the operators as in the file, new ones directly before their first user."""
-        operators = [p for p, node in enumerate(self._nodes) if node[0] != VARIABLE]
+        operators = [p for p, node in enumerate(self._nodes) if node.op != VARIABLE]
         first = sorted((p for p in operators if p in places), key=lambda p: _order(places[p]))
         order: list[int] = []
         done: set[int] = set()
@@ -129,8 +126,8 @@ class _Drafter:
                 position = stack[-1]
                 needed = [
                     p
-                    for p, _, _ in self._nodes[position][3]
-                    if p not in done and self._nodes[p][0] != VARIABLE
+                    for p, _, _ in self._nodes[position].inputs
+                    if p not in done and self._nodes[p].op != VARIABLE
                 ]
                 if position not in done and needed:
                     stack.extend(reversed(needed))
@@ -142,15 +139,16 @@ class _Drafter:
         return order
 
     def _operator(self, position: int, place: str, used: set[str]) -> None:
-        op, name, attributes, inputs, _, _, subgraphs = self._nodes[position]
+        node = self._nodes[position]
+        op, name, attributes = node.op, node.name, node.attrs
         who = f"node {name!r} ({op})"
         if op not in OPERATORS:
             raise UnsupportedError(f"{who}: DLPrimitives has no operator {op!r}")
-        if subgraphs:
+        if node.subgraphs:
             raise UnsupportedError(f"{who}: DLPrimitives has no nested graphs")
         count = OPERATORS[op].inputs
         own = {k: v for k, v in attributes.items() if not options.is_hidden(k)}
-        sources = [self._source(entry, who) for entry in inputs]
+        sources = [self._source(entry, who) for entry in node.inputs]
         split = len(sources) if count is None else count
         data = [self._data(source, who) for source in sources[:split]]
         parameters = [self._parameter(source, who) for source in sources[split:]]
@@ -187,10 +185,13 @@ class _Drafter:
 
     def _source(self, entry: tuple[int, int, int], who: str) -> Value | str:
         position, index, _ = entry
-        op, name, *_ = self._nodes[position]
+        node = self._nodes[position]
         if index != 0:
-            raise GraphError(f"{who}: uses output {index} of node {name!r}, which has only one")
-        return name if op == VARIABLE and position not in self._values else self._values[position]
+            message = f"uses output {index} of node {node.name!r}, which has only one"
+            raise GraphError(f"{who}: {message}")
+        if node.op == VARIABLE and position not in self._values:
+            return node.name
+        return self._values[position]
 
     def _head(self, entry: tuple[int, int, int]) -> Value | str:
         return self._source(entry, "an output of the graph")
@@ -262,11 +263,12 @@ def _uses(
     """Return the names of variables in parameter positions, and the nodes that are used."""
     slots: set[str] = set()
     used = {position for position, _, _ in heads}
-    for op, _, _, inputs, *_ in nodes:
-        used.update(position for position, _, _ in inputs)
-        count = OPERATORS[op].inputs if op in OPERATORS else None
+    for node in nodes:
+        used.update(position for position, _, _ in node.inputs)
+        count = OPERATORS[node.op].inputs if node.op in OPERATORS else None
         if count is not None:
-            slots.update(nodes[p][1] for p, _, _ in inputs[count:] if nodes[p][0] == VARIABLE)
+            sources = (nodes[position] for position, _, _ in node.inputs[count:])
+            slots.update(source.name for source in sources if source.op == VARIABLE)
     return slots, used
 
 
