@@ -378,7 +378,7 @@ def test_outputs_in_another_order_keep_their_places(tmp_path: Path) -> None:
 def test_an_input_taken_from_a_node_with_a_nested_graph(tmp_path: Path) -> None:
     model = passlib.load(onnx_models.save(onnx_models.NESTED, tmp_path / "a.onnx"))
     edited = model.optimize_for("removeNamed", node="w")
-    with pytest.raises(GraphError, match=r"'If_2' \(If\) has 4 inputs.*say 1 and 4"):
+    with pytest.raises(GraphError, match=r"'If_2' \(If\) has 4 inputs.*are 1 and 4"):
         edited.save(tmp_path / "b.onnx")
 
 

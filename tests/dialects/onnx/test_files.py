@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_models
 import passlib
-from passlib.dialects.onnx import writer
+from passlib.dialects.onnx.writing import assembly
 from passlib.errors import FormatError, GraphError, UnsupportedError
 
 Loader = Callable[[str], passlib.library.Library]
@@ -50,7 +50,7 @@ def test_all_kinds_of_attributes_come_back(
     source.write_bytes(onnx_models.every_attribute().SerializeToString())
     assert b"later" in source.read_bytes()
     if anew:
-        monkeypatch.setattr(writer, "is_unchanged", lambda *_: False)
+        monkeypatch.setattr(assembly, "is_unchanged", lambda *_: False)
     passlib.load(source).optimize_for("identity").save(tmp_path / "b.onnx")
     assert canonical(tmp_path / "b.onnx") == canonical(source)
 

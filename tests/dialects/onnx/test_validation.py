@@ -40,7 +40,7 @@ DAMAGES: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "a key twice": (
         lambda m: [m.metadata_props.add(key="k", value="v") for _ in range(2)],
         "metadata_props[1]",
-        "'k' stands twice",
+        "'k' occurs twice",
     ),
     "an input twice": (lambda m: m.graph.input.append(m.graph.input[0]), "graph.input[1]", "'x'"),
     "an initializer twice": (

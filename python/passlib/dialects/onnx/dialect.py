@@ -1,4 +1,4 @@
-"""The ONNX dialect: ModelProto files, with their external data."""
+"""The ONNX dialect: ModelProto files with their external data."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.onnx import lowering, reader, storage, validation, wire
+from passlib.dialects.onnx import validation, wire
 from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, document_of
-from passlib.dialects.onnx.writer import assemble_for_file
+from passlib.dialects.onnx.lowering import inference
+from passlib.dialects.onnx.lowering import model as lowering
+from passlib.dialects.onnx.lowering.types import input_types as stated_types
+from passlib.dialects.onnx.reading.file import map_file, read
+from passlib.dialects.onnx.writing import storage
+from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import VARIABLE, Node
@@ -33,9 +38,9 @@ class ONNX(Dialect):
         return names - set(self.data_inputs(graph))
 
     def data_inputs(self, graph: _core.Graph) -> list[str]:
-        """Name the inputs of a graph that has come from a file: what is no constant of it.
+        """Return the names of a graph's inputs, constants excluded.
 
-        They stand as in the file, whatever the order of the nodes, and new ones behind them.
+        They are in the order of the file, whatever the order of the nodes; new ones are last.
         """
         inputs = []
         for op, name, attrs, *_ in graph.nodes():
@@ -51,17 +56,17 @@ class ONNX(Dialect):
         return node.name if max(node.num_outputs, 1) == 1 else f"{node.name}_{index}"
 
     def output_names(self, graph: PlainGraph) -> list[str]:
-        return lowering.output_names(graph)
+        return main_names(graph.graph, document_of(graph.attributes)).outputs
 
     def recognises(self, path: Path) -> bool:
         try:
-            return path.is_file() and wire.is_model(reader.map_file(path))
+            return path.is_file() and wire.is_model(map_file(path))
         except OSError:
             return False
 
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
-        return reader.read(path)
+        return read(path)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
         self.refuse(options)
@@ -94,13 +99,12 @@ class ONNX(Dialect):
         default_dtype: np.dtype | None = None,
         train: bool = False,
     ) -> Mapping[Node, tuple[TypeSpec, ...]]:
-        return lowering.infer(whole(graph), shapes, types, default_dtype=default_dtype, train=train)
+        del default_dtype, train  # the file states all types, and has one form only
+        return inference.infer(whole(graph), shapes, types)
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         document = model.template
-        if not isinstance(document, Document):
-            return {}
-        return lowering.input_types(document)
+        return stated_types(document) if isinstance(document, Document) else {}
 
 
 dialect = ONNX()

@@ -1,8 +1,8 @@
-"""What an ONNX file has beyond its graph: kept beside the graph, to write the file back from."""
+"""An ONNX file as it was read, kept with its graph: the file is written back from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 ABSENT = "__absent__"
-"""Name of the variable that stands where an optional input is left out."""
+"""Name of the variable that stands for an omitted optional input."""
 
 DOCUMENT = "__document__"
-"""Key of the graph's attribute by which a symbol keeps its document."""
+"""Key of the graph's attribute that holds the document."""
 
 ID = "__id__"
 """Place of a node in the file: ``12``, in nested graphs ``12.body.3``, ``initializer.0``."""
@@ -45,29 +45,31 @@ DOMAIN = "__domain__"
 OVERLOAD = "__overload__"
 
 FORMAL = "__formal_inputs__"
-"""Of a node with nested graphs, how many of its inputs are the operator's own."""
+"""Number of inputs of a node with nested graphs that are the operator's own."""
 
 CAPTURED = "__captured_inputs__"
-"""How many inputs follow those, for values that its nested graphs take from outside."""
+"""Number of inputs after those, for values that its nested graphs capture."""
 
 OUTER = "__outer__"
-"""Of a variable in a nested graph, which input of the node around it it stands for."""
+"""The input of the enclosing node that a variable of a nested graph stands for."""
 
 OPAQUE = "__opaque__"
-"""Of a constant that no array can hold, its element type."""
+"""Element type of a constant that NumPy cannot represent."""
 
 DEFAULT = "__default__"
-"""``True`` on an initializer that is only the default of an input: whoever runs the model may give
-other values. Up to IR version 3 all initializers are listed as inputs, which says nothing."""
+"""``True`` on an initializer that is the default of an input, which may be fed other values.
+
+Up to IR version 3 every initializer is listed as an input, so none is marked.
+"""
 
 INPUTS_ALSO = 4
-"""Up to the file version before this one, each initializer is an input of the graph as well."""
+"""Before this file version, each initializer is an input of the graph as well."""
 
 OWN_KEYS = frozenset((ID, DOMAIN, OVERLOAD, FORMAL, CAPTURED, OUTER, OPAQUE, DEFAULT))
 
 
 class OriginalNode(NamedTuple):
-    """A node as it stood in the file, and as passes saw it.
+    """A node as it is in the file, and as passes saw it.
 
     Attributes
     ----------
@@ -84,12 +86,12 @@ class OriginalNode(NamedTuple):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The attributes of the file, each an onnx.AttributeProto, by name."""
+        """The node's attributes in the file, each an onnx.AttributeProto, by name."""
         return {value.name: value for value in self.proto.attribute}
 
 
 class OriginalTensor(NamedTuple):
-    """A constant as it stood in the file.
+    """A constant as it is in the file.
 
     Attributes
     ----------
@@ -97,15 +99,15 @@ class OriginalTensor(NamedTuple):
     proto : onnx.TensorProto, onnx.SparseTensorProto or onnx.NodeProto
     name : str
     array : numpy.ndarray or None
-        The elements; None where no array can hold them.
+        The elements; None if NumPy cannot represent them.
     order : int
-        Its number among those of its kind in its graph.
+        Its number among the constants of its kind in its graph.
     detached : bool
-        Whether ``proto`` lacks the raw data, which is in ``array`` alone.
+        Whether ``proto`` lacks the raw data, which is only in ``array``.
     external : bool
         Whether the data is in another file.
     input : (onnx.ValueInfoProto, int) or None
-        The input of the graph whose default it is, and its number.
+        The graph input whose default it is, and the input's number.
     """
 
     kind: str
@@ -120,7 +122,7 @@ class OriginalTensor(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A model as it stood in the file. Nothing in it changes after reading.
+    """A model as it is in the file. Nothing in it changes after reading.
 
     Attributes
     ----------
@@ -131,17 +133,17 @@ class Document:
     has_external : bool
         Whether any data may be in other files.
     nodes : mapping of str to OriginalNode
-        By `ID`, nested graphs included, but for constants.
+        By `ID`, nested graphs included, constants excluded.
     inputs : mapping of str to (onnx.ValueInfoProto, int)
         The inputs of graphs with their numbers, by `ID`.
     tensors : mapping of str to OriginalTensor
-        Initializers and nodes that are constants, by `ID`.
+        Initializers and constant nodes, by `ID`.
     names : set of str
         All names of values, nested graphs included.
     graphs : mapping of str to onnx.GraphProto
         The nested graphs by place: ``12.body``.
     graph : _core.Graph or None
-        What was made of it all.
+        The graph that was read from the file.
     """
 
     model: Any
@@ -160,38 +162,84 @@ class Document:
             if "." not in key.removeprefix("initializer.").removeprefix("sparse."):
                 yield tensor
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields for pickling, each part of the model as its number in `_parts`."""
+        parts = list(_parts(self.model.graph))
+        numbers = {id(part): number for number, part in enumerate(parts)}
+        state = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        return _with_parts(state, lambda part: numbers[id(part)])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = list(_parts(state["model"].graph))
+        for key, value in _with_parts(state, lambda number: parts[number]).items():
+            object.__setattr__(self, key, value)
+
     def attribute(self, place: str) -> Any:
-        """Find an attribute by the place that `attributes.to_text` was given; None if unknown."""
+        """Return the attribute at a place, ``<id>/<name>``; None if there is none."""
         owner, _, name = place.partition("/")
         found = self.nodes.get(owner)
         return None if found is None else found.values.get(name)
 
 
+def _parts(graph: Any) -> Iterator[Any]:
+    """Iterate over the messages of a graph that a document refers to, in a fixed order."""
+    pending = [graph]
+    while pending:
+        level = pending.pop()
+        yield level
+        yield from level.input
+        yield from level.initializer
+        yield from level.sparse_initializer
+        for node in level.node:
+            yield node
+            for attribute in node.attribute:
+                pending += [attribute.g] if attribute.HasField("g") else []
+                pending += attribute.graphs
+
+
+def _with_parts(state: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the fields of a document with each part of the model converted."""
+
+    def numbered(pair: tuple[Any, int] | None) -> tuple[Any, int] | None:
+        return pair and (convert(pair[0]), pair[1])
+
+    return {
+        **state,
+        "nodes": {k: n._replace(proto=convert(n.proto)) for k, n in state["nodes"].items()},
+        "inputs": {k: numbered(pair) for k, pair in state["inputs"].items()},
+        "tensors": {
+            k: t._replace(proto=convert(t.proto), input=numbered(t.input))
+            for k, t in state["tensors"].items()
+        },
+        "graphs": {k: convert(graph) for k, graph in state["graphs"].items()},
+    }
+
+
 class Reference(str):
-    """The text of a graph's attribute that leads to the document, as long as the symbol lives."""
+    """The text of the graph's attribute `DOCUMENT`, with the document itself."""
 
     document: Document
 
     @classmethod
     def to(cls, document: Document) -> Reference:
-        """Make the attribute for a document."""
+        """Make the text for a document."""
         made = cls("{}")
         made.document = document
         return made
 
 
 def document_of(attributes: Mapping[str, str]) -> Document:
-    """Find the document that belongs to a symbol.
+    """Return the document that a graph's attributes lead to.
 
     Raises
     ------
     UnsupportedError
-        The symbol did not come from an ONNX file, or was rebuilt without its attributes.
+        The graph did not come from an ONNX file, or was rebuilt without its attributes.
     """
     found = attributes.get(DOCUMENT)
     if isinstance(found, Reference):
         return found.document
     raise UnsupportedError(
         "this ONNX graph has lost the file it came from, and with it operator sets and types; "
-        "use the symbol of a model that passlib.load gave, or of optimize_for"
+        "use the symbol of a model returned by passlib.load or optimize_for"
     )

@@ -1,4 +1,4 @@
-"""Tensors whose data stands in files beside an ONNX model."""
+"""Tensors whose data is in files next to an ONNX model."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ EXTERNAL = 1
 
 
 def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
-    """Give file, offset and length (None: to the end of the file) of external data.
+    """Return file, offset and length (None: to the end of the file) of external data.
 
     Raises
     ------
     FormatError
-        The file is not named, or a number is none.
+        The file is not named, or offset or length is not a number.
     """
-    said = {entry.key: entry.value for entry in tensor.external_data}
-    location = said.get("location")
+    stated = {entry.key: entry.value for entry in tensor.external_data}
+    location = stated.get("location")
     if not isinstance(location, str) or not location:
         raise FormatError(f"{place}: external data without a location")
     numbers: list[int | None] = []
     for key in ("offset", "length"):
-        text = said.get(key)
+        text = stated.get(key)
         if text is None:
             numbers.append(None)
         elif isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20:
@@ -45,7 +45,7 @@ def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
 
 
 def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
-    """Say where the data of a tensor stands; what else is said of it stays."""
+    """Set the location of a tensor's data; other entries stay, except a checksum."""
     tensor.data_location = EXTERNAL
     new = {"location": location, "offset": str(offset), "length": str(length)}
     for entry in tensor.external_data:
@@ -53,7 +53,7 @@ def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
             entry.value = new.pop(entry.key)
     for key, value in new.items():
         tensor.external_data.add(key=key, value=value)
-    # A checksum of the old data would be wrong.
+    # The checksum is that of the old data.
     kept = [entry for entry in tensor.external_data if entry.key != "checksum"]
     if len(kept) < len(tensor.external_data):
         copies = [(entry.key, entry.value) for entry in kept]
@@ -63,12 +63,12 @@ def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
 
 
 def resolve(folder: Path, location: str, place: str) -> Path:
-    """Find the file of a location, which must be inside the model's folder.
+    """Return the file at a location, which must be inside the model's folder.
 
     Raises
     ------
     FormatError
-        The location is absolute, leads out of the folder by ``..`` or by a link, or nowhere.
+        The location is absolute, leads out of the folder by ``..`` or a link, or has no file.
     """
     pure = PurePosixPath(location)
     if pure.is_absolute() or ".." in pure.parts or "\0" in location or "\\" in location:
@@ -83,7 +83,7 @@ def resolve(folder: Path, location: str, place: str) -> Path:
             "folder; put the file itself there"
         )
     if not real.is_file():
-        raise FormatError(f"{place}: there is no file {location!r} beside the model")
+        raise FormatError(f"{place}: there is no file {location!r} next to the model")
     return real
 
 
@@ -105,7 +105,7 @@ class Folder:
         Returns
         -------
         numpy.ndarray or None
-            Read-only; None for element types that no array can hold.
+            Read-only; None for element types that NumPy cannot represent.
 
         Raises
         ------
@@ -120,12 +120,12 @@ class Folder:
         return np.frombuffer(data, dtype, math.prod(shape), offset).reshape(shape)
 
     def content(self, tensor: Any, place: str) -> bytes:
-        """Read the data of a tensor of any type; errors are those of `array`."""
+        """Read the data of a tensor of any type; raises the errors of `array`."""
         data, offset, end = self._span(tensor, place)
         return data[offset:end]
 
     def _span(self, tensor: Any, place: str) -> tuple[mmap.mmap | bytes, int, int]:
-        """Find the data of a tensor: the file, where it starts in it, and its end."""
+        """Return the mapped file of a tensor, and where its data starts and ends there."""
         location, offset, length = location_of(tensor, place)
         file = resolve(self._path, location, place)
         data = self._open(file)

@@ -24,6 +24,7 @@ __all__ = [
     "kind_of",
     "same_array",
     "to_array",
+    "to_bytes",
 ]
 
 ELEMENT_TYPES: Final = MappingProxyType(
@@ -43,10 +44,10 @@ ELEMENT_TYPES: Final = MappingProxyType(
         16: "bfloat16",
     }
 )
-"""The element types of ``TensorProto.DataType`` that a pass can have as arrays.
+"""The element types of ``TensorProto.DataType`` that passes see as arrays.
 
-Strings, complex numbers and types of less than a byte or without a code in the extension ABI
-are not among them.
+Left out are strings, complex numbers, types smaller than a byte, and types without a code in the
+extension ABI.
 """
 
 _CODES: Final = {name: code for code, name in ELEMENT_TYPES.items()}
@@ -58,21 +59,22 @@ _TYPED_FIELDS: Final = {
     "uint32": "uint64_data",
     "uint64": "uint64_data",
 }
-"""Where the values stand that are not raw; ``int32_data`` for all other types."""
+"""The field of values that are not raw; ``int32_data`` for all other types."""
 
 _LARGEST = 1 << 58
+"""Element counts above this one are refused."""
 
 _MOST_DIMENSIONS = 32
-"""More than these no array of NumPy 1 has."""
+"""The limit of NumPy 1."""
 
 
 def code_of(dtype: np.dtype[Any], what: str) -> int:
-    """Give ONNX's number for an element type.
+    """Return ONNX's number for an element type.
 
     Raises
     ------
     UnsupportedError
-        There is none that passlib writes; the message begins with ``what``.
+        passlib cannot write tensors of this type; the message begins with ``what``.
     """
     code = _CODES.get(dtype.name)
     if code is None:
@@ -81,29 +83,29 @@ def code_of(dtype: np.dtype[Any], what: str) -> int:
 
 
 def kind_of(tensor: Any) -> str:
-    """Name the element type of a tensor as ONNX does, in lower case."""
+    """Return ONNX's name for the element type of a tensor, in lower case."""
     names = require("onnx", extra="onnx").TensorProto.DataType
     return str(names.Name(tensor.data_type)).lower() if tensor.data_type in names.values() else "?"
 
 
 def element_count(dims: Sequence[int], place: str) -> int:
-    """Count the elements that the dimensions of a tensor make.
+    """Return the number of elements of a tensor with given dimensions.
 
     Raises
     ------
     FormatError
-        A dimension is negative, or there are more elements than any memory holds.
+        A dimension is negative, or there are more elements than any memory can hold.
     """
     if dims and min(dims) < 0:
         raise FormatError(f"{place}: a dimension of {dims} is negative")
     count = math.prod(dims)
     if len(dims) > _MOST_DIMENSIONS or (count or math.prod(filter(None, dims))) > _LARGEST:
-        raise FormatError(f"{place}: dimensions {dims} are beyond any memory")
+        raise FormatError(f"{place}: dimensions {dims} are too large for any memory")
     return count
 
 
 def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] | None:
-    """Give the elements of a tensor that is not external.
+    """Return the elements of a tensor that is not external.
 
     Parameters
     ----------
@@ -111,17 +113,17 @@ def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] 
     place : str
         For messages.
     data : bytes-like, optional
-        Its raw data where that was taken out of the message; the array is a view of it.
+        Its raw data, if it was taken out of the message; the array is a view of it.
 
     Returns
     -------
     numpy.ndarray or None
-        None for element types that are not in `ELEMENT_TYPES`, and for parts of larger tensors.
+        None for element types outside `ELEMENT_TYPES`, and for segments of larger tensors.
 
     Raises
     ------
     FormatError
-        Elements are missing or too many.
+        There are too few or too many elements.
     """
     shape: list[int] = tensor.dims[:]
     count = element_count(shape, place)
@@ -146,7 +148,7 @@ def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] 
     values = getattr(tensor, field)
     if len(values) != count:
         raise FormatError(
-            f"{place}: {len(values)} elements in {field}, but dimensions {shape} make {count}"
+            f"{place}: {len(values)} elements in {field}, but dimensions {shape} require {count}"
         )
     wide = np.dtype({"int32_data": np.int32, "uint64_data": np.uint64}.get(field, dtype))
     array = np.array(values, wide)
@@ -160,15 +162,23 @@ def _dtype_of(code: int) -> np.dtype[Any]:
     return dtypes.as_dtype(ELEMENT_TYPES[code])
 
 
+def to_bytes(array: np.ndarray[Any, Any]) -> bytes:
+    """Return the elements of an array as raw data: little endian, in C order."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+
+
 def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """Whether two arrays have equal types, shapes and bits; at once where they share memory."""
+    """Whether two arrays have equal types, shapes and bits."""
     return not differing([(left, right)])
 
 
 def differing(
     pairs: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
 ) -> set[int]:
-    """Find the pairs of arrays, by position, that differ in type, shape or any bit."""
+    """Return the positions of the pairs of arrays that differ in type, shape or any bit.
+
+    Pairs that share their memory are not compared bit by bit.
+    """
     alike = [
         position
         for position, (left, right) in enumerate(pairs)

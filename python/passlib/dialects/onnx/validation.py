@@ -1,4 +1,4 @@
-"""Checks of an ONNX file: all that is wrong with it, not only the first thing."""
+"""Checks of an ONNX file, which report all problems instead of the first one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects.onnx import attributes, opsets, reader, tensors
+from passlib.dialects.onnx import schema, tensors
+from passlib.dialects.onnx.attributes import is_graph
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL, Folder
-from passlib.dialects.onnx.levels import LevelReader
+from passlib.dialects.onnx.messages import copy_of
+from passlib.dialects.onnx.reading.file import map_file, parse_model
+from passlib.dialects.onnx.reading.levels import LevelReader
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
@@ -20,14 +23,14 @@ from passlib.files.optional import require
 __all__ = ["validate"]
 
 _MOST = (1 << 31) - 1
-"""The highest version that ONNX's checker can be told of."""
+"""The highest version number that ONNX's checker accepts."""
 
 
 def validate(path: Path) -> list[Problem]:
-    """Check a file and report all that is wrong with it.
+    """Check a file and report all its problems.
 
-    Besides passlib's own checks these are ONNX's checker, on each node and on the whole, and its
-    strict inference of types, whose complaints are warnings.
+    passlib's own checks come first, with ONNX's checker on each node. If they find no error,
+    ONNX's checker checks the whole model; problems of its strict type inference are warnings.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ def validate(path: Path) -> list[Problem]:
         In the order of the file; places are paths in the message, such as ``graph.node[3]``.
     """
     try:
-        model, payloads, _ = reader.parse_model(reader.map_file(path))
+        model, payloads, _ = parse_model(map_file(path))
     except FormatError as error:
         return [Problem("error", os.fspath(path), str(error))]
     check = _Check(model, path, payloads)
@@ -50,7 +53,7 @@ def validate(path: Path) -> list[Problem]:
 
 
 def _as_a_whole(path: Path, model: Any, payloads: dict[int, np.ndarray[Any, Any]]) -> list[Problem]:
-    """Ask those that stop at the first problem: passlib's reader and ONNX's checker."""
+    """Run the checks that stop at the first problem: passlib's reader and ONNX's checker."""
     try:
         LevelReader(Document(model, path), path.parent, payloads).read(model.graph)
     except (FormatError, GraphError, UnsupportedError) as error:
@@ -73,7 +76,7 @@ def _first_line(error: Exception) -> str:
 
 
 class _Check:
-    """The checks that go on after a problem."""
+    """The checks that continue after a problem."""
 
     def __init__(self, model: Any, path: Path, payloads: dict[int, np.ndarray[Any, Any]]) -> None:
         self._model = model
@@ -107,21 +110,21 @@ class _Check:
         elif model.ir_version > onnx.IR_VERSION:
             self._warn(
                 "ir_version",
-                f"version {model.ir_version} is newer than the installed onnx knows, which is "
-                f"{onnx.IR_VERSION}",
+                f"version {model.ir_version} is newer than {onnx.IR_VERSION}, the newest that the "
+                "installed onnx knows",
             )
         for number, entry in enumerate(model.opset_import):
             if entry.domain in self._imports:
-                self._error(f"opset_import[{number}]", f"domain {entry.domain!r} stands twice")
+                self._error(f"opset_import[{number}]", f"domain {entry.domain!r} occurs twice")
             if not 0 < entry.version <= _MOST:
                 self._error(f"opset_import[{number}]", f"there is no version {entry.version}")
             self._imports[entry.domain] = min(max(entry.version, 0), _MOST)
-        if model.ir_version >= opsets.NAMED_SINCE and not model.opset_import:
+        if model.ir_version >= schema.NAMED_SINCE and not model.opset_import:
             self._error("opset_import", "no operator set is named")
         keys = [entry.key for entry in model.metadata_props]
         for number, key in enumerate(keys):
             if key in keys[:number]:
-                self._error(f"metadata_props[{number}]", f"key {key!r} stands twice")
+                self._error(f"metadata_props[{number}]", f"key {key!r} occurs twice")
 
     def _make_context(self) -> Any:
         context = self._checker.C.CheckerContext()
@@ -167,7 +170,7 @@ class _Check:
         for value in node.attribute:
             label = f"{place}.attribute[{value.name!r}]"
             if value.name in labels:
-                self._error(label, f"{what}: the attribute stands twice")
+                self._error(label, f"{what}: the attribute occurs twice")
             labels.add(value.name)
             if value.HasField("t"):
                 self._check_tensor(value.t, label, None)
@@ -181,16 +184,14 @@ class _Check:
             known.add(name)
 
     def _check_schema(self, node: Any, place: str, what: str) -> None:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        named = {"" if key == "ai.onnx" else key for key in self._imports}
-        if self._model.ir_version >= opsets.NAMED_SINCE and domain not in named:
+        named = {schema.plain(domain) for domain in self._imports}
+        if self._model.ir_version >= schema.NAMED_SINCE and schema.plain(node.domain) not in named:
             self._error(place, f"{what}: operator set {node.domain!r} is not imported")
             return
         if (node.domain, node.op_type) in self._functions:
             return
-        kinds = {attributes.kind_of(value) for value in node.attribute}
-        if kinds & {attributes.GRAPH, attributes.GRAPHS}:
-            return  # The checker would look into the nested graphs, without the names around.
+        if any(map(is_graph, node.attribute)):
+            return  # the checker would check the nested graphs without the names around them
         try:
             self._checker.check_node(_without_external(node), self._context)
         except (self._checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
@@ -207,11 +208,10 @@ class _Check:
 
 
 def _without_external(node: Any) -> Any:
-    """Empty the tensors whose data is in other files: the checker would not know where."""
+    """Empty the tensors with external data, which the checker could not find."""
     if all(value.t.data_location != EXTERNAL for value in node.attribute if value.HasField("t")):
         return node
-    made = type(node)()
-    made.CopyFrom(node)
+    made = copy_of(node)
     for value in made.attribute:
         if value.HasField("t") and value.t.data_location == EXTERNAL:
             kind = value.t.data_type

@@ -1,4 +1,4 @@
-"""Protocol buffers on the wire: find the weights in an ONNX file, and write them back, uncopied.
+"""Protocol buffers on the wire: weights are found in an ONNX file and written back uncopied.
 
 Encoding: https://protobuf.dev/programming-guides/encoding; field numbers: onnx.proto.
 """
@@ -25,18 +25,18 @@ _SMALLEST = 4096
 """Raw data of fewer bytes stays in its message."""
 
 _KNOWN_FIELDS = 1 << 10
-"""Field numbers of a model stay below this; random bytes do not."""
+"""Field numbers of a model stay below this, unlike those in random bytes."""
 
 
 class Stripped(NamedTuple):
-    """A serialized model whose larger weights were taken out.
+    """A serialized model without its larger weights.
 
     Attributes
     ----------
     message : bytes
-        The model, without ``raw_data`` in the initializers of ``payloads``.
+        The model, with ``raw_data`` removed from the initializers of ``payloads``.
     payloads : dict of int to (int, int)
-        By number of the initializer, offset and length of its raw data in the file.
+        Offset and length of the raw data in the file, by number of the initializer.
     """
 
     message: bytes
@@ -44,14 +44,14 @@ class Stripped(NamedTuple):
 
 
 _Field = tuple[int, int, int, int, int]
-"""Number and wire type; where it starts, where its value does, and its end.
+"""Number and wire type; positions of the field, of its value, and of its end.
 
-No class of its own: a file has hundreds of thousands of them.
+A plain tuple, because a file has hundreds of thousands of them.
 """
 
 
 class _GroupError(Exception):
-    """Groups, which ONNX does not use, are left to the parser of protobuf."""
+    """The message has groups, which ONNX does not use: they are left to protobuf's parser."""
 
 
 def _varint(data: Buffer, position: int, end: int) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def _varint(data: Buffer, position: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise FormatError("a number of protobuf does not end", offset=position)
+    raise FormatError("this protobuf number has no end", offset=position)
 
 
 def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:
@@ -90,12 +90,12 @@ def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:
         else:
             raise FormatError(f"protobuf has no wire type {kind}", offset=start)
         if position > end:
-            raise FormatError("a field of protobuf ends beyond its message", offset=start)
+            raise FormatError("a protobuf field ends beyond its message", offset=start)
         yield tag >> 3, kind, start, body, position
 
 
 def is_model(data: Buffer) -> bool:
-    """Whether bytes are laid out as an ONNX model: read without looking into the graph."""
+    """Whether the outermost fields of some bytes are those of an ONNX model."""
     seen = set()
     try:
         for number, kind, _, _, _ in _fields(data, 0, len(data)):
@@ -117,7 +117,7 @@ def split(data: Buffer) -> Stripped:
     Raises
     ------
     FormatError
-        The bytes are no protocol buffers message; with the offset.
+        The bytes are not a protocol buffers message; the error has the offset.
     """
     payloads: dict[int, tuple[int, int]] = {}
     pieces: list[bytes] = []
@@ -125,7 +125,7 @@ def split(data: Buffer) -> Stripped:
     try:
         for number, kind, start, body, end in _fields(data, 0, len(data)):
             if number == _GRAPH and kind == _BYTES:
-                # Messages that occur twice are merged, so the count goes on from graph to graph.
+                # Repeated messages are merged, so the count continues from graph to graph.
                 graph, count = _split_graph(data, body, end, count, payloads)
                 if graph is not None:
                     pieces += (data[kept:start], _head(_GRAPH, len(graph)), graph)
@@ -171,7 +171,7 @@ def _encoded(value: int) -> bytes:
 
 
 def write(file: BinaryIO, model: Any, payloads: Mapping[int, np.ndarray[Any, Any]]) -> None:
-    """Write a model, with the raw data of some initializers put in from arrays.
+    """Write a model, with the raw data of some initializers taken from arrays.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Nodes of the operator Constant as parameters."""
+"""Nodes of the operator Constant, which passes see as parameters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import numpy as np
 from passlib.dialects.onnx import attributes, tensors
 from passlib.dialects.onnx.document import OriginalTensor
 from passlib.dialects.onnx.external import EXTERNAL, Folder
+from passlib.dialects.onnx.schema import CONSTANT, plain
 
-__all__ = ["OPERATOR", "opaque_kind", "to_array", "value_of"]
-
-OPERATOR = "Constant"
-
-_DEFAULT_DOMAINS = ("", "ai.onnx")
+__all__ = ["opaque_kind", "to_array", "value_of"]
 
 _CONSTANT_KINDS = {
     "value": attributes.TENSOR,
@@ -26,12 +23,12 @@ _CONSTANT_KINDS = {
     "value_string": attributes.STRING,
     "value_strings": attributes.STRINGS,
 }
-"""The attributes of the operator Constant, of which a node has one."""
+"""The attributes of the operator; a node has one of them."""
 
 
 def value_of(node: Any) -> Any:
-    """Find the attribute with the value of a node that is a constant; None if it is none."""
-    if node.op_type != OPERATOR or node.domain not in _DEFAULT_DOMAINS:
+    """Return the attribute with the value of a constant node; None for any other node."""
+    if node.op_type != CONSTANT or plain(node.domain):
         return None
     if node.input or len(node.output) != 1 or not node.output[0] or len(node.attribute) != 1:
         return None
@@ -42,12 +39,12 @@ def value_of(node: Any) -> Any:
 
 
 def to_array(value: Any, folder: Folder, place: str) -> np.ndarray[Any, Any] | None:
-    """Give the elements of a constant.
+    """Return the elements of a constant.
 
     Parameters
     ----------
     value : onnx.AttributeProto
-        What `value_of` gave.
+        As returned by `value_of`.
     folder : Folder
         For external data.
     place : str
@@ -56,7 +53,7 @@ def to_array(value: Any, folder: Folder, place: str) -> np.ndarray[Any, Any] | N
     Returns
     -------
     numpy.ndarray or None
-        None for strings, sparse tensors and types that no array can hold.
+        None for strings, sparse tensors and types that NumPy cannot represent.
 
     Raises
     ------
@@ -76,7 +73,7 @@ def to_array(value: Any, folder: Folder, place: str) -> np.ndarray[Any, Any] | N
 
 
 def opaque_kind(tensor: OriginalTensor) -> str:
-    """Name the type of a constant that no array can hold."""
+    """Return the element type of a constant that NumPy cannot represent, for `OPAQUE`."""
     if tensor.kind == "sparse":
         return "sparse"
     if tensor.kind == "initializer":

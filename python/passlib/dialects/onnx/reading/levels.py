@@ -1,17 +1,16 @@
-"""One graph of an ONNX model after the other, nested ones included, as nodes and edges."""
+"""Graphs of an ONNX model, the main one and those nested in it, as nodes and edges."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.onnx import attributes, constants, tensors
+from passlib.dialects.onnx import attributes, tensors
 from passlib.dialects.onnx.document import (
-    ABSENT,
     CAPTURED,
     DEFAULT,
     DOMAIN,
@@ -19,7 +18,6 @@ from passlib.dialects.onnx.document import (
     ID,
     INPUTS_ALSO,
     OPAQUE,
-    OUTER,
     OVERLOAD,
     OWN_KEYS,
     Document,
@@ -27,17 +25,13 @@ from passlib.dialects.onnx.document import (
     OriginalTensor,
 )
 from passlib.dialects.onnx.external import EXTERNAL, Folder
+from passlib.dialects.onnx.reading import attribute_text, constants
+from passlib.dialects.onnx.reading.scope import Enclosing, Entry, Scope
+from passlib.dialects.onnx.schema import CONSTANT
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.graph.node import VARIABLE
 
 __all__ = ["LevelReader"]
-
-Captures = dict[str, int]
-"""Names that nested graphs of a node take from outside; which of its inputs they become."""
-
-
-_Entry = tuple[int, int, int]
-"""A value: position of its node, output, and the version that graphs have beside these."""
 
 
 class LevelReader:
@@ -47,7 +41,7 @@ class LevelReader:
     ----------
     document : Document
     folder : Path
-        Of the model, for external data.
+        The model's folder, for external data.
     payloads : mapping of int to numpy.ndarray
         Bytes of the main graph's initializers that were taken out of the message.
     """
@@ -59,7 +53,7 @@ class LevelReader:
         self.folder = Folder(folder)
         self.payloads = payloads
         self.texts: dict[bytes, tuple[str, str]] = {}
-        """Names and texts of plain attributes, by the bytes of these."""
+        """Names and texts of plain attributes, by their serialized form."""
 
     def read(self, graph: Any) -> _core.Graph:
         """Read the main graph.
@@ -73,42 +67,43 @@ class LevelReader:
 
 
 class _Level:
-    """One graph while it is read."""
+    """One graph while it is read.
+
+    Parameters
+    ----------
+    reader : LevelReader
+    proto : onnx.GraphProto
+    prefix : str
+        What the `ID` of each of its nodes starts with.
+    enclosing : Enclosing, optional
+        The node around a nested graph.
+    """
 
     def __init__(
-        self,
-        reader: LevelReader,
-        proto: Any,
-        prefix: str = "",
-        outer: _Level | None = None,
-        captures: Captures | None = None,
-        formal: int = 0,
+        self, reader: LevelReader, proto: Any, prefix: str = "", enclosing: Enclosing | None = None
     ) -> None:
         self._reader = reader
         self._document = reader.document
         self._proto = proto
         self._prefix = prefix
-        self._outer = outer
-        self._captures = {} if captures is None else captures
-        self._formal = formal
-        self._values: dict[str, _Entry] = {}
-        self._nodes: list[Any] = []
+        self._nested = enclosing is not None
+        self._scope = Scope(reader.document.names, enclosing)
         self._node_names: set[str] = set()
 
     def build(self) -> _core.Graph:
         self._read_inputs()
         for position, node in enumerate(self._proto.node):
             key = f"{self._prefix}{position}"
-            if node.op_type != constants.OPERATOR or not self._read_constant(node, key, position):
+            if node.op_type != CONSTANT or not self._read_constant(node, key, position):
                 self._read_node(node, key)
         heads = []
         for number, value in enumerate(self._proto.output):
-            name = text_of(value.name, f"{self._prefix}output.{number}")
-            heads.append(self._find(name, f"output {number} of the graph"))
-        if not heads and self._outer is not None:
+            name = _text_of(value.name, f"{self._prefix}output.{number}")
+            heads.append(self._scope.find(name, f"output {number} of the graph"))
+        if not heads and self._nested:
             raise GraphError(f"nested graph {self._prefix[:-1]!r} has no outputs")
-        graph = _core.Graph.build(self._nodes, heads)
-        if self._outer is None:
+        graph = _core.Graph.build(self._scope.nodes, heads)
+        if not self._nested:
             graph.check()
         return graph
 
@@ -117,16 +112,16 @@ class _Level:
     def _read_inputs(self) -> None:
         inputs: dict[str, tuple[Any, int]] = {}
         for number, value in enumerate(self._proto.input):
-            name = text_of(value.name, f"{self._prefix}input.{number}")
+            name = _text_of(value.name, f"{self._prefix}input.{number}")
             if name in inputs:
                 raise GraphError(f"two inputs of the graph are named {name!r}")
             inputs[name] = (value, number)
         defaults = [
-            text_of(tensor.name, f"{self._prefix}initializer.{number}")
+            _text_of(tensor.name, f"{self._prefix}initializer.{number}")
             for number, tensor in enumerate(self._proto.initializer)
         ]
         sparse = [
-            text_of(tensor.values.name, f"{self._prefix}sparse.{number}")
+            _text_of(tensor.values.name, f"{self._prefix}sparse.{number}")
             for number, tensor in enumerate(self._proto.sparse_initializer)
         ]
         known = {*defaults, *sparse}
@@ -134,7 +129,7 @@ class _Level:
             if name not in known:
                 key = f"{self._prefix}input.{number}"
                 self._document.inputs[key] = (value, number)
-                self._add_variable(name, {ID: key})
+                self._scope.add_variable(name, {ID: key})
         for number, tensor in enumerate(self._proto.initializer):
             self._read_initializer(number, tensor, inputs.get(defaults[number]))
         for number, tensor in enumerate(self._proto.sparse_initializer):
@@ -155,7 +150,7 @@ class _Level:
         else:
             array = tensors.to_array(tensor, place, payload)
         if payload is not None and (array is None or external):
-            # Its data goes back into the message: nobody else has it.
+            # No array holds its data: put it back into the message.
             tensor.raw_data = payload.tobytes()
             payload = None
         self._add_tensor(
@@ -173,11 +168,11 @@ class _Level:
         )
 
     def _read_constant(self, node: Any, key: str, position: int) -> bool:
-        """Take a node Constant for a variable; whether it is one."""
+        """Read a node Constant as a variable; return whether it has the form of a constant."""
         value = constants.value_of(node)
         if value is None:
             return False
-        name = text_of(node.output[0], f"node {key}")
+        name = _text_of(node.output[0], f"node {key}")
         array = constants.to_array(value, self._reader.folder, f"constant {name!r}")
         self._add_tensor(key, OriginalTensor("constant", node, name, array, position))
         return True
@@ -189,120 +184,74 @@ class _Level:
         if tensor.input is not None and self._document.model.ir_version >= INPUTS_ALSO:
             attrs[DEFAULT] = "True"
         self._document.tensors[key] = tensor
-        self._add_variable(tensor.name, attrs)
-
-    def _add_variable(self, name: str, attrs: dict[str, str]) -> int:
-        if not name:
-            raise GraphError("an input or initializer of the graph has no name")
-        self._define(name, len(self._nodes), 0)
-        return self._append(VARIABLE, name, attrs, [], 1)
-
-    def _define(self, name: str, node: int, output: int) -> None:
-        if name == ABSENT:
-            raise UnsupportedError(f"a value is named {ABSENT!r}, which passlib uses itself")
-        if name in self._values:
-            raise GraphError(f"value {name!r} is defined twice")
-        self._values[name] = (node, output, 0)
-        self._document.names.add(name)
-
-    def _append(
-        self,
-        op: str,
-        name: str,
-        attrs: dict[str, str],
-        inputs: Sequence[_Entry],
-        outputs: int,
-        subgraphs: Sequence[_core.Graph] = (),
-    ) -> int:
-        self._nodes.append((op, name, attrs, inputs, outputs, (), subgraphs))
-        return len(self._nodes) - 1
-
-    # Names.
-
-    def _find_input(self, name: str, slot: int, user: str, op: str) -> _Entry:
-        return self._find(text_of(name, user), f"input {slot} of node {user!r} ({op})")
-
-    def _find(self, name: str, user: str) -> _Entry:
-        """Find the value that a name stands for, in this graph or in one around it."""
-        if not name:
-            if "" not in self._values:
-                self._values[""] = (self._append(VARIABLE, ABSENT, {}, [], 1), 0, 0)
-            return self._values[""]
-        found = self._values.get(name)
-        if found is not None:
-            return found
-        if self._outer is None or not self._outer._has(name):
-            raise GraphError(f"{user} is {name!r}, which nothing before it computes")
-        slot = self._captures.setdefault(name, len(self._captures))
-        attrs = {OUTER: str(self._formal + slot)}
-        self._values[name] = (self._append(VARIABLE, name, attrs, [], 1), 0, 0)
-        return self._values[name]
-
-    def _has(self, name: str) -> bool:
-        level: _Level | None = self
-        while level is not None:
-            if name in level._values:
-                return True
-            level = level._outer
-        return False
+        self._scope.add_variable(tensor.name, attrs)
 
     # Operators.
 
     def _read_node(self, node: Any, key: str) -> None:
-        op = text_of(node.op_type, f"node {key}")
+        op = _text_of(node.op_type, f"node {key}")
         if not op or op == VARIABLE:
             raise FormatError(f"node {key} has operator {op!r}")
-        name = self._name_node(text_of(node.name, f"node {key}"), op, key)
-        values = self._values
+        name = self._name_node(_text_of(node.name, f"node {key}"), op, key)
+        values = self._scope.values
         inputs = [
             values.get(value) or self._find_input(value, slot, name, op)
             for slot, value in enumerate(node.input[:])
         ]
         attrs = {ID: key}
         if domain := node.domain:
-            attrs[DOMAIN] = text_of(domain, name)
+            attrs[DOMAIN] = _text_of(domain, name)
         if overload := node.overload:
-            attrs[OVERLOAD] = text_of(overload, name)
+            attrs[OVERLOAD] = _text_of(overload, name)
         graphs: list[_core.Graph] = []
-        captures: Captures = {}
+        captured: dict[str, int] = {}
         for value in node.attribute[:]:
             label, text = self._attribute(value, key, name, len(graphs))
             if label in OWN_KEYS:
                 raise UnsupportedError(
-                    f"node {name!r} ({op}): attribute {label!r} has a name that passlib uses itself"
+                    f"node {name!r} ({op}): attribute {label!r} has a name that passlib reserves"
                 )
             if label in attrs:
-                raise FormatError(f"node {name!r} ({op}): attribute {label!r} stands twice")
+                raise FormatError(f"node {name!r} ({op}): attribute {label!r} occurs twice")
             attrs[label] = text
-            if not text.startswith("subgraph["):
-                continue
-            for inner, proto in _graphs_of(value, f"{key}.{label}"):
-                self._document.graphs[inner] = proto
-                level = _Level(self._reader, proto, f"{inner}.", self, captures, len(inputs))
-                graphs.append(level.build())
+            if text.startswith("subgraph["):
+                enclosing = Enclosing(self._scope, len(inputs), captured)
+                graphs += self._read_nested(value, f"{key}.{label}", enclosing)
         if node.metadata_props:
             for entry in node.metadata_props:
                 if _is_mark(entry.key) and entry.key not in attrs:
-                    attrs[entry.key] = text_of(entry.value, name)
+                    attrs[entry.key] = _text_of(entry.value, name)
         if graphs:
-            attrs[FORMAL], attrs[CAPTURED] = str(len(inputs)), str(len(captures))
-            inputs += [self._find(captured, name) for captured in captures]
+            attrs[FORMAL], attrs[CAPTURED] = str(len(inputs)), str(len(captured))
+            inputs += [self._scope.find(outside, name) for outside in captured]
         self._document.nodes[key] = OriginalNode(node, name, attrs)
         outputs = node.output[:]
-        position = self._append(op, name, attrs, inputs, len(outputs), graphs)
+        position = self._scope.add(op, name, attrs, inputs, len(outputs), graphs)
         for number, value in enumerate(outputs):
             if value:
-                self._define(text_of(value, name), position, number)
+                self._scope.define(_text_of(value, name), position, number)
+
+    def _find_input(self, name: str, slot: int, user: str, op: str) -> Entry:
+        return self._scope.find(_text_of(name, user), f"input {slot} of node {user!r} ({op})")
+
+    def _read_nested(self, value: Any, place: str, enclosing: Enclosing) -> list[_core.Graph]:
+        several = attributes.kind_of(value) == attributes.GRAPHS
+        graphs = []
+        for number, proto in enumerate(attributes.graphs_of(value)):
+            inner = f"{place}[{number}]" if several else place
+            self._document.graphs[inner] = proto
+            graphs.append(_Level(self._reader, proto, f"{inner}.", enclosing).build())
+        return graphs
 
     def _attribute(self, value: Any, key: str, node: str, graphs: int) -> tuple[str, str]:
-        """Give name and text of an attribute. Most of them a model repeats many times."""
+        """Return name and text of an attribute. Most attributes of a model are repetitions."""
         known, data = self._reader.texts, b""
-        if attributes.is_plain(value):
+        if attribute_text.is_plain(value):
             data = value.SerializeToString()
             if data in known:
                 return known[data]
-        label = text_of(value.name, node)
-        found = label, attributes.to_text(value, f"{key}/{label}", graphs)
+        label = _text_of(value.name, node)
+        found = label, attribute_text.to_text(value, f"{key}/{label}", graphs)
         if data:
             known[data] = found
         return found
@@ -313,15 +262,6 @@ class _Level:
             wish = f"{wish}_{key}"
         self._node_names.add(wish)
         return wish
-
-
-def _graphs_of(value: Any, place: str) -> list[tuple[str, Any]]:
-    kind = attributes.kind_of(value)
-    if kind == attributes.GRAPH:
-        return [(place, value.g)]
-    if kind == attributes.GRAPHS:
-        return [(f"{place}[{i}]", graph) for i, graph in enumerate(value.graphs)]
-    return []
 
 
 def _is_mark(key: Any) -> bool:
@@ -335,8 +275,8 @@ def _is_mark(key: Any) -> bool:
     )
 
 
-def text_of(text: Any, place: str) -> str:
-    """Check a string of the file.
+def _text_of(text: Any, place: str) -> str:
+    """Return a string of the file.
 
     Raises
     ------
@@ -344,5 +284,5 @@ def text_of(text: Any, place: str) -> str:
         It is not UTF-8, or has a zero in it.
     """
     if not isinstance(text, str) or "\0" in text:
-        raise FormatError(f"{place}: {text!r} is no name in UTF-8")
+        raise FormatError(f"{place}: {text!r} is not a name in UTF-8")
     return text

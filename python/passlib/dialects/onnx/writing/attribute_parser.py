@@ -1,4 +1,4 @@
-"""Attributes of ONNX nodes from text that passes wrote."""
+"""Attributes of ONNX nodes from the text that passes wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from passlib.dialects.onnx.attributes import (
     TYPE_PROTO,
     TYPE_PROTOS,
 )
-from passlib.dialects.onnx.tensors import code_of
+from passlib.dialects.onnx.tensors import code_of, to_bytes
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 
@@ -34,14 +34,14 @@ __all__ = ["parse"]
 
 
 def parse(name: str, text: str, kind: int, node: str) -> Any:
-    """Make an attribute from what a pass wrote.
+    """Make an attribute from its text.
 
     Parameters
     ----------
     name : str
     text : str
     kind : int
-        The type; 0 to find it out from the text.
+        The type; 0 to guess it from the text.
     node : str
         For messages.
 
@@ -52,7 +52,7 @@ def parse(name: str, text: str, kind: int, node: str) -> Any:
     Raises
     ------
     UnsupportedError
-        The text is no value of this type.
+        The text is not a value of this type.
     """
     onnx: Any = require("onnx", extra="onnx")
     made = onnx.AttributeProto(name=name)
@@ -63,7 +63,7 @@ def parse(name: str, text: str, kind: int, node: str) -> Any:
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         shown = text if len(text) <= 60 else text[:60] + "..."
         raise UnsupportedError(
-            f"{node}: attribute {name!r}: {shown!r} is no value of type "
+            f"{node}: attribute {name!r}: {shown!r} is not a value of type "
             f"{onnx.AttributeProto.AttributeType.Name(kind)} ({error})"
         ) from None
     return made
@@ -73,7 +73,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 
 
 def _guess(text: str) -> int:
-    """Find the type of an attribute that no schema knows."""
+    """Guess the type of an attribute that has no schema."""
     if _INTEGER.match(text):
         return INT
     if _is_float(text):
@@ -94,7 +94,7 @@ def _guess(text: str) -> int:
 
 def _is_float(text: str) -> bool:
     if "_" in text or not text.isascii():
-        return False  # Python takes more for a number than others do
+        return False  # Python accepts more forms of numbers than others do
     try:
         float(text)
     except ValueError:
@@ -125,7 +125,7 @@ def _tensor(target: Any, described: Any) -> None:
     array = np.array(described["data"], wide).astype(dtype).reshape(described["shape"])
     target.data_type = code_of(dtype, "tensor")
     target.dims.extend(array.shape)
-    target.raw_data = array.astype(dtype.newbyteorder("<"), copy=False).tobytes()
+    target.raw_data = to_bytes(array)
 
 
 def _set_int(made: Any, text: str) -> None:
@@ -151,7 +151,7 @@ def _set_floats(made: Any, text: str) -> None:
 def _set_strings(made: Any, text: str) -> None:
     values = json.loads(text)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("this is no JSON list of strings")
+        raise ValueError("this is not a JSON list of strings")
     made.strings.extend(value.encode() for value in values)
 
 
@@ -198,7 +198,7 @@ def _set_types(made: Any, text: str) -> None:
 
 def _refuse(made: Any, text: str) -> None:
     del made, text
-    raise ValueError("a pass can keep or copy it, not make one")
+    raise ValueError("passes can keep or copy nested graphs, not make them from text")
 
 
 _PARSERS: dict[int, Callable[[Any, str], None]] = {

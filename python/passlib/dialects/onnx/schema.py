@@ -1,4 +1,4 @@
-"""Operator sets: which versions belong to a file version, and what their schemas say."""
+"""ONNX's operator sets: the versions that belong to a file version, and their schemas."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any
 
 from passlib.files.optional import require
 
-__all__ = ["NAMED_SINCE", "attribute_types", "newest_version", "plain"]
+__all__ = ["CONSTANT", "NAMED_SINCE", "attribute_types", "newest_version", "plain"]
 
+CONSTANT = "Constant"
+"""The operator whose nodes hold a value in an attribute."""
 
 NAMED_SINCE = 3
-"""The first version of the file format that names its operator sets; before, it is version 1."""
+"""The first version of the file format that names operator sets; earlier, all are version 1."""
 
 
 def plain(domain: str) -> str:
-    """Give the one name of a domain: ONNX's own has two."""
+    """Return the canonical name of a domain: ONNX's own is ``""``, also called ``ai.onnx``."""
     return "" if domain == "ai.onnx" else domain
 
 
 def newest_version(domain: str, ir_version: int) -> int:
-    """Give the newest version of an operator set that belongs to a version of the file format.
+    """Return the newest version of an operator set that belongs to a version of the file format.
 
     A domain that ONNX does not define has version 1.
     """
@@ -43,7 +45,7 @@ def _newest_registered(domain: str) -> int:
 
 @lru_cache(maxsize=4096)
 def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
-    """Give the types of an operator's attributes by name; nothing for an unknown operator."""
+    """Return the types of an operator's attributes by name; empty for an unknown operator."""
     defs: Any = require("onnx.defs", extra="onnx")
     domain = plain(domain)
     try:

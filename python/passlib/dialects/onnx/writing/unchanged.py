@@ -1,4 +1,4 @@
-"""Models that no pass has changed, which need no names and no order: they are as in the file."""
+"""Models that no pass has changed: they are written as in the file, without naming or ordering."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_unchanged(
     graph : _core.Graph
     document : Document
     params : mapping of str to numpy.ndarray
-        Constants by name; those that are missing have the file's elements.
+        Constants by name; missing ones have the file's elements.
     """
     if document.graph is None or not graph.equals(document.graph):
         return False
@@ -32,7 +32,7 @@ def is_unchanged(
 
 
 def same_params(document: Document, params: Mapping[str, Any]) -> set[str]:
-    """Name the parameters that have the elements of the constant of that name in the file.
+    """Return the names of parameters that equal the file's constant of that name.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def same_params(document: Document, params: Mapping[str, Any]) -> set[str]:
 
 
 def arrays_aside(document: Document) -> tuple[dict[int, np.ndarray[Any, Any]], dict[int, bool]]:
-    """Give the arrays that are not in the messages of an unchanged model.
+    """Return the arrays that are not in the messages of an unchanged model.
 
     Returns
     -------
     arrays : dict of int to numpy.ndarray
         By number of the initializer.
     external : dict of int to bool
-        Which of them stand in another file; false, for none of them changed.
+        Those of them that are in another file; False for all, since none has changed.
     """
     arrays, external = {}, {}
     for tensor in document.main_tensors():

@@ -1,4 +1,4 @@
-"""ONNX files as graphs."""
+"""ONNX files, mapped and parsed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from passlib.dialects.onnx import wire
 from passlib.dialects.onnx.document import DOCUMENT, Document, Reference
-from passlib.dialects.onnx.levels import LevelReader
+from passlib.dialects.onnx.reading.levels import LevelReader
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError
 from passlib.files.collector import collection_off
@@ -23,7 +23,7 @@ __all__ = ["map_file", "parse_model", "read"]
 
 
 def map_file(path: Path) -> mmap.mmap | bytes:
-    """Map a file for reading."""
+    """Map a file into memory for reading."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
@@ -38,16 +38,16 @@ def parse_model(
     Returns
     -------
     model : onnx.ModelProto
-        Without the raw data of larger weights.
+        Without the raw data of its larger weights.
     payloads : dict of int to numpy.ndarray
-        These, as bytes, by number of the initializer; views of ``data``.
+        That raw data as bytes, by number of the initializer; views of ``data``.
     has_external : bool
         Whether any data may be in other files.
 
     Raises
     ------
     FormatError
-        Not an ONNX model.
+        The data is not an ONNX model.
     """
     onnx: Any = require("onnx", extra="onnx")
     decode_error: Any = require("google.protobuf.message", extra="onnx").DecodeError
@@ -55,7 +55,7 @@ def parse_model(
     try:
         model = onnx.ModelProto.FromString(message)
     except decode_error as error:
-        raise FormatError(f"this is no ONNX model: {error}") from None
+        raise FormatError(f"this is not an ONNX model: {error}") from None
     if not model.HasField("graph"):
         raise FormatError("this ONNX model has no graph")
     bytes_of = {
@@ -75,7 +75,7 @@ def read(path: Path) -> ModelData:
     Returns
     -------
     ModelData
-        Its weights are views of the mapped file and of the files beside it.
+        Its weights are views of the mapped file and of the files next to it.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def read(path: Path) -> ModelData:
             graph = LevelReader(document, path.parent, payloads).read(model.graph)
         document = replace(document, graph=graph)
     except FormatError as error:
-        raise type(error)(f"{path}: {error}", offset=error.offset) from error
+        raise error.within(path) from error
     args = {
         tensor.name: tensor.array for tensor in document.main_tensors() if tensor.array is not None
     }

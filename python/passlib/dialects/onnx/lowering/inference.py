@@ -1,0 +1,100 @@
+"""Types of all values of an ONNX graph, by ONNX's own inference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlib.dialects.onnx.document import ABSENT, ID, Document, document_of
+from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
+from passlib.dialects.onnx.writing.assembly import assemble
+from passlib.files.optional import require
+from passlib.lowering.types import TypeSpec
+
+if TYPE_CHECKING:
+    from passlib.graph.node import Node
+    from passlib.graph.plain import PlainGraph
+
+__all__ = ["infer"]
+
+
+def infer(
+    graph: PlainGraph,
+    shapes: Mapping[str, Sequence[int | None]],
+    types: Mapping[str, np.dtype[Any]] | None = None,
+) -> dict[Node, tuple[TypeSpec, ...]]:
+    """Infer the types of all values.
+
+    Parameters
+    ----------
+    graph : PlainGraph
+    shapes : mapping of str to shape
+        Of any variables.
+    types : mapping of str to numpy.dtype, optional
+        Of any variables.
+
+    Returns
+    -------
+    dict of Node to tuple of TypeSpec
+        For each node, one for each of its outputs.
+
+    Raises
+    ------
+    GraphError
+        Shapes contradict each other.
+    """
+    document = document_of(graph.attributes)
+    nodes = graph.nodes()
+    unknown = TypeSpec(None, None)
+    given = {
+        name: TypeSpec((types or {}).get(name), tuple(shape)) for name, shape in shapes.items()
+    }
+    new = {node.name for node in nodes if node.is_variable and ID not in node.attrs} - {ABSENT}
+    new |= {node.name for node in nodes if _is_replaced(node, given.get(node.name), document)}
+    fed = {name: given.get(name, unknown) for name in new}
+    assembled = assemble(graph.graph, graph.attributes, document, {}, fed)
+    for value in assembled.model.graph.input:
+        if value.type.WhichOneof("value") == "tensor_type":
+            fix_sizes(value, given)
+    known = _inferred(assembled.model)
+    known |= {tensor.name: tensor_spec(tensor) for tensor in assembled.model.graph.initializer}
+    found: dict[Node, tuple[TypeSpec, ...]] = {}
+    for position, node in enumerate(nodes):
+        specs = []
+        for output in range(max(node.num_outputs, 1)):
+            name = assembled.names.of.get((position, output), "")
+            spec = known.get(name, unknown)
+            own = given.get(node.name)
+            if node.is_variable and own is not None:
+                spec = TypeSpec(own.dtype or spec.dtype, own.shape)
+            specs.append(spec)
+        found[node] = tuple(specs)
+    return found
+
+
+def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool:
+    """Whether a weight of the file has been given another type or shape."""
+    tensor = document.tensors.get(node.attrs.get(ID, "")) if node.is_variable else None
+    if given is None or tensor is None or tensor.array is None:
+        return False
+    return given.shape != tensor.array.shape or given.dtype not in (None, tensor.array.dtype)
+
+
+def _inferred(model: Any) -> dict[str, TypeSpec]:
+    """Return the inferred types by name; those that the file states if inference fails."""
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    with suppress(inference.InferenceError, RuntimeError, ValueError):
+        model = inference.infer_shapes(model)
+    graph = model.graph
+    known: dict[bytes, TypeSpec] = {}
+    specs = {}
+    for value in (*graph.value_info, *graph.input, *graph.output):
+        # A model has few types, and many values of each.
+        data = value.type.SerializeToString()
+        if data not in known:
+            known[data] = spec_of(value.type)
+        specs[value.name] = known[data]
+    return specs

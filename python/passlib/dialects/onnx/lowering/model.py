@@ -1,0 +1,142 @@
+"""ONNX graphs as models that ONNX Runtime runs: they are written without translation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlib.dialects.onnx import external
+from passlib.dialects.onnx.document import OPAQUE, Document, document_of
+from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of
+from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
+from passlib.dialects.onnx.writing.assembly import Assembled, assemble
+from passlib.errors import UnsupportedError
+from passlib.lowering.types import Lowered, TypeSpec, Value
+
+if TYPE_CHECKING:
+    from passlib.graph.node import Node
+    from passlib.graph.plain import PlainGraph
+
+__all__ = ["lower"]
+
+_INLINE = 1024
+"""Weights of fewer bytes go into the model, where type inference sees them."""
+
+
+def lower(
+    graph: PlainGraph,
+    inputs: Mapping[str, TypeSpec],
+    params: Mapping[str, np.ndarray[Any, Any]],
+    *,
+    train: bool = False,
+) -> Lowered:
+    """Make the model of a graph, with its weights outside the message.
+
+    Parameters
+    ----------
+    graph : PlainGraph
+    inputs : mapping of str to TypeSpec
+        Types of the fed values; their sizes replace those that the file leaves open.
+    params : mapping of str to numpy.ndarray
+        Constants by name; missing ones have the file's elements.
+    train : bool
+        Must be false.
+
+    Returns
+    -------
+    Lowered
+
+    Raises
+    ------
+    GraphError
+        A shape contradicts the file's.
+    UnsupportedError
+        ``train`` is set, or an input or output is not a tensor.
+    """
+    if train:
+        raise UnsupportedError("an ONNX model runs as it is; it has no separate form for training")
+    document = document_of(graph.attributes)
+    nodes = graph.nodes()
+    # Opaque constants cannot be fed as arrays; keep them as initializers.
+    fixed = {node.name for node in nodes if node.is_variable and OPAQUE in node.attrs}
+    inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
+    assembled = assemble(graph.graph, graph.attributes, document, params, inputs)
+    model = assembled.model
+    weights = _weights(assembled)
+    _inline_others(model, document, set(weights))
+    for value in model.graph.input:
+        _refuse_other_kinds(value, "input")
+        fix_sizes(value, inputs)
+    for value in model.graph.output:
+        _refuse_other_kinds(value, "output")
+    default = {tensor.name for tensor in model.graph.initializer}
+    default.update(tensor.values.name for tensor in model.graph.sparse_initializer)
+    return Lowered(
+        model,
+        weights,
+        tuple(value.name for value in model.graph.input if value.name not in default),
+        tuple(assembled.names.outputs),
+        _values(assembled, nodes),
+        {node.name: node for node in nodes if not node.is_variable},
+    )
+
+
+def _weights(assembled: Assembled) -> dict[str, np.ndarray[Any, Any]]:
+    """Declare the larger weights as external, in the form that `runtime.Session` passes on."""
+    weights = {}
+    for number, given in assembled.arrays.items():
+        tensor = assembled.model.graph.initializer[number]
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+        array = np.ascontiguousarray(given).reshape(given.shape)
+        if array.nbytes < _INLINE:
+            tensor.raw_data = to_bytes(array)
+            continue
+        tensor.data_location = external.EXTERNAL
+        for key, text in (("location", "weights"), ("length", str(array.nbytes))):
+            tensor.external_data.add(key=key, value=text)
+        weights[tensor.name] = array
+    return weights
+
+
+def _inline_others(model: Any, document: Document, weights: set[str]) -> None:
+    """Read all other external data, such as that of nested graphs, into the model."""
+    if not document.has_external:
+        return
+    declared = [tensor for tensor in model.graph.initializer if tensor.name in weights]
+    known = set(map(id, declared))
+    folder = external.Folder(document.path.parent)
+    for tensor in external_tensors(model):
+        if id(tensor) in known:
+            continue
+        tensor.raw_data = folder.content(tensor, f"tensor {tensor.name!r}")
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+
+
+def _refuse_other_kinds(value: Any, what: str) -> None:
+    kind = value.type.WhichOneof("value")
+    if kind not in (None, "tensor_type"):
+        raise UnsupportedError(
+            f"{what} {value.name!r} of the model is a {kind.removesuffix('_type')}; passlib runs "
+            "models of tensors only"
+        )
+    code = value.type.tensor_type.elem_type
+    if what == "input" and code and code not in ELEMENT_TYPES:
+        raise UnsupportedError(
+            f"input {value.name!r} of the model has elements of ONNX's type {code}; passlib feeds "
+            f"{', '.join(ELEMENT_TYPES.values())}"
+        )
+
+
+def _values(assembled: Assembled, nodes: list[Node]) -> dict[tuple[Node, int], Value]:
+    """Return the model's values by node and output; only inputs and outputs have types."""
+    graph = assembled.model.graph
+    types = {value.name: spec_of(value.type) for value in (*graph.input, *graph.output)}
+    return {
+        (nodes[position], output): Value(name, *types.get(name, TypeSpec(None, None)))
+        for (position, output), name in assembled.names.of.items()
+    }
