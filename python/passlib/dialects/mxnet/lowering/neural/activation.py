@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["activation", "leaky_relu", "relu"]
 
@@ -81,4 +82,4 @@ def _slope(op: Operation, data: Value, gamma: Value) -> Value:
     if op.rank_of(gamma) != 1 or op.rank_of(data) <= 2:
         return gamma
     trailing = [1] * (op.rank_of(data) - 2)
-    return op.emit("Reshape", gamma, op.constant([-1, *trailing], "int64"))
+    return op.emit("Reshape", gamma, vector(op, -1, *trailing))

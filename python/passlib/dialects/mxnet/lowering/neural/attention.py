@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_valatt"]
 
@@ -57,9 +58,7 @@ def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
     if width % (heads * parts):
         op.unsupported(f"does not divide the size {width} of the last axis", "heads")
     depth = width // (heads * parts)
-    split = op.emit(
-        "Reshape", projections, op.constant([length, batch * heads, parts, depth], "int64")
-    )
+    split = op.emit("Reshape", projections, vector(op, length, batch * heads, parts, depth))
     chosen = op.emit("Gather", split, op.constant(part, "int64"), axis=2)
     return op.emit("Transpose", chosen, perm=[1, 0, 2])
 
@@ -75,4 +74,4 @@ def _weighted(op: Operation, attention: Value, values: Value) -> Value:
     weighted = op.emit("MatMul", attention, values)
     rows, length, depth = op.shape_of(weighted)
     by_time = op.emit("Transpose", weighted, perm=[1, 0, 2])
-    return op.emit("Reshape", by_time, op.constant([length, rows // heads, heads * depth], "int64"))
+    return op.emit("Reshape", by_time, vector(op, length, rows // heads, heads * depth))

@@ -8,6 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = [
     "batch_norm",
@@ -81,15 +82,15 @@ def group_norm(op: Operation) -> Sequence[Value]:
     if shape[1] % groups:
         op.unsupported(f"does not divide the {shape[1]} channels", "num_groups")
     inner = [shape[0], groups, shape[1] // groups, *shape[2:]]
-    split = op.emit("Reshape", data, op.constant(inner, "int64"))
+    split = op.emit("Reshape", data, vector(op, *inner))
     axes = list(range(2, len(inner)))
     normal, mean, deviation = _standardised(op, split, axes, op.float("eps", 1e-5))
     trailing = [1] * (len(inner) - 3)
     a_group = op.shape_of(gamma) == (groups,)
-    each = op.constant([groups, 1 if a_group else -1, *trailing], "int64")
+    each = vector(op, groups, 1 if a_group else -1, *trailing)
     gamma, beta = (op.emit("Reshape", value, each) for value in (gamma, beta))
-    result = op.emit("Reshape", _affine(op, normal, gamma, beta), op.constant(shape, "int64"))
-    flat = op.constant([shape[0], groups], "int64")
+    result = op.emit("Reshape", _affine(op, normal, gamma, beta), vector(op, *shape))
+    flat = vector(op, shape[0], groups)
     return result, op.emit("Reshape", mean, flat), op.emit("Reshape", deviation, flat)
 
 
@@ -118,12 +119,12 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
     if mode != "instance" and rank < 3:
         op.unsupported("requires an input of at least three axes", "mode")
-    squares = op.emit("ReduceSumSquare", data, op.constant(axes, "int64"), keepdims=1)
+    squares = op.emit("ReduceSumSquare", data, vector(op, *axes), keepdims=1)
     epsilon = op.constant_like(op.float("eps", 1e-10), data)
     norm = op.emit("Sqrt", op.emit("Add", squares, epsilon))
     if mode == "channel":
         return op.emit("Div", data, norm), norm
-    flat = op.constant(op.shape_of(data)[: 1 if mode == "instance" else 2], "int64")
+    flat = vector(op, *op.shape_of(data)[: 1 if mode == "instance" else 2])
     return op.emit("Div", data, norm), op.emit("Reshape", norm, flat)
 
 
@@ -181,10 +182,10 @@ def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
     if op.train and not op.bool("use_global_stats", False):
         axes = [i for i in range(op.rank_of(data)) if i != axis]
         wide = op.cast(data, op.dtype_of(mean))
-        mean = op.emit("ReduceMean", wide, op.constant(axes, "int64"), keepdims=0)
+        mean = op.emit("ReduceMean", wide, vector(op, *axes), keepdims=0)
         centred = op.emit("Sub", wide, _along(op, mean, axis, op.rank_of(data)))
         squares = op.emit("Mul", centred, centred)
-        variance = op.emit("ReduceMean", squares, op.constant(axes, "int64"), keepdims=0)
+        variance = op.emit("ReduceMean", squares, vector(op, *axes), keepdims=0)
     dtype = op.dtype_of(data)
     wide = op.cast(data, op.dtype_of(mean))
     epsilon = _epsilon(op)
@@ -214,7 +215,7 @@ def _standardised(
     op: Operation, data: Value, axes: list[int], epsilon: float
 ) -> tuple[Value, Value, Value]:
     """Shift to mean 0 and scale to variance 1; also return mean and deviation, axes kept."""
-    over = op.constant(axes, "int64")
+    over = vector(op, *axes)
     mean = op.emit("ReduceMean", data, over, keepdims=1)
     centred = op.emit("Sub", data, mean)
     variance = op.emit("ReduceMean", op.emit("Mul", centred, centred), over, keepdims=1)
@@ -236,7 +237,7 @@ def _along(op: Operation, value: Value, axis: int, rank: int) -> Value:
     """Reshape a vector so that it broadcasts along one axis."""
     if axis == rank - 1:
         return value
-    return op.emit("Reshape", value, op.constant([-1] + [1] * (rank - 1 - axis), "int64"))
+    return op.emit("Reshape", value, vector(op, -1, *[1] * (rank - 1 - axis)))
 
 
 def _affine(op: Operation, value: Value, scale: Value, shift: Value) -> Value:

@@ -16,6 +16,7 @@ from passlib.dialects.mxnet.lowering.neural.layout import (
 )
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 from passlib.lowering.padding import pad_spatial
 
 __all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
@@ -133,7 +134,7 @@ def _global_pool(op: Operation, kind: str, power: int | None) -> Value:
     if kind in _GLOBAL:
         result = op.emit(_GLOBAL[kind], data)
     else:
-        axes = op.constant(range(2, rank + 2), "int64")
+        axes = vector(op, *range(2, rank + 2))
         summed = op.emit("ReduceSum", _raised(op, data, power), axes, keepdims=1)
         result = _root(op, summed, power)
     return from_channels_first(op, result, rank) if last else result
@@ -220,7 +221,7 @@ def _with_lowest(op: Operation, data: Value, pads: list[int], fill: float) -> Va
     # Only a Pad with zeros is merged into the pooling, see `pad_spatial`; this one needs no sizes.
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
-    return op.emit("Pad", data, op.constant(everywhere, "int64"), op.constant_like(fill, data))
+    return op.emit("Pad", data, vector(op, *everywhere), op.constant_like(fill, data))
 
 
 def _raised(op: Operation, data: Value, power: int | None) -> Value:

@@ -8,6 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = [
     "log_softmax",
@@ -89,9 +90,9 @@ def softmax_cross_entropy(op: Operation) -> Value:
     """Sum -log softmax(data)[label]: ``data`` (N, C) and ``label`` (N,) to (1,)."""
     data, label = op.inputs
     logs = op.emit("LogSoftmax", data, axis=1)
-    index = op.emit("Unsqueeze", op.cast(label, "int64"), op.constant([1], "int64"))
+    index = op.emit("Unsqueeze", op.cast(label, "int64"), vector(op, 1))
     chosen = op.emit("GatherElements", logs, index, axis=1)
-    total = op.emit("ReduceSum", chosen, op.constant([0], "int64"), keepdims=0)
+    total = op.emit("ReduceSum", chosen, vector(op, 0), keepdims=0)
     return op.emit("Neg", total)
 
 
@@ -106,7 +107,7 @@ def _scaled(op: Operation, sign: float) -> Value:
 
 def _inside(op: Operation, data: Value, axis: int) -> Value:
     """Return whether each position along ``axis`` is below the length, to broadcast to the data."""
-    length = op.emit("Unsqueeze", op.inputs[1], op.constant([axis], "int64"))
+    length = op.emit("Unsqueeze", op.inputs[1], vector(op, axis))
     shape: Sequence[int] = [-1 if i == axis else 1 for i in range(op.rank_of(data))]
     position = op.constant_like(np.arange(op.shape_of(data)[axis]).reshape(shape), length)
     return op.emit("Less", position, length)

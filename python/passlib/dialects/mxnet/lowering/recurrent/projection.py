@@ -9,6 +9,7 @@ from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
 from passlib.dialects.mxnet.lowering.recurrent.weights import DirectionWeights
 from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["projected_lstm"]
 
@@ -52,7 +53,7 @@ def projected_lstm(
         sequences.append(outputs)
         hidden.append(last_hidden)
         cells.append(last_cell)
-    zero = op.constant([0], "int64")
+    zero = vector(op, 0)
     finals = [
         op.emit("Concat", *(op.emit("Unsqueeze", value, zero) for value in values), axis=0)
         for values in (hidden, cells)

@@ -12,6 +12,7 @@ from passlib.dialects.mxnet.lowering.recurrent.projection import projected_lstm
 from passlib.dialects.mxnet.lowering.recurrent.weights import DirectionWeights, unpack
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["rnn", "rnn_param_concat"]
 
@@ -138,7 +139,7 @@ def _layer(
         linear_before_reset=1 if cell.op_type == "GRU" else None,
     )
     together = op.emit("Transpose", made[0], perm=[0, 2, 1, 3])
-    shape = op.constant([time, batch, directions * packing.state], "int64")
+    shape = vector(op, time, batch, directions * packing.state)
     return op.emit("Reshape", together, shape), made[1:]
 
 
@@ -150,7 +151,7 @@ def _reordered(op: Operation, weight: Value, cell: _Cell) -> Value:
 
 
 def _stacked(op: Operation, values: Sequence[Value]) -> Value:
-    first = op.constant([0], "int64")
+    first = vector(op, 0)
     raised = [op.emit("Unsqueeze", value, first) for value in values]
     return raised[0] if len(raised) == 1 else op.emit("Concat", *raised, axis=0)
 
@@ -158,5 +159,5 @@ def _stacked(op: Operation, values: Sequence[Value]) -> Value:
 def _rows(op: Operation, state: Value, span: slice) -> Value:
     if op.shape_of(state)[0] == span.stop - span.start:
         return state
-    start, stop = (op.constant([bound], "int64") for bound in (span.start, span.stop))
-    return op.emit("Slice", state, start, stop, op.constant([0], "int64"))
+    start, stop = (vector(op, bound) for bound in (span.start, span.stop))
+    return op.emit("Slice", state, start, stop, vector(op, 0))

@@ -6,6 +6,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["sequence_last", "sequence_mask", "sequence_reverse"]
 
@@ -24,7 +25,7 @@ def sequence_mask(op: Operation) -> Value:
     trailing = [1] * (len(shape) - 2)
     length_shape = [1, -1, *trailing] if axis == 0 else [-1, 1, *trailing]
     time_shape = [-1, 1, *trailing] if axis == 0 else [1, -1, *trailing]
-    length = op.emit("Reshape", op.inputs[1], op.constant(length_shape, "int64"))
+    length = op.emit("Reshape", op.inputs[1], vector(op, *length_shape))
     time = op.constant_like(np.arange(shape[axis]).reshape(time_shape), length)
     inside = op.emit("Less", time, length)
     return op.emit("Where", inside, data, op.constant_like(op.float("value", 0.0), data))
@@ -44,7 +45,7 @@ def sequence_last(op: Operation) -> Value:
     if axis == 0:
         rank = op.rank_of(data)
         data = op.emit("Transpose", data, perm=[1, 0, *range(2, rank)])
-    index = op.emit("Unsqueeze", last, op.constant([1], "int64"))
+    index = op.emit("Unsqueeze", last, vector(op, 1))
     return op.emit("GatherND", data, index, batch_dims=1)
 
 

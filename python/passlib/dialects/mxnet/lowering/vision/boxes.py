@@ -15,6 +15,7 @@ from passlib.dialects.mxnet.lowering.vision.suppression import (
     survivors,
 )
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["around", "box_decode", "box_encode", "box_iou", "box_nms", "columns"]
 
@@ -26,12 +27,12 @@ def box_iou(op: Operation) -> Value:
     left_shape, right_shape = op.shape_of(left), op.shape_of(right)
     if op.string("format", "corner", choices=("corner", "center")) == "center":
         left, right = _corners(op, left), _corners(op, right)
-    a = op.emit("Reshape", left, op.constant([-1, 1, 4], "int64"))
-    b = op.emit("Reshape", right, op.constant([1, -1, 4], "int64"))
+    a = op.emit("Reshape", left, vector(op, -1, 1, 4))
+    b = op.emit("Reshape", right, vector(op, 1, -1, 4))
     a_sides, b_sides = columns(op, a), columns(op, b)
     ratio = overlap(op, a_sides, b_sides, area(op, a_sides), area(op, b_sides))
     shape = [*left_shape[:-1], *right_shape[:-1]]
-    return op.emit("Reshape", ratio, op.constant(shape, "int64"))
+    return op.emit("Reshape", ratio, vector(op, *shape))
 
 
 @table.register("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
@@ -48,7 +49,7 @@ def box_nms(op: Operation) -> Sequence[Value]:
     shape = op.shape_of(data)
     count, width = shape[-2:]
     start, classes = op.int("coord_start", 2), op.int("id_index", -1)
-    rows = op.emit("Reshape", data, op.constant([-1, count, width], "int64"))
+    rows = op.emit("Reshape", data, vector(op, -1, count, width))
     score = _column(op, rows, op.int("score_index", 1))
     valid = op.emit("Greater", score, op.constant_like(op.float("valid_thresh", 0.0), score))
     background = op.int("background_id", -1)
@@ -89,12 +90,12 @@ def box_nms(op: Operation) -> Sequence[Value]:
     place = op.constant_like(np.arange(limit, 0, -1), data)
     order = ordered_by(op, op.emit("Where", kept, place, op.emit("Neg", place)), limit)
     rows, kept = picked(op, rows, order), picked(op, kept, order)
-    mask = op.emit("Unsqueeze", kept, op.constant([2], "int64"))
+    mask = op.emit("Unsqueeze", kept, vector(op, 2))
     rows = op.emit("Where", mask, rows, op.constant_like(-1, rows))
-    pads = op.constant([0, 0, 0, 0, count - limit, 0], "int64")
+    pads = vector(op, 0, 0, 0, 0, count - limit, 0)
     if limit < count:
         rows = op.emit("Pad", rows, pads, op.constant_like(-1, rows))
-    result = op.emit("Reshape", rows, op.constant(shape, "int64"))
+    result = op.emit("Reshape", rows, vector(op, *shape))
     scratch = op.declare(data.dtype, (*shape[:-1], 1), "scratch memory is not provided")
     return result, scratch
 
@@ -129,7 +130,7 @@ def box_encode(op: Operation) -> Sequence[Value]:
     where the sample is not above 0.5.
     """
     samples, matches, anchors, boxes, means, deviations = op.inputs
-    index = op.emit("Unsqueeze", op.cast(matches, "int64"), op.constant([2], "int64"))
+    index = op.emit("Unsqueeze", op.cast(matches, "int64"), vector(op, 2))
     matched = _centers(op, op.emit("GatherND", boxes, index, batch_dims=1))
     anchors = _centers(op, anchors)
     size = _range(op, anchors, 2, 4)
@@ -138,7 +139,7 @@ def box_encode(op: Operation) -> Sequence[Value]:
     raw = op.emit("Concat", op.emit("Div", moves, size), growth, axis=2)
     offsets = op.emit("Div", op.emit("Sub", raw, means), deviations)
     chosen = op.emit("Greater", samples, op.constant_like(0.5, samples))
-    mask = op.emit("Unsqueeze", chosen, op.constant([2], "int64"))
+    mask = op.emit("Unsqueeze", chosen, vector(op, 2))
     wide = op.emit("Expand", mask, op.emit("Shape", offsets))
     zero = op.constant_like(0, offsets)
     return op.emit("Where", wide, offsets, zero), op.cast(wide, op.dtype_of(offsets))
@@ -160,7 +161,7 @@ def _column(op: Operation, rows: Value, index: int) -> Value:
 
 
 def _range(op: Operation, rows: Value, start: int, stop: int) -> Value:
-    bounds = (op.constant([bound], "int64") for bound in (start, stop, -1))
+    bounds = (vector(op, bound) for bound in (start, stop, -1))
     return op.emit("Slice", rows, *bounds)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["bilinear_resize", "crop", "roi_align", "roi_pooling", "upsampling"]
 
@@ -48,7 +49,7 @@ def bilinear_resize(op: Operation) -> Value:
         data,
         None,
         None,
-        op.constant(sizes, "int64"),
+        vector(op, *sizes),
         mode="linear",
         coordinate_transformation_mode="align_corners" if corners else "pytorch_half_pixel",
     )
@@ -71,7 +72,7 @@ def crop(op: Operation) -> Value:
     stop = tuple(first + want for first, want in zip(start, wanted, strict=True))
     if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
         op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
-    bounds = (op.constant(bound, "int64") for bound in (start, stop, (2, 3)))
+    bounds = (vector(op, *bound) for bound in (start, stop, (2, 3)))
     return op.emit("Slice", data, *bounds)
 
 
@@ -106,7 +107,7 @@ def roi_align(op: Operation) -> Value:
     data, regions = op.inputs
     height, width = op.ints("pooled_size")
     image = op.emit("Gather", regions, op.constant(0, "int64"), axis=1)
-    bounds = (op.constant([bound], "int64") for bound in (1, 5, 1))
+    bounds = (vector(op, bound) for bound in (1, 5, 1))
     return op.emit(
         "RoiAlign",
         data,
@@ -131,7 +132,7 @@ def _repeated(op: Operation, value: Value, height: int, width: int) -> Value:
         value,
         None,
         None,
-        op.constant([*shape[:2], height, width], "int64"),
+        vector(op, *shape[:2], height, width),
         mode="nearest",
         coordinate_transformation_mode="asymmetric",
         nearest_mode="floor",

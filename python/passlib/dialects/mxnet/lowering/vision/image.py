@@ -6,6 +6,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["crop", "flip_left_right", "flip_top_bottom", "normalize", "to_tensor"]
 
@@ -38,7 +39,7 @@ def crop(op: Operation) -> Value:
     size = op.shape_of(data)[-3:-1]
     if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
         op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
-    bounds = (op.constant(bound, "int64") for bound in (start, stop, [-3, -2]))
+    bounds = (vector(op, *bound) for bound in (start, stop, [-3, -2]))
     return op.emit("Slice", data, *bounds)
 
 
@@ -55,7 +56,7 @@ def flip_top_bottom(op: Operation) -> Value:
 
 
 def _flipped(op: Operation, axis: int) -> Value:
-    bounds = (op.constant([bound], "int64") for bound in (-1, np.iinfo(np.int64).min, axis, -1))
+    bounds = (vector(op, bound) for bound in (-1, np.iinfo(np.int64).min, axis, -1))
     return op.emit("Slice", op.inputs[0], *bounds)
 
 

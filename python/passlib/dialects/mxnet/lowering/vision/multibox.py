@@ -8,6 +8,7 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.vision.boxes import around
 from passlib.dialects.mxnet.lowering.vision.suppression import ordered_by, picked, survivors
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["multibox_detection", "multibox_prior"]
 
@@ -55,19 +56,17 @@ def multibox_detection(op: Operation) -> Value:
     background = op.int("background_id", 0)
     if background != 0:
         op.unsupported("only class 0 can be the background", "background_id")
-    bounds = (op.constant([bound], "int64") for bound in (1, classes, 1))
+    bounds = (vector(op, bound) for bound in (1, classes, 1))
     best, kind = op.emit(
         "TopK",
         op.emit("Slice", scores, *bounds),
-        op.constant([1], "int64"),
+        vector(op, 1),
         outputs=2,
         axis=1,
     )
-    flat = op.constant([batch, count], "int64")
+    flat = vector(op, batch, count)
     best, kind = op.emit("Reshape", best, flat), op.emit("Reshape", kind, flat)
-    box = _decoded(
-        op, op.emit("Reshape", offsets, op.constant([batch, count, 4], "int64")), anchors
-    )
+    box = _decoded(op, op.emit("Reshape", offsets, vector(op, batch, count, 4)), anchors)
 
     valid = op.emit("Not", op.emit("Less", best, _like(op, op.float("threshold", 0.01), best)))
     place = _like(op, np.arange(count, 0, -1)[None], best)
@@ -93,13 +92,13 @@ def multibox_detection(op: Operation) -> Value:
     compared = None if op.bool("force_suppress", False) else kind
     kept = survivors(op, sides, competing, threshold=threshold, classes=compared)
     kind = _column(op, op.emit("Where", kept, kind, _like(op, -1, kind)))
-    bounds = (op.constant([bound], "int64") for bound in (1, 6, 2))
+    bounds = (vector(op, bound) for bound in (1, 6, 2))
     ranked = op.emit("Concat", kind, op.emit("Slice", ranked, *bounds), axis=2)
     return _masked(op, valid, ranked)
 
 
 def _column(op: Operation, value: Value) -> Value:
-    return op.emit("Unsqueeze", value, op.constant([2], "int64"))
+    return op.emit("Unsqueeze", value, vector(op, 2))
 
 
 def _masked(op: Operation, valid: Value, rows: Value) -> Value:

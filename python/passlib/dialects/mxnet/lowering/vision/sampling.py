@@ -8,6 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["bilinear_sampler", "grid_generator", "spatial_transformer"]
 
@@ -77,9 +78,9 @@ def _affine_grid(op: Operation, matrix: Value, height: int, width: int) -> Value
     columns, rows = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     regular = np.stack([columns, rows, np.ones_like(rows)]).reshape(3, height * width)
     batch = op.shape_of(matrix)[0]
-    split = op.emit("Reshape", matrix, op.constant([batch, 2, 3], "int64"))
+    split = op.emit("Reshape", matrix, vector(op, batch, 2, 3))
     places = op.emit("MatMul", split, op.constant_like(regular, matrix))
-    return op.emit("Reshape", places, op.constant([batch, 2, height, width], "int64"))
+    return op.emit("Reshape", places, vector(op, batch, 2, height, width))
 
 
 def _sampled(op: Operation, data: Value, grid: Value) -> Value:

@@ -12,18 +12,19 @@ import numpy as np
 
 from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
+from passlib.lowering.extents import vector
 
 __all__ = ["area", "ordered_by", "overlap", "picked", "survivors"]
 
 
 def ordered_by(op: Operation, key: Value, count: int) -> Value:
     """Return positions of the ``count`` largest of each row of (B, N); equals keep their order."""
-    return op.emit("TopK", key, op.constant([count], "int64"), outputs=2, axis=1)[1]
+    return op.emit("TopK", key, vector(op, count), outputs=2, axis=1)[1]
 
 
 def picked(op: Operation, rows: Value, order: Value) -> Value:
     """Take rows (B, N, ...) in the order (B, k)."""
-    index = op.emit("Unsqueeze", order, op.constant([2], "int64"))
+    index = op.emit("Unsqueeze", order, vector(op, 2))
     return op.emit("GatherND", rows, index, batch_dims=1)
 
 
@@ -88,7 +89,7 @@ def survivors(
         "one": op.constant_like(1, sides[0]),
         "limit": op.constant_like(threshold, sides[0]),
         "places": op.constant(np.arange(count)[None], "int64"),
-        "axis": op.constant([1], "int64"),
+        "axis": vector(op, 1),
     }
     return op.emit(
         "Loop",
