@@ -131,7 +131,7 @@ def entry(dtype: str = "F32", shape: Any = (1,), offsets: Any = (0, 4)) -> Any:
         (safetensors(entry(offsets=(4, 0)), bytes(4)), FormatError, "header is damaged"),
         (safetensors(entry("Q7"), bytes(4)), FormatError, "header is damaged"),
         (safetensors(entry("C64", offsets=(0, 8)), bytes(8)), UnsupportedError, "'x'.*C64"),
-        (safetensors({})[:9], FormatError, "no parameters of MXNet"),
+        (safetensors({})[:9], FormatError, "no parameter file of MXNet"),
     ],
 )
 def test_damaged_safetensors(

@@ -1,9 +1,9 @@
-"""JSON files that are written back as they were: only what changed is printed anew.
+"""JSON files that are written back letter by letter, except for changed parts.
 
-Objects and arrays (`JsonObject`, a dict, and `JsonArray`, a list) remember where they stood in the
-text: ``start`` and ``end`` are byte offsets, of the opening brace and behind the closing one. A
-container that comes back untouched is copied from there, letter by letter: number spelling, spaces,
-comments and all. So do not change one: make a new dict or list, which may hold its members.
+Objects and arrays (`JsonObject`, a dict, and `JsonArray`, a list) have the byte offsets ``start``,
+of the opening bracket, and ``end``, after the closing one. An unchanged container is copied from
+the text with its number spelling, spaces and comments. Therefore never modify one: make a new dict
+or list, which may hold its members.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from passlib._core import JsonArray, JsonObject
 
 __all__ = ["JsonArray", "JsonNumber", "JsonObject", "Layout", "parse", "print_json"]
 
-MAX_DEPTH = 200
-"""Models nest a dozen levels; what nests deeper than this is an attack on somebody's stack."""
+_MAX_DEPTH = 200
+"""Models nest a dozen levels; deeper nesting could only exhaust a stack."""
 
 
 class JsonNumber(float):
@@ -27,23 +27,23 @@ class JsonNumber(float):
     __slots__ = ("text",)
 
     def __new__(cls, text: str) -> JsonNumber:
-        """Make the number that ``text`` spells."""
+        """Parse ``text``."""
         number = super().__new__(cls, text)
         number.text = text
         return number
 
     text: str
-    """As it stands in the file."""
+    """The spelling in the file."""
 
 
 def parse(text: bytes, *, comments: bool = False) -> Any:
-    """Read a JSON text.
+    """Parse a JSON text.
 
     Parameters
     ----------
     text : bytes
     comments : bool
-        Accept comments from ``//`` to the end of the line, and a comma behind the last item.
+        Accept comments from ``//`` to the end of the line, and a comma after the last item.
 
     Returns
     -------
@@ -54,20 +54,20 @@ def parse(text: bytes, *, comments: bool = False) -> Any:
     Raises
     ------
     FormatError
-        The text is not JSON, an object has a key twice, or values nest deeper than 200 levels.
+        The text is not JSON, an object has a key twice, or values nest more than 200 levels deep.
     """
-    return _core.parse_json(text, JsonNumber, comments, MAX_DEPTH)
+    return _core.parse_json(text, JsonNumber, comments, _MAX_DEPTH)
 
 
 class Layout:
-    """How a text is laid out, for what is printed anew.
+    """The layout of a text, for printing changed parts.
 
     Parameters
     ----------
     text : bytes
-        The text that the layout is taken from.
+        The text that has the layout.
     root : object
-        What `parse` made of it.
+        The result of `parse`.
     """
 
     def __init__(self, text: bytes, root: Any) -> None:
@@ -81,13 +81,13 @@ class Layout:
 
 
 def print_json(value: Any, layout: Layout) -> bytes:
-    """Write a tree whose parts may come from a parsed text.
+    """Print a tree whose parts may come from a parsed text.
 
     Parameters
     ----------
     value : object
-        Containers that `parse` made are copied from the text of ``layout``; plain ones are
-        printed, on several lines if ``layout`` indents, but for arrays without containers.
+        Containers from `parse` are copied from the text of ``layout``. Plain ones are printed, on
+        several lines if ``layout`` indents, except arrays without containers.
     layout : Layout
 
     Returns

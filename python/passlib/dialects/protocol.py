@@ -15,7 +15,7 @@ from passlib.dialects.operator_rules import Rules
 from passlib.errors import UnsupportedError
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import Graph, Lowered, Shape, TypeSpec
+from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
 from passlib.lowering.walk import Overriding
 
 __all__ = ["Dialect", "ModelData", "Problem"]
@@ -99,14 +99,23 @@ class Dialect(ABC):
         """
         del graph
 
+    def count_outputs(self, op: str, attributes: Mapping[str, str]) -> int:
+        """Count all outputs of an operator, hidden ones included; 0 if unknown, by default."""
+        del op, attributes
+        return 0
+
+    def auxiliary_inputs(self) -> Mapping[str, list[int]]:
+        """Return the inputs that are auxiliary states, by operator, where no node decides: none."""
+        return {}
+
     def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
         """Return the names of the arguments, and of the auxiliary states."""
-        return graph.variables({})
+        return graph.variables(dict(self.auxiliary_inputs()))
 
     def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
         """Return the inputs that are auxiliary states, by operator and by position of the node."""
         del graph
-        return {}, {}
+        return dict(self.auxiliary_inputs()), {}
 
     @abstractmethod
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
@@ -213,6 +222,19 @@ class Dialect(ABC):
         UnsupportedError
             An operator, an attribute or an element type has no faithful translation.
         """
+
+    def lowerings(self) -> Lowerings:
+        """Return the lowering functions of the dialect's operators: none."""
+        return Lowerings(self.name)
+
+    def complete_types(
+        self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /
+    ) -> None:
+        """Complete the types of a node's inputs in place, see `passlib.lowering.walk.Complete`.
+
+        By default they stay as they are.
+        """
+        del node, inputs, outputs
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         """Return the element types and shapes that the model itself states for its inputs."""

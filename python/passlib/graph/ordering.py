@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["stable_order", "stuck_items"]
+__all__ = ["depth_first_order", "stable_order", "stuck_items"]
 
 
 def stable_order(
@@ -54,6 +54,40 @@ def stable_order(
             waiting[user] -= 1
             if waiting[user] == 0:
                 heapq.heappush(ready, (own[user], user))
+    return order
+
+
+def depth_first_order(
+    needs: Sequence[Sequence[int]], wish: Iterable[int] | None = None
+) -> list[int]:
+    """Order items so that each comes after those it needs, and these directly before it.
+
+    Where `stable_order` puts an item as early as its rank allows, this puts it before the first
+    item that needs it. Linear in items and needs.
+
+    Parameters
+    ----------
+    needs : sequence of sequence of int
+        The items that each item needs, without circles.
+    wish : iterable of int, optional
+        The order to keep where the needs allow it, by default that of the numbers.
+    """
+    done = [False] * len(needs)
+    order = []
+    for first in range(len(needs)) if wish is None else wish:
+        stack = [first]
+        while stack:
+            item = stack[-1]
+            if done[item]:
+                stack.pop()
+                continue
+            waiting = [other for other in needs[item] if not done[other]]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            done[item] = True
+            order.append(item)
+            stack.pop()
     return order
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib.dialects.mxnet.namespaces import operator_names
+from passlib.dialects.mxnet.schema.namespaces import operator_names
 from passlib.symbol.creation import (
     arange,
     eye,

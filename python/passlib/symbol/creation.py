@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects.mxnet.namespaces import INTERNAL
+from passlib.dialects.mxnet.schema.namespaces import INTERNAL
 from passlib.symbol.composition.functions import operator, split_arguments
 from passlib.symbol.symbol import Symbol
 

@@ -6,8 +6,8 @@ import logging
 import os
 from pathlib import Path
 
-from passlib.dialects.mxnet.dialect import read_symbol
-from passlib.dialects.mxnet.symbol_file import VERSION
+from passlib.dialects.mxnet.reading.legacy import CURRENT
+from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.errors import FormatError
 from passlib.symbol.symbol import Symbol
 
@@ -42,6 +42,6 @@ def load_json(json_str: str | bytes) -> Symbol:
         The text is no symbol; the message has line and column.
     """
     graph, attributes, version = read_symbol(json_str)
-    if version < VERSION:
+    if version < CURRENT:
         logger.info("upgraded a symbol saved by MXNet version %d", version)
     return Symbol.of_graph(graph, attributes)

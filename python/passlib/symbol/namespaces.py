@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passlib.dialects.mxnet.namespaces import INTERNAL, Namespace, operator_names
+from passlib.dialects.mxnet.schema.namespaces import INTERNAL, Namespace, operator_names
 from passlib.symbol import sampling
 from passlib.symbol.composition import functions
 from passlib.symbol.symbol import Symbol

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from passlib.dialects.mxnet.namespaces import INTERNAL
+from passlib.dialects.mxnet.schema.namespaces import INTERNAL
 from passlib.symbol.composition.functions import operator
 from passlib.symbol.symbol import Symbol
 

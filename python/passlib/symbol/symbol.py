@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from passlib import _core
 from passlib.dialects import find
-from passlib.dialects.mxnet.dialect import read_symbol
-from passlib.dialects.mxnet.hidden import HIDDEN
+from passlib.dialects.mxnet.reading.symbol import read_symbol
+from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
 from passlib.files.atomic import replacing
 from passlib.graph.node import Entry

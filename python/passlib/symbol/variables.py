@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from passlib.arrays import dtypes
-from passlib.dialects.mxnet.hidden import hidden_on_variable
+from passlib.dialects.mxnet.schema.hidden import hidden_on_variable
 from passlib.graph import scope
 from passlib.graph.node import Entry
 from passlib.symbol.composition.variable import Variable, is_dunder

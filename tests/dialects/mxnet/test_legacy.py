@@ -9,7 +9,8 @@ import pytest
 
 import places
 from legacy_cases import GRAPHS, VERSIONS, versioned
-from passlib.dialects.mxnet import legacy, schema
+from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.reading import legacy
 from passlib.graph.node import Entry, Node
 from passlib.symbol import Symbol
 from symbol_graphs import as_graph

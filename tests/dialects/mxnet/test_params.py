@@ -205,7 +205,7 @@ def csr(indptr: list[int], indices: list[int], columns: int = 3, index_dtype: in
 ONE = dense(1, data=bytes(4))
 HOSTILE = {
     "nothing": (b"", 0, "nothing"),
-    "another format": (b"\x7fELF" + bytes(100), 0, "no parameters of MXNet"),
+    "another format": (b"\x7fELF" + bytes(100), 0, "no parameter file of MXNet"),
     "header only": (struct.pack("<Q", 0x112), 8, "truncated"),
     "more arrays than bytes": (listing(ONE, count=1 << 40), 16, "claims 1099511627776 arrays"),
     "more arrays than there are": (listing(ONE, count=2), 60, "array 1 has no shape"),
@@ -342,7 +342,7 @@ def test_large_files_are_mapped_and_never_changed(tmp_path: Path) -> None:
 def test_saving_where_no_file_can_be(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match=tmp_path.name):
         nd.save(tmp_path, [])
-    with pytest.raises(FileNotFoundError, match=r"no such folder.*missing"):
+    with pytest.raises(FileNotFoundError, match=r"folder does not exist.*missing"):
         nd.save(tmp_path / "missing" / "x", [])
     assert list(tmp_path.iterdir()) == []
 

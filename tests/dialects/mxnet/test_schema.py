@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import places
-from passlib.dialects.mxnet import parameters, schema
+from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.schema import parameters
 from passlib.errors import UnsupportedError
 
 PROBES = json.loads((places.DATA / "schema/probes.json").read_text("utf-8"))

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import passlib
 from nnvm_files import OWN, WRITTEN, text_of
 from passlib import dialects
-from passlib.dialects.nnvm import files
+from passlib.dialects.nnvm.reading.file import load
+from passlib.dialects.nnvm.writing.file import render
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from plugin_build import PLUGINS, Builder, library
@@ -222,9 +223,9 @@ def attempt(text: bytes, path: Path) -> None:
     assert isinstance(NNVM.recognises(path), bool)
     NNVM.validate(path)
     try:
-        graph, attributes, document = files.load(text)
+        graph, attributes, document = load(text)
         model = ModelData(graph, attributes, template=document)
-        assert files.render(model) == text
+        assert render(model) == text
         NNVM.complete(graph)
         NNVM.variables(graph)
         NNVM.input_types(model)

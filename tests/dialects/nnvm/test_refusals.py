@@ -43,7 +43,7 @@ REFUSED: list[tuple[str, Attrs, list[Array], str]] = [
     ("resize", {"size": "2", "method": "BICUBIC"}, [X], "method"),
     ("expand_dims", {"axis": "0", "num_newaxis": "0"}, [P], "num_newaxis"),
     ("__layout_transform__", {"src_layout": "NCHW", "dst_layout": "NCHW4c"}, [X], "dst_layout"),
-    ("broadcast_left_shift", {}, [P, Q], "whole numbers"),
+    ("broadcast_left_shift", {}, [P, Q], "only integers"),
     ("multibox_prior", {}, [X], "multibox_prior"),
 ]
 

@@ -12,7 +12,8 @@ import pytest
 
 import passlib
 from nnvm_files import NNVM_CORE, text_of
-from passlib.dialects.nnvm import tvm_params
+from passlib.dialects.nnvm.reading import tvm_params
+from passlib.dialects.nnvm.writing.tvm_params import write
 from passlib.errors import FormatError, UnsupportedError
 
 BFLOAT16 = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
@@ -48,7 +49,7 @@ def test_the_format_is_tvms(tmp_path: Path) -> None:
     path = tmp_path / "one.params"
     path.write_bytes(ONE)
     np.testing.assert_array_equal(tvm_params.read(path)["w"], np.array([1.5, -2], np.float32))
-    tvm_params.write(tmp_path / "again.params", tvm_params.read(path))
+    write(tmp_path / "again.params", tvm_params.read(path))
     assert (tmp_path / "again.params").read_bytes() == ONE
 
 
@@ -56,7 +57,7 @@ def test_the_format_is_tvms(tmp_path: Path) -> None:
 def test_every_element_type(dtype: Any, tmp_path: Path) -> None:
     array = np.arange(6).reshape(2, 3).astype(dtype)
     arrays = {"ä": array, "scalar": array[0, 1:2].reshape(()), "none": array[:0]}
-    tvm_params.write(tmp_path / "p", arrays)
+    write(tmp_path / "p", arrays)
     content = tvm_params.read(tmp_path / "p")
     assert [(n, a.dtype, a.shape) for n, a in content.items()] == [
         ("ä", array.dtype, (2, 3)),
@@ -68,7 +69,7 @@ def test_every_element_type(dtype: Any, tmp_path: Path) -> None:
 
 def test_weights_beside_a_graph_are_read_used_and_written(graph: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    tvm_params.write(tmp_path / "m.params", weights())
+    write(tmp_path / "m.params", weights())
     model = passlib.load(graph)
     assert model.inputs == ["data"]
     data = np.ones((1, 3, 5, 5), np.float32)
@@ -94,7 +95,7 @@ def test_weights_of_mxnet_stay_mxnets(graph: Path, tmp_path: Path) -> None:
 def test_sparse_weights_and_foreign_types_are_refused(graph: Path, tmp_path: Path) -> None:
     for array in (np.ones(2, np.complex64), np.array(["x"])):
         with pytest.raises(UnsupportedError, match="'w'"):
-            tvm_params.write(tmp_path / "p", {"w": array})
+            write(tmp_path / "p", {"w": array})
     model = passlib.load(graph)
     sparse = passlib.nd.sparse.row_sparse_array(
         (np.ones((1, 3), np.float32), np.array([1])), shape=(4, 3)

@@ -1,4 +1,4 @@
-"""The MXNet dialect: symbol files with their weights beside them."""
+"""The MXNet dialect: symbol files with weight files next to them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,33 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.mxnet import files, legacy, schema, symbol_file, weight_files
+from passlib.dialects.mxnet import files, schema
 from passlib.dialects.mxnet.inference.infer import infer, open_sizes
-from passlib.dialects.mxnet.library_operator import LibraryOperator
+from passlib.dialects.mxnet.inference.parameter_shapes import complete as complete_types
 from passlib.dialects.mxnet.lower import lower
+from passlib.dialects.mxnet.lowering import load_table
+from passlib.dialects.mxnet.reading import symbol
+from passlib.dialects.mxnet.schema import outputs, variables
+from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
+from passlib.dialects.mxnet.validation import validate
+from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.operator_rules import Rules
 from passlib.dialects.protocol import Dialect, ModelData, Problem
-from passlib.errors import FormatError, GraphError
-from passlib.graph.native import freeze, thaw
+from passlib.dialects.weights.files import is_archive, load_parts
+from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
 from passlib.graph.node import Node
-from passlib.lowering import Graph, Lowered, Shape, TypeSpec
+from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
 from passlib.lowering.walk import Overriding
 
-__all__ = ["Variant", "dialect", "read_symbol"]
+__all__ = ["Variant", "dialect"]
 
 _TAIL = 4096
-"""How much of the end of a file is looked at to recognise it."""
+"""How many bytes at the end of a file are searched for its version."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Which of the forms of MXNet's files a model was read from, so that it is saved in the same.
+    """The form of the files that a model was read from, in which it is saved again.
 
     Attributes
     ----------
@@ -48,31 +54,6 @@ class Variant:
     order: tuple[str, ...] = ()
 
 
-def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
-    """Read a symbol file of any version, and upgrade an old one by MXNet's rules.
-
-    Returns
-    -------
-    graph : _core.Graph
-    attributes : dict of str to str
-        Top-level attributes as JSON by key.
-    version : int
-        The version that wrote it.
-
-    Raises
-    ------
-    FormatError
-        The text is no symbol; the message has line and column.
-    """
-    graph, attributes, version = symbol_file.read(text)
-    if version < symbol_file.VERSION:
-        _, entries = thaw(graph, lambda nested: nested)
-        graph = freeze(legacy.upgrade(entries, version), lambda nested: nested)
-        symbol_file.complete(graph)
-        attributes = symbol_file.default_attributes()
-    return graph, attributes, version
-
-
 class MXNet(Dialect):
     """The conventions, files and meaning of MXNet models."""
 
@@ -80,22 +61,28 @@ class MXNet(Dialect):
     title = "MXNet"
     ordered = True
     hosts_operators = True
-    own_attributes = frozenset((symbol_file.ATTRIBUTES,))
+    own_attributes = frozenset((symbol.ATTRIBUTES,))
 
     def default_attributes(self) -> dict[str, str]:
-        return symbol_file.default_attributes()
+        return symbol.default_attributes()
 
     def complete(self, graph: _core.Graph) -> None:
-        symbol_file.complete(graph)
+        outputs.complete(graph)
+
+    def count_outputs(self, op: str, attributes: Mapping[str, str]) -> int:
+        return outputs.count_outputs(op, attributes)
 
     def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
-        return symbol_file.variables(graph)
+        return variables.variables(graph)
+
+    def auxiliary_inputs(self) -> Mapping[str, list[int]]:
+        return variables.auxiliary_inputs()
 
     def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
-        return symbol_file.states(graph)
+        return variables.states(graph)
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
-        return symbol_file.parameters_among(graph, names)
+        return variables.parameters_among(graph, names)
 
     def visible_outputs(self, node: Node) -> int:
         if node.is_variable:
@@ -128,7 +115,7 @@ class MXNet(Dialect):
             return False
         if found.symbol.name.endswith(files.SYMBOL_SUFFIX):
             return head == b"{"
-        # The version stands last; other programs that write NNVM's JSON have none.
+        # The version is the last member; other programs that write NNVM's JSON have none.
         return head == b"{" and b'"mxnet_version"' in tail
 
     def load(
@@ -141,15 +128,14 @@ class MXNet(Dialect):
     ) -> ModelData:
         self.refuse(options)
         found = files.find(path, epoch)
-        graph, attributes, _ = _read_file(found.symbol)
+        graph, attributes, _ = symbol.read_file(found.symbol)
         weights = found.params if params is None else Path(params)
         if weights is None:
             return ModelData(graph, attributes, template=Variant())
-        named = weight_files.load_parts(weights)
-        auxiliary = frozenset(self.variables(graph)[1])
-        args, aux = files.split_names(named, str(weights), auxiliary)
-        # Of weights in a file of another name, only their content is taken over.
-        variant = Variant(found.epoch, params is None and files.is_archive(weights), tuple(named))
+        named = load_parts(weights)
+        args, aux = split_names(named, str(weights), frozenset(self.variables(graph)[1]))
+        # A weight file of another name determines the content, not the form of the saved files.
+        variant = Variant(found.epoch, params is None and is_archive(weights), tuple(named))
         return ModelData(graph, attributes, args, aux, variant)
 
     def save(
@@ -158,13 +144,13 @@ class MXNet(Dialect):
         self.refuse(options)
         prefix = os.fspath(path).removesuffix(files.SYMBOL_SUFFIX)
         variant = model.template if isinstance(model.template, Variant) else Variant()
-        weights = files.join_names(model.args, model.aux)
+        weights = join_names(model.args, model.aux)
         order = [name for name in variant.order if name in weights]
         known = set(order)
         order += [name for name in _in_graph_order(model) if name not in known]
         target = files.params_path(prefix, variant.epoch if epoch is None else epoch)
         written = files.symbol_path(prefix)
-        weight_files.write_model(
+        write_model(
             written,
             model.graph.print(pretty=True, attributes=dict(model.attributes)),
             target if weights else None,
@@ -174,12 +160,7 @@ class MXNet(Dialect):
         return (str(written), str(target)) if weights else (str(written),)
 
     def validate(self, path: Path) -> list[Problem]:
-        try:
-            found = files.find(path)
-            _read_file(found.symbol)
-        except (FormatError, GraphError) as error:
-            return [Problem("error", os.fspath(path), str(error))]
-        return []
+        return validate(path)
 
     def lower(
         self,
@@ -190,6 +171,14 @@ class MXNet(Dialect):
         train: bool = False,
     ) -> Lowered:
         return lower(graph, inputs, params, train=train)
+
+    def lowerings(self) -> Lowerings:
+        return load_table()
+
+    def complete_types(
+        self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /
+    ) -> None:
+        complete_types(node, inputs, outputs)
 
     def infer(
         self,
@@ -214,23 +203,14 @@ class MXNet(Dialect):
         schema.register(LibraryOperator(rules))
 
 
-def _read_file(path: Path) -> tuple[_core.Graph, dict[str, str], int]:
-    try:
-        return read_symbol(path.read_bytes())
-    except FormatError as error:
-        raise error.within(path) from error
-
-
 def _in_graph_order(model: ModelData) -> list[str]:
     """Order the weights as `HybridBlock.export` does; those that no node uses come last."""
     inputs = model.graph.variables({})[0]
     names = [
-        files.ARG + n if n in model.args else files.AUX + n
-        for n in inputs
-        if n in model.args or n in model.aux
+        ARG + n if n in model.args else AUX + n for n in inputs if n in model.args or n in model.aux
     ]
     known = set(names)
-    return names + [n for n in files.join_names(model.args, model.aux) if n not in known]
+    return names + [n for n in join_names(model.args, model.aux) if n not in known]
 
 
 dialect = MXNet()

@@ -1,7 +1,6 @@
-"""The files that a model of MXNet consists of: their names, and the names in them.
+"""The files of an MXNet model, by their names.
 
-A model ``m`` is ``m-symbol.json`` and, for each epoch that was saved, ``m-0007.params``. In the
-latter each name says what it is: ``arg:fc_weight`` or ``aux:bn_moving_mean``.
+A model ``m`` is ``m-symbol.json`` and, for each saved epoch, ``m-0007.params``.
 
 Source: `mx.model.save_checkpoint` and `HybridBlock.export` of MXNet 1.9.1.
 """
@@ -11,37 +10,18 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from passlib.dialects.mxnet.npz import ZIP_MAGIC
-from passlib.errors import FormatError
+__all__ = ["SYMBOL_SUFFIX", "ModelFiles", "epochs", "find", "params_path", "symbol_path"]
 
-__all__ = [
-    "ARG",
-    "AUX",
-    "SYMBOL_SUFFIX",
-    "ModelFiles",
-    "epochs",
-    "find",
-    "is_archive",
-    "join_names",
-    "params_path",
-    "split_names",
-    "symbol_path",
-]
-
-ARG: Final = "arg:"
-AUX: Final = "aux:"
 SYMBOL_SUFFIX: Final = "-symbol.json"
 
 _PARAMS: Final = re.compile(r"-(\d{4,})\.params")
-_T = TypeVar("_T")
 
 
 class ModelFiles(NamedTuple):
-    """Where a model's two halves are."""
+    """The two files of a model."""
 
     symbol: Path
     params: Path | None
@@ -50,7 +30,7 @@ class ModelFiles(NamedTuple):
 
 
 def symbol_path(prefix: str | os.PathLike[str]) -> Path:
-    """Name the symbol file of a model.
+    """Return the path of a model's symbol file.
 
     Parameters
     ----------
@@ -61,7 +41,7 @@ def symbol_path(prefix: str | os.PathLike[str]) -> Path:
 
 
 def params_path(prefix: str | os.PathLike[str], epoch: int) -> Path:
-    """Name the weight file of an epoch: four digits at least."""
+    """Return the path of an epoch's weight file; its number has at least four digits."""
     return Path(f"{os.fspath(prefix)}-{epoch:04d}.params")
 
 
@@ -83,19 +63,20 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
     Parameters
     ----------
     path : path-like
-        The symbol file, a weight file (whose epoch counts then), or the prefix of both.
+        The symbol file, a weight file (which selects its epoch), or the prefix of both.
     epoch : int, optional
         By default the newest that was saved.
 
     Returns
     -------
     ModelFiles
-        Without a weight file, and of epoch 0, where there is none and no epoch was asked for.
+        Without a weight file and with epoch 0 if no weights were saved and ``epoch`` is None.
 
     Raises
     ------
     FileNotFoundError
-        There is no symbol file, or none of that epoch; the message says what there is.
+        There is no symbol file, or no weight file of that epoch; the message lists the epochs
+        that were saved.
     """
     text = os.fspath(path)
     named = _PARAMS.search(text)
@@ -120,63 +101,3 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
         what = f"there are no weights of epoch {epoch}; {have}"
         raise FileNotFoundError(errno.ENOENT, what, str(params_path(prefix, epoch)))
     return ModelFiles(symbol, saved[epoch], epoch)
-
-
-def split_names(
-    content: Mapping[str, _T], where: str, auxiliary: Collection[str] | None = None
-) -> tuple[dict[str, _T], dict[str, _T]]:
-    """Sort the content of a weight file into arguments and auxiliary states.
-
-    Parameters
-    ----------
-    content : mapping
-        By name, with ``arg:`` and ``aux:``.
-    where : str
-        The file, for messages.
-    auxiliary : collection of str, optional
-        The symbol's auxiliary states: tells what a name without prefix is.
-
-    Returns
-    -------
-    args, aux : dict
-        Without the prefixes. As in MXNet, what has another prefix (``foo:x``) is left out.
-
-    Raises
-    ------
-    FormatError
-        A name without prefix, and ``auxiliary`` was not given; or one name twice.
-    """
-    args: dict[str, _T] = {}
-    aux: dict[str, _T] = {}
-    for key, value in content.items():
-        if key.startswith((ARG, AUX)):
-            kind, name = key[: len(ARG)], key[len(ARG) :]
-        elif ":" in key and auxiliary is None:
-            continue
-        elif auxiliary is None:
-            raise FormatError(
-                f"{where}: the name {key!r} begins with neither {ARG!r} nor {AUX!r}, so it does "
-                "not say whether it is an argument or an auxiliary state; read the file with "
-                "passlib.nd.load, or the whole model with passlib.load, which asks the symbol"
-            )
-        else:
-            kind, name = (AUX if key in auxiliary else ARG), key
-        target = args if kind == ARG else aux
-        if name in target:
-            raise FormatError(f"{where}: {name!r} is in the file twice, with a prefix and without")
-        target[name] = value
-    return args, aux
-
-
-def join_names(args: Mapping[str, _T], aux: Mapping[str, _T]) -> dict[str, _T]:
-    """Put the prefixes back, arguments first."""
-    return {
-        **{ARG + name: value for name, value in args.items()},
-        **{AUX + name: value for name, value in aux.items()},
-    }
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a weight file is an .npz archive, as MXNet 2.0 writes, whatever its name."""
-    with path.open("rb") as file:
-        return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC

@@ -1,4 +1,4 @@
-"""JSON in the manner of the program that wrote a file, for the parts that are printed anew."""
+"""Printing of JSON in the layout of the program that wrote a file."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["NNVM", "Manner", "manner_of", "print_value"]
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 _LONG = 10
-"""NNVM's writer puts up to so many numbers on one line."""
+"""The most numbers that NNVM's writer puts on one line."""
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How a text is laid out.
+    """The layout of a text.
 
     Attributes
     ----------
     indent : int
-        Spaces a level; 0 for a text on one line.
+        Spaces for each level; 0 for a text on one line.
     comma, colon : str
-        What stands between items, and between key and value.
+        Separators of items, and of key and value.
     nnvm : bool
-        Whether short objects and arrays stay on one line, as NNVM's own writer has it.
+        Whether short objects and arrays are on one line, as in NNVM's own writer.
     flat_lines : bool
-        Whether arrays of plain values take a line for each of them.
+        Whether arrays of plain values have a line for each value.
     """
 
     indent: int = 2
@@ -40,11 +40,11 @@ class Manner:
 
 
 NNVM = Manner()
-"""As NNVM and MXNet write; the comma has a space behind it, at the end of a line too."""
+"""The layout of NNVM and MXNet; a space follows each comma, also at the end of a line."""
 
 
 def manner_of(text: bytes, root: dict[str, Any]) -> Manner:
-    """Find out how a graph is laid out."""
+    """Determine the layout of a graph."""
     head = text[root.start : text.find(b'"', root.start)] if isinstance(root, JsonObject) else b""
     colon = ": " if b'": ' in text or b'":' not in text else ":"
     if b"\n" not in head:
@@ -58,7 +58,7 @@ def manner_of(text: bytes, root: dict[str, Any]) -> Manner:
 
 
 def print_value(value: Any, text: bytes, manner: Manner) -> bytes:
-    """Print a value; parts of it that were parsed from ``text`` are copied from there."""
+    """Print a value; parts that were parsed from ``text`` are copied from it."""
     pieces: list[bytes] = []
     _print(value, text, manner, 0, pieces, inside_lines=True)
     return b"".join(pieces)
@@ -93,7 +93,7 @@ def _print(
         for i, item in enumerate(value):
             if i > 0:
                 pieces.append(comma)
-            # NNVM has shapes on lines of their own, even those that look like entries.
+            # NNVM puts shapes on lines of their own, even those that look like entries.
             shapes = value[0] == "list_shape"
             _print(item, text, manner, depth + 1, pieces, inside_lines=lines, shapes=shapes)
     else:
@@ -110,7 +110,7 @@ def _takes_lines(value: dict[str, Any] | list[Any], manner: Manner) -> bool:
         nested = isinstance(value, dict) or any(isinstance(item, (dict, list)) for item in value)
         return nested or manner.flat_lines
     if isinstance(value, dict):
-        # A node and a graph always have several members, attributes may be one.
+        # Nodes and graphs always have several members, attributes may have one.
         return len(value) > 1
     if _is_typed_pair(value):
         return False

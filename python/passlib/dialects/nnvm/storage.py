@@ -1,11 +1,11 @@
-"""Buffers of TVM's graph executor: entries that share one must not live at the same time."""
+"""Buffers of TVM's graph executor: entries that share one must not be live at the same time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from passlib.dialects.nnvm.operators import TVM_OPERATOR
+from passlib.dialects.nnvm.schema import TVM_OPERATOR
 from passlib.graph.node import VARIABLE
 
 __all__ = ["Step", "conflicts", "overlaps", "separated"]
@@ -14,11 +14,11 @@ _FOREVER = 1 << 62
 
 
 class Step(NamedTuple):
-    """What a node does to entries, which are numbered through the graph."""
+    """The entries that a node reads and writes, numbered through the graph."""
 
     is_variable: bool
     is_alias: bool
-    """Whether its output is its input under another name (the function ``__nop``)."""
+    """Whether its output is an alias of its input (the function ``__nop``)."""
     inputs: Sequence[int]
     outputs: range
 
@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 class _Life(NamedTuple):
-    """When an entry is in use; a node runs from an even moment to the odd one behind it."""
+    """The time in which an entry is in use; a node runs from an even time to the next odd one."""
 
     start: int
     end: int
@@ -40,9 +40,9 @@ class _Life(NamedTuple):
 
 
 def _lives(steps: Sequence[Step], heads: Sequence[int]) -> list[_Life]:
-    """Say when each entry is in use; those that are only other names of one are left out.
+    """Compute when each entry is in use, without aliases.
 
-    Variables are there from beginning to end, for they are set from outside.
+    Variables live from beginning to end, since they are set from outside.
     """
     root: dict[int, int] = {}
     start: dict[int, int] = {}
@@ -65,21 +65,21 @@ def _lives(steps: Sequence[Step], heads: Sequence[int]) -> list[_Life]:
 def conflicts(
     steps: Sequence[Step], heads: Sequence[int], storage: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Find entries that are written while another one still lives in the same buffer.
+    """Find entries that are written while another one is live in the same buffer.
 
     Parameters
     ----------
     steps : sequence of Step
-        One a node, in the order in which they run.
+        One for each node, in order of execution.
     heads : sequence of int
         Entries that are outputs of the graph.
     storage : sequence of int
-        Buffer of each entry; negative numbers are no buffers.
+        Buffer of each entry; negative numbers stand for none.
 
     Yields
     ------
     before, after : int
-        Two entries, the one that lives and the one that is written.
+        The live entry, and the one that is written.
     """
     last: dict[int, _Life] = {}
     for life in _lives(steps, heads):
@@ -94,9 +94,9 @@ def conflicts(
 
 
 def separated(steps: Sequence[Step], heads: Sequence[int], storage: Sequence[int]) -> list[int]:
-    """Give new buffers to entries that would be written into one that is in use.
+    """Return buffers in which entries that would be written into one in use get new ones.
 
-    Other names of an entry have its buffer.
+    Aliases get the buffer of their entry.
     """
     result = list(storage)
     fresh = max(result, default=-1) + 1
@@ -116,7 +116,7 @@ def overlaps(
     rows: Sequence[int],
     attributes: Mapping[str, Any],
 ) -> Iterator[str]:
-    """Say which entries of a parsed, examined graph are in each other's way."""
+    """Describe the conflicts between entries of a parsed, examined graph."""
     if "storage_id" not in attributes:
         return
     steps = [
@@ -136,8 +136,8 @@ def overlaps(
             for entry in step.outputs:
                 if storage[entry] != storage[source]:
                     yield (
-                        f"entry {entry} is another name of entry {source}, and is in buffer "
+                        f"entry {entry} is an alias of entry {source}, but is in buffer "
                         f"{storage[entry]}, not in {storage[source]}"
                     )
     for before, after in conflicts(steps, outputs, storage):
-        yield f"entry {after} is written into buffer {storage[after]} while entry {before} is in it"
+        yield f"entry {after} is written to buffer {storage[after]} while it holds entry {before}"

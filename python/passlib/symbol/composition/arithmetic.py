@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from passlib.dialects.mxnet.namespaces import INTERNAL
+from passlib.dialects.mxnet.schema.namespaces import INTERNAL
 from passlib.graph.plain import PlainGraph
 from passlib.symbol.composition.composable import Composable
 from passlib.symbol.composition.functions import operator

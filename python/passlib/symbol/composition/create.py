@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from passlib.dialects.mxnet import schema
-from passlib.dialects.mxnet.hidden import hidden_on_operator
-from passlib.dialects.mxnet.library_operator import LibraryOperator
 from passlib.dialects.mxnet.schema import Operator
+from passlib.dialects.mxnet.schema.hidden import hidden_on_operator
+from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph import names as naming
 from passlib.graph import scope

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, TypeAlias, TypeVar, cast
 
-from passlib.dialects.mxnet import namespaces, schema
-from passlib.dialects.mxnet.schema import Operator
+from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.schema import Operator, namespaces
 from passlib.graph import scope
 from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph

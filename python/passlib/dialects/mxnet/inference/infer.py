@@ -34,7 +34,7 @@ def infer(
     default_dtype: np.dtype | None = None,
     train: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
-    """Infer the types of all outputs, hidden ones included; see `passlib.dialects.Dialect.infer`."""
+    """Infer the types of all outputs, hidden ones included; see `Dialect.infer`."""
     given = types or {}
     nodes = symbol.nodes()
     variables = {node.name: node for node in nodes if node.is_variable}

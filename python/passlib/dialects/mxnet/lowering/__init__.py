@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from passlib.dialects.mxnet.library_operator import library_rules
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.lowering import Graph, Lowerings
 
 __all__ = ["load_table", "table_for"]

@@ -1,7 +1,7 @@
 """NNVM operators as ONNX: each module here lowers one family of the ``top`` registry.
 
-Operators that mean the same in MXNet, and all others that only MXNet has, are lowered by its
-functions.
+Operators with the same meaning in MXNet, and those that only MXNet has, are lowered by the
+functions of the MXNet dialect.
 
 Source: the operator documentation of NNVM 0.8 (TVM 0.5), ``nnvm.top``.
 """
@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from passlib.dialects.mxnet import lowering as mxnet
-from passlib.dialects.mxnet.inference.parameter_shapes import complete as complete_mxnet
-from passlib.dialects.mxnet.lower import lower as lower_mxnet
 from passlib.dialects.nnvm.lowering.table import table
-from passlib.dialects.nnvm.operators import auxiliary_inputs, is_mxnet, saved_version
+from passlib.dialects.nnvm.schema import is_mxnet, saved_version
+from passlib.dialects.table import find
 from passlib.errors import UnsupportedError
+from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node, postorder
 from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec, Value, lower_graph
 from passlib.lowering.inference import infer_graph
@@ -27,25 +26,25 @@ from passlib.lowering.table import LoweringFunction
 __all__ = ["infer_node", "load_table", "lower"]
 
 _STATES_ARE_INPUTS = 900
-"""The version of MXNet from which on states of operators are inputs in files."""
+"""The first version of MXNet whose files have states of operators as inputs."""
 
 _LAST_AXIS = 905
-"""The version from which on axis -1 is the last one for argmax and argmin; before, it was none."""
+"""The first version whose argmax and argmin take axis -1 for the last one, not for none."""
 
 
 class _Both(Lowerings):
-    """NNVM's own operators, and MXNet's where NNVM has none of that name."""
+    """NNVM's own operators, and MXNet's for names that NNVM does not have."""
 
     def find(self, operator: str) -> LoweringFunction | None:
-        return table.find(operator) or mxnet.load_table().find(operator)
+        return table.find(operator) or find("mxnet").lowerings().find(operator)
 
     def operators(self) -> list[str]:
-        return sorted({*table.operators(), *mxnet.load_table().operators()})
+        return sorted({*table.operators(), *find("mxnet").lowerings().operators()})
 
 
 @functools.cache
 def load_table() -> Lowerings:
-    """Give the table of operators, every family registered."""
+    """Return the table of operators, with every family registered."""
     table.fill(__name__, __path__)
     return _Both("nnvm")
 
@@ -57,45 +56,29 @@ def lower(
     *,
     train: bool = False,
 ) -> Lowered:
-    """Lower a graph to one ONNX model.
+    """Lower a graph; see `passlib.dialects.Dialect.lower`.
 
-    Names that mean one thing in NNVM and another in MXNet are MXNet's in a graph that MXNet
-    wrote, see `operators.is_mxnet`.
-
-    Parameters
-    ----------
-    symbol : Graph
-    inputs : mapping of str to TypeSpec
-        Variables that are fed at run time, each with its element type and shape.
-    params : mapping of str to numpy.ndarray
-    train : bool
-        Lower as for training, which NNVM's own normalization and dropout refuse.
-
-    Returns
-    -------
-    Lowered
+    Names with different meanings in NNVM and MXNet are MXNet's in a graph that MXNet wrote, see
+    `passlib.dialects.nnvm.schema.is_mxnet`. NNVM's own normalization and dropout refuse training.
 
     Raises
     ------
-    GraphError
-        Inputs of a node do not fit together.
     UnsupportedError
-        An operator, an attribute or an element type has no faithful translation; ``tvm_op`` has
-        none at all, for the graph does not say what it computes.
+        Among others for ``tvm_op``: the graph does not state what it computes.
     """
     both = load_table()
     attributes = getattr(symbol, "attributes", {}).get("attrs", "")
     if is_mxnet((node.op for node in symbol.nodes()), attributes):
         _refuse_old(symbol.nodes(), saved_version(attributes))
-        return lower_mxnet(symbol, inputs, params, train=train)
+        return find("mxnet").lower(symbol, inputs, params, train=train)
     return lower_graph(symbol, both, inputs, params, train=train, complete=_complete)
 
 
 def _refuse_old(nodes: Sequence[Node], version: int) -> None:
-    """Refuse what MXNet changes in an old file before it runs it; this dialect changes nothing."""
-    states = auxiliary_inputs()
+    """Refuse nodes of old files that MXNet upgrades before it runs them, since NNVM does not."""
+    mxnet = find("mxnet")
     for node in nodes:
-        lacks = max(states.get(node.op, ()), default=-1) >= len(node.inputs)
+        lacks = max(mxnet.mutable_inputs(node), default=-1) >= len(node.inputs)
         flattens = node.op in ("argmax", "argmin") and node.attrs.get("axis", "").strip() == "-1"
         if version < _STATES_ARE_INPUTS and lacks:
             what = "its states are not among its inputs"
@@ -103,10 +86,8 @@ def _refuse_old(nodes: Sequence[Node], version: int) -> None:
             what = "attribute 'axis' (with value '-1'): meant all axes"
         else:
             continue
-        message = f"node {node.name!r} ({node.op}): {what}, as MXNet {version} wrote it"
-        raise UnsupportedError(
-            f"{message}; dialect='mxnet' reads such files, and brings them up to date"
-        )
+        message = f"{blame(node)}: {what}, as MXNet {version} wrote it"
+        raise UnsupportedError(f"{message}; dialect='mxnet' reads such files and upgrades them")
 
 
 def infer_node(node: Node, known: Mapping[str, TypeSpec]) -> list[TypeSpec]:
@@ -141,4 +122,4 @@ class _Single:
 
 def _complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
     if table.find(node.op) is None:
-        complete_mxnet(node, inputs, outputs)
+        find("mxnet").complete_types(node, inputs, outputs)

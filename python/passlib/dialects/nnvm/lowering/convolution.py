@@ -21,10 +21,10 @@ __all__ = ["convolution", "transposed_convolution"]
 
 @table.register("conv2d")
 def convolution(op: Operation) -> Value:
-    """Slide ``channels`` kernels over height and width.
+    """Convolve height and width with ``channels`` kernels.
 
     ``data`` (N, C, H, W), ``weight`` (channels, C / groups, *kernel_size), ``bias`` (channels,)
-    unless ``use_bias`` is off; other orders of axes by ``layout``, ``kernel_layout`` and
+    unless ``use_bias`` is false; other orders of axes by ``layout``, ``kernel_layout`` and
     ``out_layout``. A size becomes
     ``(size + padding - dilation * (kernel - 1) - 1) // stride + 1``.
     """
@@ -67,7 +67,7 @@ def transposed_convolution(op: Operation) -> Value:
         if size is not None:
             span = strides[i] * (size - 1) + dilation[i] * (kernel[i] - 1) + 1 + extra[i]
             if span <= padding[i] + padding[i + 2]:
-                op.unsupported(f"leaves nothing of {span} rows or columns", "padding")
+                op.unsupported(f"leaves none of {span} rows or columns", "padding")
     result = op.emit(
         "ConvTranspose",
         data,
@@ -84,7 +84,7 @@ def transposed_convolution(op: Operation) -> Value:
 
 
 def _extent(op: Operation) -> tuple[int, int, list[int]]:
-    """Give the number of channels of the result, that of groups, and the size of the kernel."""
+    """Return the numbers of output channels and groups, and the size of the kernel."""
     channels, groups = op.int("channels"), op.int("groups", 1)
     if groups < 1 or channels % groups:
         op.unsupported(f"do not divide {channels} channels", "groups")
@@ -92,7 +92,7 @@ def _extent(op: Operation) -> tuple[int, int, list[int]]:
 
 
 def _inputs(op: Operation) -> tuple[str, Value, Value, Value | None]:
-    """Give the layout, and data, weight and bias in the orders of ONNX."""
+    """Return the layout, and data, weight and bias in ONNX's order of axes."""
     layout = axis_order(op, "layout", DATA, DATA)
     data = uses_order(op, op.inputs[0], layout)
     kernel_layout = axis_order(op, "kernel_layout", KERNEL, KERNEL)
@@ -103,7 +103,7 @@ def _inputs(op: Operation) -> tuple[str, Value, Value, Value | None]:
     if op.attr("out_dtype") not in (None, "same", "-1", "None"):
         dtype = op.dtype("out_dtype")
         if dtype is None or dtype.kind != "f":
-            op.unsupported("only real numbers can be asked for", "out_dtype")
+            op.unsupported("must be a floating-point type", "out_dtype")
         data, weight = op.cast(data, dtype), op.cast(weight, dtype)
         bias = None if bias is None else op.cast(bias, dtype)
     return layout, data, weight, bias

@@ -1,4 +1,4 @@
-"""Arrays made from nothing but a shape."""
+"""Arrays created from a shape and a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["full", "full_like", "ones", "zeros"]
 
 @table.register("full")
 def full(op: Operation) -> Value:
-    """Fill ``shape`` with ``fill_value``, of element type ``dtype`` or float32."""
+    """Fill ``shape`` with ``fill_value``, in element type ``dtype``, by default float32."""
     return _filled(op, op.float("fill_value"))
 
 
@@ -31,7 +31,7 @@ def ones(op: Operation) -> Value:
 
 @table.register("full_like")
 def full_like(op: Operation) -> Value:
-    """Fill the shape of the input with ``fill_value``, of its element type."""
+    """Fill the shape of the input with ``fill_value``, in its element type."""
     data = op.inputs[0]
     return op.emit("Expand", op.constant_like(op.float("fill_value"), data), op.emit("Shape", data))
 

@@ -1,4 +1,4 @@
-"""Functions element by element: of one array, of two, of an array and a number."""
+"""Elementwise functions of one array, of two, and of an array and a number."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["elemwise_sum", "identity"]
 
 @table.register("copy", "block_grad", "identity")
 def identity(op: Operation) -> Value:
-    """Give the input."""
+    """Return the input."""
     return op.emit("Identity", op.inputs[0])
 
 
 @table.register("elemwise_sum")
 def elemwise_sum(op: Operation) -> Value:
-    """Add all inputs, of one shape."""
+    """Add all inputs, which have one shape."""
     total = op.inputs[0]
     for value in op.inputs[1:]:
         total = op.emit("Add", total, value)
@@ -28,7 +28,7 @@ def elemwise_sum(op: Operation) -> Value:
 
 
 def _mod(op: Operation, a: Value, b: Value) -> Value:
-    """Remainder with the sign of the dividend, as C has it."""
+    """Compute the remainder with the sign of the dividend, as in C."""
     return op.emit("Mod", a, b, fmod=1)
 
 
@@ -42,7 +42,7 @@ def _shift_left(op: Operation, a: Value, b: Value) -> Value:
 
 
 def _shift_right(op: Operation, a: Value, b: Value) -> Value:
-    """Divide by a power of two, rounding down also where the number is negative."""
+    """Divide by a power of two, rounding toward negative infinity."""
     _require_whole(op, a)
     divisor = _power_of_two(op, a, b)
     return op.emit("Div", op.emit("Sub", a, op.emit("Mod", a, divisor)), divisor)
@@ -52,7 +52,7 @@ def _power_of_two(op: Operation, like: Value, exponent: Value) -> Value:
     if exponent.constant is not None:
         bits = 8 * op.dtype_of(like).itemsize
         if not np.all((exponent.constant >= 0) & (exponent.constant < bits)):
-            op.unsupported(f"numbers of {bits} bits are shifted by 0 to {bits - 1}")
+            op.unsupported(f"integers of {bits} bits can be shifted by 0 to {bits - 1}")
         return op.constant_like(2.0 ** np.asarray(exponent.constant, np.float64), like)
     two = op.constant(2.0, np.float64)
     return op.cast(op.emit("Pow", two, op.cast(exponent, np.float64)), op.dtype_of(like))
@@ -60,7 +60,7 @@ def _power_of_two(op: Operation, like: Value, exponent: Value) -> Value:
 
 def _require_whole(op: Operation, value: Value) -> None:
     if op.dtype_of(value).kind not in "iu":
-        op.unsupported("shifts whole numbers only")
+        op.unsupported("only integers can be shifted")
 
 
 def _comparison(onnx_operator: str) -> Callable[[Operation, Value, Value], Value]:
@@ -139,7 +139,7 @@ def _register() -> None:
     for name, with_number in _SCALAR.items():
 
         def of_number(op: Operation, compute: Callable[..., Value] = with_number) -> Value:
-            # The number goes through single precision first, as the compiler's constants do.
+            # The number is rounded to single precision first, like the compiler's constants.
             data = op.inputs[0]
             return compute(op, data, op.constant_like(np.float32(op.float("scalar")), data))
 

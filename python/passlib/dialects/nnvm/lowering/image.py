@@ -1,4 +1,4 @@
-"""Pictures made larger or smaller."""
+"""Resizing of images."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _METHODS = ("NEAREST_NEIGHBOR", "BILINEAR")
 
 @table.register("upsampling")
 def upsampling(op: Operation) -> Value:
-    """Make height and width ``scale`` times as large, (N, C, H, W) or by ``layout``.
+    """Scale height and width by ``scale``; axes (N, C, H, W) or by ``layout``.
 
-    Output position i lies at ``i / scale`` of the input: its element there (NEAREST_NEIGHBOR), or
-    a straight line between the two nearest (BILINEAR).
+    Output position i is at ``i / scale`` of the input: the element there (NEAREST_NEIGHBOR), or
+    linear interpolation between the two nearest (BILINEAR).
     """
     layout = axis_order(op, "layout", DATA, DATA)
     data = uses_order(op, op.inputs[0], layout)
@@ -33,10 +33,10 @@ def upsampling(op: Operation) -> Value:
 
 @table.register("resize")
 def resize(op: Operation) -> Value:
-    """Bring height and width to ``size``, (N, C, H, W) or by ``layout``.
+    """Resize height and width to ``size``; axes (N, C, H, W) or by ``layout``.
 
-    With ``align_corners``, which is the default, the outermost elements stay at the corners;
-    else as in `upsampling`.
+    With ``align_corners``, the default, the outermost elements stay at the corners; otherwise
+    positions are as in `upsampling`.
     """
     layout = axis_order(op, "layout", DATA, DATA)
     data = uses_order(op, op.inputs[0], layout)
@@ -61,7 +61,7 @@ def _resized(
     method = op.string("method", default, choices=_METHODS)
     nearest = method == _METHODS[0]
     if nearest and aligned:
-        op.unsupported("which element is nearest is not documented then", "align_corners")
+        op.unsupported("the nearest element is then not documented", "align_corners")
     return op.emit(
         "Resize",
         data,

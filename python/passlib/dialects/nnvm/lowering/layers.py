@@ -26,8 +26,8 @@ __all__ = [
 def dense(op: Operation) -> Value:
     """Multiply by the transposed weight and add the bias.
 
-    ``data`` (..., n), ``weight`` (units, n), ``bias`` (units,) unless ``use_bias`` is off; gives
-    (..., units).
+    ``data`` (..., n), ``weight`` (units, n), ``bias`` (units,) unless ``use_bias`` is false;
+    the result is (..., units).
     """
     units = op.int("units")
     data, weight = op.inputs[:2]
@@ -43,9 +43,9 @@ def dense(op: Operation) -> Value:
 
 @table.register("matmul")
 def matmul(op: Operation) -> Value:
-    """Sum over the last axis of the first input and the first of the second, as MXNet's ``dot``.
+    """Contract the last axis of the first input with the first of the second, like MXNet's ``dot``.
 
-    Matrices are transposed first if ``transpose_a``, ``transpose_b`` say so.
+    ``transpose_a`` and ``transpose_b`` transpose matrices first.
     """
     for value, name in zip(op.inputs, ("transpose_a", "transpose_b"), strict=True):
         if op.rank_of(value) != 2 and op.bool(name, False):
@@ -55,19 +55,19 @@ def matmul(op: Operation) -> Value:
 
 @table.register("leaky_relu")
 def leaky_relu(op: Operation) -> Value:
-    """Give x, or ``alpha`` times x where that is negative."""
+    """Return x, multiplied by ``alpha`` where negative."""
     return op.emit("LeakyRelu", op.inputs[0], alpha=op.float("alpha", 0.25))
 
 
 @table.register("prelu")
 def prelu(op: Operation) -> Value:
-    """Like `leaky_relu`, with a slope for each channel: ``alpha`` (C,), channels at ``axis``."""
+    """Apply `leaky_relu` with a slope for each channel: ``alpha`` (C,), channels at ``axis``."""
     data, alpha = op.inputs
     axis = op.axis(data, op.int("axis", 1))
     require_shape(op, alpha, data.shape[axis] if data.shape else None)
-    behind = op.rank_of(data) - axis - 1
-    if behind:
-        alpha = op.emit("Unsqueeze", alpha, vector(op, *range(1, behind + 1)))
+    following = op.rank_of(data) - axis - 1
+    if following:
+        alpha = op.emit("Unsqueeze", alpha, vector(op, *range(1, following + 1)))
     return op.emit("PRelu", data, alpha)
 
 
@@ -76,8 +76,8 @@ def batch_norm(op: Operation) -> list[Value]:
     """Normalize each channel by its running mean and variance, as in inference.
 
     ``data`` any shape with channels at ``axis``; gamma, beta, moving_mean, moving_var (C,).
-    gamma counts as 1 without ``scale``, beta as 0 without ``center``. The outputs mean and var
-    belong to training.
+    gamma is 1 without ``scale``, beta is 0 without ``center``. The outputs mean and var are for
+    training.
     """
     if op.train:
         op.unsupported("is lowered for inference only")
@@ -92,7 +92,7 @@ def batch_norm(op: Operation) -> list[Value]:
     order.insert(1, axis)
     moved = axis != 1
     if rank == 1:
-        op.unsupported("needs data of two axes or more")
+        op.unsupported("needs data with at least two axes")
     if moved:
         data = op.emit("Transpose", data, perm=order)
     result = op.emit(
@@ -100,18 +100,18 @@ def batch_norm(op: Operation) -> list[Value]:
     )
     if moved:
         result = op.emit("Transpose", result, perm=[order.index(i) for i in range(rank)])
-    why = "statistics of the batch belong to training"
+    why = "batch statistics exist in training only"
     hidden = [op.declare(value.dtype, value.shape, why) for value in (mean, variance)]
     return [result, *hidden]
 
 
 @table.register("dropout")
 def dropout(op: Operation) -> list[Value]:
-    """Give the input, as in inference. The mask belongs to training."""
+    """Return the input, as in inference; the mask is for training."""
     if op.train and op.float("rate", 0.5) > 0:
         op.unsupported("is lowered for inference only")
     data = op.inputs[0]
-    mask = op.declare(data.dtype, data.shape, "the mask belongs to training")
+    mask = op.declare(data.dtype, data.shape, "the mask exists in training only")
     return [op.emit("Identity", data), mask]
 
 
@@ -127,14 +127,14 @@ def l2_normalize(op: Operation) -> Value:
 
 @table.register("lrn")
 def local_response_normalization(op: Operation) -> Value:
-    """Divide by ``(bias + alpha / size * sum of squares of the near channels) ** beta``.
+    """Divide by ``(bias + alpha / size * sum of squares of nearby channels) ** beta``.
 
-    ``size`` channels around each one count, along ``axis``; beyond the ends they are 0.
+    The sum is over ``size`` channels around each one along ``axis``, with 0 beyond the ends.
     """
     data = op.inputs[0]
     size, axis = op.int("size", 5), op.axis(data, op.int("axis", 1))
     if size % 2 == 0 or size < 1:
-        op.unsupported("must be odd, so that there is a middle", "size")
+        op.unsupported("must be odd and positive", "size")
     require_shape(op, data, *[None] * len(DATA))
     alpha, beta = op.float("alpha", 0.0001), op.float("beta", 0.75)
     for name, number in (("alpha", alpha), ("beta", beta)):

@@ -1,4 +1,4 @@
-"""Axis orders, by a letter an axis: NNVM's layouts onto the one that ONNX has."""
+"""Axis orders with a letter for each axis: NNVM's layouts, converted to that of ONNX."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ __all__ = [
 ]
 
 DATA = "NCHW"
-"""Batch, channel, height, width: the order of axes that ONNX has."""
+"""Batch, channel, height, width: ONNX's order of axes."""
 
 KERNEL = "OIHW"
 """Output and input channel, height, width."""
 
 
 def axis_order(op: Operation, name: str, default: str, wanted: str) -> str:
-    """Read a layout, which must be an order of the axes of ``wanted``.
+    """Return a layout, which must be an order of the axes of ``wanted``.
 
     Raises
     ------
     UnsupportedError
-        It has other axes, or split ones as in ``NCHW16c``.
+        The layout has other axes, or split ones as in ``NCHW16c``.
     """
     layout = op.string(name, default)
     if layout == "__undef__":
         return default
     if sorted(layout) != sorted(wanted):
-        op.unsupported(f"is no order of the axes {wanted}", name)
+        op.unsupported(f"is not an order of the axes {wanted}", name)
     return layout
 
 
 def transposed(op: Operation, value: Value, source: str, target: str) -> Value:
-    """Put the axes of a value in another order."""
+    """Transpose the axes of a value from one order to another."""
     if source == target:
         return value
     if op.rank_of(value) != len(source):
-        op.unsupported(f"has {op.rank_of(value)} axes where the layout {source} has {len(source)}")
+        op.unsupported(f"has {op.rank_of(value)} axes, but the layout {source} has {len(source)}")
     return op.emit("Transpose", value, perm=[source.index(axis) for axis in target])
 
 
 def uses_order(op: Operation, value: Value, layout: str) -> Value:
-    """Bring data from their layout to the order of ONNX."""
+    """Transpose data from their layout to ONNX's order of axes."""
     if op.rank_of(value) != len(DATA):
-        op.unsupported(f"needs data of four axes, has {op.rank_of(value)}")
+        op.unsupported(f"needs data with four axes, not {op.rank_of(value)}")
     return transposed(op, value, layout, DATA)
 
 
 def pair(op: Operation, name: str, default: int | None = None) -> list[int]:
-    """Read one number for height and width each; a lone one is for both.
+    """Return the numbers for height and width; a single one is for both.
 
     Raises
     ------
     UnsupportedError
-        It is absent without ``default``, or has more numbers.
+        The attribute is absent without ``default``, or has more numbers.
     """
     given = op.ints(name) if default is None else op.ints(name, (default, default))
     if len(given) == 1:
@@ -74,7 +74,7 @@ def pair(op: Operation, name: str, default: int | None = None) -> list[int]:
 
 
 def pads(op: Operation) -> list[int]:
-    """Read ``padding`` as top, left, bottom, right: one, two or all four numbers of these."""
+    """Return ``padding`` as top, left, bottom, right, from one, two or four numbers."""
     given = op.ints("padding", (0, 0))
     if len(given) == 1:
         return list(given) * 4
@@ -86,12 +86,12 @@ def pads(op: Operation) -> list[int]:
 
 
 def require_shape(op: Operation, value: Value, *wanted: int | None) -> None:
-    """Check the shape of an input as far as it is known; None stands for any size.
+    """Check the known sizes of an input; None stands for any size.
 
     Raises
     ------
     GraphError
-        The attributes of the node ask for another one.
+        The attributes of the node require another shape.
     """
     if value.shape is None:
         return
@@ -101,20 +101,20 @@ def require_shape(op: Operation, value: Value, *wanted: int | None) -> None:
     ):
         asked = ", ".join("any" if size is None else str(size) for size in wanted)
         raise GraphError(
-            f"{blame(op.node)}: {value.name!r} is of shape {value.shape}, and attributes "
-            f"and other inputs want ({asked})"
+            f"{blame(op.node)}: {value.name!r} has the shape {value.shape}, but attributes "
+            f"and other inputs require ({asked})"
         )
 
 
 def require_room(
     op: Operation, data: Value, kernel: list[int], dilation: list[int], padding: list[int]
 ) -> None:
-    """Check that a window fits in data of the order of ONNX, as far as their sizes are known.
+    """Check that a window fits in data in ONNX's order of axes, where their sizes are known.
 
     Raises
     ------
     UnsupportedError
-        It does not, so that the result would have no elements.
+        The window does not fit: the result would have no elements.
     """
     for i, size in enumerate((data.shape or ())[2:]):
         span = dilation[i] * (kernel[i] - 1) + 1

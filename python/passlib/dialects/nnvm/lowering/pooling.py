@@ -1,4 +1,4 @@
-"""Pooling over windows of height and width, and over all of both."""
+"""Pooling over windows of height and width, and global pooling."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from passlib.dialects.nnvm.lowering.layouts import (
 )
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.padding import padded
+from passlib.lowering.padding import pad_spatial
 
 __all__ = ["average_pooling", "global_average_pooling", "global_max_pooling", "max_pooling"]
 
 
 class _Window:
-    """The attributes of a pooling; padding is top, left, bottom, right."""
+    """The attributes of a pooling; padding in the order top, left, bottom, right."""
 
     def __init__(self, op: Operation, data: Value) -> None:
         self.kernel = pair(op, "pool_size")
         self.strides = pair(op, "strides", 1)
         self.pads = pads(op)
         if min(*self.kernel, *self.strides) < 1 or min(self.pads) < 0:
-            op.unsupported("windows and strides are at least 1, padding at least 0")
+            op.unsupported("windows and strides must be at least 1, padding at least 0")
         require_room(op, data, self.kernel, [1, 1], self.pads)
         self.beyond = [0, 0]
         if op.bool("ceil_mode", False):
@@ -42,13 +42,13 @@ class _Window:
 
     @property
     def is_wide(self) -> bool:
-        """Whether a window may lie in padding altogether, which ONNX does not allow."""
+        """Whether a window may be entirely in padding, which ONNX does not allow."""
         return any(pad >= self.kernel[i % 2] for i, pad in enumerate(self.pads))
 
 
 @table.register("max_pool2d")
 def max_pooling(op: Operation) -> Value:
-    """Take the largest of each window of ``pool_size``.
+    """Compute the maximum of each window of ``pool_size``.
 
     ``data`` (N, C, H, W) or by ``layout``. A size becomes
     ``(size + padding - pool_size) // strides + 1``, rounded up with ``ceil_mode``.
@@ -60,7 +60,7 @@ def max_pooling(op: Operation) -> Value:
     if window.is_wide:
         dtype = op.dtype_of(data)
         lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-        data, padding = padded(op, data, padding, float(lowest)), [0] * 4
+        data, padding = pad_spatial(op, data, padding, float(lowest)), [0] * 4
     result = op.emit(
         "MaxPool", data, kernel_shape=window.kernel, strides=window.strides, pads=padding
     )
@@ -69,10 +69,10 @@ def max_pooling(op: Operation) -> Value:
 
 @table.register("avg_pool2d")
 def average_pooling(op: Operation) -> Value:
-    """Average each window of ``pool_size``; sizes as in `max_pooling`.
+    """Compute the mean of each window of ``pool_size``; sizes as in `max_pooling`.
 
-    The sum is divided by the number of elements inside the input, or with
-    ``count_include_pad`` by the size of the window.
+    It is over the elements inside the input, or over the whole window with
+    ``count_include_pad``.
     """
     layout = axis_order(op, "layout", DATA, DATA)
     data = uses_order(op, op.inputs[0], layout)
@@ -80,10 +80,10 @@ def average_pooling(op: Operation) -> Value:
     include = op.bool("count_include_pad", False)
     padding, shares = window.pads, None
     if include and any(padding):
-        data, padding = padded(op, data, padding, 0.0), [0] * 4
+        data, padding = pad_spatial(op, data, padding, 0.0), [0] * 4
     elif window.is_wide:
         shares = op.constant_like(_shares(op, window, data), data)
-        data, padding = padded(op, data, padding, 0.0), [0] * 4
+        data, padding = pad_spatial(op, data, padding, 0.0), [0] * 4
     result = op.emit(
         "AveragePool", data, kernel_shape=window.kernel, strides=window.strides, pads=padding
     )
@@ -94,13 +94,13 @@ def average_pooling(op: Operation) -> Value:
 
 @table.register("global_max_pool2d")
 def global_max_pooling(op: Operation) -> Value:
-    """Take the largest over height and width: (N, C, H, W) to (N, C, 1, 1), or by ``layout``."""
+    """Compute the maximum over height and width: (N, C, 1, 1), or axes by ``layout``."""
     return _global(op, "GlobalMaxPool")
 
 
 @table.register("global_avg_pool2d")
 def global_average_pooling(op: Operation) -> Value:
-    """Average over height and width: (N, C, H, W) to (N, C, 1, 1), or by ``layout``."""
+    """Compute the mean over height and width: (N, C, 1, 1), or axes by ``layout``."""
     return _global(op, "GlobalAveragePool")
 
 
@@ -111,7 +111,7 @@ def _global(op: Operation, operator: str) -> Value:
 
 
 def _shares(op: Operation, window: _Window, data: Value) -> np.ndarray:
-    """By how much a window's average must grow so that only elements of the input count."""
+    """Return the factor for each window's mean, so that only elements of the input count."""
     counts = []
     for i, size in enumerate(op.shape_of(data)[2:]):
         total = size + window.pads[i] + window.pads[i + 2]

@@ -1,4 +1,4 @@
-"""Positions of extremes, and sums that undo broadcasting. Plain reductions are MXNet's."""
+"""Positions of extremes, and sums that undo broadcasting. Other reductions are MXNet's."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["argmax", "argmin", "collapse_sum", "expand_like"]
 
 @table.register("argmax")
 def argmax(op: Operation) -> Value:
-    """Find the first position of the largest element, as int32 unless ``dtype`` says otherwise.
+    """Find the first position of the largest element, in element type ``dtype``, by default int32.
 
-    Along ``axis``, or in the flattened data with a result of shape (1,).
+    The position is along ``axis``, or in the flattened data with a result of shape (1,).
     """
     return _position(op, "ArgMax")
 
@@ -34,7 +34,7 @@ def _position(op: Operation, operator: str) -> Value:
         named = {op.axis(data, axis) for axis in axes}
         axes = tuple(axis for axis in range(op.rank_of(data)) if axis not in named)
     if len(axes) > 1:
-        op.unsupported("a position along several axes has no meaning", "axis")
+        op.unsupported("a position along several axes is undefined", "axis")
     keep = op.bool("keepdims", False)
     dtype = op.dtype("dtype", np.dtype(np.int32)) or np.dtype(np.int32)
     if axes:
@@ -50,7 +50,7 @@ def _position(op: Operation, operator: str) -> Value:
 
 @table.register("collapse_sum")
 def collapse_sum(op: Operation) -> Value:
-    """Sum the data down to the shape of the second input, which broadcasts to that of the data."""
+    """Sum the data to the shape of the second input, which broadcasts to that of the data."""
     data, like = op.inputs
     sizes, wanted = op.shape_of(data), op.shape_of(like)
     lead = len(sizes) - len(wanted)
@@ -66,10 +66,10 @@ def collapse_sum(op: Operation) -> Value:
 
 @table.register("expand_like")
 def expand_like(op: Operation) -> Value:
-    """Stretch a reduced array to the shape of the second input.
+    """Broadcast a reduced array to the shape of the second input.
 
-    The axes that the reduction dropped are ``axis``, all but these with ``exclude``, all where
-    none is named; an array that has as many axes as the second input is only stretched.
+    The reduced axes are ``axis``, or all others with ``exclude``, or all axes if none is given.
+    An array with as many axes as the second input is only broadcast.
     """
     data, like = op.inputs
     rank = op.rank_of(like)
@@ -80,5 +80,5 @@ def expand_like(op: Operation) -> Value:
     sizes = op.shape_of(like)
     kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
     if math.prod(op.shape_of(data)) != math.prod(kept):
-        op.unsupported(f"{op.shape_of(data)} is not {sizes} without these axes", "axis")
+        op.unsupported(f"the shape {op.shape_of(data)} is not {sizes} without these axes", "axis")
     return op.emit("Expand", op.emit("Reshape", data, vector(op, *kept)), vector(op, *sizes))

@@ -1,4 +1,4 @@
-"""Arrays cut, joined, padded and put into other shapes."""
+"""Slicing, joining, padding and reshaping of arrays."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ __all__ = [
 
 @table.register("concatenate")
 def concatenate(op: Operation) -> Value:
-    """Join along ``axis``."""
+    """Concatenate along ``axis``."""
     return op.emit("Concat", *op.inputs, axis=op.axis(op.inputs[0], op.int("axis", 1)))
 
 
 @table.register("split")
 def split(op: Operation) -> list[Value]:
-    """Cut along ``axis``: into n equal pieces for ``n``, before each position for ``(i, j)``."""
+    """Split along ``axis``: into n equal parts for ``n``, before each position for ``(i, j)``."""
     data, axis = op.inputs[0], op.axis(op.inputs[0], op.int("axis", 1))
     size = op.shape_of(data)[axis]
     given = op.ints("indices_or_sections")
     if op.string("indices_or_sections").strip()[:1].isdigit():
         (count,) = given
         if count < 1 or size % count:
-            op.unsupported(f"does not divide an axis of {size}", "indices_or_sections")
+            op.unsupported(f"does not divide an axis of size {size}", "indices_or_sections")
         sizes = [size // count] * count
     else:
         bounds = [0, *given, size]
         sizes = [after - before for before, after in itertools.pairwise(bounds)]
         if min(sizes) < 0:
-            op.unsupported(f"are no rising positions in an axis of {size}", "indices_or_sections")
+            op.unsupported(f"are not ascending positions below {size}", "indices_or_sections")
     return op.emit("Split", data, vector(op, *sizes), axis=axis, outputs=len(sizes))
 
 
@@ -63,7 +63,7 @@ def expand_dims(op: Operation) -> Value:
 
 @table.register("squeeze")
 def squeeze(op: Operation) -> Value:
-    """Drop axes of size 1: those of ``axis``, or all; one axis always stays."""
+    """Remove axes of size 1: those of ``axis``, or all; one axis always remains."""
     data = op.inputs[0]
     axes = [op.axis(data, axis) for axis in op.ints("axis", ())]
     axes = axes or [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
@@ -76,7 +76,7 @@ def squeeze(op: Operation) -> Value:
 
 @table.register("pad")
 def pad(op: Operation) -> Value:
-    """Put ``pad_value`` around: ``pad_width`` ((before, after), ...), a pair an axis."""
+    """Pad with ``pad_value``; ``pad_width`` is ((before, after), ...), a pair for each axis."""
     data = op.inputs[0]
     rank = op.rank_of(data)
     text = op.string("pad_width")
@@ -89,9 +89,9 @@ def pad(op: Operation) -> Value:
 
 @table.register("take")
 def take(op: Operation) -> Value:
-    """Pick elements by number: of the flattened data, or along ``axis``.
+    """Take elements by index: of the flattened data, or along ``axis``.
 
-    Numbers outside are brought to the nearest one inside.
+    Indices out of range are clipped.
     """
     data, indices = op.inputs
     axis = op.optional_int("axis")
@@ -108,18 +108,18 @@ def take(op: Operation) -> Value:
 
 @table.register("strided_slice")
 def strided_slice(op: Operation) -> Value:
-    """Slice from ``begin`` to before ``end`` in steps of ``stride``, a number a leading axis.
+    """Slice from ``begin`` to ``end``, exclusive, by ``stride``, a number for each leading axis.
 
-    Negative numbers count from the end, as in NumPy. Where one of the three has fewer numbers the
-    axes are taken from 0, to their end, in steps of 1.
+    Negative numbers count from the end, as in NumPy. Missing numbers of the three default to 0,
+    the end of the axis, and 1.
     """
     data = op.inputs[0]
     begin, end, stride = op.ints("begin"), op.ints("end"), op.ints("stride", ())
     rank, count = op.rank_of(data), max(len(begin), len(end), len(stride))
     if count > rank:
-        op.unsupported(f"do not fit {rank} axes", "begin")
+        op.unsupported(f"has more numbers than the {rank} axes", "begin")
     if 0 in stride:
-        op.unsupported("goes nowhere in steps of 0", "stride")
+        op.unsupported("must not be 0", "stride")
     bounds = (
         vector(op, *given, *[missing] * (count - len(given)))
         for given, missing in ((begin, 0), (end, LAST))
@@ -130,7 +130,7 @@ def strided_slice(op: Operation) -> Value:
 
 @table.register("slice_like")
 def slice_like(op: Operation) -> Value:
-    """Cut the data down to the sizes of the second input, along ``axis`` or all that both have."""
+    """Slice the data to the sizes of the second input, along ``axis`` or all common axes."""
     data, like = op.inputs
     common = range(min(op.rank_of(data), op.rank_of(like)))
     axes = [op.axis(data, axis) for axis in op.ints("axis", ())] or common
@@ -150,10 +150,10 @@ def flip(op: Operation) -> Value:
 
 @table.register("__layout_transform__", "layout_transform")
 def layout_transform(op: Operation) -> Value:
-    """Put axes in another order, from ``src_layout`` to ``dst_layout``, a letter an axis."""
+    """Transpose from ``src_layout`` to ``dst_layout``, with a letter for each axis."""
     source, target = op.string("src_layout"), op.string("dst_layout")
     if sorted(source) != sorted(target) or not source.isalpha() or len({*source}) < len(source):
-        op.unsupported(f"is no order of the axes {source}", "dst_layout")
+        op.unsupported(f"is not an order of the axes {source}", "dst_layout")
     if source == target:
         return op.emit("Identity", op.inputs[0])
     return transposed(op, op.inputs[0], source, target)

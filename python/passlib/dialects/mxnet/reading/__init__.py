@@ -1,0 +1,1 @@
+"""Reading of MXNet symbol files, and the upgrade of old ones."""

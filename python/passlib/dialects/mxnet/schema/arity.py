@@ -1,0 +1,313 @@
+"""How the attributes of an MXNet operator determine its inputs and outputs.
+
+Most operators have fixed ones, which operators.json lists. The others are here, one line each, as
+measured with MXNet 1.9.1 for each attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from passlib.dialects.mxnet.schema.parameters import is_true
+from passlib.errors import UnsupportedError
+
+__all__ = ["CONDITIONS", "OUTPUTS", "REPEATED", "SUBGRAPHS", "Get", "count", "numbered"]
+
+_MOST = 1_000_000
+
+Get = Callable[[str], "str | None"]
+"""Returns an attribute's value, its default, or None."""
+
+Condition = Callable[[Get], bool]
+Outputs = Callable[[Get], "tuple[Sequence[str], int]"]
+
+
+def _flag(name: str) -> Condition:
+    return lambda get: is_true(get(name))
+
+
+def _unless(name: str) -> Condition:
+    return lambda get: not is_true(get(name))
+
+
+def _equal(name: str, value: str) -> Condition:
+    return lambda get: get(name) == value
+
+
+def _absent(*names: str) -> Condition:
+    return lambda get: all(get(name) in (None, "None") for name in names)
+
+
+def _any_absent(*names: str) -> Condition:
+    return lambda get: any(get(name) in (None, "None") for name in names)
+
+
+def _drawn(which: Callable[[Sequence[bool]], bool]) -> Condition:
+    return lambda get: which([get("a") in (None, "None"), is_true(get("weighted"))])
+
+
+def _both(get: Get) -> bool:
+    return is_true(get("to_begin_arr_given")) and is_true(get("to_end_arr_given"))
+
+
+def _either(get: Get) -> bool:
+    return is_true(get("to_begin_arr_given")) or is_true(get("to_end_arr_given"))
+
+
+_BIAS: dict[str, Condition] = {"bias": _unless("no_bias")}
+_QUANTIZED_BIAS = {name: _unless("no_bias") for name in ("bias", "min_bias", "max_bias")}
+_LENGTH: dict[str, Condition] = {"sequence_length": _flag("use_sequence_length")}
+_INSERTED: dict[str, Condition] = {"values": _absent("val")}
+_SAMPLED: dict[str, Condition] = {"input1": _absent("a")}
+
+CONDITIONS: dict[str, dict[str, Condition]] = {
+    "CTCLoss": {
+        "data_lengths": _flag("use_data_lengths"),
+        "label_lengths": _flag("use_label_lengths"),
+    },
+    "Convolution": _BIAS,
+    "Convolution_v1": _BIAS,
+    "Deconvolution": _BIAS,
+    "FullyConnected": _BIAS,
+    "LeakyReLU": {"gamma": _equal("act_type", "prelu")},
+    "RNN": {"state_cell": _equal("mode", "lstm"), **_LENGTH},
+    "SequenceLast": _LENGTH,
+    "SequenceMask": _LENGTH,
+    "SequenceReverse": _LENGTH,
+    "_contrib_BilinearResize2D": {"like": _equal("mode", "like")},
+    "_contrib_DeformableConvolution": _BIAS,
+    "_contrib_DeformablePSROIPooling": {"trans": _unless("no_trans")},
+    "_contrib_ModulatedDeformableConvolution": _BIAS,
+    "_contrib_quantized_conv": _QUANTIZED_BIAS,
+    "_contrib_quantized_fully_connected": _QUANTIZED_BIAS,
+    "_histogram": {"bins": _absent("bin_cnt")},
+    "_npi_bernoulli": {"input1": _absent("prob", "logit")},
+    "_npi_choice": {"input1": _drawn(any), "input2": _drawn(all)},
+    "_npi_exponential": {"input1": _absent("scale")},
+    **{
+        name: {"input1": _any_absent(*given), "input2": _absent(*given)}
+        for name, given in (
+            ("_npi_gamma", ("shape", "scale")),
+            ("_npi_gumbel", ("loc", "scale")),
+            ("_npi_logistic", ("loc", "scale")),
+            ("_npi_normal", ("loc", "scale")),
+            ("_npi_normal_n", ("loc", "scale")),
+            ("_npi_uniform", ("low", "high")),
+            ("_npi_uniform_n", ("low", "high")),
+        )
+    },
+    "_npi_rayleigh": {"input1": _absent("scale")},
+    "_npi_average": {"weights": _flag("weighted")},
+    "_npi_bincount": {"weights": _flag("has_weights")},
+    "_npi_delete": {"obj": _absent("step", "int_ind")},
+    "_npi_ediff1d": {"input2": _either, "input3": _both},
+    "_npi_insert_scalar": _INSERTED,
+    "_npi_insert_slice": _INSERTED,
+    "_npi_insert_tensor": _INSERTED,
+    "_npi_pareto": _SAMPLED,
+    "_npi_percentile": {"q": _absent("q_scalar")},
+    "_npi_powerd": _SAMPLED,
+    "_npi_weibull": _SAMPLED,
+    "_sg_mkldnn_selfatt_qk": dict.fromkeys(("min_qkv", "max_qkv"), _flag("quantized")),
+    "_sg_mkldnn_selfatt_valatt": dict.fromkeys(
+        ("min_qkv", "max_qkv", "min_attention", "max_attention"), _flag("quantized")
+    ),
+    "softmax": {"length": _flag("use_length")},
+}
+"""Inputs that exist only under a condition, by operator."""
+
+SUBGRAPHS = {"_foreach": 1, "_while_loop": 2, "_cond": 3}
+"""How many of ``num_args`` are nested graphs, which are not inputs of the node."""
+
+_SGD = ("weight_{}", "grad_{}")
+_MULTI = ("weight_{}", "grad_{}", "mean_{}", "var_{}")
+
+REPEATED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "_multi_adamw_update": ("num_weights", _MULTI, ("rescale_grad",)),
+    "_multi_lamb_update": ("num_tensors", _MULTI, ()),
+    "_multi_mp_adamw_update": ("num_weights", (*_MULTI, "weight32_{}"), ("rescale_grad",)),
+    "_multi_mp_lamb_update": ("num_tensors", (*_MULTI, "weight32_{}"), ()),
+    "_np_atleast_1d": ("num_args", ("ary{}",), ()),
+    "_np_atleast_2d": ("num_args", ("ary{}",), ()),
+    "_np_atleast_3d": ("num_args", ("ary{}",), ()),
+    "_npi_concatenate": ("num_args", ("data{}",), ()),
+    "_npi_dstack": ("num_args", ("data{}",), ()),
+    "_npi_hstack": ("num_args", ("data{}",), ()),
+    "amp_multicast": ("num_outputs", ("data_{}",), ()),
+    "multi_all_finite": ("num_arrays", ("array_{}",), ()),
+    "multi_mp_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}", "weight32_{}"), ()),
+    "multi_mp_sgd_update": ("num_weights", (*_SGD, "weight32_{}"), ()),
+    "multi_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}"), ()),
+    "multi_sgd_update": ("num_weights", _SGD, ()),
+    "multi_sum_sq": ("num_arrays", ("array_{}",), ()),
+    "preloaded_multi_mp_sgd_mom_update": (
+        "num_weights",
+        (*_SGD, "mom_{}", "weight32_{}"),
+        ("lrs", "wds"),
+    ),
+    "preloaded_multi_mp_sgd_update": ("num_weights", (*_SGD, "weight32_{}"), ("lrs", "wds")),
+    "preloaded_multi_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}"), ("lrs", "wds")),
+    "preloaded_multi_sgd_update": ("num_weights", _SGD, ("lrs", "wds")),
+    "reset_arrays": ("num_arrays", ("array_{}",), ()),
+}
+"""By operator: the counting attribute, names repeated for each, names after them.
+
+The inputs of other variadic operators are ``arg{}``.
+"""
+
+
+def count(get: Get, name: str) -> int:
+    """Read an attribute that counts inputs or outputs; 0 for anything that is no number.
+
+    Raises
+    ------
+    UnsupportedError
+        The number is too large: memory must not be allocated for the mere claim of a file.
+    """
+    text = (get(name) or "").strip()
+    if not (text.isascii() and text.isdecimal()):
+        return 0
+    digits = text.lstrip("0")
+    if len(digits) > len(str(_MOST)) or int(digits or "0") > _MOST:
+        message = f"attribute {name!r} is {text[:20]}; at most {_MOST} are supported"
+        raise UnsupportedError(message)
+    return int(digits or "0")
+
+
+def _parts(text: str | None) -> int:
+    return sum(1 for part in (text or "").strip("()[] ").split(",") if part.strip())
+
+
+def numbered(number: int) -> tuple[Sequence[str], int]:
+    """Return MXNet's names of outputs without names of their own, and their number."""
+    names = ["output"] if number == 1 else [f"output{i}" for i in range(number)]
+    return names, number
+
+
+def _pooling(get: Get) -> tuple[Sequence[str], int]:
+    # oneDNN's maximum pooling, used for channels first and one to three spatial axes, keeps the
+    # position of each maximum for the gradient.
+    axes = _parts(get("kernel"))
+    first = get("layout") in (None, "None", "NCW", "NCHW", "NCDHW")
+    kept = get("pool_type") == "max" and first and 1 <= axes <= 3
+    return ("output",), 2 if kept else 1
+
+
+def _by(name: str) -> Outputs:
+    return lambda get: numbered(count(get, name))
+
+
+def _more(flag: str, extra: tuple[str, ...], total: int) -> Outputs:
+    """Return the rule of outputs that are always computed, but visible only with ``flag``."""
+    return lambda get: (("output", *(extra if is_true(get(flag)) else ())), total)
+
+
+def _split(get: Get) -> tuple[Sequence[str], int]:
+    return numbered(count(get, "sections") or _parts(get("indices")))
+
+
+def _slice_channel(get: Get) -> tuple[Sequence[str], int]:
+    number = count(get, "num_outputs")
+    return [f"output{i}" for i in range(number)], number
+
+
+def _recurrent(cell: str) -> Outputs:
+    def outputs(get: Get) -> tuple[Sequence[str], int]:
+        names = ["output"]
+        if is_true(get("state_outputs")):
+            names.append("state_output")
+            if get("mode") == "lstm":
+                names.append(cell)
+        return names, len(names)
+
+    return outputs
+
+
+def _topk(get: Get) -> tuple[Sequence[str], int]:
+    chosen = get("ret_typ")
+    if chosen == "both":
+        return ("output0", "output1"), 2
+    return (("output0",), 2) if chosen == "value" else (("output",), 1)
+
+
+def _leaky(get: Get) -> tuple[Sequence[str], int]:
+    return (("output", "mask"), 2) if get("act_type") == "rrelu" else (("output",), 1)
+
+
+def _unique(get: Get) -> tuple[Sequence[str], int]:
+    flags = ("return_index", "return_inverse", "return_counts")
+    return numbered(1 + sum(is_true(get(flag)) for flag in flags))
+
+
+def _ranged(flag: str, when: bool) -> Outputs:
+    """Return the rule of an output that is quantized, with its range in two more, or real."""
+    names = ("output", "min_output", "max_output")
+    return lambda get: (names, 3) if is_true(get(flag)) is when else (("output",), 1)
+
+
+def _average(get: Get) -> tuple[Sequence[str], int]:
+    return ("output0", "output1") if is_true(get("returned")) else ("output0",), 2
+
+
+def _sampled(get: Get) -> tuple[Sequence[str], int]:
+    return numbered(2 if is_true(get("get_prob")) else 1)
+
+
+def _subgraphs(others: int, mapped: int) -> Outputs:
+    def outputs(get: Get) -> tuple[Sequence[str], int]:
+        graphs = max(count(get, "num_args") - others, 0) // mapped
+        return numbered(graphs * (2 if is_true(get("return_mapping")) else 1))
+
+    return outputs
+
+
+_MEAN_VAR = ("mean", "var")
+
+OUTPUTS: dict[str, Outputs] = {
+    "BatchNorm": _more("output_mean_var", _MEAN_VAR, 3),
+    "BatchNorm_v1": _more("output_mean_var", _MEAN_VAR, 3),
+    "GroupNorm": _more("output_mean_var", ("mean", "std"), 3),
+    "LayerNorm": _more("output_mean_var", ("mean", "std"), 3),
+    "LeakyReLU": _leaky,
+    "Pooling": _pooling,
+    "RNN": _recurrent("statecell_output"),
+    "SliceChannel": _slice_channel,
+    "_cond": _by("num_outputs"),
+    "_contrib_BatchNormWithReLU": _more("output_mean_var", _MEAN_VAR, 4),
+    "_contrib_MultiProposal": _more("output_score", ("score",), 2),
+    "_contrib_Proposal": _more("output_score", ("score",), 2),
+    "_contrib_SyncBatchNorm": _more("output_mean_var", _MEAN_VAR, 3),
+    "_contrib_dgl_graph_compact": _subgraphs(0, 2),
+    "_contrib_dgl_subgraph": _subgraphs(1, 1),
+    # The missing letter is MXNet's.
+    "_contrib_quantized_rnn": _recurrent("statecell_ouput"),
+    "_contrib_quantized_elemwise_mul": _ranged("enable_float_output", when=False),
+    "_foreach": _by("num_outputs"),
+    "_multi_adamw_update": _by("num_weights"),
+    "_multi_lamb_update": _by("num_tensors"),
+    "_multi_mp_adamw_update": _by("num_weights"),
+    "_multi_mp_lamb_update": _by("num_tensors"),
+    "_np_atleast_1d": _by("num_args"),
+    "_np_atleast_2d": _by("num_args"),
+    "_np_atleast_3d": _by("num_args"),
+    "_npi_average": _average,
+    "_npi_dsplit": _split,
+    "_npi_hsplit": _split,
+    "_npi_unique": _unique,
+    "_sample_multinomial": _sampled,
+    "_sg_mkldnn_selfatt_qk": _ranged("quantized", when=True),
+    "_sg_mkldnn_selfatt_valatt": _ranged("quantized", when=True),
+    "_split_v2": _split,
+    "_while_loop": _by("num_outputs"),
+    "amp_multicast": _by("num_outputs"),
+    "multi_mp_sgd_mom_update": _by("num_weights"),
+    "multi_mp_sgd_update": _by("num_weights"),
+    "multi_sgd_mom_update": _by("num_weights"),
+    "multi_sgd_update": _by("num_weights"),
+    "preloaded_multi_mp_sgd_mom_update": _by("num_weights"),
+    "preloaded_multi_mp_sgd_update": _by("num_weights"),
+    "preloaded_multi_sgd_mom_update": _by("num_weights"),
+    "preloaded_multi_sgd_update": _by("num_weights"),
+    "topk": _topk,
+}
+"""Names of the visible outputs, and the number of all, by operator."""

@@ -1,0 +1,58 @@
+"""Numbers of outputs of the nodes of a graph, from the operators and their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from passlib import _core
+from passlib.dialects.mxnet.schema import registry
+from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
+
+__all__ = ["complete", "count_outputs"]
+
+
+def complete(graph: _core.Graph) -> None:
+    """Set, for every node of a known operator, the number of outputs that the schema states.
+
+    MXNet also counts anew and ignores the ``node_row_ptr`` of a file.
+
+    Raises
+    ------
+    GraphError
+        An output is used that its node does not have.
+    """
+    counts = []
+    table = _output_table(registry.generation())
+    for position, op, attrs, present, carried in graph.doubtful_outputs(table):
+        count = carried or count_outputs(op, attrs)
+        if count > 0 and count != present:
+            counts.append((position, count))
+    if counts:
+        graph.set_outputs(counts)
+        graph.check()
+
+
+@lru_cache(maxsize=1)
+def _output_table(generation: int) -> _core.OutputTable:
+    del generation  # the key of the cache: the table holds for one generation
+    fixed, varying, carrying = {"null": 1}, set(), set()
+    for name in registry.names():
+        operator = registry.find(name)
+        if operator is None:
+            continue
+        if operator.fixed_outputs is None:
+            varying.add(name)
+            if isinstance(operator, LibraryOperator) and operator.is_subgraph:
+                carrying.add(name)
+        else:
+            fixed[name] = operator.fixed_outputs
+    return _core.OutputTable(fixed, varying, carrying)
+
+
+def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
+    """Count all outputs of an operator; 0 where only their uses can tell."""
+    if op == "null":
+        return 1
+    operator = registry.find(op)
+    return operator.num_outputs(attrs) if operator is not None else 0

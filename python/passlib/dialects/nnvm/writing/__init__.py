@@ -1,0 +1,1 @@
+"""Writing of graph JSON: unchanged parts are copied from the file that was read."""

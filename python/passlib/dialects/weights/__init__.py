@@ -1,0 +1,1 @@
+"""Weight files and the names in them: .params, .npz and .safetensors."""

@@ -1,0 +1,60 @@
+"""Weight files of every format, read and written as plain arrays by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from passlib.arrays.storage import Array
+from passlib.dialects.weights import params
+from passlib.dialects.weights.npz import ZIP_MAGIC
+from passlib.dialects.weights.npz_writer import write_npz
+from passlib.dialects.weights.params_writer import write_list
+from passlib.dialects.weights.safetensors import is_safetensors, read_safetensors
+from passlib.errors import FormatError
+from passlib.files.source import Source
+
+__all__ = ["is_archive", "load_parts", "write_parts"]
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a weight file is an .npz archive, as MXNet 2.0 writes, whatever its name."""
+    with path.open("rb") as file:
+        return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
+
+
+def load_parts(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Read named arrays; the content of the file determines the format.
+
+    Raises
+    ------
+    FormatError
+        The file is damaged, of no known format, or has no names.
+    PasslibError
+        A .safetensors file, and the package ``safetensors`` is not installed.
+    OSError
+        The file cannot be read.
+    """
+    source = Source.open(path)
+    content: dict[str, Array] | list[Array]
+    if is_safetensors(source):
+        content = read_safetensors(source, path)
+    else:
+        content = params.read_source(source)
+    if isinstance(content, list):
+        if content:
+            raise FormatError(
+                f"{source.name}: the {len(content)} arrays in it have no names; "
+                "read it with passlib.nd.load"
+            )
+        return {}
+    return content
+
+
+def write_parts(path: Path, arrays: Mapping[str, Array], *, archive: bool) -> None:
+    """Write named arrays as a .params file, or as the .npz archive of MXNet 2.0."""
+    if archive:
+        write_npz(path, arrays)
+    else:
+        write_list(path, list(arrays.values()), list(arrays))

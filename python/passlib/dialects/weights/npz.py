@@ -1,0 +1,215 @@
+"""Reader of .npz archives as MXNet 2.0 uses them for parameters.
+
+Each array is a stored member ``<name>.npy``. A sparse one is a folder of members that follows
+SciPy: ``<name>/data.npy``, ``indices.npy``, ``indptr.npy`` (csr only), ``shape.npy`` and
+``format.npy``, which holds ``csr`` or ``row_sparse``. MXNet 2.0 writes a damaged header to
+``format.npy`` and ignores it when reading, as does this reader.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
+from passlib.dialects.weights import npy
+from passlib.errors import FormatError
+from passlib.files.source import Source
+
+__all__ = ["ZIP_MAGIC", "read_npz"]
+
+ZIP_MAGIC: Final = b"PK"
+_SPARSE_MEMBERS: Final = {
+    ROW_SPARSE: frozenset({"data", "indices", "shape", "format"}),
+    CSR: frozenset({"data", "indices", "indptr", "shape", "format"}),
+}
+_ENCRYPTED: Final = 0x1
+_LOCAL_HEADER: Final = 30
+_MOST_DIMENSIONS: Final = 32
+_BEST_RATIO: Final = 1032  # deflate cannot shrink further
+_UNPACKED_FLOOR: Final = 1 << 26
+_UNPACKED_RATIO: Final = 64
+
+
+def read_npz(source: Source) -> dict[str, Array]:
+    """Read all arrays of an archive.
+
+    Parameters
+    ----------
+    source : Source
+
+    Returns
+    -------
+    dict of str to numpy.ndarray or Sparse
+        In the order of the archive. Stored members are views on the source where their
+        alignment permits. Their checksums are not verified in a mapped file, since that would
+        read all of it.
+
+    Raises
+    ------
+    FormatError
+        The archive is damaged, or its compressed members unpack to more than 64 times the file
+        and 64 MB.
+    """
+    try:
+        with source.file() as file, zipfile.ZipFile(file) as archive:
+            members = _open_members(source, archive)
+    except FormatError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        OSError,
+        OverflowError,
+        RuntimeError,
+        ValueError,
+    ) as error:
+        raise FormatError(f"{source.name}: the .npz archive is damaged: {error}") from error
+    return _arrays(members)
+
+
+class _Member:
+    """The bytes of one member: a range of the file, or unpacked."""
+
+    def __init__(self, source: Source, offset: int, end: int, what: str) -> None:
+        self.source = source
+        self.offset = offset
+        self.end = end
+        self.what = what
+
+    def array(self) -> np.ndarray[Any, Any]:
+        array, end = npy.read_array(self.source, self.offset, self.what)
+        if end != self.end:
+            raise self.source.fail(
+                self.offset,
+                f"{self.what} describes {end - self.offset} bytes, but has "
+                f"{self.end - self.offset}",
+            )
+        return array
+
+    def text(self) -> bytes:
+        start = npy.read_header(self.source, self.offset, self.what).data_offset
+        return self.source.slice(start, self.end - start, self.what) if self.end > start else b""
+
+    def integers(self) -> tuple[int, ...]:
+        array = self.array()
+        if array.ndim != 1 or array.dtype.kind not in "iu" or array.size > _MOST_DIMENSIONS:
+            raise self.source.fail(self.offset, f"{self.what} does not hold a shape")
+        return tuple(int(size) for size in array)
+
+
+def _open_members(source: Source, archive: zipfile.ZipFile) -> dict[str, _Member]:
+    members: dict[str, _Member] = {}
+    unpacked = 0
+    for info in archive.infolist():
+        if not info.filename.endswith(".npy"):
+            continue
+        name = info.filename[: -len(".npy")]
+        what = f"member {info.filename!r}"
+        if name in members:
+            raise source.fail(info.header_offset, f"{what} occurs twice")
+        if info.flag_bits & _ENCRYPTED:
+            raise source.fail(info.header_offset, f"{what} is encrypted")
+        if info.compress_type == zipfile.ZIP_STORED:
+            members[name] = _stored(source, info, what)
+        elif info.compress_type == zipfile.ZIP_DEFLATED:
+            unpacked += info.file_size
+            if unpacked > max(_UNPACKED_FLOOR, _UNPACKED_RATIO * source.size):
+                raise source.fail(
+                    info.header_offset,
+                    f"{what} unpacks to {info.file_size} bytes, out of proportion to a file of "
+                    f"{source.size}; if that is intended, save it uncompressed",
+                )
+            members[name] = _deflated(source, archive, info, what)
+        else:
+            raise source.fail(
+                info.header_offset, f"{what} is compressed by method {info.compress_type}"
+            )
+    return members
+
+
+def _stored(source: Source, info: zipfile.ZipInfo, what: str) -> _Member:
+    local = source.slice(info.header_offset, _LOCAL_HEADER, f"the header of {what}")
+    if not local.startswith(b"PK\x03\x04"):
+        raise source.fail(info.header_offset, f"{what} has no header")
+    # The lengths in the local header may differ from those in the directory.
+    variable = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+    start = info.header_offset + _LOCAL_HEADER + variable
+    if info.file_size != info.compress_size or info.file_size > source.size - start:
+        raise source.fail(
+            info.header_offset, f"{what} claims {info.file_size} bytes, more than the file has"
+        )
+    end = start + info.file_size
+    if not source.mapped and zlib.crc32(memoryview(source.data)[start:end]) != info.CRC:
+        raise source.fail(start, f"{what} does not match its checksum")
+    return _Member(source, start, end, what)
+
+
+def _deflated(
+    source: Source, archive: zipfile.ZipFile, info: zipfile.ZipInfo, what: str
+) -> _Member:
+    if info.file_size > _BEST_RATIO * info.compress_size + _BEST_RATIO:
+        raise source.fail(
+            info.header_offset,
+            f"{what} claims to unpack {info.compress_size} bytes to {info.file_size}",
+        )
+    content = bytearray()
+    with archive.open(info) as stream:
+        while chunk := stream.read(1 << 20):
+            content += chunk
+    if len(content) != info.file_size:
+        raise source.fail(
+            info.header_offset, f"{what} unpacks to {len(content)} bytes, not {info.file_size}"
+        )
+    return _Member(Source(content, f"{source.name}, {what}"), 0, len(content), what)
+
+
+def _arrays(members: Mapping[str, _Member]) -> dict[str, Array]:
+    folders: dict[str, set[str]] = {}
+    for name in members:
+        folder, _, leaf = name.rpartition("/")
+        folders.setdefault(folder, set()).add(leaf)
+    arrays: dict[str, Array] = {}
+    for name, member in members.items():
+        folder, slash, leaf = name.rpartition("/")
+        stype = _stype(folders[folder])
+        if stype is not None and leaf != "data":
+            continue
+        key = name if stype is None else folder
+        if key in arrays:
+            raise member.source.fail(member.offset, f"two arrays have the name {key!r}")
+        arrays[key] = member.array() if stype is None else _sparse(members, folder + slash, stype)
+    return arrays
+
+
+def _stype(leaves: set[str]) -> str | None:
+    return next((stype for stype, parts in _SPARSE_MEMBERS.items() if parts == leaves), None)
+
+
+def _sparse(members: Mapping[str, _Member], prefix: str, stype: str) -> Sparse:
+    label = members[prefix + "format"]
+    # NumPy may have written the label in four bytes a letter.
+    written = label.text().replace(b"\0", b"")
+    if written != stype.encode():
+        raise label.source.fail(label.offset, f"{label.what} holds {written[:40]!r}, not {stype!r}")
+    data = members[prefix + "data"]
+    sparse = Sparse(
+        stype,
+        members[prefix + "shape"].integers(),
+        data.array(),
+        members[prefix + "indices"].array(),
+        members[prefix + "indptr"].array() if stype == CSR else None,
+    )
+    try:
+        sparse.check()
+    except ValueError as error:
+        raise data.source.fail(
+            data.offset, f"{prefix[:-1]!r} is not a valid {stype} array: {error}"
+        ) from error
+    return sparse
