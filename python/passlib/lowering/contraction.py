@@ -13,12 +13,12 @@ def dot(op: Operation) -> Value:
     """Sum over the last axis of the first input and the first axis of the second.
 
     Attribute ``transpose_a`` sums over the first axis of the first input instead,
-    ``transpose_b`` over the last of the second. Two vectors give shape (1,).
+    ``transpose_b`` over the last of the second. Two vectors result in shape (1,).
 
     Raises
     ------
     UnsupportedError
-        A vector is to be transposed.
+        A vector would be transposed.
     """
     left, right = op.inputs
     is_row, is_column = op.rank_of(left) == 1, op.rank_of(right) == 1

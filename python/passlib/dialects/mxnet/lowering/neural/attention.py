@@ -16,7 +16,7 @@ __all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_
 
 @table.register("_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(op: Operation) -> Value:
-    """Score self-attention: (L, B, H * 3 * D) to (B * H, L, L), scaled by 1 / sqrt(D)."""
+    """Compute scores of self-attention: (L, B, H * 3 * D) to (B * H, L, L), times 1 / sqrt(D)."""
     (projections,) = op.inputs
     queries, keys = (_heads(op, projections, 3, part) for part in (0, 1))
     return _scores(op, queries, keys)

@@ -132,8 +132,8 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
 def local_response_norm(op: Operation) -> Sequence[Value]:
     """Divide by (knorm + alpha / nsize * sum of squares over nsize channels) ** beta.
 
-    ``data`` (N, C, H, W), shape unchanged. The window is symmetric: ``nsize - 1`` channels if
-    ``nsize`` is even, plus the channel itself. The hidden second output is the sum.
+    ``data`` (N, C, H, W), shape unchanged. The window is symmetric, so an even ``nsize`` covers
+    one channel less. The hidden second output is the sum.
     """
     (data,) = op.inputs
     size = op.int("nsize")

@@ -97,7 +97,7 @@ def arange(op: Operation) -> Value:
 
 @table.register("_linspace", "_npi_linspace")
 def linspace(op: Operation) -> Value:
-    """Space ``num`` numbers evenly from ``start`` to ``stop``, included only by ``endpoint``."""
+    """Space ``num`` numbers evenly from ``start`` to ``stop``, which ``endpoint`` includes."""
     start, stop, count = op.float("start"), op.float("stop"), op.int("num")
     if count < 1:
         op.unsupported("is not positive", "num")

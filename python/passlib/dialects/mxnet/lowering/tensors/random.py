@@ -21,7 +21,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def _uniform(op: Operation, dtype: np.dtype) -> Value:
-    """Draw uniformly from [0, 1) in the attribute ``shape``."""
+    """Draw an array of the attribute ``shape`` uniformly from [0, 1)."""
     return op.emit("RandomUniform", shape=_shape(op), dtype=dtype)
 
 
@@ -104,7 +104,7 @@ for _name in _DISTRIBUTIONS:
 
 @table.register("_random_randint", "random_randint")
 def randint(op: Operation) -> Value:
-    """Draw integers uniformly from ``low`` .. ``high`` - 1 in ``shape``."""
+    """Draw an array of ``shape`` uniformly from the integers ``low`` .. ``high`` - 1."""
     low, high = op.int("low"), op.int("high")
     if not 0 < high - low <= 2**53:
         op.unsupported("must be above low, by at most 2**53", "high")

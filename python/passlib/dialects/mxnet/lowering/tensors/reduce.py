@@ -150,7 +150,7 @@ def multi_sum_sq(op: Operation) -> Value:
 
 
 def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Value:
-    """Find the first extremum along an axis, which stays; a NaN counts as the extremum."""
+    """Find the position of the first extremum, or of the first NaN, along an axis, which stays."""
     place = op.emit(onnx_operator, data, axis=axis, keepdims=1)
     if is_real(op.dtype_of(data)):
         missing = op.cast(op.emit("IsNaN", data), np.uint8)
@@ -160,7 +160,10 @@ def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Valu
 
 
 def _argument(onnx_operator: str, op: Operation) -> Value:
-    """Find the extremum along ``axis``, or in the flattened array, in the type of the data."""
+    """Find the position of the extremum along ``axis``, or in the flattened array.
+
+    The result has the element type of the data.
+    """
     data, axis = op.inputs[0], op.optional_int("axis")
     keepdims = op.bool("keepdims", False)
     if axis is None:
@@ -176,7 +179,7 @@ table.register("argmin")(partial(_argument, "ArgMin"))
 
 @table.register("argmax_channel")
 def argmax_channel(op: Operation) -> Value:
-    """Find the largest element along axis 1."""
+    """Find the position of the largest element along axis 1."""
     data = op.inputs[0]
     axis = op.axis(data, 1)
     return _finish(op, _position("ArgMax", op, data, axis), [axis], keepdims=False)

@@ -37,7 +37,7 @@ def area(op: Operation, sides: Sequence[Value]) -> Value:
 def overlap(
     op: Operation, a: Sequence[Value], b: Sequence[Value], a_area: Value, b_area: Value
 ) -> Value:
-    """Compute the intersection over union of boxes given by their sides; zero if that is empty."""
+    """Compute the intersection over union of boxes given by their sides; zero for empty unions."""
     shared = area(
         op,
         [
@@ -62,7 +62,7 @@ def survivors(
     threshold: float,
     classes: Value | None,
 ) -> Value:
-    """Find the boxes, sorted best first, that no better surviving box overlaps.
+    """Find the boxes that no better surviving box overlaps, given boxes sorted best first.
 
     Parameters
     ----------
