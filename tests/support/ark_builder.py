@@ -1,4 +1,4 @@
-"""A writer of ARK model files for the tests, which knows nothing of the reader."""
+"""A writer of ARK model files for the tests, independent of the reader."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Handle:
 
 @dataclass
 class Builder:
-    """Collects ops; each call gives the result's handle."""
+    """Collects ops; each call returns the handle of the result."""
 
     rank: int = 0
     world: int = 1
@@ -61,7 +61,7 @@ class Builder:
         after: Sequence[Handle] = (),
         dtype: str | None = None,
     ) -> Handle:
-        """Name a part of a buffer anew."""
+        """Add a view of a part of a buffer."""
         kind = dtype or source.value["DataType"]
         result = self._new(kind, shape, strides, offsets, None, source.value["Buffer"])
         return self._op("Tensor", "", [source, *after], [], [result])
@@ -93,7 +93,7 @@ class Builder:
         results: int,
         **args: Any,
     ) -> list[Handle]:
-        """Add an op with any number of tensors; results are those written, under new Ids."""
+        """Add an op with any number of tensors; results are the written ones under new Ids."""
         sources = writes or reads
         made = [{**sources[i].value, "Id": self._next()} for i in range(results)]
         self._op(kind, kind.lower(), reads, writes, made, args)

@@ -27,7 +27,7 @@ def values(dtype: np.dtype, shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 def small(dtype: np.dtype, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """What neither saturates a softmax nor overflows a half."""
+    """Return values that neither saturate a softmax nor overflow a half."""
     array = values(dtype, shape, seed)
     return array if dtype.kind in "iu" else array * np.asarray(0.2).astype(dtype)
 
@@ -42,7 +42,7 @@ def described(node: Any, index: int = 0) -> dict[str, Any]:
 
 
 def agree(path: Path, make: Any = values, seed: int = 0) -> int:
-    """Run a file by passlib and on the machine, and compare all outputs; give their number."""
+    """Run a file by passlib and on the machine, and compare all outputs; return their number."""
     model = passlib.model.load(path)
     machine = Machine(json.loads(path.read_bytes()))
     types = ARK.input_types(ARK.load(path))

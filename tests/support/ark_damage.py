@@ -50,7 +50,7 @@ def expect(problem: str, name: str, change: Change, tmp_path: Path) -> None:
 
 
 def op(root: Root, kind: str) -> dict[str, Any]:
-    """The first op of a type."""
+    """Return the first op of a type."""
     units = root.get("Nodes") or root["TaskInfos"]
     ops = [o for unit in units for o in (unit["Ops"] if "Ops" in unit else [unit["Op"]])]
     found: dict[str, Any] = next(o for o in ops if o["Type"] == kind)
@@ -58,7 +58,7 @@ def op(root: Root, kind: str) -> dict[str, Any]:
 
 
 def everywhere(root: Root, number: int, **changes: Any) -> None:
-    """Change a tensor wherever it is mentioned."""
+    """Change all mentions of a tensor."""
     for node in root["Nodes"]:
         for one in node["Ops"] if "Ops" in node else [node["Op"]]:
             for group in ("ReadTensors", "WriteTensors", "ResultTensors"):
@@ -73,7 +73,7 @@ def op_at(root: Root, number: int) -> dict[str, Any]:
 
 
 def written(root: Root, kind: str, **changes: Any) -> None:
-    """Change what the first op of a type writes, and the result that comes from it."""
+    """Change the tensor that the first op of a type writes, and its result."""
     for group in ("WriteTensors", "ResultTensors"):
         everywhere(root, op(root, kind)[group][0]["Id"], **changes)
 
@@ -83,7 +83,7 @@ def geometry(shape: list[int]) -> dict[str, list[int]]:
 
 
 def view_of(root: Root, dtype: str) -> int:
-    """The Id of a view of elements of a type as another one."""
+    """Return the Id of a view of one element type as another."""
     for node in root["Nodes"]:
         one = node["Op"]
         sources = one["ReadTensors"] if one["Type"] == "Tensor" else []

@@ -1,4 +1,4 @@
-"""Genuine ARK files for the tests: copies in tests/data, and all there are beside the project."""
+"""Genuine ARK files for the tests: copies in tests/data, and all files next to the project."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ SHARED = places.SHARED / "ark"
 
 
 def genuine(*, plans: bool = True) -> list[Path]:
-    """All files beside the project, among which are the copies; else the copies."""
+    """Return all files next to the project, which include the copies; without them, the copies."""
     found = sorted(SHARED.glob("*/*.json")) or sorted(FILES.glob("*.json"))
     return [path for path in found if plans or "plan" not in path.name]

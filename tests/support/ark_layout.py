@@ -1,4 +1,4 @@
-"""How ARK's serializer lays out its files: a printer for the tests, made without the writer."""
+"""The layout of ARK's serializer: a printer for the tests, independent of the writer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["DEPTHS", "print_file"]
 
 DEPTHS = {"Pads": 7, "Ops": 6, "Op": 5}
-"""Levels of objects that stand on lines of their own, by what tells a variant from the next."""
+"""Levels of nested objects on lines of their own, by a key that marks the variant."""
 
 
 class _Number(float):
@@ -21,7 +21,7 @@ class _Number(float):
 
 
 def print_file(text: str, depth: int) -> str:
-    """Print what is in a file: depth 0 is one line, else so many levels have lines."""
+    """Print a file again with lines down to a depth; depth 0 is one line."""
     return _print(json.loads(text, parse_float=_Number), depth, 0, "")
 
 

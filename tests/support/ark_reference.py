@@ -1,4 +1,4 @@
-"""A machine that runs ARK files on bytes, in NumPy: what the lowering is compared with.
+"""A machine that runs ARK files on bytes, in NumPy: the reference for the lowering.
 
 It follows the format's documents, op by op in the order of the file, on real memory: a tensor is a
 strided window on the bytes of its buffer. It shares no code with passlib.
@@ -47,7 +47,7 @@ class Machine:
         self.buffers = {number: np.zeros(size, np.uint8) for number, size in sizes.items()}
 
     def window(self, tensor: dict[str, Any]) -> np.ndarray:
-        """The elements of a tensor, which can be written to."""
+        """Return the elements of a tensor as a writable view."""
         dtype = TYPES[tensor["DataType"]]
         size = math.prod(tensor["Strides"])
         whole = self.buffers[tensor["Buffer"]["Id"]][: size * dtype.itemsize].view(dtype)

@@ -79,10 +79,10 @@ def test_arguments_change_with_their_type(tmp_path: Path) -> None:
         ("gen_seed-mlp_softmax.compressed", "ReduceSum", "Axis", "-1", "2"),
     ],
 )
-def test_arguments_are_spelled_as_the_original_spells(
+def test_arguments_are_spelled_as_in_the_original(
     name: str, op: str, key: str, text: str, value: str, tmp_path: Path
 ) -> None:
-    """Numbers are 32-bit floats widened to double; axes count from the front."""
+    """Numbers are 32-bit floats widened to double; axes are counted from the front."""
     saved = save(load(name).optimize_for("arkSet", op=op, key=key, value=text), tmp_path)
     root = json.loads(saved.read_bytes(), parse_float=str, parse_int=str)
     ops = [o for n in root["Nodes"] for o in (n["Ops"] if "Ops" in n else [n["Op"]])]
@@ -108,8 +108,8 @@ def test_arguments_stay_sorted(kind: str, tmp_path: Path) -> None:
     assert all(names == sorted(names) and "Before" in names for names in found)
 
 
-def test_arguments_of_every_type_outlast_a_change(tmp_path: Path) -> None:
-    """Types that a name does not tell are those of the file."""
+def test_arguments_of_every_type_survive_a_change(tmp_path: Path) -> None:
+    """Arguments that no schema has keep the types of the file."""
     root = json.loads((FILES / "gen_head-residual_dag.full.json").read_bytes())
     exp = next(n["Op"] for n in root["Nodes"] if n["Op"]["Type"] == "Exp")
     given = {

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +22,7 @@ def passes(plugin: Callable[[str], Path]) -> None:
 def test_all_genuine_files_are_there() -> None:
     assert len(list(FILES.glob("*.json"))) == 46
     if not SHARED.exists():
-        pytest.skip("the shared test data is not beside the project")
+        pytest.skip("the shared test data is not next to the project")
     assert len(list(SHARED.glob("*/*.json"))) == 86
 
 
@@ -35,13 +37,22 @@ def test_identity_gives_the_file_back(path: Path, handover: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("path", genuine(), ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_file_made_anew_is_the_file(path: Path, tmp_path: Path) -> None:
-    """A new attribute that no file has room for makes the writer go through every node."""
+def test_rewritten_file_is_the_same(path: Path, tmp_path: Path) -> None:
+    """An attribute that no file can hold makes the writer process every node."""
     symbol = passlib.model.load(path).symbol
     op = next(node.op for node in symbol.nodes() if not node.is_variable)
     model = passlib.model.load(path).optimize_for("arkSet", op=op, key="__note__", value="1")
     model.save(tmp_path / "out.json")
     assert (tmp_path / "out.json").read_bytes() == path.read_bytes()
+
+
+def test_copies_of_the_template() -> None:
+    """JSON objects know their place in the text, so copies must be read from it again."""
+    path = FILES / "gen_head-attention.full.json"
+    template = passlib.dialects.find("ark").load(path).template
+    for other in (pickle.loads(pickle.dumps(template)), copy.deepcopy(template)):
+        assert other.document == template.document
+        assert other.document.root.end == template.document.root.end
 
 
 @pytest.mark.parametrize(
@@ -114,7 +125,7 @@ def test_inputs_and_outputs_of_both_forms() -> None:
     assert full.outputs == compressed.outputs == ["matmul_9"]
 
 
-def test_dependencies_that_no_tensor_shows_are_control_dependencies() -> None:
+def test_dependencies_without_tensors_are_control_dependencies() -> None:
     model = passlib.model.load(FILES / "gen_head-allreduce_r2_of4.compressed.json")
     edges = [(d.name, n.name) for n in model.symbol.nodes() for d in n.control_deps]
     assert edges == [("recv", "send_1"), ("recv_1", "send_2")]
@@ -190,7 +201,7 @@ def test_broken_files(
         passlib.model.load(path, dialect="ark")
 
 
-def test_weights_have_no_place(tmp_path: Path) -> None:
+def test_weights_are_refused(tmp_path: Path) -> None:
     model = passlib.model.load(FILES / "gen_py-quickstart_add_fp16.full.json")
     types = passlib.dialects.find("ark").input_types(
         passlib.dialects.find("ark").load(FILES / "gen_py-quickstart_add_fp16.full.json")
@@ -204,6 +215,6 @@ def test_weights_have_no_place(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_errors_of_graphs_are_of_one_tree() -> None:
+def test_unsound_file_errors_are_format_and_graph_errors() -> None:
     assert issubclass(UnsoundFileError, FormatError)
     assert issubclass(UnsoundFileError, GraphError)

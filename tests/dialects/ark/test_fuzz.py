@@ -1,4 +1,4 @@
-"""Damaged files: whatever is in them, there is one of three errors or none."""
+"""Damaged files raise one of three errors, or none."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ VALUES = st.recursive(
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container of a tree with every key in it."""
+    """Yield every container of a tree with each of its keys."""
     found: list[tuple[Any, Any]] = []
     pending = [value]
     while pending:
@@ -78,7 +78,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 
 def survive(text: bytes) -> None:
-    """Do all that can be done with a file."""
+    """Read, validate, convert and write a file."""
     for problem in validate(text):
         assert problem.message
     try:
@@ -95,7 +95,7 @@ def survive(text: bytes) -> None:
 
 
 def _doubled(symbol: Symbol) -> Any:
-    """The graph with a new operator behind its first output."""
+    """Return the graph with a new operator after its first output."""
     head = symbol.entries[0]
     added = Node("Relu", "added by the test", {}, [head], 1)
     return freeze([Entry(added)], lambda nested: nested, [*symbol.nodes(), added])
@@ -136,8 +136,8 @@ def test_damaged_bytes(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("size", [1 << 40, 1 << 61])
-def test_no_memory_for_what_is_only_said(size: int) -> None:
-    """A buffer of a trillion elements is a few digits in a file."""
+def test_stated_sizes_take_no_memory(size: int) -> None:
+    """A buffer of a trillion elements takes a few digits in a file."""
     text = (FILES / "gen_py-quickstart_add_fp16.full.json").read_text()
     text = text.replace("[64,64]", f"[{size},1]")
     assert str(size) in text
@@ -146,7 +146,7 @@ def test_no_memory_for_what_is_only_said(size: int) -> None:
 
 @pytest.mark.parametrize(("width", "fine"), [(10000, True), (1, False)])
 def test_many_parts_of_one_buffer(width: int, fine: bool, tmp_path: Path) -> None:
-    """Every op reads what all earlier ones wrote, or what overlaps in countless ways."""
+    """Every op reads the memory of all earlier ones, or memory with countless overlaps."""
     buffer = {"Id": 0, "Rank": -1, "SendTags": [], "RecvTags": []}
 
     def tensor(number: int, offset: int, size: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from passlib.errors import GraphError, UnsupportedError
 
 
 def test_how_many_files_run() -> None:
-    assert len(SMALL) in (29, 34), "the files of tests/data, or all beside the project"
+    assert len(SMALL) in (29, 34), "the files of tests/data, or all next to the project"
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
@@ -26,7 +26,7 @@ def test_genuine_files(path: Path) -> None:
 
 
 def test_feed_forward_of_llama() -> None:
-    """The layer as its paper has it: w2 (silu(w1 x) * w3 x)."""
+    """The layer as in its paper: w2 (silu(w1 x) * w3 x)."""
     path = FILES / "gen_py-llama_ffn_fp32.full.json"
     model = passlib.model.load(path)
     x, w1, w2, w3 = given_small(model, path)
@@ -72,7 +72,7 @@ shapes = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
 
 @st.composite
 def placed(draw: Any, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Somewhere in a larger array, with padding."""
+    """Draw a place in a larger array, with padding."""
     offsets = [draw(st.integers(0, 3)) for _ in shape]
     padded = [s + draw(st.integers(0, 2)) for s in shape]
     strides = [o + p + draw(st.integers(0, 2)) for o, p in zip(offsets, padded, strict=True)]
@@ -94,8 +94,8 @@ INTEGERS = ("BYTE", "INT32", "INT8", "UINT32", "UINT8")
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("kind", ["Exp", "Sqrt", "Rsqrt", "Relu", "Sigmoid"])
-def test_functions_of_whole_numbers(kind: str, dtype: str, tmp_path: Path) -> None:
-    """They are computed in floats, and cut off as C does."""
+def test_functions_of_integers(kind: str, dtype: str, tmp_path: Path) -> None:
+    """They are computed in floats and truncated as in C."""
     builder = Builder()
     out = builder.tensor(dtype, (2, 3))
     builder.op(kind, [builder.tensor(dtype, (2, 1))], out)
@@ -227,7 +227,7 @@ def test_embedding(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
     dtype = data.draw(st.sampled_from(FLOATS))
     builder = Builder()
     indices = place(builder, data, "INT32", shape)
-    weight = place(builder, data, dtype, (8, width))  # indices of the test are -5 to 5
+    weight = place(builder, data, dtype, (8, width))  # drawn indices are -5 to 5
     out = place(builder, data, dtype, (*((1,) * (3 - len(shape))), *shape, width))
     builder.op("Embedding", [indices, weight], out)
     agree(builder.write(tmp_path_factory.mktemp("ark") / "model.json"))
@@ -265,7 +265,7 @@ def test_programs_on_shared_memory(
         sources = [box(data.draw(st.integers(0, 1))) for _ in range(2)]
         number = data.draw(st.integers(0, 1))
         result = builder.op("Add", sources, box(number))
-        for i in range(2):  # everything after this op waits for it
+        for i in range(2):  # all later ops wait for this one
             latest[i] = builder.view(latest[i], extents, after=[result, copied])
     for i in range(2):
         builder.op("Copy", [latest[i]], builder.tensor("FP32", extents))
@@ -286,7 +286,7 @@ def test_views_of_other_extents(tmp_path: Path) -> None:
     agree(builder.write(tmp_path / "model.json"))
 
 
-def test_operator_that_nobody_knows(tmp_path: Path) -> None:
+def test_unknown_operator(tmp_path: Path) -> None:
     builder = Builder()
     source = builder.tensor("FP32", (4,))
     builder.op("Fancy", [source], builder.tensor("FP32", (4,)), Depth=3)
@@ -310,7 +310,7 @@ def test_inputs_are_checked(tmp_path: Path) -> None:
         model()
 
 
-def test_memory_that_nothing_wrote_is_zero(tmp_path: Path) -> None:
+def test_memory_is_zero_before_the_first_write(tmp_path: Path) -> None:
     builder = Builder()
     source = builder.tensor("FP32", (2,))
     buffer = builder.tensor("FP32", (4,))

@@ -21,7 +21,7 @@ def passes(plugin: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("path", genuine(plans=False), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_renaming_changes_names_alone(path: Path, tmp_path: Path) -> None:
+def test_renaming_changes_only_names(path: Path, tmp_path: Path) -> None:
     saved = save(passlib.model.load(path).optimize_for("arkRename", prefix="my_"), tmp_path)
     before, after = ops_of(path), ops_of(saved)
     assert all(op["Name"].startswith("my_") for op in after)
@@ -32,7 +32,7 @@ def test_renaming_changes_names_alone(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", genuine(plans=False), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_backward_lists_are_put_in_order(path: Path, tmp_path: Path) -> None:
+def test_reversed_lists_are_put_in_order(path: Path, tmp_path: Path) -> None:
     model = passlib.model.load(path).optimize_for("arkReverse")
     model.save(tmp_path / "out.json")
     assert (tmp_path / "out.json").read_bytes() == path.read_bytes()
@@ -69,7 +69,7 @@ EDITED = [
 @pytest.mark.parametrize("name", EDITED)
 @pytest.mark.parametrize("after", ["Add", "Mul", "Exp", "Matmul"])
 def test_inserted_nodes_compute(name: str, after: str, tmp_path: Path) -> None:
-    """A factor of 1 behind every operator of one kind changes the file and no value."""
+    """A factor of 1 after every operator of one type changes the file but no value."""
     path = FILES / f"{name}.json"
     count = sum(op["Type"] == after for op in ops_of(path))
     model = passlib.model.load(path).optimize_for(
@@ -90,7 +90,7 @@ def test_removed_operator_leaves_no_trace(form: str, tmp_path: Path) -> None:
     path = FILES / f"gen_head-residual_dag.{form}.json"
     saved = save(passlib.model.load(path).optimize_for("arkRemove", op="Sqrt"), tmp_path)
     gone = len(ops_of(path)) - len(ops_of(saved))
-    assert gone == (2 if form == "full" else 1)  # with it the declaration of its memory
+    assert gone == (2 if form == "full" else 1)  # together with the declaration of its memory
     assert "Sqrt" not in {op["Type"] for op in ops_of(saved)}
     nodes = nodes_of(saved)
     assert [node["Id"] for node in nodes] == list(range(len(nodes)))
@@ -142,7 +142,7 @@ def test_equal_operators_are_merged(tmp_path: Path) -> None:
 
 
 def test_merging_on_a_file_with_repetitions(tmp_path: Path) -> None:
-    """Two equal operators give one; an operator whose result is written again stays."""
+    """Two equal operators become one; an operator whose result is overwritten stays."""
     root = json.loads((FILES / "gen_py-quickstart_add_fp16.full.json").read_bytes())
     declared, add = root["Nodes"][-2]["Op"], root["Nodes"][-1]["Op"]
     twin_declared, twin = json.loads(json.dumps(declared)), json.loads(json.dumps(add))

@@ -20,7 +20,7 @@ def passes(plugin: Callable[[str], Path]) -> None:
 
 
 def variant_of(name: str, variant: str, tmp_path: Path) -> Path:
-    """Bring a file of the oldest variant into another one, laid out as ARK does."""
+    """Convert a file of the oldest variant to another, in ARK's layout."""
     root = json.loads((FILES / f"{name}.json").read_bytes())
     for node in root["Nodes"]:
         for op in node["Ops"]:
@@ -45,7 +45,7 @@ PRINTED = ["gen_seed-mlp_softmax.full", "gen_seed-allreduce_r0_of2.full"]
 @pytest.mark.parametrize("variant", ["v1", "v1.5", "v2", "v3"])
 @pytest.mark.parametrize("name", PRINTED)
 @pytest.mark.parametrize("after", ["Add", "Copy", "Exp", "Matmul"])
-def test_new_nodes_are_printed_as_the_original_prints(
+def test_new_nodes_are_printed_in_the_original_layout(
     name: str, variant: str, after: str, tmp_path: Path
 ) -> None:
     path = variant_of(name, variant, tmp_path)
@@ -81,7 +81,7 @@ def test_new_nodes_are_printed_as_the_original_prints(
         ("arkDead", {}),
     ],
 )
-def test_printed_as_the_original_prints(
+def test_changed_files_keep_the_original_layout(
     name: str, depth: int, name_of_pass: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     path = FILES / f"{name}.json"

@@ -16,7 +16,7 @@ SIZE = 6
 
 
 def run(paths: list[Path], seed: int = 0) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Run the files of all ranks; give the inputs and the outputs, by rank."""
+    """Run the files of all ranks; return inputs and outputs by rank."""
     lowered = lower_ranks([passlib.model.load(path).symbol for path in paths])
     session = Session(lowered)
     rng = np.random.default_rng(seed)
@@ -29,7 +29,7 @@ def run(paths: list[Path], seed: int = 0) -> tuple[list[np.ndarray], list[np.nda
 
 
 def ring(rank: int, world: int, path: Path, scale: float = 1.0) -> Path:
-    """An all-reduce as ARK's own planner composes it: a copy, and world - 1 steps of a ring."""
+    """An all-reduce as ARK's planner composes it: a copy, and world - 1 steps in a ring."""
     builder = Builder(rank, world)
     sends = [[(rank + i) % world, 100 * rank + i] for i in range(1, world)]
     source = builder.tensor("FP32", (SIZE,), name="x", SendTags=sends)
@@ -63,7 +63,7 @@ def test_ring(world: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_order_of_ranks_is_free(order: tuple[int, int], tmp_path: Path) -> None:
+def test_ranks_in_any_order(order: tuple[int, int], tmp_path: Path) -> None:
     paths = [ring(rank, 2, tmp_path / f"{rank}.json", float(rank + 1)) for rank in order]
     inputs, outputs = run(paths)
     for rank, output in zip(order, outputs, strict=True):
@@ -72,7 +72,7 @@ def test_order_of_ranks_is_free(order: tuple[int, int], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["full", "compressed"])
 def test_genuine_exchange(form: str) -> None:
-    """Rank 0 in the format of May 2024 and rank 1 in that of September, of one program."""
+    """One program, with rank 0 in the format of May 2024 and rank 1 in that of September."""
     paths = [
         FILES / f"gen_seed-sendrecv_rank0.{form}.json",
         FILES / f"gen_head-sendrecv_rank1.{form}.json",
@@ -84,7 +84,7 @@ def test_genuine_exchange(form: str) -> None:
 
 
 def packet_rank(rank: int, world: int, path: Path) -> Path:
-    """Each rank sends its data as packets; each reduces, and stores the sum at all others."""
+    """Each rank sends its data as packets, reduces, and stores the sum in all others."""
     builder = Builder(rank, world)
     peers = [peer for peer in range(world) if peer != rank]
     source = builder.tensor("FP32", (SIZE,), name="x")
@@ -127,7 +127,7 @@ def test_packets(world: int, tmp_path: Path) -> None:
 
 
 def shared_memory_rank(rank: int, world: int, path: Path) -> Path:
-    """Data goes straight to the memory of others; barriers say when it is there."""
+    """Data goes directly to memory of other ranks; barriers mark its arrival."""
     builder = Builder(rank, world)
     peers = [peer for peer in range(world) if peer != rank]
     source = builder.tensor("FP32", (SIZE,), name="x")
@@ -169,7 +169,7 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("writes", [True, False])
 def test_memory_of_another_rank(writes: bool, tmp_path: Path) -> None:
-    """Only messages are carried to and from it, so nothing is made up."""
+    """Only messages access it; anything else is refused."""
     builder = Builder(0, 2)
     own, other = builder.tensor("FP32", (SIZE,)), builder.tensor("FP32", (SIZE,), Rank=1)
     builder.op("Exp", [own if writes else other], other if writes else own)
@@ -181,7 +181,7 @@ def test_memory_of_another_rank(writes: bool, tmp_path: Path) -> None:
         lower_ranks([model.symbol, peer.symbol])
 
 
-def test_waiting_without_end(tmp_path: Path) -> None:
+def test_ranks_that_wait_forever(tmp_path: Path) -> None:
     symbols = []
     for rank in range(2):
         builder = Builder(rank, 2)
@@ -207,8 +207,8 @@ def test_message_of_another_size(tmp_path: Path) -> None:
         lower_ranks(symbols)
 
 
-def test_tags_that_several_ops_left_on_a_buffer(tmp_path: Path) -> None:
-    """The tag of an op is the one that both of its buffers have."""
+def test_tags_of_several_ops_on_a_buffer(tmp_path: Path) -> None:
+    """The tag of an op is the tag that both its buffers have."""
     sender, receiver = Builder(0, 2), Builder(1, 2)
     names, tags = ("x", "y"), (5, 4)
     target = sender.tensor("FP32", (SIZE,), Rank=1, RecvTags=[[-1, 4], [-1, 5]])
@@ -226,7 +226,7 @@ def test_tags_that_several_ops_left_on_a_buffer(tmp_path: Path) -> None:
     np.testing.assert_allclose(second, y * 10, rtol=1e-6)
 
 
-def test_inputs_that_are_built_in(tmp_path: Path) -> None:
+def test_inputs_that_become_constants(tmp_path: Path) -> None:
     symbols = [
         passlib.model.load(ring(rank, 2, tmp_path / f"{rank}.json")).symbol for rank in range(2)
     ]

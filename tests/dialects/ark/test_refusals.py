@@ -46,7 +46,7 @@ def test_removed_side_effects_are_refused(name: str, op: str, tmp_path: Path) ->
 
 
 def test_removed_writer_of_a_part_is_refused(tmp_path: Path) -> None:
-    """What writes into a part of a buffer cannot be replaced by a value that lies elsewhere."""
+    """A write to a part of a buffer cannot be replaced by a value in other memory."""
     model = load("gen_head-views_concat.full").optimize_for("arkRemove", op="Add")
     with pytest.raises(GraphError, match="views one buffer"):
         model.save(tmp_path / "x.json")
@@ -90,7 +90,7 @@ SEEN = [{"Rank": 1, "RecvTags": [[-1, 3]]}, {"Rank": 1}, {"SendTags": [[1, 3]]}]
 
 
 @pytest.mark.parametrize("buffer", SEEN)
-def test_what_other_ranks_see_is_not_dead(buffer: dict[str, Any], tmp_path: Path) -> None:
+def test_memory_that_other_ranks_see_is_not_dead(buffer: dict[str, Any], tmp_path: Path) -> None:
     builder = Builder(0, 2)
     source = builder.tensor("FP32", (4,), name="x")
     seen = builder.op("Copy", [source], builder.tensor("FP32", (4,), **buffer))
@@ -116,7 +116,7 @@ def test_message_from_memory_without_its_tag_is_refused(tmp_path: Path) -> None:
 
 
 def test_padding_of_a_new_product() -> None:
-    """A product reaches into the padding of its operands, so its own is theirs."""
+    """A product reaches into the padding of its operands, from which its own follows."""
     graph, template = read((FILES / "gen_head-padded_public.full.json").read_bytes())
     symbol = Symbol.of_graph(graph, {}, "ark")
     product = next(node for node in symbol.nodes() if node.op == "Matmul")
@@ -143,5 +143,5 @@ def test_lost_padding_of_an_operand_is_refused(tmp_path: Path) -> None:
     path = builder.write(tmp_path / "model.json")
     assert ARK.validate(path) == []
     model = passlib.model.load(path).optimize_for("arkInsert", after="Exp", op="Relu")
-    with pytest.raises(GraphError, match=r"'matmul' \(Matmul\): its PaddedShape is .*do not fit"):
+    with pytest.raises(GraphError, match=r"'matmul' \(Matmul\): PaddedShape: .*do not fit"):
         model.save(tmp_path / "x.json")

@@ -29,7 +29,7 @@ def libraries(plugin: Callable[[str], Path]) -> None:
 
 
 def work(model: Model) -> Counter[str]:
-    """Count the operators that do something."""
+    """Count the operators that compute."""
     return Counter(n.op for n in model.symbol.nodes() if n.op not in ("Tensor", "null"))
 
 
@@ -187,19 +187,19 @@ def test_communication_is_not_merged(tmp_path: Path) -> None:
 
 
 def dead_branch(b: Builder, x: Value, y: Value) -> None:
-    """A Sub whose second operand nothing needs once the Sub is gone."""
+    """Build a Sub whose second operand is unused after the Sub is removed."""
     other = b.op("Sigmoid", [y], b.tensor("FP32", (2, 4)))
     b.op("Sub", [x, b.op("Exp", [other], b.tensor("FP32", (2, 4)))], b.tensor("FP32", (2, 4)))
 
 
 def dead_branch_in_an_input(b: Builder, x: Value, y: Value) -> None:
-    """The same, written to an input, which whoever runs the model sees."""
+    """Do the same in the memory of an input, whose content users see."""
     other = b.op("Sigmoid", [y], y)
     b.op("Sub", [x, other], b.tensor("FP32", (2, 4)))
 
 
 def dead_branch_in_used_memory(b: Builder, x: Value, y: Value) -> None:
-    """The same, written to memory of which an output shows a part."""
+    """Do the same in memory that an output views in part."""
     whole = b.tensor("FP32", (4, 4))
     top = b.op("Exp", [y], b.view(whole, (2, 4), (4, 4), (0, 0)))
     bottom = b.op("Sigmoid", [y], b.view(whole, (2, 4), (4, 4), (2, 0)))
@@ -221,7 +221,7 @@ def test_dead_nodes(
 ) -> None:
     b = Builder()
     x, y = (b.tensor("FP32", (2, 4), name=name) for name in "xy")
-    # What stands in for the Sub must have memory of its own.
+    # The value that replaces the Sub must have memory of its own.
     start = b.op("Copy", [x], b.tensor("FP32", (2, 4)))
     build(b, start, y)
     model = passlib.load(b.write(tmp_path / "in.json")).optimize_for("arkRemove", op="Sub")

@@ -114,7 +114,7 @@ def test_all_problems_are_reported_in_one_go(tmp_path: Path) -> None:
         assert any(place in problem for problem in problems), problems
 
 
-def test_what_is_no_json(tmp_path: Path) -> None:
+def test_text_that_is_not_json(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"Rank": 0, "Nodes": [')
     (problem,) = ARK.validate(path)

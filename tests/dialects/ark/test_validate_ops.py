@@ -264,7 +264,7 @@ def test_each_problem_is_found(name: str, change: Change, expected: str, tmp_pat
         ("Matmul", (3, 3), (2, 3, 3), {"TransposeInput": False, "TransposeOther": False}),
     ],
 )
-def test_only_operators_of_one_operand_write_to_what_is_larger(
+def test_only_unary_operators_write_to_larger_tensors(
     kind: str, shape: Ints, target: Ints, args: dict[str, Any], tmp_path: Path
 ) -> None:
     builder = Builder()

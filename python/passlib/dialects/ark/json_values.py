@@ -32,7 +32,7 @@ def compact_json(value: Any) -> str:
 
 
 def plain_json(text: str) -> Any:
-    """Read JSON that is not part of a file, so none of it is copied from one on printing.
+    """Read JSON that does not come from a file, so that printing never copies it from one.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def plain_json(text: str) -> Any:
 
 
 def kind(value: Any) -> str:
-    """Return a JSON value as messages spell it: a number itself, of the others the type."""
+    """Return a JSON value as messages name it: numbers and constants as such, others by type."""
     if value is None or isinstance(value, (bool, int, float)):
         return compact_json(value)
     return next(TYPE_NAMES[known] for known in (dict, list, str) if isinstance(value, known))

@@ -55,7 +55,7 @@ def unary(operation: Operation) -> Value:
 
 @TABLE.register("Rsqrt")
 def reciprocal_root(operation: Operation) -> Value:
-    """Compute 1 / sqrt(x); nothing is added to x."""
+    """Compute 1 / sqrt(x), without an epsilon."""
     root = operation.emit("Sqrt", _real(operation))
     return _like_operand(operation, operation.emit("Reciprocal", root))
 

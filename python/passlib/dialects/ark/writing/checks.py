@@ -46,7 +46,7 @@ def require_fit(
             raise GraphError(f"{blame(one.node)}: {problem}")
         if padding and one.node.op == "Matmul":
             for problem in padding_misfits(args, one.reads, one.writes):
-                raise GraphError(f"{blame(one.node)}: its PaddedShape is {problem}")
+                raise GraphError(f"{blame(one.node)}: PaddedShape: {problem}")
         operator = schema.find(one.node.op)
         if operator is not None and operator.effects:
             for key, problem in communication_misfits(

@@ -100,7 +100,7 @@ def _before(template: Template) -> list[Resolved]:
 
 
 def _claims(template: Template, nodes: Sequence[Node]) -> dict[int, FileOp]:
-    """Find the op of the file that each node still is; of several nodes, the first one is it."""
+    """Find the op of the file that each node represents; the first of several nodes gets it."""
     claims: dict[int, FileOp] = {}
     taken: set[str] = set()
     for node in nodes:

@@ -94,7 +94,7 @@ def _needs(
 def _priorities(
     items: Sequence[Item], groups: list[list[int]], needs: list[set[int]]
 ) -> list[tuple[int, int, int]]:
-    """Rank the groups: old nodes keep their order, new ones are next to what they need or serve."""
+    """Rank groups: old nodes keep their order, new ones are next to nodes they need or serve."""
     priority: list[tuple[int, int, int]] = []
     for group, members in enumerate(groups):
         unit = original_unit(items, members)

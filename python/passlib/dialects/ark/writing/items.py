@@ -34,13 +34,13 @@ class Item(NamedTuple):
 
 
 def written_sources(node: Node, written: Mapping[int, T]) -> Iterator[T]:
-    """Find what a node needs among the nodes of the new file, also through implied nodes.
+    """Find the nodes of the new file that a node needs, directly or through implied nodes.
 
     Parameters
     ----------
     node : Node
     written : mapping of int to object
-        What to yield for each node of the file, by ``id``.
+        The objects to yield, by the ``id`` of their nodes.
     """
     pending = [*(entry.node for entry in node.inputs), *node.control_deps]
     seen: set[int] = set()

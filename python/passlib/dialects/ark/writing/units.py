@@ -73,7 +73,7 @@ def arrange(template: Template, items: Sequence[Item], values: Sequence[dict[str
 
 
 def _originals(items: Sequence[Item], groups: list[list[int]]) -> list[int | None]:
-    """Return the node of the file that each group is; only the first part of a split node is it."""
+    """Return the original node of each group; only the first part of a split node has one."""
     taken: set[int] = set()
     originals: list[int | None] = []
     for members in groups:
@@ -91,7 +91,7 @@ def _ids(
     *,
     renumber: bool,
 ) -> dict[int, int]:
-    """Return the Id of each group: its position if the file does so, else old nodes keep theirs."""
+    """Return the Id of each group: its position if all Ids were positions, else the old Id."""
     units = template.document.units
     if all(unit["Id"] == number for number, unit in enumerate(units)) and not empty and renumber:
         return {group: position for position, group in enumerate(order)}
