@@ -158,18 +158,18 @@ class _Reader:
         parameters = parameter_names(name, params[:count], count)
         self._declare_parameters(place, parameters, parameter_specs)
         return Operator(
-            place=place,
-            name=name,
-            type=kind,
-            inputs=inputs,
-            outputs=outputs,
-            params=params,
-            parameters=parameters,
-            frozen=frozen,
-            attributes=attributes or {},
-            output=output,
-            parameter_specs=parameter_specs,
-            json=json,
+            place,
+            name,
+            kind,
+            inputs,
+            outputs,
+            params,
+            parameters,
+            frozen,
+            attributes or {},
+            output,
+            parameter_specs,
+            json,
         )
 
     def _input_specs(self, place: str, inputs: Sequence[str]) -> list[Spec] | None:
