@@ -70,8 +70,8 @@ def test_validate_finds_the_dialect_and_all_problems(core: Path, tmp_path: Path)
     assert [problem.place for problem in problems] == [
         *("arg_nodes[0]", "arg_nodes", "arg_nodes", "heads[0]", "heads[1]"),
     ]
-    assert problems[0] == Problem("error", "arg_nodes[0]", "node 2 is no variable")
-    assert str(problems[0]) == "error: arg_nodes[0]: node 2 is no variable"
+    assert problems[0] == Problem("error", "arg_nodes[0]", "node 2 is not a variable")
+    assert str(problems[0]) == "error: arg_nodes[0]: node 2 is not a variable"
 
 
 def test_validate_of_what_is_not_there(tmp_path: Path) -> None:

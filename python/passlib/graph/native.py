@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copyreg
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlib import _core
+from passlib.files.collector import collection_off
 from passlib.graph.node import Entry, Node, postorder
 
 __all__ = ["freeze", "rebuild", "thaw"]
@@ -82,13 +84,17 @@ def freeze(
     return graph
 
 
-def rebuild(nodes: list[Any], heads: list[tuple[int, int, int]]) -> _core.Graph:
-    """Return the native graph that was pickled as these nodes and heads."""
-    return _core.Graph.build(nodes, heads)
+def rebuild(content: bytes) -> _core.Graph:
+    """Return the graph that was pickled as these bytes."""
+    with collection_off():
+        return _core.Graph.build(*pickle.loads(content))
 
 
 def _reduce(graph: _core.Graph) -> tuple[Any, ...]:
-    return rebuild, ([tuple(node) for node in graph.nodes()], graph.heads())
+    # The collector would traverse the many tuples repeatedly while they are made.
+    with collection_off():
+        content = [tuple(node) for node in graph.nodes()], graph.heads()
+        return rebuild, (pickle.dumps(content, pickle.HIGHEST_PROTOCOL),)
 
 
 copyreg.pickle(_core.Graph, _reduce)
