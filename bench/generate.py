@@ -1,4 +1,4 @@
-"""The benchmark's graphs: symbol files of any size, written without building them in memory."""
+"""Symbol files of any size for the benchmark, written without building them in memory."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def _nodes(thirds: int) -> Iterator[dict[str, Any]]:
 
 
 def write_chain(path: Path, nodes: int) -> int:
-    """Write a chain of weight, Convolution, Activation behind one data input, on one line.
+    """Write a chain of weight, Convolution, Activation after one data input, on one line.
 
     Parameters
     ----------
     path : Path
     nodes : int
-        At least so many; three are added at a time.
+        Minimum number; three are added at a time.
 
     Returns
     -------
     int
-        How many nodes it has.
+        Number of nodes.
     """
     thirds = (nodes - 1 + 2) // 3
     total = 1 + 3 * thirds

@@ -1,4 +1,4 @@
-"""The benchmark's files of the JSON dialects, laid out as the programs print them that own them."""
+"""Files of the JSON dialects for the benchmark, in the layout of the programs that own them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _spaced = json.JSONEncoder().encode
 
 
 def write_ark(path: Path, nodes: int) -> None:
-    """Write an ARK model of version 3, of an input, and of a declaration and an operator by turns.
+    """Write an ARK model of version 3: an input, then declarations and operators in turn.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _ark_tensor(number: int, buffer: int) -> dict[str, Any]:
 
 
 def _lines(value: Any, levels: int, depth: int = 0) -> str:
-    """Print with two spaces a level, and what lies deeper than so many levels on one line."""
+    """Print with two spaces a level, and values below a number of levels on one line."""
     nested = isinstance(value, dict) or (
         isinstance(value, list) and any(isinstance(item, dict) for item in value)
     )
@@ -82,7 +82,7 @@ def _lines(value: Any, levels: int, depth: int = 0) -> str:
 
 
 def write_nnvm(path: Path, nodes: int, *, indent: bool = True) -> None:
-    """Write a graph of TVM's executor: a weight and a call of a function by turns.
+    """Write a graph of TVM's executor: weights and calls of functions in turn.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def write_nnvm(path: Path, nodes: int, *, indent: bool = True) -> None:
     nodes : int
         At least 3; odd.
     indent : bool
-        As NNVM's writer prints, else on one line.
+        In the layout of NNVM's writer, else on one line.
     """
     written: list[dict[str, Any]] = [{"op": "null", "name": "data", "inputs": []}]
     for number in range(1, nodes):
@@ -122,7 +122,7 @@ def write_nnvm(path: Path, nodes: int, *, indent: bool = True) -> None:
 
 
 def _nnvm_text(graph: dict[str, Any]) -> str:
-    """Print as NNVM's writer does: entries on the line of their node, long lists a line an item."""
+    """Print as NNVM's writer does: entries on the line of their node, long lists item by item."""
     nodes = ", \n".join(_nnvm_node(node) for node in graph["nodes"])
     members = [f'"nodes": [\n{nodes}\n  ]']
     for key in ("arg_nodes", "heads", "attrs", "node_row_ptr"):
@@ -152,13 +152,13 @@ def _listed(items: list[Any], spaces: int) -> str:
 
 
 def write_dlprim(path: Path, nodes: int) -> None:
-    """Write a network of convolutions, batch normalisations and activations, by turns.
+    """Write a network of convolutions, batch normalisations and activations in turn.
 
     Parameters
     ----------
     path : Path
     nodes : int
-        How many operators.
+        Number of operators.
     """
     operators: list[dict[str, Any]] = []
     tensor = "data"

@@ -1,4 +1,4 @@
-"""The JSON dialects: load, an identity pass and save, against Python's json on the same file.
+"""The JSON dialects: load, identity pass and save, against Python's json on the same file.
 
 Usage: json_dialects.py [--nodes N] [--rounds N]
 """
@@ -21,16 +21,16 @@ FILES: dict[str, tuple[str, Callable[[Path, int], None], int]] = {
     "nnvm": ("NNVM, TVM's graph executor", write_nnvm, 2),
     "dlprim": ("DLPrimitives", write_dlprim, 4),
 }
-"""By dialect: what it is, the generator, and the spaces that its own program indents by."""
+"""By dialect: title, generator, and the indentation of its own program."""
 
 
 def round_trip(path: Path, target: Path) -> None:
-    """Do with passlib what is measured."""
+    """Load, run the identity pass and save by passlib."""
     passlib.load(path).optimize_for("identity").save(target)
 
 
 def parse_and_print(path: Path, target: Path, indent: int | None) -> None:
-    """Do with json what is compared: `json.dumps`, which is the faster of its two printers."""
+    """Parse and print by json; `json.dumps` is faster than `json.dump`."""
     value = json.loads(path.read_bytes())
     target.write_text(json.dumps(value, indent=indent), "utf-8")
 
@@ -59,7 +59,7 @@ def main() -> None:
             )
             print(ratio.row(name, reference), flush=True)
         if target.read_bytes() != path.read_bytes():
-            message = f"{path} did not come back as it was"
+            message = f"{target} differs from {path}"
             raise SystemExit(message)
 
 

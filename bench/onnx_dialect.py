@@ -34,7 +34,7 @@ def with_runtime(source: Path, target: Path) -> Callable[[], object]:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.optimized_model_filepath = str(target)
         options.intra_op_num_threads = 1
-        options.log_severity_level = 3  # it warns that the file is for this machine only
+        options.log_severity_level = 3  # no warning that the file is for this machine only
         return onnxruntime.InferenceSession(
             str(source), options, providers=["CPUExecutionProvider"]
         )

@@ -9,10 +9,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import passlib
+from run import RESNET
 
 __all__ = ["write_layers", "write_resnet"]
-
-RESNET = Path(__file__).parents[1] / "tests/data/mxnet/models/resnet152_v1-symbol.json"
 
 LAYER = 10
 """Nodes that `_add_layer` adds."""
@@ -63,18 +62,18 @@ def _add_layer(graph: onnx.GraphProto, number: int, data: str) -> str:
 
 
 def write_layers(path: Path, nodes: int) -> int:
-    """Write a chain of convolutions, normalizations, linear layers, with names and types of all.
+    """Write a chain of convolutions, normalizations and linear layers, all named and typed.
 
     Parameters
     ----------
     path : Path
     nodes : int
-        At least so many; ten are added at a time, with nine initializers.
+        Minimum number; ten are added at a time, with nine initializers.
 
     Returns
     -------
     int
-        How many nodes it has.
+        Number of nodes.
     """
     graph = onnx.GraphProto(name="layers")
     graph.input.append(helper.make_tensor_value_info("data", TensorProto.FLOAT, (1, 8, 4, 4)))
@@ -88,12 +87,12 @@ def write_layers(path: Path, nodes: int) -> int:
 
 
 def write_resnet(path: Path) -> int:
-    """Write ResNet-152, lowered from MXNet's, with weights that keep its values in range.
+    """Write ResNet-152, lowered from MXNet's model, with weights that keep values in range.
 
     Returns
     -------
     int
-        How many nodes it has.
+        Number of nodes.
     """
     symbol = passlib.sym.load(RESNET)
     shape = (1, 3, 224, 224)

@@ -12,7 +12,7 @@ from generate import write_chain
 from run import DATA, build_library, measure
 
 COMPARED = 3_000
-"""MXNet's time grows with the square of the graph: larger ones are left to passlib alone."""
+"""Largest graph for MXNet, whose time grows with the square of the graph."""
 HEAD = """\
 | nodes | subgraphs | load, ms | partition, ms | partition / load | MXNet, ms | passlib is |
 |---|---|---|---|---|---|---|"""

@@ -1,4 +1,4 @@
-"""How long one thing takes beside another: both in one process, by turns, in processor time."""
+"""The ratio of two processor times, measured alternately in one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["HEAD", "Ratio", "measure_ratio"]
 
 @dataclass(frozen=True)
 class Ratio:
-    """Best rounds of both, in seconds of processor time of all threads of the process.
+    """Best rounds of both, in seconds of processor time over all threads.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class Ratio:
 
     @property
     def value(self) -> float:
-        """How many times their time ours is."""
+        """Our time divided by theirs."""
         return self.ours / self.theirs
 
     def row(self, name: str, reference: str) -> str:
-        """Format as a row of the table that `HEAD` opens."""
+        """Format as a row of the table that begins with `HEAD`."""
         cells = (name, f"{self.ours * 1e3:,.1f}", reference, f"{self.theirs * 1e3:,.1f}")
         return f"| {' | '.join(cells)} | {self.value:.2f} |"
 
@@ -38,17 +38,16 @@ HEAD = "| what | ms | against | ms | ratio |\n|---|---|---|---|---|"
 
 
 def measure_ratio(ours: Callable[[], Any], theirs: Callable[[], Any], *, rounds: int = 5) -> Ratio:
-    """Run two things by turns and compare their best rounds.
+    """Run two functions alternately and compare their best rounds.
 
-    What a round gives is freed, and the collector run, outside the times: load and save are
-    compared, not the end of what they made.
+    The result of a round is freed, and the collector run, outside the measured times.
 
     Parameters
     ----------
     ours, theirs : callable
-        Run once before the rounds, for what either sets up only once.
+        Each runs once before the rounds, for its one-time setup.
     rounds : int
-        How often each is timed.
+        Number of timed rounds.
     """
     best = [float("inf"), float("inf")]
     for number in range(-1, rounds):

@@ -1,4 +1,4 @@
-"""The benchmark: passlib against MXNet and yyjson on the same files, as ratios of one run.
+"""The benchmark: passlib against MXNet and yyjson on the same files.
 
 Usage: run.py [--mxnet PYTHON] [--nodes N ...]
 """
@@ -21,7 +21,7 @@ SMALL, LARGE = 30_000, 1_000_000
 
 
 def build_library(name: str = "identity") -> Path:
-    """Compile a library of this folder as an author would, optimized."""
+    """Compile a library of this folder with optimization, as an author would."""
     DATA.mkdir(exist_ok=True)
     target = DATA / f"lib{name}.so"
     command = ["g++", "-O2", "-shared", "-fPIC", "-std=c++11", "-I", str(HERE.parent / "include")]
@@ -40,7 +40,7 @@ def measure(
 
 
 def total(result: dict[str, Any], which: str) -> float:
-    """Sum of the steps, in seconds."""
+    """Add up the steps, in seconds."""
     return float(sum(result[which].values()))
 
 

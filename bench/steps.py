@@ -1,4 +1,4 @@
-"""Measure one tool on one file, in a process of its own: prints a line of JSON.
+"""Measure one tool on one file, in a process of its own, and print a line of JSON.
 
 Usage: steps.py TOOL FILE LIBRARY REPEATS [BACKEND], where TOOL is passlib, mxnet, yyjson or json,
 and BACKEND a pass or partitioner of the library, by default the pass identity.
@@ -6,11 +6,13 @@ and BACKEND a pass or partitioner of the library, by default the pass identity.
 
 from __future__ import annotations
 
+import importlib
 import json
 import resource
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +20,19 @@ Step = Callable[[Any], Any]
 IDENTITY = "identity"
 
 
-def passlib_steps(library: str, backend: str) -> list[tuple[str, Step]]:
-    """Load, optimize_for and tojson by passlib."""
-    import passlib
-
-    passlib.library.load(library, verbose=False)
+def host_steps(host: str, library: str, backend: str) -> list[tuple[str, Step]]:
+    """Load, optimize_for and tojson by passlib or MXNet."""
+    mx = importlib.import_module(host)
+    mx.library.load(library, verbose=False)
     return [
-        ("load", passlib.sym.load_json),
-        ("pass", lambda symbol: symbol.optimize_for(backend)),
-        ("write", lambda symbol: symbol.tojson()),
-    ]
-
-
-def mxnet_steps(library: str, backend: str) -> list[tuple[str, Step]]:
-    """Do the same three by MXNet."""
-    import mxnet
-
-    mxnet.library.load(library, verbose=False)
-    return [
-        ("load", mxnet.sym.load_json),
+        ("load", mx.sym.load_json),
         ("pass", lambda symbol: symbol.optimize_for(backend)),
         ("write", lambda symbol: symbol.tojson()),
     ]
 
 
 def yyjson_steps(library: str, backend: str) -> list[tuple[str, Step]]:
-    """Parse and print by yyjson, which knows nothing of graphs."""
+    """Parse and print by yyjson, without a graph."""
     import yyjson
 
     del library, backend
@@ -57,15 +46,15 @@ def json_steps(library: str, backend: str) -> list[tuple[str, Step]]:
 
 
 TOOLS = {
-    "passlib": passlib_steps,
-    "mxnet": mxnet_steps,
+    "passlib": partial(host_steps, "passlib"),
+    "mxnet": partial(host_steps, "mxnet"),
     "yyjson": yyjson_steps,
     "json": json_steps,
 }
 
 
 def peak() -> int:
-    """Peak resident memory of this process, in bytes."""
+    """Return the peak resident memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -89,7 +78,7 @@ TINY = json.dumps(
 
 
 def run(steps: list[tuple[str, Step]], text: str) -> tuple[dict[str, float], Any]:
-    """Time one round; nothing is freed inside the times."""
+    """Time one round; nothing is freed within the measured times."""
     value: Any = text
     times: dict[str, float] = {}
     kept = []
@@ -104,7 +93,7 @@ def run(steps: list[tuple[str, Step]], text: str) -> tuple[dict[str, float], Any
 def main(tool: str, file: str, library: str, repeats: int, backend: str = IDENTITY) -> None:
     """Run the steps, print the times of the first round and the best of all rounds."""
     steps = TOOLS[tool](library, backend)
-    run(steps, TINY)  # whatever a tool sets up once
+    run(steps, TINY)  # one-time setup of a tool
     text = Path(file).read_text("utf-8")
     before = peak()
     first, value = run(steps, text)
@@ -119,7 +108,7 @@ def main(tool: str, file: str, library: str, repeats: int, backend: str = IDENTI
         and backend == IDENTITY
         and json.loads(value) != json.loads(text)
     ):
-        message = f"{tool} did not give back what it was given"
+        message = f"{tool} changed the graph"
         raise SystemExit(message)
     print(json.dumps({"first": first, "best": best, "memory": growth, "text": len(text)}))
 
