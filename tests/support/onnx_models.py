@@ -1,12 +1,18 @@
-"""Small ONNX models for the tests, written in ONNX's own text format or built from parts."""
+"""Small ONNX models for the tests, in ONNX's text format or built from parts, and their inputs."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, parser
+
+import passlib
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
+"""What a model in text starts with."""
 
 NESTED = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -54,6 +60,18 @@ chain (float[N, 4] x) => (float[N, 4] y, float[N, 4] z)
 }
 """
 
+TEXTS = {"nested": NESTED, "loop": LOOP, "chain": CHAIN}
+
+X = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+_STEP = np.array([1, 2, 3], np.float32)
+
+FEEDS: dict[str, list[dict[str, Any]]] = {
+    "nested": [{"x": X, "c": np.array(c)} for c in (True, False)],
+    "loop": [{"x": _STEP * 2, "n": np.array(n, np.int64), "step": _STEP} for n in (1, 3)],
+    "chain": [{"x": X}],
+}
+"""Inputs for the models of `TEXTS`."""
+
 
 def save(text: str, path: Path) -> Path:
     """Write a model given as text."""
@@ -63,8 +81,20 @@ def save(text: str, path: Path) -> Path:
     return path
 
 
+def saved(model: passlib.model.Model, path: Path) -> Any:
+    """Save a model, have ONNX check it, and parse it."""
+    model.save(path)
+    onnx.checker.check_model(path, full_check=True)
+    return onnx.load(path)
+
+
+def operators(graph: Any) -> list[str]:
+    """Return the operators of a graph in the order of its nodes."""
+    return [node.op_type for node in graph.node]
+
+
 def every_attribute() -> onnx.ModelProto:
-    """A model with an attribute of every type, functions, metadata, and fields nobody knows."""
+    """Build a model with attributes of every type, functions, metadata and unknown fields."""
     values = numpy_helper.from_array(np.array([1.5, 2.5], np.float32), "v")
     indices = numpy_helper.from_array(np.array([1, 3], np.int64), "i")
     sparse = helper.make_sparse_tensor(values, indices, [5])

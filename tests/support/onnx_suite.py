@@ -1,6 +1,6 @@
-"""The models of onnx.backend.test with their inputs and expected outputs, and ONNX Runtime on them.
+"""The models of onnx.backend.test with inputs and expected outputs, and their runs.
 
-``python tests/support/onnx_suite.py`` takes all of them through passes and counts.
+``python tests/support/onnx_suite.py`` applies passes to all of them and counts the results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Case:
 
 
 def node_cases(operators: Iterable[str] | None = None) -> Iterator[Case]:
-    """Models of one operator; those of some modules of the suite, which takes less time."""
+    """Iterate over models of one operator: all, or those of some modules, which takes less time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         node: Any = importlib.import_module("onnx.backend.test.case.node")
@@ -52,7 +52,7 @@ def node_cases(operators: Iterable[str] | None = None) -> Iterator[Case]:
 
 
 def file_cases() -> Iterator[Case]:
-    """Models of the folders of the suite."""
+    """Iterate over the models in the folders of the suite."""
     for folder in FOLDERS:
         for case in load_model_tests(kind=folder):
             path = Path(str(case.model_dir))
@@ -69,7 +69,7 @@ def file_cases() -> Iterator[Case]:
 
 
 def light_cases() -> Iterator[Case]:
-    """The networks without weights, which make their weights themselves."""
+    """Iterate over the networks that compute their weights themselves."""
     for path in sorted((BACKEND / "data" / "light").glob("*.onnx")):
         data = path.read_bytes()
         graph = onnx.ModelProto.FromString(data).graph
@@ -89,6 +89,7 @@ def light_cases() -> Iterator[Case]:
 
 
 def all_cases() -> Iterator[Case]:
+    """Iterate over all models of the suite."""
     yield from node_cases()
     yield from file_cases()
     yield from light_cases()
@@ -113,10 +114,11 @@ def _read_all(folder: Path, what: str, values: Any) -> list[Any]:
 
 
 class RefusedError(Exception):
-    """ONNX Runtime does not run a model, whatever came of it."""
+    """ONNX Runtime does not run a model."""
 
 
 def session_of(data: bytes) -> Any:
+    """Make a session of a model, or raise `RefusedError`."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
@@ -156,14 +158,14 @@ def _close(have: Any, want: Any, rtol: float, atol: float) -> bool:
     if left.dtype.kind in "OUS" or right.dtype.kind in "OUS":
         return bool(np.array_equal(left.astype(str), right.astype(str)))
     if left.dtype != right.dtype and left.dtype.itemsize == right.dtype.itemsize:
-        left = left.view(right.dtype)  # ONNX Runtime gives some small floats as integers
+        left = left.view(right.dtype)  # ONNX Runtime returns some small floats as integers
     if right.dtype.kind not in "biufc":
         left, right = left.astype(np.float32), right.astype(np.float32)
     return bool(np.allclose(left, right, rtol=rtol, atol=atol, equal_nan=True))
 
 
 def main() -> None:
-    """Take all models through passes and say how many came back equal, and right."""
+    """Apply passes to all models, and print how many are equal, and compute the same."""
     import sys
     import tempfile
     from collections import Counter

@@ -1,4 +1,4 @@
-"""Models of ONNX's own backend suite, a part of it; tests/support/onnx_suite.py takes all."""
+"""A part of ONNX's own backend suite; tests/support/onnx_suite.py runs all of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODULES = (
     "softmaxcrossentropy", "split", "string_split", "stringnormalizer", "tfidfvectorizer", "topk",
     "upsample", "where",
 )  # fmt: skip
-"""Modules of the suite that between them have every kind of attribute, type and nesting."""
+"""Modules of the suite that together have every kind of attribute, type and nesting."""
 
 NO_IDENTITY = ("seq", "optional")
 """Models with these in their name have values that Identity takes only in later operator sets."""

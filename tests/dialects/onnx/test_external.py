@@ -1,4 +1,4 @@
-"""Weights in files beside an ONNX model."""
+"""Weights in files next to an ONNX model."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def place(tensor: Any, location: str, offset: int, length: int | None) -> None:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model whose two weights stand in sub/data.bin."""
+    """A model whose two weights are in sub/data.bin."""
     folder = tmp_path / "source"
     (folder / "sub").mkdir(parents=True)
     made = build()
@@ -86,7 +86,7 @@ def test_weights_are_mapped(model: Path) -> None:
 
 
 @pytest.mark.usefixtures("handover")
-def test_identity_writes_model_and_data_beside_it(model: Path, tmp_path: Path) -> None:
+def test_identity_writes_model_and_data_next_to_it(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out" / "new.onnx"
     out.parent.mkdir()
     written = passlib.load(model).optimize_for("identity").save(out)
@@ -109,7 +109,7 @@ def test_a_model_is_saved_over_itself(model: Path) -> None:
     onnx.checker.check_model(model)
 
 
-def test_a_changed_model_beside_the_original_has_its_own_data(model: Path) -> None:
+def test_a_changed_model_next_to_the_original_has_its_own_data(model: Path) -> None:
     edited = passlib.load(model).optimize_for("fillParameter", name="b", value=3)
     other = model.with_name("other.onnx")
     assert edited.save(other) == (str(other), str(model.with_name("other.onnx.data")))
@@ -118,7 +118,7 @@ def test_a_changed_model_beside_the_original_has_its_own_data(model: Path) -> No
     np.testing.assert_array_equal(np.asarray(passlib.load(model).args["b"]), BIAS)
 
 
-def test_data_of_weights_that_are_gone_is_not_written(model: Path, tmp_path: Path) -> None:
+def test_data_of_removed_weights_is_not_written(model: Path, tmp_path: Path) -> None:
     edited = passlib.load(model).optimize_for("removeNamed", node="b")
     edited.save(tmp_path / "b.onnx")
     assert (tmp_path / "sub" / "data.bin").stat().st_size == WEIGHTS.nbytes
@@ -130,7 +130,7 @@ def test_it_runs(model: Path) -> None:
 
 
 @pytest.mark.parametrize("edit", ["identity", "fillParameter"])
-def test_data_of_nested_graphs_comes_along(edit: str, tmp_path: Path) -> None:
+def test_data_of_nested_graphs_is_written_too(edit: str, tmp_path: Path) -> None:
     made = build(nested=True)
     place(made.graph.initializer[0], "d.bin", 0, 8192)
     for attribute in made.graph.node[1].attribute:
@@ -161,8 +161,8 @@ def test_data_of_nested_graphs_is_not_written_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["e.bin", "./d.bin"])
-@pytest.mark.parametrize("beside", [False, True])
-def test_changed_data_of_several_locations(spelling: str, beside: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [False, True])
+def test_changed_data_of_several_locations(spelling: str, other: bool, tmp_path: Path) -> None:
     made = build()
     place(made.graph.initializer[0], "d.bin", 0, 8192)
     place(made.graph.initializer[1], spelling, 8192, 8192)
@@ -174,7 +174,7 @@ def test_changed_data_of_several_locations(spelling: str, beside: bool, tmp_path
         edited = passlib.load(source)
         for name in changed:
             edited = edited.optimize_for("fillParameter", name=name, value=3)
-        out = tmp_path / f"other{len(changed)}.onnx" if beside else source
+        out = tmp_path / f"other{len(changed)}.onnx" if other else source
         edited.save(out)
         again = passlib.load(out).args
         assert set(np.asarray(again["w"])) == {3.0}
@@ -182,7 +182,7 @@ def test_changed_data_of_several_locations(spelling: str, beside: bool, tmp_path
 
 
 def with_external_attribute(path: Path, **where: Any) -> Path:
-    """A model with a tensor as an attribute, whose data is in v.bin."""
+    """Write a model with a tensor attribute whose data is in v.bin."""
     value = numpy_helper.from_array(np.array([2], np.float32), "v")
     place(value, **{"location": "v.bin", "offset": 0, "length": 4, **where})
     graph = helper.make_graph(

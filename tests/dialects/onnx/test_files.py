@@ -1,4 +1,4 @@
-"""ONNX files through the real identity pass and back, and what passes see of them."""
+"""ONNX files through the identity pass and back, and their graphs as passes see them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_models
 import passlib
+from onnx_models import TEXTS
 from passlib.dialects.onnx.writing import assembly
 from passlib.errors import FormatError, GraphError, UnsupportedError
 
 Loader = Callable[[str], passlib.library.Library]
-TEXTS = {"nested": onnx_models.NESTED, "loop": onnx_models.LOOP, "chain": onnx_models.CHAIN}
 
 
 def canonical(path: Path) -> bytes:
@@ -32,7 +32,7 @@ def attributes_of(model: passlib.model.Model, name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.usefixtures("handover")
-def test_identity_gives_the_file_back(name: str, tmp_path: Path, load_plugin: Loader) -> None:
+def test_identity_returns_an_equal_file(name: str, tmp_path: Path, load_plugin: Loader) -> None:
     load_plugin("good")
     source = onnx_models.save(TEXTS[name], tmp_path / "a.onnx")
     written = passlib.load(source).optimize_for("identity").save(tmp_path / "b.onnx")
@@ -63,7 +63,7 @@ def test_a_weight_that_changed_is_written(tmp_path: Path, load_plugin: Loader) -
     weights["w"][2] = -0.0
     weights["w"][3] = np.nan
     changed = passlib.Model(model.symbol, weights, dialect="onnx")
-    for number in range(2):  # the first writing has used nothing up
+    for number in range(2):  # the first save must not consume anything
         changed.save(tmp_path / "b.onnx")
         model.save(tmp_path / "c.onnx")
         again = passlib.load(tmp_path / "b.onnx")
@@ -71,7 +71,7 @@ def test_a_weight_that_changed_is_written(tmp_path: Path, load_plugin: Loader) -
         assert canonical(tmp_path / "c.onnx") == canonical(source), number
 
 
-def test_a_pass_in_mxnets_manner_gives_the_file_back(tmp_path: Path, load_plugin: Loader) -> None:
+def test_a_pass_in_mxnets_style_returns_an_equal_file(tmp_path: Path, load_plugin: Loader) -> None:
     load_plugin("mxnet_style")
     source = onnx_models.save(onnx_models.NESTED, tmp_path / "a.onnx")
     passlib.load(source).optimize_for("styledPrint").save(tmp_path / "b.onnx")
@@ -117,7 +117,7 @@ def test_constants_are_parameters(tmp_path: Path) -> None:
     assert opaque == {"text": "string", "q": "int4", "s": "sparse"}
 
 
-def test_operators_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_operators_of_one_name_are_distinguished(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     path.write_bytes(onnx_models.every_attribute().SerializeToString())
     names = [node.name for node in passlib.load(path).symbol.nodes() if not node.is_variable]
@@ -246,7 +246,7 @@ def test_unsound_graphs_are_refused(what: str, tmp_path: Path) -> None:
     assert any(p.severity == "error" for p in passlib.dialects.find("onnx").validate(path))
 
 
-def test_what_is_no_model_is_not_recognised(tmp_path: Path) -> None:
+def test_other_files_are_not_recognised(tmp_path: Path) -> None:
     dialect = passlib.dialects.find("onnx")
     for content in (b"", b"{}", b'{"nodes": []}', b"\x89HDF\r\n\x1a\n", b"\x08\x07", b"\x00" * 50):
         path = tmp_path / "file.onnx"

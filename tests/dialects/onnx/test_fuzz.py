@@ -1,4 +1,4 @@
-"""Damaged ONNX files: nothing but this project's errors, and no memory that the file has not."""
+"""Damaged ONNX files raise this project's errors, and memory stays within the file's size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SEEDS = [
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A genuine file with some bytes changed, cut, repeated or put in."""
+    """Draw a valid file with some bytes changed, removed, repeated or inserted."""
     data = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, max(len(data) - 1, 0)))
@@ -95,7 +95,7 @@ def test_random_bytes_on_the_wire(data: bytes) -> None:
 
 
 @given(st.lists(st.integers(3900, 4300), max_size=6))
-def test_what_is_taken_out_is_put_back(sizes: list[int]) -> None:
+def test_raw_data_is_taken_out_and_put_back(sizes: list[int]) -> None:
     model = onnx.ModelProto(ir_version=8)
     for number, size in enumerate(sizes):
         tensor = model.graph.initializer.add(name=str(number), raw_data=bytes([number]) * size)

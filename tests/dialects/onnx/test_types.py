@@ -1,4 +1,4 @@
-"""What ONNX files say of types stays true, whatever a pass changes before the value."""
+"""Types in ONNX files stay true, whatever a pass changes before the value."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 
 import onnx_models
 import passlib
+from onnx_models import HEAD, X
 
 Loader = Callable[[str], passlib.library.Library]
-X = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
-HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +91,7 @@ NOT_ARRAYS = {
 
 
 @pytest.mark.parametrize("what", NOT_ARRAYS)
-def test_passes_work_on_inputs_that_are_no_arrays(what: str, tmp_path: Path) -> None:
+def test_passes_work_on_inputs_that_are_not_tensors(what: str, tmp_path: Path) -> None:
     kind = NOT_ARRAYS[what]
     text = (
         HEAD
@@ -106,7 +105,7 @@ def test_passes_work_on_inputs_that_are_no_arrays(what: str, tmp_path: Path) -> 
 
 
 def test_an_initializer_that_becomes_an_output_of_a_nested_graph(tmp_path: Path) -> None:
-    # Its own name serves, for the one in the file is that of a value outside by now.
+    # The output needs a new name: that in the file is now the name of a value outside.
     text = (
         HEAD
         + """(float[3] x, bool c) => (float[3] g) {
@@ -186,7 +185,7 @@ def test_folding_leaves_types_that_no_inference_knows(
     edited.save(tmp_path / "b.onnx")
     graph = onnx.load(tmp_path / "b.onnx").graph
     assert [node.op_type for node in graph.node] == ["Conv", "Unknown", "Other"]
-    # Without a type for the result of BatchNormalization, it is not known to be that of Conv.
+    # If the result of BatchNormalization has no type, it is not known to have that of Conv.
     found = {value.name: len(value.type.tensor_type.shape.dim) for value in graph.value_info}
     assert {name: found[name] for name in found if name in "abc"} == kept
 
@@ -204,19 +203,19 @@ SIZES = (
 )
 
 
-def test_elements_that_tell_a_shape_further_on(tmp_path: Path) -> None:
+def test_elements_that_determine_a_shape_later(tmp_path: Path) -> None:
     source = onnx_models.save(SIZES, tmp_path / "a.onnx")
-    # Sizes that are computed from it are others now.
+    # The sizes that are computed from it change.
     edited = passlib.load(source).optimize_for("fillParameter", name="half", value="-0.5")
     edited.save(tmp_path / "b.onnx")
     graph = onnx.load(tmp_path / "b.onnx").graph
-    said = {value.name: value.type.tensor_type.shape.dim for value in graph.value_info}
-    assert not any(dim.dim_value for dim in said.get("z", ()))
+    stated = {value.name: value.type.tensor_type.shape.dim for value in graph.value_info}
+    assert not any(dim.dim_value for dim in stated.get("z", ()))
 
 
 @pytest.mark.parametrize("text", ["\u00b2", "9" * 5000, "-1", ""])
 @pytest.mark.parametrize("key", ["__id__", "__outer__", "to"])
-def test_numbers_that_are_none(key: str, text: str, tmp_path: Path) -> None:
+def test_bookkeeping_that_is_not_a_number(key: str, text: str, tmp_path: Path) -> None:
     model = passlib.load(onnx_models.save(STEPS, tmp_path / "a.onnx"))
     name, value = ("Exp_2", f"subgraph[{text}]") if key == "to" else ("x", f"input.{text}")
     edited = model.optimize_for("setAttribute", node=name, key=key, value=value)

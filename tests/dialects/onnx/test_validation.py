@@ -1,4 +1,4 @@
-"""What is wrong with ONNX files is all said, and at its place."""
+"""All problems of ONNX files are reported, each with its place."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_each_problem_has_its_place(what: str, tmp_path: Path) -> None:
     assert any(p.place == place and message in p.message for p in errors), found
 
 
-def test_all_problems_are_said(tmp_path: Path) -> None:
+def test_all_problems_are_reported(tmp_path: Path) -> None:
     def damage(model: Any) -> None:
         for what in ("an unknown operator", "an unknown input", "too few elements", "a key twice"):
             DAMAGES[what][0](model)
@@ -117,14 +117,14 @@ def test_problems_in_nested_graphs(tmp_path: Path) -> None:
     assert [p.place for p in found] == ["graph.node[2].attribute['else_branch'].node[0]"]
 
 
-def test_newer_formats_are_warned_of(tmp_path: Path) -> None:
+def test_newer_formats_are_warnings(tmp_path: Path) -> None:
     found = problems_after(
         onnx_models.CHAIN, tmp_path / "a.onnx", lambda m: setattr(m, "ir_version", 99)
     )
     assert ("warning", "ir_version") in [(p.severity, p.place) for p in found]
 
 
-def test_what_is_no_model(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     path.write_bytes(b"\x0a\xff\xff")
     assert [p.severity for p in VALIDATE(path)] == ["error"]

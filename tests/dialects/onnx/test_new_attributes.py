@@ -1,0 +1,153 @@
+"""Attributes, metadata and operator sets that a pass adds to ONNX models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnx_models
+import passlib
+from onnx_models import saved
+from passlib.errors import UnsupportedError
+
+Loader = Callable[[str], passlib.library.Library]
+
+
+@pytest.fixture(autouse=True)
+def libraries(load_plugin: Loader) -> None:
+    for name in ("good", "edits", "onnx_edits"):
+        load_plugin(name)
+
+
+NEW_VALUES = [
+    ("whole", "4", lambda a: a.i == 4),
+    ("real", "2.5", lambda a: a.f == 2.5),
+    ("text", "other", lambda a: a.s == b"other"),
+    ("raw", "now text", lambda a: a.s == b"now text"),
+    ("reals", "[1, 2.5]", lambda a: list(a.floats) == [1, 2.5]),
+    ("texts", '["c"]', lambda a: list(a.strings) == [b"c"]),
+    (
+        "tensor",
+        '{"dtype": "float16", "shape": [1, 2], "data": [1, 2]}',
+        lambda a: numpy_helper.to_array(a.t).tolist() == [[1, 2]] and a.t.data_type == 10,
+    ),
+    ("sparse", None, None),
+    ("type", '{"tensorType": {"elemType": 7}}', lambda a: a.tp.tensor_type.elem_type == 7),
+    ("fresh", "3", lambda a: (a.type, a.i) == (2, 3)),
+    ("fresh", "0.5", lambda a: (a.type, a.f) == (1, 0.5)),
+    ("fresh", "[1, 2]", lambda a: (a.type, list(a.ints)) == (7, [1, 2])),
+    ("fresh", "[1, 0.5]", lambda a: (a.type, list(a.floats)) == (6, [1, 0.5])),
+    ("fresh", '["a"]', lambda a: (a.type, list(a.strings)) == (8, [b"a"])),
+    ("fresh", "word", lambda a: (a.type, a.s) == (3, b"word")),
+    ("fresh", "2024_01", lambda a: (a.type, a.s) == (3, b"2024_01")),
+    ("fresh", "\u0663", lambda a: (a.type, a.s) == (3, "\u0663".encode())),
+    ("fresh", "subgraph[0:0]", lambda a: (a.type, len(a.graphs)) == (10, 0)),
+]
+
+
+@pytest.mark.parametrize(("key", "text", "holds"), NEW_VALUES)
+def test_attributes_that_a_pass_writes(
+    key: str, text: str | None, holds: Callable[[Any], bool] | None, tmp_path: Path
+) -> None:
+    source = tmp_path / "a.onnx"
+    source.write_bytes(onnx_models.every_attribute().SerializeToString())
+    model = passlib.load(source)
+    if text is None:
+        node = next(node for node in model.symbol.nodes() if node.name == "Everything_1")
+        text = node.attrs["sparse"].replace("[5]", "[6]")
+        holds = lambda a: list(a.sparse_tensor.dims) == [6]  # noqa: E731
+    assert holds is not None
+    edited = model.optimize_for("setAttribute", node="Everything_1", key=key, value=text)
+    edited.save(tmp_path / "b.onnx")
+    written = onnx.load(tmp_path / "b.onnx").graph.node[1]
+    assert holds(next(a for a in written.attribute if a.name == key))
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("whole", "many"), ("wholes", "[1, x]"), ("tensor", "{}"), ("type", '{"no": 1}')],
+)
+def test_text_that_is_not_a_value(key: str, text: str, tmp_path: Path) -> None:
+    source = tmp_path / "a.onnx"
+    source.write_bytes(onnx_models.every_attribute().SerializeToString())
+    edited = passlib.load(source).optimize_for(
+        "setAttribute", node="Everything_1", key=key, value=text
+    )
+    with pytest.raises(UnsupportedError, match=f"Everything_1.*{key}"):
+        edited.save(tmp_path / "b.onnx")
+    assert not (tmp_path / "b.onnx").exists()
+
+
+def test_new_attributes_have_the_type_of_the_schema(tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
+    edited = model.optimize_for("appendOperator", op="LeakyRelu", key="alpha", value="2")
+    attribute = saved(edited, tmp_path / "b.onnx").graph.node[-1].attribute[0]
+    assert (attribute.type, attribute.f) == (onnx.AttributeProto.FLOAT, 2.0)
+
+
+def test_marks_of_a_pass_are_metadata(tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
+    edited = model.optimize_for("setAttribute", node="Relu_0", key="__cost__", value="12")
+    edited.save(tmp_path / "b.onnx")
+    node = onnx.load(tmp_path / "b.onnx").graph.node[0]
+    assert [(entry.key, entry.value) for entry in node.metadata_props] == [("__cost__", "12")]
+    again = passlib.load(tmp_path / "b.onnx").symbol.nodes()
+    assert next(n for n in again if n.name == "Relu_0").attrs["__cost__"] == "12"
+
+
+@pytest.mark.parametrize(
+    ("domain", "version"), [("ai.onnx.ml", 3), ("com.example", 1), ("ai.onnx", None)]
+)
+def test_a_new_domain_is_imported(domain: str, version: int | None, tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
+    model.optimize_for("appendOperator", op="Neg", domain=domain).save(tmp_path / "b.onnx")
+    imports = {e.domain: e.version for e in onnx.load(tmp_path / "b.onnx").opset_import}
+    assert imports == ({"": 17} if version is None else {"": 17, domain: version})
+
+
+def test_new_attributes_with_one_graph_or_a_list_of_it(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["r"])], "b", [], [value("r", TensorProto.FLOAT, None)]
+    )
+    node = helper.make_node("Many", ["x"], ["y"], domain="own", one=body, several=[body])
+    graph = helper.make_graph(
+        [node], "g", [value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [1])]
+    )
+    onnx.save(helper.make_model(graph), tmp_path / "a.onnx")
+    passlib.load(tmp_path / "a.onnx").optimize_for("rebuildOperators").save(tmp_path / "b.onnx")
+    attributes = onnx.load(tmp_path / "b.onnx").graph.node[0].attribute
+    kinds = {attribute.name: attribute.type for attribute in attributes}
+    assert kinds == {"one": onnx.AttributeProto.GRAPH, "several": onnx.AttributeProto.GRAPHS}
+
+
+def test_the_schema_is_that_of_the_version_whatever_the_domain_is_called(tmp_path: Path) -> None:
+    text = """<ir_version: 3, opset_import: ["ai.onnx" : 7]>
+    g (float[2, 4] x) => (float[2, 4] y) { y = Neg(x) }"""
+    model = passlib.load(onnx_models.save(text, tmp_path / "a.onnx"))
+    edited = model.optimize_for("appendOperator", op="Dropout", key="ratio", value="0")
+    attribute = saved(edited, tmp_path / "b.onnx").graph.node[-1].attribute[0]
+    assert attribute.type == onnx.AttributeProto.FLOAT
+
+
+def test_only_what_changed_is_written_anew(tmp_path: Path) -> None:
+    source = tmp_path / "a.onnx"
+    before = onnx_models.every_attribute()
+    source.write_bytes(before.SerializeToString())
+    edited = passlib.load(source).optimize_for(
+        "setAttribute", node="Everything_1", key="wholes", value="(4, 5)"
+    )
+    edited.save(tmp_path / "b.onnx")
+    after = onnx.load(tmp_path / "b.onnx")
+    changed = next(a for a in after.graph.node[1].attribute if a.name == "wholes")
+    assert list(changed.ints) == [4, 5]
+    was = next(a for a in before.graph.node[1].attribute if a.name == "wholes")
+    changed.CopyFrom(was)
+    assert after.SerializeToString(deterministic=True) == before.SerializeToString(
+        deterministic=True
+    )
