@@ -153,7 +153,9 @@ class _Reader:
         self._outputs(place, name, kind, inputs, outputs, output)
         count = len(parameter_specs) if output is not None else len(params)
         if len(params) > count:
-            message = f"{_who(name, kind)} has {count} parameters, but {len(params)} names"
+            message = (
+                f"{_who(name, kind)} has {count} parameters, but {len(params)} names are given"
+            )
             self._findings.unsound(f"{place}.params", message)
         parameters = parameter_names(name, params[:count], count)
         self._declare_parameters(place, parameters, parameter_specs)
@@ -209,7 +211,7 @@ class _Reader:
         spec: Spec | None,
     ) -> None:
         if len(outputs) != 1:
-            message = f"{_who(operator, kind)} has 1 output, but {len(outputs)} names"
+            message = f"{_who(operator, kind)} has 1 output, but {len(outputs)} names are given"
             self._findings.unsound(f"{place}.outputs", message)
             self._declare(outputs)
             return
