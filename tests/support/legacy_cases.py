@@ -1,4 +1,4 @@
-"""Old symbol files made by hand, and what MXNet 1.9.1 makes of them.
+"""Handwritten old symbol files, and the graphs that MXNet 1.9.1 makes of them.
 
 Run inside the MXNet environment, with tests/data/legacy.json as argument, to ask MXNet again.
 """
@@ -102,7 +102,7 @@ GRAPHS: dict[str, Graph] = {
     ),
 }
 VERSIONS = (None, 800, 899, 900, 903, 904, 905, 10000, 10900, 10901)
-"""None: the file does not tell."""
+"""None: the file states no version."""
 
 
 def versioned(name: str, version: int | None) -> Graph:
@@ -112,7 +112,7 @@ def versioned(name: str, version: int | None) -> Graph:
 
 
 def write(path: str) -> None:
-    """Write what the installed MXNet makes of each graph; null where it refuses the file."""
+    """Write the graph that the installed MXNet makes of each file; null where it refuses one."""
     import mxnet as mx
 
     def ask(name: str, version: int | None) -> Graph | None:

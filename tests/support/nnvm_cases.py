@@ -37,7 +37,7 @@ def run(op: str, attrs: Attrs, inputs: list[Array], folder: Path) -> list[Array]
     }
     last = len(inputs)
     graph = {
-        # The first operator says that the names are NNVM's, also where MXNet has them too.
+        # block_grad, which only NNVM has, makes the names in both registries NNVM's.
         "nodes": [*variables, node, {"op": "block_grad", "name": "end", "inputs": [[last, 0, 0]]}],
         "arg_nodes": list(range(last)),
         "heads": [[last, i, 0] for i in range(used)],
@@ -64,7 +64,7 @@ def check(
 def windows(
     data: Array, kernel: tuple[int, int], strides: tuple[int, int], dilation: tuple[int, int]
 ) -> Array:
-    """All windows of (N, C, H, W): (N, C, rows, columns, kernel height, kernel width)."""
+    """Return all windows of (N, C, H, W): (N, C, rows, columns, kernel height, kernel width)."""
     span = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     view = np.lib.stride_tricks.sliding_window_view(data, span, axis=(2, 3))
     return view[:, :, :: strides[0], :: strides[1], :: dilation[0], :: dilation[1]]

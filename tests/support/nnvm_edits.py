@@ -1,4 +1,4 @@
-"""What tests of edited NNVM graphs share."""
+"""Shared parts of the tests of edited NNVM graphs."""
 
 from __future__ import annotations
 

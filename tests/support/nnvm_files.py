@@ -105,7 +105,7 @@ NNVM_CORE = {
     "arg_nodes": [0, 1],
     "heads": [[5, 0, 0], [3, 0, 0]],
 }
-"""As the specification of NNVM has it: no row pointers, no attributes of the graph."""
+"""As specified by NNVM: no row pointers, no attributes of the graph."""
 
 LEGACY = {
     "nodes": [
@@ -137,7 +137,7 @@ LEGACY = {
     "arg_nodes": [0, 1],
     "heads": [[3, 0]],
 }
-"""The manner of MXNet 0.8."""
+"""The style of MXNet 0.8."""
 
 NESTED = {
     "nodes": [
@@ -177,7 +177,7 @@ BACKWARDS = {
     "arg_nodes": [2],
     "heads": [[0, 0, 0]],
 }
-"""Every node uses what comes after it, which NNVM's reader takes."""
+"""Every node uses later ones, which NNVM's reader accepts."""
 
 WRITTEN = {
     "tvm_executor": TVM_EXECUTOR,

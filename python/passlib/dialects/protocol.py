@@ -105,7 +105,7 @@ class Dialect(ABC):
         return 0
 
     def auxiliary_inputs(self) -> Mapping[str, list[int]]:
-        """Return the inputs that are auxiliary states, by operator, where no node decides: none."""
+        """Return the inputs that are auxiliary states, by operator, where fixed: none."""
         return {}
 
     def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:

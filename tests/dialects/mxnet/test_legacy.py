@@ -1,4 +1,4 @@
-"""Upgrading old graphs, against what MXNet 1.9.1 makes of the same files."""
+"""Upgrading old graphs, against the result of MXNet 1.9.1 for the same files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_upgrades_as_mxnet_does(name: str, version: int | None) -> None:
     saved = legacy.UNKNOWN if version is None else version
     upgraded = as_graph(Symbol(legacy.upgrade(read(versioned(name, version)), saved)))
     if answer is None:
-        # MXNet refuses the file for an attribute left over or an input missing: nothing changes.
+        # MXNet refuses the file for an unused attribute or a missing input: nothing changes.
         assert upgraded["nodes"] == as_graph(Symbol(read(GRAPHS[name])))["nodes"]
         return
     assert answer.pop("attrs") == {"mxnet_version": ["int", legacy.CURRENT]}

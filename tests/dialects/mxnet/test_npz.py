@@ -45,7 +45,7 @@ def archive(
 
 
 def mxnet_format_member(stype: str) -> bytes:
-    """Repeat the header that MXNet 2.0 writes, one dictionary begun inside another."""
+    """Return the header that MXNet 2.0 writes: a dictionary that begins inside another."""
     text = f"{{'descr': '|s{len(stype)}{{'descr': '<i8', 'fortran_order': False, 'shape': (), }}"
     return header(text.ljust(117) + "\n", stype.encode())
 

@@ -1,4 +1,4 @@
-"""Parameter files: what MXNet 1.9.1 wrote is read right and written again byte for byte."""
+"""Parameter files of MXNet 1.9.1 are read correctly and written again byte for byte."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ EXPECTED: dict[str, Any] = {
     "v1": {"x": ramp("float32", 1, 3)},
     "gpu": {"x": ramp("float32", 1, 3)},
 }
-# Forms that nobody writes any more, and a device that a reader does not go by.
+# Forms that are no longer written, and a device that readers ignore.
 REWRITTEN_OTHERWISE = {"v0", "v1", "gpu", "cpu3", "scalar_v2"}
 
 
@@ -309,7 +309,7 @@ def test_what_is_saved_is_loaded(
 
 def test_large_files_are_mapped_and_never_changed(tmp_path: Path) -> None:
     path = tmp_path / "large.params"
-    # One odd byte before it puts "unaligned" at an odd offset.
+    # An odd number of bytes before "unaligned" puts it at an odd offset.
     weights = {
         "large": np.arange(MAP_FROM, dtype=np.float32),
         "odd": np.array([1], np.int8),

@@ -1,4 +1,4 @@
-"""The operator table against what MXNet 1.9.1 says (tests/data/schema/probes.json)."""
+"""The operator table against the answers of MXNet 1.9.1 (tests/data/schema/probes.json)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPEATED_NAMES = {
     "_multi_mp_adamw_update",
     "_multi_mp_lamb_update",
 }
-# num_args counts the nested graphs too; MXNet has no names for the inputs proper.
+# num_args also counts the nested graphs; MXNet has no names for the inputs themselves.
 NESTED = {"_foreach": 1, "_while_loop": 2}
 
 

@@ -53,12 +53,12 @@ def test_alias_has_the_buffer_of_its_input_and_keeps_it_alive(edit: Edit) -> Non
     graph = edit(TVM_EXECUTOR, ("insertBehind", options), ("rewire", late))
     ids = dict(zip((n["name"] for n in graph["nodes"]), entries(graph, "storage_id"), strict=True))
     assert ids["alias"] == ids["add"] == 2
-    # exp now reads what add wrote, and may write into it: nothing else is in that buffer then.
+    # exp now reads the output of add, and may write to its buffer, which holds nothing else then.
     assert ids["exp"] == 2
 
 
 def test_entries_that_came_to_overlap_are_parted(edit: Edit) -> None:
-    """The sum is used once more at the end, so the last call must not write over it."""
+    """The sum is used again at the end, so the last call must not overwrite it."""
     last = {"node": "exp", "name": "extra", "op": "tvm_op", "attrs": CALL + "f"}
     graph = edit(
         TVM_EXECUTOR,
@@ -84,7 +84,7 @@ def test_new_variable_has_the_type_that_the_pass_says(edit: Edit) -> None:
     options = {"node": "relu", "name": "C", "attrs": "__shape__=(1, 3);__dtype__=float16"}
     graph = edit(TVM_EXECUTOR, ("addVariable", options))
     assert [node["name"] for node in graph["nodes"]] == ["A", "B", "add", "C", "relu", "exp"]
-    # TVM's reader takes any attributes of a node for those of a call.
+    # TVM's reader takes the attributes of any node for those of a call.
     assert graph["nodes"][3] == {"op": "null", "name": "C", "inputs": []}
     assert graph["nodes"][4]["attrs"]["num_inputs"] == "2"
     assert graph["arg_nodes"] == [0, 1, 3]

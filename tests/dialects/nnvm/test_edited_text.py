@@ -66,7 +66,7 @@ NNVM_TEXT = b"""{
         "float32"]]
   }
 }"""  # noqa: W291
-"""As NNVM's own writer lays it out."""
+"""The layout of NNVM's own writer."""
 
 
 def test_what_is_printed_anew_is_laid_out_as_nnvm_does(edit: Edit, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_legacy_manner_is_kept_for_new_nodes_and_attributes(edit: Edit) -> None:
 
 
 def test_file_of_early_mxnet_without_attributes_of_users(edit: Edit) -> None:
-    """MXNet up to 0.8 knows ``param`` and ``attr``; the gradient of a node goes by its number."""
+    """MXNet up to 0.8 reads ``param`` and ``attr``; a gradient has the number of its node."""
     graph = copy.deepcopy(LEGACY)
     for node in graph["nodes"]:
         node.pop("attr", None)

@@ -1,4 +1,4 @@
-"""Generated graphs of NNVM and TVM keep their promises, and no damage gets past the errors."""
+"""Generated graphs of NNVM and TVM stay consistent, and damaged files raise our errors only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def passes() -> Iterator[None]:
 
 @st.composite
 def graphs(draw: st.DrawFn, nested: bool = True) -> dict[str, Any]:
-    """A graph in any of the manners that are in use, with lists for each output or without."""
+    """A graph in any style in use, with or without lists for each output."""
     count = draw(st.integers(1, 8))
     key = draw(st.sampled_from(["attrs", "attr", "param"]))
     size = draw(st.sampled_from([2, 3]))
@@ -162,7 +162,7 @@ def test_edited_graph_is_consistent_and_keeps_what_was_not_edited(
         shapes = result["attrs"]["shape"][1]
         assert shapes[:start] + shapes[start + 1 :] == graph["attrs"]["shape"][1]
         ids, rows = result["attrs"]["storage_id"][1], result["node_row_ptr"]
-        # Other names of an entry are in its buffer.
+        # Aliases of an entry are in its buffer.
         own = [
             ids[entry]
             for i, node in enumerate(result["nodes"])
@@ -173,7 +173,7 @@ def test_edited_graph_is_consistent_and_keeps_what_was_not_edited(
 
 
 def damaged(text: bytes, chance: random.Random) -> bytes:
-    """Change a few bytes, or pieces, of a text."""
+    """Change a few bytes or parts of a text."""
     data = bytearray(text)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(data) + 1)
@@ -195,7 +195,7 @@ def damaged(text: bytes, chance: random.Random) -> bytes:
 
 
 def rebuilt(graph: Any, chance: random.Random) -> Any:
-    """Put a wrong value somewhere into a graph."""
+    """Insert a wrong value somewhere in a graph."""
     graph = copy.deepcopy(graph)
     for _ in range(chance.randint(1, 3)):
         place: Any = graph
@@ -218,7 +218,7 @@ SEEDS += [text_of(graph, 2) for graph in WRITTEN.values()]
 
 
 def attempt(text: bytes, path: Path) -> None:
-    """Everything that can be done with a file ends well or with an error of ours."""
+    """Do all that a file permits; each step succeeds or raises one of our errors."""
     path.write_bytes(text)
     assert isinstance(NNVM.recognises(path), bool)
     NNVM.validate(path)

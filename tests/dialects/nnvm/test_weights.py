@@ -1,4 +1,4 @@
-"""Weights beside graphs of NNVM and TVM."""
+"""Weight files next to graphs of NNVM and TVM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONE = (
     + struct.pack("<qq", 2, 8)
     + struct.pack("<ff", 1.5, -2)
 )
-"""One array of two numbers, as TVM writes it."""
+"""One array of two numbers, as written by TVM."""
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_damaged_weights(what: str, graph: Path, tmp_path: Path) -> None:
 
 def test_graph_that_has_the_name_of_its_weights(graph: Path, tmp_path: Path) -> None:
     model = passlib.Model(passlib.load(graph).symbol, weights(), dialect="nnvm")
-    with pytest.raises(UnsupportedError, match="weights"):
+    with pytest.raises(UnsupportedError, match="weight file"):
         model.save(tmp_path / "x.params")
     model.save(tmp_path / "x.json")
     assert json.loads((tmp_path / "x.json").read_bytes())["heads"] == [[5, 0, 0], [3, 0, 0]]

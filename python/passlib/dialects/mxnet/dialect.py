@@ -204,7 +204,7 @@ class MXNet(Dialect):
 
 
 def _in_graph_order(model: ModelData) -> list[str]:
-    """Order the weights as `HybridBlock.export` does; those that no node uses come last."""
+    """Order the weights as `HybridBlock.export` does; unused ones come last."""
     inputs = model.graph.variables({})[0]
     names = [
         ARG + n if n in model.args else AUX + n for n in inputs if n in model.args or n in model.aux

@@ -136,7 +136,7 @@ class NNVM(Dialect):
         order += [name for name in named if name not in known]
         target = path.with_suffix(_WEIGHTS)
         if named and target == path:
-            message = f"{path}: the weights of the model need this name; give the graph another"
+            message = f"{path}: the weight file needs this name; save the graph under another"
             raise UnsupportedError(message)
         with ExitStack() as stack:
             # Both are complete before the first is renamed, at the end of the block.

@@ -8,7 +8,7 @@ from typing import Any
 
 from passlib.dialects.json_text import JsonArray, JsonNumber, JsonObject
 
-__all__ = ["NNVM", "Manner", "manner_of", "print_value"]
+__all__ = ["NNVM", "Style", "print_value", "style_of"]
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -17,7 +17,7 @@ _LONG = 10
 
 
 @dataclass(frozen=True)
-class Manner:
+class Style:
     """The layout of a text.
 
     Attributes
@@ -39,35 +39,35 @@ class Manner:
     flat_lines: bool = False
 
 
-NNVM = Manner()
+NNVM = Style()
 """The layout of NNVM and MXNet; a space follows each comma, also at the end of a line."""
 
 
-def manner_of(text: bytes, root: dict[str, Any]) -> Manner:
+def style_of(text: bytes, root: dict[str, Any]) -> Style:
     """Determine the layout of a graph."""
     head = text[root.start : text.find(b'"', root.start)] if isinstance(root, JsonObject) else b""
     colon = ": " if b'": ' in text or b'":' not in text else ":"
     if b"\n" not in head:
-        return Manner(0, ", " if b", " in text else ",", colon, nnvm=False)
+        return Style(0, ", " if b", " in text else ",", colon, nnvm=False)
     indent = len(head) - head.rfind(b"\n") - 1
     if b", \n" in text:
-        return Manner(indent, ", ", colon)
+        return Style(indent, ", ", colon)
     arguments = root.get("arg_nodes")
     lines = isinstance(arguments, JsonArray) and b"\n" in text[arguments.start : arguments.end]
-    return Manner(indent, ",", colon, nnvm=False, flat_lines=lines)
+    return Style(indent, ",", colon, nnvm=False, flat_lines=lines)
 
 
-def print_value(value: Any, text: bytes, manner: Manner) -> bytes:
+def print_value(value: Any, text: bytes, style: Style) -> bytes:
     """Print a value; parts that were parsed from ``text`` are copied from it."""
     pieces: list[bytes] = []
-    _print(value, text, manner, 0, pieces, inside_lines=True)
+    _print(value, text, style, 0, pieces, inside_lines=True)
     return b"".join(pieces)
 
 
 def _print(
     value: Any,
     text: bytes,
-    manner: Manner,
+    style: Style,
     depth: int,
     pieces: list[bytes],
     *,
@@ -80,35 +80,35 @@ def _print(
     if not isinstance(value, (dict, list)) or not value:
         pieces.append(_plain(value))
         return
-    lines = _takes_lines(value, manner) or (shapes and manner.nnvm)
-    inner = b"\n" + b" " * (manner.indent * (depth + 1)) if lines else b""
-    comma = (manner.comma if manner.nnvm or not lines else ",").encode() + inner
+    lines = _takes_lines(value, style) or (shapes and style.nnvm)
+    inner = b"\n" + b" " * (style.indent * (depth + 1)) if lines else b""
+    comma = (style.comma if style.nnvm or not lines else ",").encode() + inner
     pieces.append((b"{" if isinstance(value, dict) else b"[") + inner)
     if isinstance(value, dict):
         for i, (key, item) in enumerate(value.items()):
-            name = _encode(key) + manner.colon
+            name = _encode(key) + style.colon
             pieces.append((comma if i > 0 else b"") + name.encode())
-            _print(item, text, manner, depth + 1, pieces, inside_lines=lines)
+            _print(item, text, style, depth + 1, pieces, inside_lines=lines)
     elif any(isinstance(item, (dict, list)) for item in value):
         for i, item in enumerate(value):
             if i > 0:
                 pieces.append(comma)
             # NNVM puts shapes on lines of their own, even those that look like entries.
             shapes = value[0] == "list_shape"
-            _print(item, text, manner, depth + 1, pieces, inside_lines=lines, shapes=shapes)
+            _print(item, text, style, depth + 1, pieces, inside_lines=lines, shapes=shapes)
     else:
         pieces.append(comma.join(map(_plain, value)))
-    if lines and (inside_lines or not manner.nnvm):
-        pieces.append(b"\n" + b" " * (manner.indent * depth))
+    if lines and (inside_lines or not style.nnvm):
+        pieces.append(b"\n" + b" " * (style.indent * depth))
     pieces.append(b"}" if isinstance(value, dict) else b"]")
 
 
-def _takes_lines(value: dict[str, Any] | list[Any], manner: Manner) -> bool:
-    if manner.indent == 0:
+def _takes_lines(value: dict[str, Any] | list[Any], style: Style) -> bool:
+    if style.indent == 0:
         return False
-    if not manner.nnvm:
+    if not style.nnvm:
         nested = isinstance(value, dict) or any(isinstance(item, (dict, list)) for item in value)
-        return nested or manner.flat_lines
+        return nested or style.flat_lines
     if isinstance(value, dict):
         # Nodes and graphs always have several members, attributes may have one.
         return len(value) > 1

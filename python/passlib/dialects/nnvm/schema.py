@@ -1,4 +1,4 @@
-"""What is known of operators without running them: outputs, states, and their registry.
+"""The operators of NNVM: their outputs, their states, and the registry that a name is from.
 
 NNVM's own operators are those of its ``top`` registry; a file may also hold MXNet's, for which
 the MXNet dialect is asked. The JSON does not state the registry of a name, and some names are in

@@ -162,7 +162,7 @@ def count(get: Get, name: str) -> int:
     Raises
     ------
     UnsupportedError
-        The number is too large: memory must not be allocated for the mere claim of a file.
+        The number is too large: a file must not cause an allocation that it merely claims.
     """
     text = (get(name) or "").strip()
     if not (text.isascii() and text.isdecimal()):

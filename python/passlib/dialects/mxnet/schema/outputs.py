@@ -15,7 +15,7 @@ __all__ = ["complete", "count_outputs"]
 def complete(graph: _core.Graph) -> None:
     """Set, for every node of a known operator, the number of outputs that the schema states.
 
-    MXNet also counts anew and ignores the ``node_row_ptr`` of a file.
+    MXNet also computes the numbers and ignores the ``node_row_ptr`` of a file.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def _output_table(generation: int) -> _core.OutputTable:
 
 
 def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
-    """Count all outputs of an operator; 0 where only their uses can tell."""
+    """Count all outputs of an operator; 0 where only its uses determine them."""
     if op == "null":
         return 1
     operator = registry.find(op)

@@ -1,4 +1,4 @@
-"""Calls of compiled functions, of which a graph has only the name."""
+"""Calls of compiled functions, known to the graph by name only."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
 __all__ = ["ATTRIBUTES", "STRUCTURE", "load", "own_attributes"]
 
 ATTRIBUTES: Final = "attrs"
-"""The name under which passes see the typed attributes of a graph, whatever their key."""
+"""The name of a graph's typed attributes for passes, whatever their key in the file."""
 
 STRUCTURE: Final = ("nodes", "arg_nodes", "node_row_ptr", "heads")
 """Members of a graph object that define the graph."""

@@ -148,7 +148,7 @@ class _Examiner:
                     return None
                 node, count = self.nodes[i], rows[i + 1] - rows[i]
                 if count != 1 and isinstance(node, dict) and node.get("op") == VARIABLE:
-                    message = f"gives node {i} {count} outputs, but a variable has one"
+                    message = f"states {count} outputs for node {i}, but a variable has one"
                     self.fault(f"node_row_ptr[{i + 1}]", message)
             return list(rows)
         return None
@@ -258,8 +258,8 @@ class _Examiner:
             self.error(where, f"no node has an output {output}", unsound=True)
         if user is not None and node >= user:
             # NNVM sorts the nodes that it reads, TVM's executor runs them as listed.
-            tell = self.fault if self.executable else self.warn
-            tell(where, f"node {node} comes later, where a runtime that follows the list fails")
+            report = self.fault if self.executable else self.warn
+            report(where, f"node {node} comes later, where a runtime that follows the list fails")
 
     def _control(self, where: str, place: int, dependencies: Any) -> None:
         if not isinstance(dependencies, list):

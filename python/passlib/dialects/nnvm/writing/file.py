@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passlib.dialects import json_text
-from passlib.dialects.nnvm.printing import NNVM, manner_of, print_value
+from passlib.dialects.nnvm.printing import NNVM, print_value, style_of
 from passlib.dialects.nnvm.reading.document import Document, GraphTemplate
 from passlib.dialects.nnvm.reading.file import ATTRIBUTES, STRUCTURE, own_attributes
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
@@ -33,15 +33,15 @@ def render(model: ModelData) -> bytes:
     """
     document = model.template if isinstance(model.template, Document) else None
     if document is None:
-        template, text, manner = EMPTY, b"", NNVM
+        template, text, style = EMPTY, b"", NNVM
     else:
         template, text = document.graph, document.text
-        manner = manner_of(text, template.root)
+        style = style_of(text, template.root)
     writer = GraphWriter(model.graph, template, {**model.args, **model.aux})
     value = writer.value(_changed_members(model.attributes, template, text))
     if value is template.root and document is not None:
         return text
-    printed = print_value(value, text, manner)
+    printed = print_value(value, text, style)
     if document is None:
         return printed
     start, end = document.graph.root.start, document.graph.root.end  # type: ignore[attr-defined]

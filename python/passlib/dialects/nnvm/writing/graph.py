@@ -21,8 +21,8 @@ from passlib.dialects.nnvm.writing.entry_lists import Outputs, edited
 from passlib.dialects.nnvm.writing.node_objects import (
     changed_object,
     entry_list,
-    habits_of,
     new_object,
+    node_style,
 )
 from passlib.dialects.nnvm.writing.types import UNKNOWN, new_types
 from passlib.graph.attribute_text import parse_position
@@ -63,7 +63,7 @@ class GraphWriter:
         )
         if same and self.template.graph is not None and self.template.graph.equals(self.graph):
             return root
-        self.habits = habits_of(root)
+        self.style = node_style(root)
         self.executable = any(node["op"] == TVM_OPERATOR for node in self.template.nodes)
         self.nodes: list[_core.NodeTuple] = self.graph.nodes()
         self.heads: list[tuple[int, int, int]] = self.graph.heads()
@@ -81,7 +81,7 @@ class GraphWriter:
         made: dict[str, Any] = {
             "nodes": self._node_objects(),
             "arg_nodes": self._arg_nodes(),
-            "heads": _kept(entry_list(self.heads, root["heads"], self.habits), root["heads"]),
+            "heads": _kept(entry_list(self.heads, root["heads"], self.style), root["heads"]),
         }
         counts = self._counts()
         if "node_row_ptr" in root:
@@ -160,12 +160,12 @@ class GraphWriter:
             # TVM's reader takes the attributes of any node for those of a tvm_op.
             attributes = visible_attributes(self.template.nodes[place]) if place >= 0 else {}
         if place < 0:
-            return new_object(op, name, attributes, inputs, waits, nested, self.habits)
+            return new_object(op, name, attributes, inputs, waits, nested, self.style)
         original = self.template.nodes[place]
         changes: dict[str, Any] = {}
         if name != self.template.names[place]:
             changes["name"] = name
-        written = entry_list(inputs, original["inputs"], self.habits)
+        written = entry_list(inputs, original["inputs"], self.style)
         if written != original["inputs"]:
             changes["inputs"] = written
         if waits != original.get("control_deps", []):
@@ -179,7 +179,7 @@ class GraphWriter:
             changes["subgraphs"] = nested or None
         if not changes and visible_attributes(original) == attributes:
             return original
-        return changed_object(original, op, attributes, changes, self.habits)
+        return changed_object(original, op, attributes, changes, self.style)
 
     def _with_inputs(self, place: int, attributes: dict[str, str], count: int) -> dict[str, str]:
         """Update the declared number of inputs of a call whose edges a pass changed."""

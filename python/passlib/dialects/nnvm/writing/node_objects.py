@@ -10,13 +10,13 @@ from passlib.dialects.nnvm.reading.document import PLACE, visible_attributes
 from passlib.dialects.nnvm.reading.structure import ATTRIBUTE_KEYS, BACKWARD_SOURCE
 from passlib.graph.node import VARIABLE
 
-__all__ = ["Habits", "changed_object", "entry_list", "habits_of", "new_object"]
+__all__ = ["NodeStyle", "changed_object", "entry_list", "new_object", "node_style"]
 
 _ORDER = ("op", "name", "attrs", "inputs", "control_deps", "subgraphs")
 
 
 @dataclass(frozen=True)
-class Habits:
+class NodeStyle:
     """The form in which the program that wrote a file writes nodes.
 
     Attributes
@@ -43,11 +43,11 @@ class Habits:
     entry_size: int = 3
 
 
-def habits_of(root: Mapping[str, Any]) -> Habits:
+def node_style(root: Mapping[str, Any]) -> NodeStyle:
     """Determine the form of a graph's nodes."""
     nodes: Sequence[dict[str, Any]] = root["nodes"]
     if not nodes:
-        return Habits()
+        return NodeStyle()
     keys = {key for node in nodes for key in node}
     fullest = max(nodes, key=len)
     attributes = "attr" if "attrs" not in keys and keys & {"attr", "param"} else "attrs"
@@ -62,7 +62,7 @@ def habits_of(root: Mapping[str, Any]) -> Habits:
     if all(BACKWARD_SOURCE in node for node in nodes):
         constants[BACKWARD_SOURCE] = -1
     entries = [entry for node in nodes for entry in node["inputs"]] or list(root["heads"])
-    return Habits(
+    return NodeStyle(
         _order(fullest, attributes, has_param="param" in keys),
         attributes,
         "param" in keys,
@@ -87,12 +87,12 @@ def _order(fullest: Iterable[str], attributes: str, *, has_param: bool) -> tuple
 
 
 def entry_list(
-    entries: Sequence[tuple[int, int, int]], before: Sequence[Sequence[int]], habits: Habits
+    entries: Sequence[tuple[int, int, int]], before: Sequence[Sequence[int]], style: NodeStyle
 ) -> list[list[int]]:
     """Return entries as lists, each with as many numbers as the former one in its place."""
     written = []
     for slot, entry in enumerate(entries):
-        size = len(before[slot]) if slot < len(before) else habits.entry_size
+        size = len(before[slot]) if slot < len(before) else style.entry_size
         written.append(list(entry) if size == 3 or entry[2] else list(entry[:2]))
     return written
 
@@ -104,20 +104,20 @@ def new_object(
     inputs: Sequence[tuple[int, int, int]],
     control_deps: Sequence[int],
     subgraphs: Sequence[Any],
-    habits: Habits,
+    style: NodeStyle,
 ) -> dict[str, Any]:
     """Return the object of a node that the file did not have."""
     members: dict[str, Any] = {
         "op": op,
         "name": name,
-        **habits.constants,
-        "inputs": entry_list(inputs, (), habits),
+        **style.constants,
+        "inputs": entry_list(inputs, (), style),
     }
-    _place_attributes(members, op, dict(sorted(attributes.items())), habits)
+    _place_attributes(members, op, dict(sorted(attributes.items())), style)
     for key, value in (("control_deps", control_deps), ("subgraphs", subgraphs)):
         if value:
             members[key] = list(value)
-    return {key: members[key] for key in habits.order if key in members} | members
+    return {key: members[key] for key in style.order if key in members} | members
 
 
 def changed_object(
@@ -125,7 +125,7 @@ def changed_object(
     op: str,
     attributes: Mapping[str, str],
     changes: Mapping[str, Any],
-    habits: Habits,
+    style: NodeStyle,
 ) -> dict[str, Any]:
     """Return the object of a changed node, with its unchanged members.
 
@@ -138,42 +138,42 @@ def changed_object(
         All current attributes of the node.
     changes : mapping
         New values of other members; None removes one.
-    habits : Habits
+    style : NodeStyle
     """
     members = dict(original)
     if visible_attributes(original) != attributes:
-        _edit_attributes(members, op, attributes, habits)
+        _edit_attributes(members, op, attributes, style)
     for key, value in changes.items():
         if value is None:
             members.pop(key, None)
         elif key in members:
             members[key] = value
         else:
-            _insert(members, key, value, habits)
+            _insert(members, key, value, style)
     return members
 
 
 def _place_attributes(
-    members: dict[str, Any], op: str, attributes: Mapping[str, str], habits: Habits
+    members: dict[str, Any], op: str, attributes: Mapping[str, str], style: NodeStyle
 ) -> None:
     """Add attributes, of a new node or new ones of an old node, under their keys."""
     own, users = dict(attributes), dict[str, str]()
-    if habits.has_param:
+    if style.has_param:
         users = {k: v for k, v in own.items() if op == VARIABLE or k.startswith("__")}
         own = {k: v for k, v in own.items() if k not in users}
-        parts = {"param": own, habits.attributes: users}
+        parts = {"param": own, style.attributes: users}
     else:
-        parts = {habits.attributes: own}
+        parts = {style.attributes: own}
     for key, added in parts.items():
         if key in members:
             if added:
                 members[key] = {**members[key], **added}
-        elif added or key in habits.writes_empty:
-            _insert(members, key, added, habits)
+        elif added or key in style.writes_empty:
+            _insert(members, key, added, style)
 
 
 def _edit_attributes(
-    members: dict[str, Any], op: str, attributes: Mapping[str, str], habits: Habits
+    members: dict[str, Any], op: str, attributes: Mapping[str, str], style: NodeStyle
 ) -> None:
     present = [key for key in ATTRIBUTE_KEYS if key in members]
     owner = {name: key for key in present for name in members[key]}
@@ -186,22 +186,22 @@ def _edit_attributes(
         }
         if after != before:
             members[key] = after
-            if not after and key not in habits.writes_empty:
+            if not after and key not in style.writes_empty:
                 del members[key]
     added = {name: attributes[name] for name in sorted(attributes) if name not in owner}
     if not added:
         return
     if present and "param" not in present:
         # A node may use another key than the others.
-        habits = replace(habits, attributes=present[-1], has_param=False)
-    _place_attributes(members, op, added, habits)
+        style = replace(style, attributes=present[-1], has_param=False)
+    _place_attributes(members, op, added, style)
 
 
-def _insert(members: dict[str, Any], key: str, value: Any, habits: Habits) -> None:
+def _insert(members: dict[str, Any], key: str, value: Any, style: NodeStyle) -> None:
     """Add a member at its place in the file's order of keys."""
     if key in members:
         return
-    rank = {name: i for i, name in enumerate(habits.order)}
+    rank = {name: i for i, name in enumerate(style.order)}
     mine = rank.get(key, len(rank))
     later = [name for name in members if rank.get(name, len(rank)) > mine]
     if later:
