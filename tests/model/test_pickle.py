@@ -182,6 +182,17 @@ def test_passes_work_on_unpickled_models(made: Callable[[Path], Model], tmp_path
     assert saved(pickle.loads(pickle.dumps(again)), tmp_path / "after") == expected
 
 
+@pytest.mark.parametrize("made", MODELS, ids=lambda made: made.__name__)
+def test_symbols_keep_dialect_and_attributes(made: Callable[[Path], Model], tmp_path: Path) -> None:
+    model = made(tmp_path)
+    symbol, aside = pickle.loads(pickle.dumps((model.symbol, model._template)))
+    assert symbol.dialect == model.dialect
+    assert dict(symbol.attributes) == dict(model.symbol.attributes)
+    assert symbol.graph.equals(model.symbol.graph)
+    again = Model(symbol, model.args, model.aux, model.dialect, template=aside)
+    assert saved(again, tmp_path / "after") == saved(model, tmp_path / "before")
+
+
 def test_weights_are_pickled_once(tmp_path: Path) -> None:
     model = large_onnx(tmp_path)
     size = sum(array.nbytes for array in model.args.values())

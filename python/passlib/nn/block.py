@@ -55,7 +55,7 @@ class SymbolBlock:
     def __init__(self, outputs: Any, inputs: Any, params: Mapping[str, Any] | None = None) -> None:
         single = isinstance(outputs, (list, tuple)) and len(outputs) == 1
         heads, self._out_shape = flatten(outputs[0] if single else outputs)
-        # A group of inputs stands for one argument each.
+        # Each variable of a group is one argument.
         variables, self._in_shape = flatten(
             inputs if isinstance(inputs, (list, tuple)) else outputs_of(inputs)
         )
