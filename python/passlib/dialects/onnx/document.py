@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from passlib import _core
+from passlib.dialects.onnx.messages import graphs_within
 from passlib.errors import UnsupportedError
 
 __all__ = [
@@ -183,18 +184,12 @@ class Document:
 
 def _parts(graph: Any) -> Iterator[Any]:
     """Iterate over the messages of a graph that a document refers to, in a fixed order."""
-    pending = [graph]
-    while pending:
-        level = pending.pop()
+    for level in graphs_within(graph):
         yield level
         yield from level.input
         yield from level.initializer
         yield from level.sparse_initializer
-        for node in level.node:
-            yield node
-            for attribute in node.attribute:
-                pending += [attribute.g] if attribute.HasField("g") else []
-                pending += attribute.graphs
+        yield from level.node
 
 
 def _with_parts(state: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
