@@ -1,14 +1,11 @@
-"""What the documents print is what happens: their commands, C++ and Python are run as printed."""
+"""The commands, C++ and Python of the documents run, and print the output shown."""
 
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ import pytest
 import passlib
 from places import ROOT
 from plugin_build import INCLUDE, compile_to
+from printed_blocks import blocks_of, same_output, shell
 
 DOCUMENTS = (
     "README.md",
@@ -25,9 +23,10 @@ DOCUMENTS = (
     "example/lib_subgraph/README.md",
     "docs/writing-passes.md",
 )
-# Languages that are run, and "text": what the block before it prints.
+# Languages that are run, and "text", the output of the block before it.
 LANGUAGES = {"bash", "python", "c++", "text"}
 NOT_RUN = {"sh"}
+SPACES = doctest.NORMALIZE_WHITESPACE
 COMPILE = ("g++", "-shared", "-fPIC", "-std=c++11", "-Wall", "-I", str(INCLUDE))
 
 # Fragments run in a pass on this graph: fc = FullyConnected(data, weight), of shape (2, 3).
@@ -50,30 +49,9 @@ REGISTER_PASS(%(name)s).setBody(%(name)s);
 """
 
 
-@dataclass(frozen=True)
-class Block:
-    language: str
-    info: str
-    text: str
-    line: int
-
-
-def blocks_of(document: str) -> list[Block]:
-    text = (ROOT / document).read_text("utf-8")
-    return [
-        Block(match[1], match[2].strip(), match[3], text.count("\n", 0, match.start()) + 1)
-        for match in re.finditer(r"^```(\S+)(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
-    ]
-
-
-def same(wanted: str, got: str) -> bool:
-    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    return doctest.OutputChecker().check_output(wanted, got, options)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A fresh copy of the folder of a document, at its place in a repository."""
+    """Copy the folder of a document to its place in an otherwise empty repository."""
     document = ROOT / request.param
     for name in ("include", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -86,19 +64,9 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return target
 
 
-def run(folder: Path, command: list[str]) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path}
-    result = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
-    return result.stdout
-
-
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_block_is_known(document: str) -> None:
-    blocks = blocks_of(document)
+    blocks = blocks_of(ROOT / document)
     assert {block.language for block in blocks} <= LANGUAGES | NOT_RUN
     for before, block in zip([None, *blocks], blocks, strict=False):
         if block.language == "text":
@@ -115,36 +83,38 @@ def test_every_block_is_known(document: str) -> None:
     ("folder", "document"), [(each,) * 2 for each in DOCUMENTS], indirect=["folder"]
 )
 def test_runs_as_printed(folder: Path, document: str) -> None:
-    """The files, then the commands, then the Python in one session."""
-    blocks = blocks_of(document)
+    """Write the files, run the commands, then the Python in one session."""
+    blocks = blocks_of(ROOT / document)
     script, wanted = [], []
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
         expected = after.text if after is not None and after.language == "text" else ""
         if block.info.startswith("file="):
             (folder / block.info.removeprefix("file=")).write_text(block.text, "utf-8")
         elif block.language == "bash":
-            printed = run(folder, ["bash", "-e", "-c", block.text])
-            # What the compiler's command line prints goes before.
+            printed = shell(folder, ["bash", "-e", "-c", block.text])
+            # The output of make comes first.
             start = printed.find(expected.partition("\n")[0])
             assert start >= 0, printed
             if expected:
-                assert same(expected, printed[start:]), f"line {block.line}:\n{printed}"
+                assert same_output(expected, printed[start:], SPACES), (
+                    f"line {block.line}:\n{printed}"
+                )
         elif block.language == "python":
             script.append(block.text)
             wanted.append((block.line, expected))
     if not script:
         return
     mark = "----"
-    printed = run(folder, [sys.executable, "-c", f"print({mark!r})\n".join(script)])
+    printed = shell(folder, [sys.executable, "-c", f"print({mark!r})\n".join(script)])
     for (line, expected), got in zip(wanted, printed.split(mark + "\n"), strict=True):
-        assert same(expected, got), f"line {line}:\n{got}"
+        assert same_output(expected, got, SPACES), f"line {line}:\n{got}"
 
 
 @pytest.mark.parametrize("document", ["example/lib_fold/README.md", "docs/writing-passes.md"])
 def test_fragments(document: str, tmp_path: Path) -> None:
-    blocks = [block for block in blocks_of(document) if block.info == "statements"]
+    blocks = [block for block in blocks_of(ROOT / document) if block.info == "statements"]
     assert blocks
-    # The library stays loaded: its passes need names of their own.
+    # The library stays loaded, so its passes need unique names.
     stem = re.sub(r"\W", "_", document)
     names = [f"{stem}_{block.line}" for block in blocks]
     bodies = [

@@ -1,15 +1,10 @@
-"""What the tutorials print is what happens: their commands, C++ and Python are run as printed."""
+"""The first chapter of the tutorial: its text runs as printed, and its passes do their work."""
 
 from __future__ import annotations
 
-import doctest
-import os
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,10 +12,11 @@ import pytest
 import passlib
 from places import ROOT
 from plugin_build import INCLUDE, compile_to
+from printed_blocks import Block, blocks_of, same_output, shell
 
 TUTORIAL = ROOT / "example" / "lib_pass"
 
-# Every fragment of the tutorial runs in a pass on this graph, in which these names mean something.
+# Every fragment of the tutorial runs in a pass whose variables have these names.
 FRAGMENT = """
 #include "lib_api.h"
 using namespace mxnet::ext;
@@ -48,22 +44,6 @@ MXReturnValue initialize(int) { return MX_SUCCESS; }
 """
 
 
-@dataclass(frozen=True)
-class Block:
-    language: str
-    info: str
-    text: str
-    line: int
-
-
-def blocks_of(markdown: Path) -> list[Block]:
-    text = markdown.read_text("utf-8")
-    return [
-        Block(match[1], match[2].strip(), match[3], text.count("\n", 0, match.start()) + 1)
-        for match in re.finditer(r"^```(\S+)(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
-    ]
-
-
 BLOCKS = blocks_of(TUTORIAL / "README.md")
 
 
@@ -74,7 +54,7 @@ def block_ids(kind: str) -> list[object]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A fresh copy of the example, at its place in a repository."""
+    """Copy the example to its place in an otherwise empty repository."""
     (tmp_path / "include").symlink_to(INCLUDE)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     folder = tmp_path / "example" / "lib_pass"
@@ -84,26 +64,8 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, command: list[str]) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
-    return result.stdout
-
-
-def same(wanted: str, got: str) -> bool:
-    return doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS)
-
-
 def sections() -> Iterator[tuple[Block, str | None]]:
-    """Blocks that run, each with the output printed after it."""
+    """Yield the blocks that run, each with the output shown after it."""
     for i, block in enumerate(BLOCKS):
         if block.language in ("bash", "python"):
             follows = BLOCKS[i + 1] if i + 1 < len(BLOCKS) else None
@@ -125,7 +87,7 @@ def test_every_block_is_tested() -> None:
 
 
 def test_tutorial_runs_as_printed(tree: Path) -> None:
-    """The commands, then the Python in one session."""
+    """Run the commands, then the Python in one session."""
     for block in BLOCKS:
         if block.info.startswith("file="):
             (tree / block.info.removeprefix("file=")).write_text(block.text, "utf-8")
@@ -136,15 +98,15 @@ def test_tutorial_runs_as_printed(tree: Path) -> None:
             script.append(block.text)
             wanted.append(output or "")
             continue
-        printed = run(tree, ["bash", "-e", "-c", block.text])
+        printed = shell(tree, ["bash", "-e", "-c", block.text])
         if output is not None:
-            printed = printed[printed.index("libpass_lib.so has") :]  # what make prints goes before
-            assert same(output, printed), f"line {block.line}:\n{printed}"
+            printed = printed[printed.index("libpass_lib.so has") :]  # after the output of make
+            assert same_output(output, printed), f"line {block.line}:\n{printed}"
     mark = "----"
     code = f"print({mark!r}, flush=True)\n".join(script)
-    printed = run(tree, [sys.executable, "-c", code])
+    printed = shell(tree, [sys.executable, "-c", code])
     for expected, got in zip(wanted, printed.split(mark + "\n"), strict=True):
-        assert same(expected, got), got
+        assert same_output(expected, got), got
 
 
 @pytest.mark.parametrize("block", block_ids("statements"))

@@ -1,4 +1,4 @@
-"""Graphs that are compared: any difference counts, wherever it is."""
+"""Comparison of graphs: any difference counts, wherever it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes that fail or return what no graph can be: one clear error each, and no trace."""
+"""Passes that fail or return an invalid graph: one clear error each, and no side effect."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_every_bad_pass_is_in_the_table(load_plugin: LoadPlugin) -> None:
 @pytest.mark.usefixtures("handover")
 @pytest.mark.parametrize("name", ["nullSubgraph", "ownSubgraph"])
 def test_nested_graph_that_cannot_be(load_plugin: LoadPlugin, name: str) -> None:
-    """In a process of its own, which a host that follows the pointer loses."""
+    """Run in a child process, since a host that follows the pointer crashes."""
     library = load_plugin("bad_nodes")
     code = (
         "import sys, passlib\n"
@@ -117,7 +117,7 @@ def test_subgraph_of_two_nodes(load_plugin: LoadPlugin, resnet: Symbol, handover
         with pytest.raises(PassResultError, match="'holder1' also belongs to another node"):
             resnet.optimize_for("sharedSubgraph")
         return
-    # Text cannot share: each node has its own copy.
+    # Nodes of a text cannot share a subgraph, so each has its own copy.
     result = resnet.optimize_for("sharedSubgraph")
     assert result.tojson().count('"subgraphs"') == 2
 

@@ -1,4 +1,4 @@
-"""Loading libraries: what is found, what is refused and in which words."""
+"""Loading libraries: their contents, refusals, and the messages."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_library_for_another_machine(
 
 @pytest.mark.parametrize("eighths", range(8))
 def test_truncated_library(plugin: Plugin, tmp_path: Path, eighths: int) -> None:
-    """In a process of its own, which the dynamic linker would take down."""
+    """Run in a child process, since the dynamic linker would end this one."""
     content = plugin("plain_c_11").read_bytes()
     path = tmp_path / "cut.so"
     path.write_bytes(content[: len(content) * eighths // 8])

@@ -207,7 +207,7 @@ def test_storage_types() -> None:
         run("plugin_product", SPARSE.T.copy(), pl.nd.array(SPARSE).tostype("csr"))
 
 
-# Random numbers. What MXNet 1.9.1 gave to the same operator.
+# Random numbers that MXNet 1.9.1 gives to the same operator.
 
 DRAWN = {
     0: [[2357136044, 1791095845, 1872583848], [2546248239, 4282876139, 794921487]],

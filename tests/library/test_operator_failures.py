@@ -1,4 +1,4 @@
-"""Operators that fail or do what they must not: one clear error each, and nothing lost."""
+"""Operators that fail or break their contract: one clear error each, and no data lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_nothing_lost(before: list[np.ndarray[Any, Any]]) -> None:
 
 
 def fails(name: str, how: str, words: str, library: pl.library.Library) -> OperatorError:
-    """Run it twice: the second error must not repeat what the first one said."""
+    """Run an operator twice: the second error must not repeat messages of the first."""
     arrays = [X.copy(), X.copy()]
     texts = []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Libraries of operators in plain C, of every version; those that are refused; names taken over."""
+"""Libraries of operators in plain C: every ABI version, refusals, replaced names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_versions_of_the_abi(
     np.testing.assert_array_equal(run(f"plain_double{abi}", values), 2 * values)
     with caplog.at_level(logging.WARNING, "passlib.library.operators"):
         for number in (1, 2):
-            # Before version 11 nobody destroys the states.
+            # States are never destroyed before version 11.
             states = number if abi < 11 else 1
             result = run(f"plain_double{abi}_counter", values)
             np.testing.assert_array_equal(result, values + 1 + 100 * states)

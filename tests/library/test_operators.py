@@ -1,4 +1,4 @@
-"""Operators of libraries: what they state about themselves."""
+"""Operators of libraries: arity, shapes, types, and other declared properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of passes: what reaches them, and what comes back."""
+"""Calls of passes: options, graphs, output, results."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_threads(load_plugin: LoadPlugin, resnet: Symbol) -> None:
         if texts != {wanted[name]}:
             different.append(name)
 
-    # Leaving the block waits; an exception in a thread is one here.
+    # Leaving the block waits; result() raises the exception of a thread.
     with ThreadPoolExecutor(len(wanted)) as pool:
         for future in [pool.submit(work, name) for name in wanted]:
             future.result()

@@ -84,7 +84,7 @@ def test_inputs_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     args["x"] = np.full((3, 2), 9, np.float32)
     symbol = passlib.sym.load_json(text)
     result = symbol.optimize_for("partitionReviewed", args, aux, ops="BatchNorm", show=1, attr="k")
-    # All parameters are visible, through the names that the subgraph has for them.
+    # All parameters are visible under their names in the subgraph.
     line = "review 0: x0=9 bn_gamma0=0 bn_beta0=1 bn_moving_mean0=2 bn_moving_var0=3"
     assert line in capsys.readouterr().out.splitlines()
     node = nodes_of(result.tojson())["_op0"]
@@ -96,7 +96,7 @@ def test_inputs_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
             ["x", *(f"bn_{name}" for name in names)], [False] * 3 + [True] * 2, strict=True
         )
     ]
-    # What an operator in the subgraph writes to is still an auxiliary state.
+    # Mutated inputs of an operator in the subgraph are still auxiliary states.
     assert [entry[2] for entry in node["inputs"]] == [0, 0, 0, 1, 1]
     assert result.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
     assert set(args) == {"x", "bn_gamma", "bn_beta"}
@@ -125,7 +125,7 @@ def test_attributes_from_a_file_may_be_anything() -> None:
 
 
 def test_names_are_unique() -> None:
-    # Eleven uses of "a", and one of "a1", whose first would be called like the last of "a".
+    # Eleven uses of "a", and one of "a1", whose first would get the name of the last use of "a".
     text = graph_text(
         [
             ("null", "a", []),
@@ -172,7 +172,7 @@ def test_strategies_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (line for line in capsys.readouterr().out.splitlines() if line[0] == "{")
     assert "_partition" not in first
     shown = {node["name"]: node for node in json.loads(second)["nodes"]}
-    # What the first strategy made is part of the graph, with shapes.
+    # Nodes made by the first strategy are part of the graph, with shapes.
     assert shown["_op0"]["op"] == "_partition"
     assert shown["_op0"]["attrs"] == {"__ext_dtype__": "[0]", "__ext_shape__": "[[3,2]]"}
     assert members(text) == {"_op1": ["e1", "_op0"], "_op2": ["e2"]}
@@ -205,7 +205,7 @@ def test_equal_inputs_and_outputs(value: object, inputs: int, outputs: int) -> N
     assert whole_again(whole) == passlib.sym.load_json(text).tojson()
 
 
-# What else a graph may have.
+# Control dependencies and hidden outputs.
 
 
 def test_control_dependencies() -> None:
@@ -230,7 +230,7 @@ def test_control_dependencies() -> None:
     assert [names[i] for i in whole["last"]["control_deps"]] == ["_op0"]
     inner = {node["name"]: node for node in whole["_op0"]["subgraphs"][0]["nodes"]}
     assert inner["e2"]["control_deps"] == [1]
-    # A way that comes back by control dependencies alone is a way, too.
+    # A path that returns by control dependencies alone counts too.
     nodes[1]["control_deps"] = []
     nodes[1]["inputs"] = [[0, 0, 0]]
     nodes[1], nodes[2] = nodes[2], nodes[1]

@@ -1,4 +1,4 @@
-"""Partitioners that fail, review nothing, or take the whole graph."""
+"""Partitioners that fail, review nothing, or support the whole graph."""
 
 from __future__ import annotations
 

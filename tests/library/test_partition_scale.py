@@ -1,4 +1,4 @@
-"""Partitioning takes time in proportion to the graph, however its edges run."""
+"""Partitioning takes linear time for graphs of any shape."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Nodes = list[tuple[Any, ...]]
 
 
 def chain(size: int, every: int) -> Nodes:
-    """One operator behind the other; of ``every`` one is supported."""
+    """Make a chain of operators; one in ``every`` is supported."""
     operators = [("exp" if i % every == 0 else "tanh", f"n{i}", [i]) for i in range(size)]
     return [("null", "x", []), *operators]
 
 
 def ladder(size: int) -> Nodes:
-    """From each supported operator to the next there is also a way through another one."""
+    """Connect supported operators directly and through an unsupported one."""
     nodes: Nodes = [("null", "x", []), ("exp", "s", [0])]
     for i in range(0, size, 2):
         last = len(nodes) - 1
@@ -34,14 +34,14 @@ def ladder(size: int) -> Nodes:
 
 
 def star(size: int) -> Nodes:
-    """Everything needs the first operator, and the last one needs everything."""
+    """Connect the first operator to all others, and all others to the last."""
     leaves = [("exp" if i % 2 else "tanh", f"n{i}", [1]) for i in range(size)]
     total = ("add_n", "sum", list(range(2, size + 2)), {"num_args": str(size)})
     return [("null", "x", []), ("exp", "hub", [0]), *leaves, total]
 
 
 def long_ways(size: int) -> Nodes:
-    """Many supported pairs, each with the same long way between its two."""
+    """Make supported pairs, all connected through the same long chain."""
     count = size // 4
     nodes: Nodes = [("null", "x", []), *[("exp", f"a{i}", [0]) for i in range(count)]]
     nodes.append(("add_n", "all", list(range(1, count + 1)), {"num_args": str(count)}))
@@ -52,7 +52,7 @@ def long_ways(size: int) -> Nodes:
 
 
 def residual(size: int) -> Nodes:
-    """A supported stream, with blocks beside it that are supported but for one operator."""
+    """Make a supported stream with parallel blocks that have one unsupported operator."""
     nodes: Nodes = [("null", "x", []), ("exp", "s", [0])]
     for i in range(0, size, 4):
         stream = len(nodes) - 1
@@ -64,7 +64,7 @@ def residual(size: int) -> Nodes:
 
 
 SHAPES: dict[str, tuple[Callable[[int], Nodes], Callable[[int], int | None]]] = {
-    # With the number of subgraphs where that is plain to see.
+    # With the number of subgraphs where it is obvious.
     "every second": (lambda size: chain(size, 2), lambda size: size // 2),
     "all": (lambda size: chain(size, 1), lambda size: 1),
     "ladder": (ladder, lambda size: size // 2 + 1),
@@ -91,8 +91,8 @@ def test_time_grows_with_the_graph(shape: str, backend: str) -> None:
         subgraphs = result.graph.operators().get("_partition", 0)
         assert subgraphs == (count(size) or subgraphs)
         assert subgraphs > 0
-    # Four times the graph: quadratic work would be sixteen times. What the search for MXNet's own
-    # groups may cost before it is given up counts in both.
+    # Quadratic work would take sixteen times as long on four times the graph. Both times include
+    # the bounded search for MXNet's own groups.
     assert spent[1][0] < 10 * spent[0][0], spent
     # Sanitizers slow a library down far more than the host.
     assert EXTRA_FLAGS or spent[1][0] < 25 * spent[1][1], spent

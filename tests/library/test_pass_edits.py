@@ -20,8 +20,6 @@ def graph_of(symbol: Symbol) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.usefixtures("handover")
 class TestEdits:
-    """Passes that change the graph, and exactly what they should change."""
-
     @pytest.fixture(autouse=True)
     def _library(self, load_plugin: LoadPlugin) -> None:
         load_plugin("edits")

@@ -1,4 +1,4 @@
-"""Threads, each with a library of its own, on shared symbols. Also run under ThreadSanitizer."""
+"""Threads with a library each, on shared symbols. These tests also run under ThreadSanitizer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def runs_of(symbol: pl.sym.Symbol) -> set[str]:
 
 
 def in_all_threads(work: Callable[[int], None]) -> None:
-    """Start the work at the same moment; the first exception of a thread is raised here."""
+    """Run the work in all threads at once, and raise the first exception of a thread."""
     barrier = threading.Barrier(THREADS)
 
     def start(number: int) -> None:
@@ -78,6 +78,6 @@ def test_one_library_in_all_threads(plugin: Callable[[str], Path]) -> None:
             seen.extend(runs_of(shared.optimize_for("countRuns0")))
 
     in_all_threads(work)
-    # One state, which no call of it missed and no two calls shared.
+    # There is one state, and every call counted exactly once.
     assert sorted(results) == [2.0 + run for run in range(THREADS * ROUNDS)]
     assert len(set(seen)) == THREADS * ROUNDS

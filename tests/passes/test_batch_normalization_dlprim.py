@@ -16,7 +16,7 @@ FOLD = "foldBatchNormalization"
 pytestmark = pytest.mark.usefixtures("standard_passes", "handover")
 
 LEFT = {"bn_predict.json": 3, "bn_train.json": 2, "unet_like.json": 1}
-"""Behind inputs and activations."""
+"""Normalizations after inputs and activations, by file."""
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)

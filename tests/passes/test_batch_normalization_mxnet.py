@@ -34,7 +34,7 @@ def test_mxnet_models(name: str, count: int) -> None:
 
 
 SHARED = {"shared weight": 2, "shared bias": 2, "weight is an output": 1}
-"""What the example of the tutorial leaves; this pass gives the layers parameters of their own."""
+"""Cases that the tutorial's example leaves; this pass gives the layers separate parameters."""
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -77,7 +77,7 @@ def test_what_is_stored_is_the_exact_result_rounded(dtype: str) -> None:
 
 @pytest.mark.parametrize("value", [6e-8, -6.1e-5, 1e-7, 1.0, 0.33325, 2047.5, 65504.0, -3e-6])
 def test_halves_are_rounded_as_numpy_rounds(value: float) -> None:
-    """A normalization by ones leaves each weight as it is."""
+    """Normalize by ones, which must leave each weight unchanged."""
     model = make_model(norm(conv(data(), no_bias=True), eps=0.0), SQUARE, "float16")
     args = {name: np.ones_like(array) for name, array in model.args.items()}
     args["conv_weight"] = np.full(args["conv_weight"].shape, value, np.float16)

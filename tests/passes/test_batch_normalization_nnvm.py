@@ -67,7 +67,7 @@ NNVM: list[tuple[str, dict[str, str], dict[str, str], tuple[int, ...], tuple[int
         SQUARE,
         0,
     ),
-    # Shapes are not inferred for NNVM, so nobody knows how many axes the result has.
+    # Shapes are not inferred for NNVM, so the rank of the result is unknown.
     ("dense", {"units": "6"}, {}, (6, 5), (3, 5), 0),
     ("dense", {"units": "6"}, {"axis": "-1"}, (6, 5), (3, 5), 1),
 ]

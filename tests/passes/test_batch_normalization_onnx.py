@@ -84,7 +84,7 @@ SQUARES = {"w": values(5, 6), "b": values(6)}
 
 
 def onnx_cases() -> dict[str, OnnxCase]:
-    """Nodes, weights, shape of x, other arguments of `onnx_model`, how many are folded."""
+    """Return nodes, weights, shape of x, other arguments of `onnx_model`, number folded."""
     relu = helper.make_node("Relu", ["c"], ["r"])
     return {
         "bias": ([onnx_conv(), onnx_norm()], CONV, SQUARE, {}, 1),

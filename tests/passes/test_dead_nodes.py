@@ -1,4 +1,4 @@
-"""The standard pass removeDeadNodes: what it takes out in each dialect, and what it must not."""
+"""The standard pass removeDeadNodes: the nodes that it removes and keeps in each dialect."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_nnvm_files_have_no_dead_nodes(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "kept"), [("relu", False), ("dropout", False), ("nobody_knows", True)]
+    ("op", "kept"), [("relu", False), ("dropout", False), ("unknown_operator", True)]
 )
 def test_nnvm(op: str, kept: bool, tmp_path: Path) -> None:
     graph = json.loads(json.dumps(NNVM_CORE))

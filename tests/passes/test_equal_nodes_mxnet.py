@@ -167,7 +167,7 @@ def test_states_are_not_merged() -> None:
 
 
 def test_a_large_graph_takes_no_quadratic_time(tmp_path: Path) -> None:
-    """All of 8,000 nodes are equal to one of two."""
+    """Merge 8,000 nodes into two."""
     nodes = [{"op": "null", "name": "x", "inputs": []}]
     for i in range(4_000):
         nodes.append({"op": "relu", "name": f"a{i}", "inputs": [[0, 0, 0]]})

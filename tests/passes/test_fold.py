@@ -1,4 +1,4 @@
-"""The example that folds BatchNorm: what it folds, what it leaves, and that results stay."""
+"""The example that folds BatchNorm: what it folds, what it leaves, and equal results."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_case(case: str) -> None:
 
 @pytest.mark.parametrize(("axis", "left"), [(2, 1), (-1, 0)])
 def test_axis_of_dense_without_shapes(axis: int, left: int) -> None:
-    """The pass cannot know then that axis 2 is the last, but the last is the last."""
+    """Without shapes the pass cannot tell that axis 2 is the last; axis -1 always is."""
     model = make_model(norm(dense(flatten=False), axis=axis), (2, 3, 4))
     assert norms(model.optimize_for("foldBatchNorm", skip_infer=True).symbol) == left
 
@@ -98,7 +98,7 @@ def test_axis_of_dense_without_shapes(axis: int, left: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_precisions(dtype: str, bias: bool) -> None:
-    """What is stored is the exact result, rounded to the precision of the layer."""
+    """Stored weights are the exact result, rounded to the precision of the layer."""
     model = make_model(norm(conv(data(), no_bias=not bias), eps=1e-3), SQUARE, dtype)
     folded = model.optimize_for("foldBatchNorm")
     old = {k: np.asarray(v, np.float64) for k, v in {**model.args, **model.aux}.items()}
@@ -115,7 +115,7 @@ def test_precisions(dtype: str, bias: bool) -> None:
 
 
 def test_half_precision_is_rounded_once() -> None:
-    """All finite numbers of half precision, each scaled by a factor of its own."""
+    """Scale each finite number of half precision by its own factor."""
     random = np.random.default_rng(5)
     weight = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     weight = weight[np.isfinite(weight)]
@@ -201,7 +201,7 @@ def test_arrays_of_the_caller_stay() -> None:
 
 
 def edited(symbol: Symbol, name: str, **attrs: str) -> Symbol:
-    """The symbol with other attributes on a node, which the functions of sym would refuse."""
+    """Set attributes of a node that the functions of sym would refuse."""
     graph = json.loads(symbol.tojson())
     for node in graph["nodes"]:
         if node["name"] == name:
@@ -238,7 +238,7 @@ def test_inconsistent_graphs(
 
 
 def test_layer_of_a_failing_graph_stays() -> None:
-    """The first layer can be folded, the second is inconsistent: nothing is."""
+    """The first layer can be folded and the second is inconsistent, so neither is folded."""
     symbol = norm(conv(norm(conv(data(), no_bias=True)), "c2"), "n2")
     model = make_model(symbol, SQUARE)
     args, aux = dict(model.args), dict(model.aux)
@@ -262,7 +262,7 @@ def test_nodes_that_others_wait_for_stay() -> None:
 
 
 def test_layers_of_one_name() -> None:
-    """MXNet writes operators of one name for blocks that are used twice."""
+    """MXNet writes operators with equal names for blocks that are used twice."""
     first = norm(conv(data(), "conv", no_bias=True, weight=sym.var("a_weight")), "n1")
     second = conv(first, "conv", no_bias=True, weight=sym.var("other"))
     model = make_model(norm(second, "n2"), SQUARE)

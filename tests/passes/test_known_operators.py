@@ -1,4 +1,4 @@
-"""Which operators of MXNet and NNVM mergeEqualNodes takes to be functions of their inputs."""
+"""The operators of MXNet and NNVM that mergeEqualNodes treats as functions of their inputs."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BINARY = ("Add", "Mul", "Sub", "Max")
 
 @st.composite
 def expressions(draw: st.DrawFn) -> tuple[list[tuple[str, tuple[int, ...]]], list[int]]:
-    """Operators with the values that they take, value 0 being the input; and the outputs."""
+    """Draw operators with the numbers of their inputs, 0 being the graph's input, and outputs."""
     nodes: list[tuple[str, tuple[int, ...]]] = []
     for position in range(draw(st.integers(1, 25))):
         older = st.integers(max(0, position - 6), position)
@@ -38,7 +38,7 @@ def expressions(draw: st.DrawFn) -> tuple[list[tuple[str, tuple[int, ...]]], lis
 
 
 def distinct(nodes: list[tuple[str, tuple[int, ...]]], heads: list[int]) -> int:
-    """Count what must be left: values that differ and are needed, outputs one by one."""
+    """Count the nodes that must remain: distinct needed values, and every output."""
     number: dict[Any, int] = {}
     value = [0]
     for op, inputs in nodes:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("graph_operators")
 
 
 def mixed():
-    """Built-in, the library's, built-in."""
+    """Compose a library's operator between two built-in ones."""
     x = sym.var("x")
     hidden = sym.tp_linear(sym.relu(x, name="r"), sym.var("w"), num_hidden=4, name="l")
     return sym.sigmoid(hidden, name="s")
@@ -84,7 +84,7 @@ class TestWaysToRun:
 
 
 class TestShapesOfGraphs:
-    """Where the library's operators stand: each expected value is NumPy's."""
+    """Positions of the library's operators; NumPy computes the expected values."""
 
     x, y = sym.var("x"), sym.var("y")
     y_value = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)

@@ -47,7 +47,7 @@ def draw(text, heads):
 
 
 def described(steps):
-    """Write steps as text: a call by its name, a piece by those of its operators, sorted."""
+    """Write steps as text: a call as its name, a piece as the sorted names of its operators."""
     names = []
     for step in steps:
         if isinstance(step, Call):
@@ -66,7 +66,7 @@ def described(steps):
         ("c k x", "k", "k"),
         ("c k x; b p k; b q p", "q", "k {p q}"),
         ("b p x; c k p; b q k", "q", "{p} k {q}"),
-        # Two branches, one through a library's operator: the other one runs with the first piece.
+        # Of two branches, the one without a library's operator runs with the first piece.
         ("b p x; c k p; b q p; b r q k", "r", "{p q} k {r}"),
         # Independent operators of one level are one piece, however far apart.
         ("b p x; b q y; c k p; c l q; b r k; b s l; b t r s", "t", "{p q} k l {r s t}"),
@@ -74,7 +74,7 @@ def described(steps):
         ("c k x; b p k; b q y; b r p q", "r", "k {p q r}"),
         # Chains of library operators do not make pieces.
         ("b p x; c k p; c l k; c m l; b q m; b r k; b s q r", "s", "{p} k l m {q r s}"),
-        # The one that waits for most decides.
+        # The input with the most steps before it decides.
         ("b p x; c k p; b q k; c l q; b r l p", "r", "{p} k {q} l {r}"),
         ("b p x; c k p; c l x", "k l p", "l {p} k"),
         ("c k x", "k x", "k"),
@@ -121,7 +121,7 @@ def test_attributes_that_count_instead():
 
 
 class TestWriting:
-    """What is read before a node writes to it must be read before in the steps as well."""
+    """Reads that precede a write in the graph must precede it in the steps too."""
 
     @pytest.mark.parametrize(
         ("text", "heads", "expected"),
@@ -155,7 +155,7 @@ NODES = st.lists(st.tuples(st.booleans(), st.booleans(), PICKS), min_size=1, max
 
 
 def built(rows, heads):
-    """Make a graph of rows: is it a call, does it write to its first input, what are its inputs."""
+    """Make a graph of rows: whether it is a call, whether it writes to its first input, inputs."""
     nodes = [Node(VARIABLE, f"x{i}", num_outputs=1) for i in range(3)]
     written = {}
     for i, (call, writes, picks) in enumerate(rows):

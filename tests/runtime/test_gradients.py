@@ -103,7 +103,7 @@ class TestNumbers:
         np.testing.assert_allclose(gradient, 2 * ONES)
 
     def test_beside_built_in_operators(self):
-        # exp stands between b and the output, but nobody wants the gradient of b.
+        # exp is between b and the output, but the gradient of b is not requested.
         symbol = sym.tp_product(sym.var("a"), sym.exp(sym.var("b")))
         gradient = nd.zeros(2)
         bound = executor.bind(symbol, None, {"a": A, "b": B}, args_grad={"a": gradient})
@@ -223,7 +223,7 @@ class TestRefused:
         expected = executor.bind(symbol, None, {"a": A}).forward()[0]
         for bound in (bind(symbol, {"a": A}, start=1), executor.simple_bind(symbol, None, a=(2,))):
             before = bound.grad_arrays[0].copy()
-            # As in scripts for MXNet, which bind gradients even where they only want outputs.
+            # As in scripts for MXNet, which bind gradients even if they need outputs only.
             np.testing.assert_array_equal(bound.forward(is_train=True, a=A)[0], expected)
             with pytest.raises(UnsupportedError, match=r"node 'e' \(exp\) stands between"):
                 bound.backward(ONES)

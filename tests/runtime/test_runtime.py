@@ -66,16 +66,16 @@ def test_models_compute_what_mxnet_computed(name: str, optimization: str) -> Non
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("external", [False, True])
 def test_saved_models_run_elsewhere(
-    name: str, beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, external: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if beside:
+    if external:
         monkeypatch.setattr("passlib.runtime.export._INLINE_LIMIT", 0)
     lowered, feeds, wanted = lowered_model(name)
     path = tmp_path / "model.onnx"
     runtime.save_onnx(lowered, path)
-    assert (tmp_path / "model.onnx.data").exists() == beside
+    assert (tmp_path / "model.onnx.data").exists() == external
     onnx.checker.check_model(str(path), full_check=True)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     assert [value.name for value in session.get_inputs()] == list(feeds)

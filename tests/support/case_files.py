@@ -1,4 +1,4 @@
-"""Files of operator cases: a JSON line each, gzipped where they are many, arrays beside them."""
+"""Files of operator cases: JSON lines, gzipped if large, with arrays in an .npz next to them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Small programs that build symbols, for MXNet and passlib alike.
 
 Each function of compose_layers.py, compose_names.py and compose_functions.py takes the module
-(``mxnet`` or ``passlib``) and returns a symbol. What MXNet 1.9.1 makes of each is frozen in
-tests/data/compose/<function>.json. Run this file inside the MXNet environment, with that folder as
+(``mxnet`` or ``passlib``) and returns a symbol. The text that MXNet 1.9.1 writes for each is
+frozen in tests/data/compose/<function>.json. Run this file inside the MXNet environment, with that folder as
 argument, to write them again.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["PROGRAMS"]
 
 
 def write(folder: str) -> None:
-    """Write what the installed MXNet makes of each program."""
+    """Write the symbol of each program as composed by the installed MXNet."""
     import mxnet as mx
 
     for name, function in PROGRAMS.items():

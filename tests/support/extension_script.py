@@ -1,9 +1,9 @@
-"""A script as people wrote them for MXNet's extensions; MXNet and passlib both run it.
+"""A typical script for MXNet's extensions, which runs on MXNet and passlib.
 
 Usage: python extension_script.py {mxnet,passlib} OPERATOR-LIBRARY SUBGRAPH-LIBRARY FOLDER
 
 The libraries are those of example/lib_custom_op and example/lib_subgraph. Prints one JSON object
-with what it found, by name of the step.
+with the results, by name of the step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOUND = {}
 
 
 def note(step, value):
-    """Remember what a step gave: numbers of arrays, or the operators of a symbol."""
+    """Record the result of a step: numbers of arrays, or operators of a symbol."""
     if isinstance(value, mx.sym.Symbol):
         nodes = json.loads(value.tojson())["nodes"]
         FOUND[step] = [[node["op"], node["name"], node.get("attrs", {})] for node in nodes]
@@ -30,7 +30,7 @@ def note(step, value):
 
 
 def operators():
-    """Call them on arrays, bind them, and go backward."""
+    """Call operators on arrays, bind them, and run them backward."""
     a = mx.nd.array([[1, 2], [3, 4]])
     b = mx.nd.array([[5, 6], [7, 8]])
     note("nd.my_gemm", mx.nd.my_gemm(a, b))
@@ -60,7 +60,7 @@ def operators():
 
 
 def partition(backend):
-    """Partition a symbol with and without shapes, reject, and go through Gluon."""
+    """Partition a symbol with and without shapes, reject subgraphs, and partition in Gluon."""
     a = mx.sym.var("a")
     b = mx.sym.var("b")
     sym = mx.sym.log(mx.sym.exp(a + b))
@@ -94,7 +94,7 @@ def partition(backend):
 
 
 def partition_with_a_parameter(backend):
-    """The subgraph takes a parameter, whose shape its variable says."""
+    """Partition around a parameter whose variable states its shape."""
     a = mx.sym.var("a")
     b = mx.sym.var("b", shape=(3, 2))
     sym = mx.sym.log(mx.sym.exp(a + b))
@@ -113,7 +113,7 @@ def partition_with_a_parameter(backend):
 
 
 def main():
-    """Run all of it."""
+    """Load the libraries and run all steps."""
     mx.library.load(sys.argv[2])
     mx.library.load(sys.argv[3])
     operators()

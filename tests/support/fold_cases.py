@@ -117,7 +117,7 @@ def mean_as_data() -> Symbol:
 
 SQUARE = (2, 4, 5, 5)
 
-# What to build, the shape of the data, how many BatchNorm are folded and how many stay.
+# Builder, shape of the data, number of BatchNorm folded, number left.
 CASES: dict[str, tuple[Callable[[], Symbol], tuple[int, ...], int, int]] = {
     "convolution with bias": (lambda: norm(conv(data())), SQUARE, 1, 0),
     "convolution without bias": (lambda: norm(conv(data(), no_bias=True)), SQUARE, 1, 0),
@@ -174,7 +174,7 @@ CASES: dict[str, tuple[Callable[[], Symbol], tuple[int, ...], int, int]] = {
         0,
     ),
     "dense, several axes, another": (lambda: norm(dense(flatten=False)), (2, 3, 4), 0, 1),
-    "one behind the other": (lambda: norm(norm(conv(data()), "a"), "b"), SQUARE, 2, 0),
+    "one after the other": (lambda: norm(norm(conv(data()), "a"), "b"), SQUARE, 2, 0),
     "a usable one and another": (
         lambda: norm(norm(conv(data()), "a"), "b", axis=3),
         SQUARE,
@@ -201,7 +201,7 @@ CASES: dict[str, tuple[Callable[[], Symbol], tuple[int, ...], int, int]] = {
 
 
 def make_model(symbol: Symbol, shape: tuple[int, ...], dtype: str = "float32") -> Model:
-    """Random parameters, of which no two are alike; statistics as BatchNorm has them."""
+    """Make a model with distinct random parameters and positive variances."""
     random = np.random.default_rng(7)
     argument_shapes, _, state_shapes = symbol.infer_shape(data=shape)
     assert argument_shapes is not None

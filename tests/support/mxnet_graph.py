@@ -10,7 +10,7 @@ from passlib.graph.node import Entry, Node, postorder
 
 @dataclass(frozen=True)
 class PlainGraph:
-    """Heads and nodes, as lowering wants them."""
+    """Heads and nodes, as lowering requires them."""
 
     entries: tuple[Entry, ...]
 

@@ -1,8 +1,7 @@
-"""Words of the errors of operators that fail, by what the operators do."""
+"""Expected messages of failing operators, by kind of failure."""
 
 from __future__ import annotations
 
-# What is in the message, by what the operator does.
 FAILURES: dict[str, str] = {
     **{
         how.format(function): words.format(function=function, does=does)
@@ -21,8 +20,8 @@ FAILURES: dict[str, str] = {
             ("{} throws int", r"failed {does}.*not a std::exception"),
         )
     },
-    "negative inputs": "says that it has -1 inputs and 1 outputs",
-    "huge inputs": "says that it has 2000000000 inputs",
+    "negative inputs": "reports that it has -1 inputs and 1 outputs",
+    "huge inputs": "reports that it has 2000000000 inputs",
     "negative outputs": "2 inputs and -5 outputs",
     "no outputs": "2 inputs and 0 outputs; .*at least one output",
     "huge outputs": "and 2000000000 outputs",
@@ -37,13 +36,13 @@ FAILURES: dict[str, str] = {
     "type is unknown": "infers no element type for its output 0",
     "storage is nonsense": "infers storage type 7 for its output 0",
     "storage is unknown": "infers storage type -1 for its output 0",
-    "storage contradicts": "wants storage type 2 for its input 1, which has storage type 0",
-    "csr of one dimension": r"storage type csr for its output 0, of shape \(4,\), which cannot",
+    "storage contradicts": "requires storage type 2 for its input 1, which has storage type 0",
+    "csr of one dimension": r"storage type csr for its output 0, which the shape \(4,\) does not allow",
     "mutates input 5": "writes to its input 5; it has 2, counted from 0",
     "mutates input -1": "writes to its input -1; it has 2",
     "changes a state and fails": "failed in forward\n  .*too late",
-    "negative memory": "failed in forward.*asks for -8 bytes of memory",
-    "swallows a refusal": "failed in forward: it asks for -8 bytes of memory",
+    "negative memory": "failed in forward.*requests -8 bytes of memory",
+    "swallows a refusal": "failed in forward: it requests -8 bytes of memory",
     "sparse memory of dense": "memory of its output 0, which is dense",
     "sparse memory of output 3": "memory of its output 3; it has 1, counted from 0",
     "sparse memory of output -1": "memory of its output -1; it has 1",
@@ -70,11 +69,11 @@ MEMORY = {
     "writes to an input": "wrote to its input 0, which setMutateInputs does not name",
 }
 PLAIN = {
-    "no shapes": "gives no shapes of its inputs",
+    "no shapes": "returns no shapes for its inputs",
     "negative rank": "its output 0 has -3 dimensions",
     "rank of input": "its input 0 has 1000000000 dimensions",
-    "null shape": "gives no shape of its output 0",
+    "null shape": "returns no shape for its output 0",
     "half made": "failed to infer shapes without saying why",
-    "negative count": "says that it writes to -1 inputs",
-    "no indices": "says that it writes to 3 inputs",
+    "negative count": "reports that it writes to -1 inputs",
+    "no indices": "reports that it writes to 3 inputs",
 }

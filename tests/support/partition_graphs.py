@@ -1,4 +1,4 @@
-"""Graphs to partition, and putting partitioned ones together again."""
+"""Graphs to partition, and the inverse of partitioning."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CHAIN = graph_text(
 
 
 def nodes_of(text: str) -> dict[str, JsonNode]:
-    """Give the nodes of a graph's text by name; no two may have the same name."""
+    """Return the nodes of a graph's text by name; names must be unique."""
     nodes: list[JsonNode] = json.loads(text)["nodes"]
     named = {node["name"]: node for node in nodes}
     assert len(named) == len(nodes)
@@ -93,7 +93,7 @@ def whole_again(text: str) -> str:
 
 
 def inlined(text: str) -> str:
-    """Put the nodes of all subgraphs in the place of the nodes that stand for them."""
+    """Replace subgraph nodes with the nodes of their subgraphs."""
     whole = json.loads(text)
     nodes: list[JsonNode] = []
     heads = _inline(whole, None, nodes)
@@ -128,7 +128,7 @@ def _inline(
 
 
 def random_text(rng: random.Random, size: int, groups: list[int], supported: float) -> str:
-    """Make up a graph of operators whose values all have one shape.
+    """Generate a graph of operators whose values all have one shape.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the tests' data are."""
+"""Paths of the tests and their data."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ ROOT = TESTS.parent
 DATA = TESTS / "data"
 """Data that belong to the project."""
 SHARED = ROOT.parent / "shared" / "data"
-"""The shared test data, which need not be there."""
+"""The shared test data, which may be absent."""

@@ -1,4 +1,4 @@
-"""Compiling the libraries and programs that the tests need, once for all runs of equal sources."""
+"""Compilation of the libraries and programs that the tests need, cached by content."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ JOBS = 2
 CXX = ("g++", "-std=c++17", "-O1", "-I", str(INCLUDE))
 LIBRARY = ("-shared", "-fPIC")
 EXTRA_FLAGS = tuple(os.environ.get("PASSLIB_TEST_FLAGS", "").split())
-"""Compiler flags for all of them: sanitizers, as a rule."""
+"""Compiler flags for all of them, usually sanitizers."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make one file: a compiler with its flags, and the sources below tests/."""
+    """Build instructions for one file: a compiler with its flags, and sources below tests/."""
 
     sources: tuple[str, ...]
     command: tuple[str, ...] = (*CXX, *LIBRARY)
@@ -100,7 +100,7 @@ PROGRAMS: dict[str, Recipe] = {
 
 
 def compile_to(target: Path, command: tuple[str, ...], sources: list[Path]) -> None:
-    """Run a compiler; its messages become the error."""
+    """Run a compiler; its messages are the text of the error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{os.getpid()}-{target.name}")
     run = subprocess.run(
@@ -131,7 +131,7 @@ def headers() -> bytes:
 
 
 class Builder:
-    """Builds what is asked for first; if `ahead`, all else in the background, `JOBS` at a time."""
+    """Builds requested files first and, if `ahead`, all others in the background."""
 
     def __init__(self, recipes: dict[str, Recipe], suffix: str, *, ahead: bool = False) -> None:
         self._recipes = recipes
@@ -159,7 +159,7 @@ class Builder:
             digest.update(source.read_bytes())
         target = CACHE / digest.hexdigest()[:16] / f"{name}{self._suffix}"
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Test processes run side by side: the first one builds, the others wait for it.
+        # Test processes run in parallel: the first one builds, the others wait for it.
         with (target.parent / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():

@@ -1,4 +1,4 @@
-"""Composition against what MXNet 1.9.1 writes for the same programs, and its errors."""
+"""Composition: the text that MXNet 1.9.1 writes for the same programs, and errors."""
 
 from __future__ import annotations
 
