@@ -120,7 +120,7 @@ class _Check:
                 self._error(f"opset_import[{number}]", f"there is no version {entry.version}")
             self._imports[entry.domain] = min(max(entry.version, 0), _MOST)
         if model.ir_version >= schema.NAMED_SINCE and not model.opset_import:
-            self._error("opset_import", "no operator set is named")
+            self._error("opset_import", "no operator set is imported")
         keys = [entry.key for entry in model.metadata_props]
         for number, key in enumerate(keys):
             if key in keys[:number]:
@@ -146,7 +146,7 @@ class _Check:
         for number, value in enumerate(graph.input):
             where = f"{place}.input[{number}]"
             if not value.name:
-                self._error(where, "it has no name")
+                self._error(where, "the input has no name")
             elif value.name in known:
                 self._error(where, f"{value.name!r} is defined twice")
             known.add(value.name)
@@ -163,7 +163,7 @@ class _Check:
         what = f"{node.op_type} {node.name!r}" if node.name else str(node.op_type)
         for slot, name in enumerate(node.input):
             if name and name not in known and name not in outer:
-                self._error(place, f"{what}: input {slot}, {name!r}, is computed nowhere before")
+                self._error(place, f"{what}: input {slot}, {name!r}, is not defined before it")
         self._check_schema(node, place, what)
         inside = outer | known
         labels: set[str] = set()

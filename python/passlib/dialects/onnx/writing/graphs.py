@@ -22,7 +22,7 @@ from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.writing.annotations import describe_outputs, keep_annotations
 from passlib.dialects.onnx.writing.level import Level, Surroundings
 from passlib.dialects.onnx.writing.naming import Names, choose_names
-from passlib.dialects.onnx.writing.nodes import NodeWriter, Terms
+from passlib.dialects.onnx.writing.nodes import NodeNames, NodeWriter
 from passlib.dialects.onnx.writing.settled import SettledValues
 from passlib.dialects.onnx.writing.variables import LevelVariables
 from passlib.errors import GraphError
@@ -178,7 +178,7 @@ class _LevelWriter:
         return self._writer.nodes.write(
             node,
             self._level.original(position),
-            Terms(self._titles[position], inputs[:formal], outputs),
+            NodeNames(self._titles[position], inputs[:formal], outputs),
             write_nested,
         )
 
@@ -214,7 +214,7 @@ def _same_items(new: Sequence[Any], old: Sequence[Any]) -> bool:
 
 
 def _old_name(node: NodeTuple, output: int, document: Document) -> str | None:
-    """Return the name that a value had where its node, or what that was copied from, was read."""
+    """Return the name in the file of a value, or of the value that it is a copy of."""
     key = node.attrs.get(ID, "")
     if node.op == VARIABLE:
         if key in document.inputs:

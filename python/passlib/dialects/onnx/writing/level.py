@@ -61,8 +61,8 @@ class Level:
     template : onnx.GraphProto
         The original, or an empty graph.
     claims : dict of int to str
-        The `ID` of each node that stands for one of the file, by position. If two nodes have the
-        same `ID`, the first one does.
+        The `ID` of each node that stands for one of the file, by position. Of several nodes with
+        the same `ID`, only the first does.
     """
 
     def __init__(

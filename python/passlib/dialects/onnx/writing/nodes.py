@@ -12,11 +12,11 @@ from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.writing.node_attributes import AttributeWriter, GraphOf, is_own
 from passlib.files.optional import require
 
-__all__ = ["NodeWriter", "Terms"]
+__all__ = ["NodeNames", "NodeWriter"]
 
 
 @dataclass(slots=True)
-class Terms:
+class NodeNames:
     """The names of a node and of its values, as they will be in the file.
 
     Attributes
@@ -51,7 +51,7 @@ class NodeWriter:
         self.domains: set[str] = set()
 
     def write(
-        self, node: NodeTuple, original: OriginalNode | None, terms: Terms, graph_of: GraphOf
+        self, node: NodeTuple, original: OriginalNode | None, names: NodeNames, graph_of: GraphOf
     ) -> Any:
         """Make the NodeProto of a node.
 
@@ -60,7 +60,7 @@ class NodeWriter:
         node : NodeTuple
         original : OriginalNode, optional
             The node in the file.
-        terms : Terms
+        names : NodeNames
         graph_of : callable
             Writes its nested graphs.
 
@@ -79,9 +79,9 @@ class NodeWriter:
             proto = original.proto
             same = (
                 attrs == original.attrs
-                and terms.inputs == proto.input[:]
-                and terms.outputs == proto.output[:]
-                and terms.name == proto.name
+                and names.inputs == proto.input[:]
+                and names.outputs == proto.output[:]
+                and names.name == proto.name
             )
             if same and not node.subgraphs:
                 return proto
@@ -94,10 +94,10 @@ class NodeWriter:
             values, _ = self._attributes.write(node, original, graph_of)
             made = self._proto()
         made.op_type = node.op
-        if terms.name or made.HasField("name"):
-            made.name = terms.name
-        made.input.extend(terms.inputs)
-        made.output.extend(terms.outputs)
+        if names.name or made.HasField("name"):
+            made.name = names.name
+        made.input.extend(names.inputs)
+        made.output.extend(names.outputs)
         made.attribute.extend(values)
         _set_optional(made, "domain", attrs.get(DOMAIN, ""))
         _set_optional(made, "overload", attrs.get(OVERLOAD, ""))
