@@ -3,7 +3,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
-SOURCES := $(wildcard cpp/*.cc cpp/*.h cpp/passes/*.cc cpp/passes/*.h include/*.h include/mxnet/*.h)
+SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
 CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 .PHONY: demo test lint format bench interop sanitize clean

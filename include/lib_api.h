@@ -6,12 +6,12 @@
  *
  *     g++ -shared -fPIC -std=c++11 mypass_lib.cc -o libmypass_lib.so -I include
  *
- * The result loads in passlib and, since it speaks version 11 of the extension ABI, in Apache MXNet
- * 1.9 and 2.0 as well. The names are MXNet's, so that sources written for its lib_api.h compile
+ * The result loads in passlib and, since it implements version 11 of the extension ABI, also in
+ * Apache MXNet 1.9 and 2.0. The names are MXNet's: sources written for its lib_api.h compile
  * unchanged. C++11 to C++23, GCC and Clang, no dependency.
  *
- * Order: options, errors, tensors, JSON, graph, resources, operators and partitioners, passes,
- * registration, entry points; then the bodies. The first part is the manual.
+ * Order: options, versions, DLPack, errors, tensors, JSON, the graph, resources, operators,
+ * partitioners, passes, registration, entry points; then the bodies. The first part is the manual.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,27 +51,26 @@
 // ================================================================================================
 // Options. Define before including.
 //
-//   PASSLIB_JSON_MAX_DEPTH   how deep lists and objects of a JSON text may nest (default 1,000,000;
-//                            depth costs heap, never stack)
-//   PASSLIB_NO_GLOBAL_DLPACK keep DLTensor and its kin out of the global namespace, for sources
-//   that
-//                            include a dlpack.h of their own after this header
-//   PASSLIB_NO_ENTRY_POINTS  types only: no exported C functions (for a host, or for a source file
-//                            that is linked into something else than a library)
+//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default 1,000,000; depth costs heap, not
+//                             stack)
+//   PASSLIB_NO_GLOBAL_DLPACK  keep the DLPack types out of the global namespace, for sources that
+//                             include another dlpack.h after this header
+//   PASSLIB_NO_ENTRY_POINTS   types only, no exported C functions: for a host, or a source file
+//                             outside a library
 // ================================================================================================
 
 #ifndef PASSLIB_JSON_MAX_DEPTH
 #define PASSLIB_JSON_MAX_DEPTH 1000000
 #endif
 
-/// Version of the extension ABI: the C functions at the end of this header.
+/// Version of the extension ABI: the C functions declared below under "Entry points".
 #define MX_LIBRARY_VERSION 11
-/// Version of the C++ types of this header. Rises whenever the layout of Graph or Node changes; a
-/// host hands its graph over as an object only where both sides have the same one.
+/// Version of the C++ types of this header, raised whenever the layout of Graph or Node changes. A
+/// host passes its graph as an object only to libraries with the same version.
 #define PASSLIB_HEADER_VERSION 1
 
-/// What reaches beyond the library: the entry points. Everything that holds state is hidden, so
-/// that two libraries in one process never share a registry.
+/// Only the entry points are exported. Everything that holds state is hidden, so that two libraries
+/// in one process never share a registry.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
 #define PASSLIB_HIDDEN __attribute__((visibility("hidden")))
 #define PRIVATE_SYMBOL PASSLIB_HIDDEN
@@ -101,7 +100,7 @@ struct DLContext {
   int device_id;
 };
 
-/// The last two are not in 0.2; later versions of DLPack gave them these codes.
+/// The last two are not in 0.2; the codes are those of later versions of DLPack.
 enum DLDataTypeCode { kDLInt = 0U, kDLUInt = 1U, kDLFloat = 2U, kDLBfloat = 4U, kDLBool = 6U };
 
 struct DLDataType {
@@ -130,8 +129,8 @@ using namespace mxnet::ext::dlpack;  // MXNet's header has these names in the gl
 
 namespace mxnet {
 namespace ext {
-// The inline namespace keeps these functions apart from those of MXNet's own lib_api, and of other
-// versions of this header, that may live in the same process.
+// The inline namespace separates these functions from those of MXNet's own lib_api and of other
+// versions of this header in the same process.
 inline namespace passlib1 {
 
 class Graph;
@@ -147,16 +146,16 @@ enum MXReturnValue {
   MX_SUCCESS = 1,
 };
 
-/// What a library has to say to its host: one store a library, safe to use from several threads.
+/// Messages of a library to its host: one store per library, safe to use from several threads.
 class MXerrorMsgs {
  public:
   PASSLIB_HIDDEN static MXerrorMsgs* get();
-  /// Starts a message with "<file>[<line>]: "; the caller writes the rest into the stream.
+  /// Starts a message with "<file>[<line>]: "; the caller appends the rest to the stream.
   std::stringstream& add(const char* file, int line);
   /// Adds a whole message.
   void add(const std::string& text);
   int size();
-  /// Message number idx; stays valid while the library is loaded. Null out of range.
+  /// Returns message number idx, valid while the library is loaded; null if out of range.
   const std::string* get(int idx);
 
  private:
@@ -167,27 +166,27 @@ class MXerrorMsgs {
   MXerrorMsgs() {}
   PASSLIB_HIDDEN ~MXerrorMsgs() {}
   std::mutex mutex_;
-  std::deque<Message> messages_;  // a deque, for a stream handed out must never move
+  std::deque<Message> messages_;  // a deque, since streams in use must never move
 };
 
-/// Reports why something fails: MX_ERROR_MSG << "no weight named " << name; return MX_FAIL;
+/// Reports the reason of a failure: MX_ERROR_MSG << "no weight named " << name; return MX_FAIL;
 #define MX_ERROR_MSG mxnet::ext::MXerrorMsgs::get()->add(__FILE__, __LINE__)
 
 enum JsonErrorCode {
   kJsonSyntax = 1,     ///< not JSON
   kJsonTruncated,      ///< the text ends too early
-  kJsonTrailing,       ///< something follows the value
-  kJsonUtf8,           ///< bytes that are not UTF-8, or half a surrogate pair
-  kJsonDepth,          ///< nested deeper than the reader may go
+  kJsonTrailing,       ///< text after the value
+  kJsonUtf8,           ///< invalid UTF-8, or half of a surrogate pair
+  kJsonDepth,          ///< nested more deeply than allowed
   kJsonDuplicateKey,   ///< an object has the same key twice
   kJsonType,           ///< a value of the wrong type
   kJsonMissingKey,     ///< an object lacks a required key
   kJsonRange,          ///< a node, output or number out of range
-  kJsonCycle,          ///< nodes that wait for each other
+  kJsonCycle,          ///< nodes that depend on each other
   kJsonDuplicateName,  ///< two variables of one name
 };
 
-/// A JSON text is not JSON, or not a graph. what() says everything, the place included.
+/// A text is not JSON, or not a graph. what() includes the place in the text.
 class JsonError : public std::runtime_error {
  public:
   JsonError(JsonErrorCode error_code, const std::string& message, std::size_t error_offset,
@@ -203,7 +202,7 @@ class JsonError : public std::runtime_error {
   std::size_t column;  ///< in bytes, from 1
 };
 
-/// A graph contradicts itself: an edge to a node that is not in it, nodes in a circle.
+/// A graph is inconsistent: an edge to a node outside the graph, or a cycle.
 class GraphStructureError : public std::runtime_error {
  public:
   explicit GraphStructureError(const std::string& message) : std::runtime_error(message) {}
@@ -233,11 +232,11 @@ enum MXDType {
 
 enum MXStorageType {
   kDefaultStorage = 0,    ///< dense
-  kRowSparseStorage = 1,  ///< some rows, with their numbers
+  kRowSparseStorage = 1,  ///< some rows and their numbers
   kCSRStorage = 2,        ///< compressed sparse rows
 };
 
-/// Where a tensor lives. The default is no device at all.
+/// The device of a tensor. The default is no device.
 struct MXContext {
   MXContext() : dev_type("error"), dev_id(-1) {}
   explicit MXContext(std::string device, int id) : dev_type(std::move(device)), dev_id(id) {}
@@ -249,14 +248,14 @@ struct MXContext {
   int dev_id;
 };
 
-/// A sparse tensor as the host lays it out; all pointers are borrowed.
+/// The data of a sparse tensor; all pointers are borrowed from the host.
 struct MXSparse {
   void* data = nullptr;
   int64_t data_len = 0;  ///< number of values
   /// CSR: column of each value. Row sparse: number of each stored row.
   int64_t* indices = nullptr;
   int64_t indices_len = 0;
-  /// CSR: where each row begins in data, and one past the last. Row sparse: null.
+  /// CSR: the start of each row in data, then the end of the last. Row sparse: null.
   int64_t* indptr = nullptr;
   int64_t indptr_len = 0;
 
@@ -264,7 +263,7 @@ struct MXSparse {
            void* idx_ptr = nullptr, int64_t num_idx_ptr = 0);
 };
 
-/// A dense tensor: compact, row-major, memory owned by the host.
+/// A tensor whose memory the host owns. Dense data is compact and row-major.
 struct MXTensor {
   MXTensor();
   MXTensor(const MXTensor& other);
@@ -274,8 +273,8 @@ struct MXTensor {
 
   void setTensor(void* data, MXDType type, const int64_t* dims, int ndims, size_t vID,
                  MXContext context, MXStorageType storage_type = kDefaultStorage);
-  /// Makes dltensor say what the other members say. Throws std::runtime_error for a dtype that has
-  /// no DLPack equivalent.
+  /// Updates dltensor from the other members. Throws std::runtime_error for a dtype without a
+  /// DLPack equivalent.
   void setDLTensor();
 
   template <typename T>
@@ -288,13 +287,13 @@ struct MXTensor {
   }
   /// Number of elements: the product of the shape, 1 for a scalar.
   int64_t size() const;
-  /// Whether both are the same memory seen in the same way.
+  /// Whether both refer to the same memory with the same shape, dtype and version.
   bool isSame(const MXTensor& other) const;
 
   void* data_ptr;  ///< for sparse storage: an MXSparse
   std::vector<int64_t> shape;
   MXDType dtype;
-  size_t verID;  ///< rises when the host knows that the data changed
+  size_t verID;  ///< raised when the host knows that the data changed
   MXContext ctx;
   dlpack::DLTensor dltensor;  ///< the same tensor for users of DLPack
   MXStorageType stype;
@@ -304,14 +303,14 @@ struct MXTensor {
 // JSON
 // ================================================================================================
 
-/// Kind of a JSON value. BOOL and NIL are not in MXNet's header; there they could not be read.
+/// Kind of a JSON value. BOOL and NIL are additions to MXNet's header, which cannot read them.
 enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
 
-/// One JSON value, with all that hangs under it.
+/// One JSON value with its children.
 ///
-/// Numbers: `num` is the number as an int, cut off towards zero and at the limits of int; where
-/// that loses anything, `str` has the number as it was written, and dump() writes that. Setting
-/// `num` to another value wins over `str`.
+/// Numbers: `num` is the number as an int, truncated towards zero and clamped to the range of int.
+/// If that loses anything, `str` has the original text, which dump() writes unless `num` was set to
+/// another value.
 struct JsonVal {
   JsonVal() : type(ERR), num(-1) {}
   explicit JsonVal(JsonType t) : type(t), num(-1) {}
@@ -330,16 +329,16 @@ struct JsonVal {
   static JsonVal boolean(bool value) { return JsonVal(BOOL, value ? 1 : 0, std::string()); }
   static JsonVal null() { return JsonVal(NIL); }
   static JsonVal integer(int64_t value);
-  /// Shortest text that reads back as the same double. Throws std::invalid_argument for NaN and
-  /// infinities, which JSON cannot express.
+  /// The number as the shortest text that reads back as the same double. Throws
+  /// std::invalid_argument for NaN and infinities, which JSON cannot express.
   static JsonVal real(double value);
 
-  /// The number as double, of a NUM or BOOL; 0 otherwise.
+  /// The value of a NUM or BOOL as double; 0 for other types.
   double toDouble() const;
-  /// The number as 64-bit integer. False when it is none or does not fit.
+  /// Gets the value of a NUM as 64-bit integer. Returns false if it is not one.
   bool toInteger(int64_t* value) const;
 
-  /// A strict weak order, over all types: by type, then by value.
+  /// A strict weak order over all values: by type, then by value.
   bool operator<(const JsonVal& other) const;
   bool operator==(const JsonVal& other) const;
 
@@ -350,7 +349,7 @@ struct JsonVal {
 
   /// Reads a whole JSON text (RFC 8259, nothing looser). Throws JsonError.
   static JsonVal parse(const std::string& json);
-  /// Reads one value that begins at *idx, and moves *idx behind it.
+  /// Reads one value that begins at *idx, and moves *idx to its end.
   static JsonVal parse(const std::string& json, unsigned int* idx);
   static JsonVal parse_string(const std::string& json, unsigned int* idx) {
     return parse(json, idx);
@@ -369,21 +368,21 @@ struct JsonVal {
   void clear();
 };
 
-/// What a reader of JSON accepts.
+/// Limits and extensions of a reader of JSON.
 struct JsonOptions {
   std::size_t max_depth = PASSLIB_JSON_MAX_DEPTH;
-  /// Unescaped control characters inside strings, which MXNet's writer produces.
+  /// Accept unescaped control characters inside strings, which MXNet's writer produces.
   bool allow_control_characters = false;
-  /// Comments from // to the end of the line, and a comma behind the last item or member.
+  /// Accept comments from // to the end of the line, and a comma after the last item or member.
   bool allow_comments = false;
 };
 
-/// A pull reader of JSON text: the caller asks for what should come next. Never recurses, never
-/// reads outside the text, and throws JsonError with the place when something else is there.
+/// A pull reader of JSON text: the caller requests the next expected token. Never recurses, never
+/// reads outside the text, and throws JsonError with the place of an unexpected token.
 class JsonReader {
  public:
-  /// A string of the text: points into it, or into the reader where escapes had to be decoded.
-  /// Valid until the reader's next call.
+  /// A string of the text: points into the text, or into the reader if it has escapes. Valid until
+  /// the reader's next call.
   struct Slice {
     const char* data;
     std::size_t size;
@@ -396,23 +395,23 @@ class JsonReader {
   /// The text is borrowed and must outlive the reader.
   JsonReader(const char* text, std::size_t size, const JsonOptions& options = JsonOptions());
 
-  /// First character of the next token, white space skipped: { [ " t f n - or a digit. 0 at the
-  /// end.
+  /// Skips white space and returns the first character of the next token: { [ " t f n - or a digit;
+  /// 0 at the end.
   char peek();
   void beginObject();
-  /// Moves to the next member of an object and reads its key. False at the closing brace. `first`
-  /// belongs to the caller's loop: true before the first call.
+  /// Moves to the next member of an object and reads its key. Returns false at the closing brace.
+  /// `first` is a variable of the caller's loop, true before the first call.
   bool nextKey(bool* first, Slice* key);
   void beginList();
   bool nextItem(bool* first);
   Slice readString();
-  /// Text of a number, checked against the grammar.
+  /// Reads the text of a number and checks it against the grammar.
   Slice readNumber();
-  /// A number without fraction and exponent, within the limits.
+  /// Reads a number without fraction and exponent, within the limits.
   int64_t readInteger(const char* what, int64_t low, int64_t high);
   bool readBool();
   void readNull();
-  /// A value of any type, kept whole.
+  /// Reads a value of any type with its children.
   JsonVal readValue();
   void finish();
 
@@ -447,8 +446,8 @@ class JsonReader {
 
 class PassResource;
 
-/// One end of an edge. In Node::inputs and Graph::outputs: the node that produces, and which of its
-/// outputs. In Node::outputs: the node that consumes, and at which of its inputs.
+/// One end of an edge. In Node::inputs and Graph::outputs: the producer and the number of its
+/// output. In Node::outputs: the consumer and the number of its input.
 struct NodeEntry {
   NodeEntry() : node(nullptr), entry(0), version(0) {}
   NodeEntry(Node* other, int index, int mutations = 0)
@@ -459,8 +458,8 @@ struct NodeEntry {
 
   Node* node;
   int entry;
-  /// How often the value was written in place before this use: 1 for the running mean of a
-  /// BatchNorm, 0 as a rule. In Node::outputs always 0.
+  /// The number of in-place writes to the value before this use: usually 0, 1 for the running mean
+  /// of a BatchNorm. In Node::outputs always 0.
   int version;
 };
 
@@ -470,32 +469,32 @@ class Node {
   Node() : tensor(nullptr), num_outputs(0), doomed_(false), declared_op_(0), res_(nullptr) {}
 
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
-  /// (alloc_arg) or an auxiliary state (alloc_aux). It stands in the caller's args or aux after the
-  /// pass, under this node's name. The memory is the host's and is not initialised; the MXTensor
-  /// lives until the pass returns. Throws std::runtime_error where no pass is running, or the
-  /// caller gave no dictionary to put it into.
+  /// (alloc_arg) or an auxiliary state (alloc_aux). After the pass the caller's args or aux have it
+  /// under this node's name. The host owns the memory, which is zero in passlib and uninitialised
+  /// in MXNet; the MXTensor lives until the pass returns. Throws std::runtime_error if no pass is
+  /// running, or if the caller gave no dictionary for new parameters.
   MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   void _setPassResource(PassResource* resource) { res_ = resource; }
 
   std::string op;
   std::string name;
-  MXTensor* tensor;  ///< data of a parameter, while a pass runs; null if there is none
+  MXTensor* tensor;  ///< data of a parameter while a pass runs, or null
   std::vector<NodeEntry> inputs;
   std::vector<NodeEntry> outputs;
   std::vector<Graph*> subgraphs;  ///< owned by the node's graph
   std::unordered_map<std::string, std::string> attrs;
-  std::vector<Node*> control_deps;  ///< run before this one, without giving it data
-  /// Outputs in all, the hidden ones included; 0 if unknown. Once `op` is another one, this is only
-  /// the least that there are.
+  std::vector<Node*> control_deps;  ///< nodes that must run before this one
+  /// Number of outputs, hidden ones included; 0 if unknown. After a change of `op` only a lower
+  /// bound.
   int num_outputs;
 
-  /// Sets num_outputs as a fact about the present operator.
+  /// Sets num_outputs for the present operator.
   void _declareOutputs(int count) {
     num_outputs = count;
     declared_op_ = std::hash<std::string>()(op);
   }
-  /// Whether the operator has an output of this number, as far as anyone knows.
+  /// Whether the operator may have an output of this number. False only if it is known not to.
   bool _hasOutput(int index) const {
     return index >= 0 && (index < num_outputs || num_outputs <= 0 ||
                           declared_op_ != std::hash<std::string>()(op));
@@ -503,20 +502,20 @@ class Node {
 
  private:
   friend class Graph;
-  bool doomed_;  // about to be deleted; a bad pass may list a node twice
+  bool doomed_;  // being deleted; faulty passes may list a node twice
   std::size_t declared_op_;
   PassResource* res_;
 
  public:
-  /// Keys of the node's JSON object that this header has no member for.
+  /// Members of the node's JSON object without a counterpart in this class.
   std::vector<std::pair<std::string, JsonVal>> extra;
 };
 
-/// A model: nodes, and which of their outputs are the model's.
+/// A model: nodes, and those of their outputs that are the model's.
 ///
-/// The graph owns its nodes. An edge stands on both sides: in `inputs` of the consumer and in
-/// `outputs` of the producer. connect, replace and removeNode keep both true; who writes to the
-/// vectors keeps them true himself.
+/// The graph owns its nodes. An edge is stored on both sides: in `inputs` of the consumer and in
+/// `outputs` of the producer. connect, replace and removeNode maintain both; code that writes to
+/// the vectors directly must do the same.
 class Graph {
  public:
   Graph() : res_(nullptr) {}
@@ -524,39 +523,39 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  /// Reads a graph in NNVM's JSON. The caller owns it. Throws JsonError: for what is not JSON, a
-  /// missing key, a wrong type, an edge out of range, a cycle, two variables of one name.
+  /// Reads a graph in NNVM's JSON. The caller owns it. Throws JsonError: invalid JSON, a missing
+  /// key, a wrong type, an edge out of range, a cycle, two variables of one name.
   static Graph* fromString(const std::string& json);
   static Graph* fromString(const char* text, std::size_t size, const JsonOptions& options);
   static Graph* fromJson(const JsonVal& val);
 
-  /// NNVM's JSON on one line. Nodes keep their order as far as each comes after its inputs. Throws
-  /// GraphStructureError for a cycle and for edges to nodes that are not in the graph.
+  /// Returns NNVM's JSON on one line. Nodes keep their order if each comes after its inputs. Throws
+  /// GraphStructureError for a cycle and for edges to nodes outside the graph.
   std::string toString() const;
   JsonVal toJson() const;
-  /// The same laid out as MXNet's Symbol.tojson lays it out, appended to `out`.
+  /// Appends the JSON to `out`, in the layout of MXNet's Symbol.tojson.
   void writePretty(std::string* out) const;
 
   /// Adds a node without edges.
   Node* addNode(const std::string& name, const std::string& op);
-  /// Makes output `producer_output` of `producer` input number `consumer_input` of `consumer`, in
-  /// place of what was there. A number equal to the count of inputs appends. Throws
+  /// Connects output `producer_output` of `producer` to input `consumer_input` of `consumer`, whose
+  /// former edge it replaces. A number equal to the count of inputs appends one. Throws
   /// std::out_of_range beyond that.
   void connect(Node* producer, int producer_output, Node* consumer, int consumer_input);
-  /// Makes everything that uses `from` use `to` instead: inputs of nodes and outputs of the graph.
-  /// Uses by the node of `to` itself stay, so a new node can be put behind an old one by connecting
-  /// it first. Returns how many uses there were.
+  /// Replaces `from` by `to` in inputs of nodes and outputs of the graph. Uses by the node of `to`
+  /// itself stay, so a new node is inserted after an old one by connecting it first. Returns the
+  /// number of replaced uses.
   std::size_t replace(const NodeEntry& from, const NodeEntry& to);
-  /// Takes a node out, and with it every edge to and from it: consumers lose that input, the graph
-  /// loses those outputs. Use replace first where something should stand in. The node's memory
-  /// stays until the graph goes. Throws std::invalid_argument for a node that is not in the graph.
-  /// Linear in the size of the graph: for many nodes, removeNodes takes them in one go.
+  /// Removes a node with all its edges: consumers lose that input, the graph loses those outputs.
+  /// Call replace first to substitute another value. The node's memory lives as long as the graph.
+  /// Throws std::invalid_argument for a node that is not in the graph. Linear in the size of the
+  /// graph, as is removeNodes for any number of nodes.
   void removeNode(Node* node) { removeNodes(std::vector<Node*>(1, node)); }
   void removeNodes(const std::vector<Node*>& unwanted);
 
-  /// Every node after the nodes that it takes input from.
+  /// Returns all nodes, each after the nodes it takes input from.
   std::vector<Node*> sorted() const;
-  /// The same backwards, as MXNet has it.
+  /// Returns the same in reverse order, as MXNet does.
   std::vector<Node*> topological_sort() const;
   /// Calls handler on each node after all consumers of its outputs.
   void DFS(std::function<void(Node*)> handler) const;
@@ -567,15 +566,15 @@ class Graph {
 
   Node* getNode(size_t idx) { return nodes.at(idx); }
   const Node* getNode(size_t idx) const { return nodes.at(idx); }
-  /// Throws std::out_of_range naming the key if there is no such attribute.
+  /// Throws std::out_of_range with the key if there is no such attribute.
   const JsonVal& getAttr(const std::string& key) const;
   size_t size() const { return nodes.size(); }
 
   void _setPassResource(PassResource* resource);
-  /// Sets `tensor` of the variables that args or aux know by name.
+  /// Sets `tensor` of the variables whose names are in args or aux.
   void _setParams(std::unordered_map<std::string, MXTensor>* args,
                   std::unordered_map<std::string, MXTensor>* aux);
-  /// Forgets resource and tensors, which end with the call of a pass.
+  /// Clears resource and tensors, whose lifetime ends with the call of a pass.
   void _endPass();
 
   std::vector<Node*> nodes;
@@ -589,13 +588,13 @@ class Graph {
   PassResource* res_;
 };
 
-/// Where each node of a graph stands in its list, found by address. Linear to make; does not touch
-/// the nodes, so that it can say of any pointer whether it is one of them.
+/// Positions of the nodes of a graph, by address. Built in linear time; never dereferences nodes,
+/// so that any pointer can be looked up.
 class NodeTable {
  public:
   /// Throws GraphStructureError if a node is null or listed twice.
   explicit NodeTable(const std::vector<Node*>& nodes);
-  /// Position, or -1.
+  /// Returns the position, or -1.
   int64_t find(const Node* node) const {
     std::size_t slot = hash(node);
     while (slots_[slot].node != nullptr) {
@@ -610,8 +609,8 @@ class NodeTable {
     const Node* node;
     int64_t position;
   };
-  // Nodes are allocated one after the other, so addresses in order give slots in order, which the
-  // cache likes better than a scattering hash.
+  // Nodes are allocated consecutively, so consecutive addresses give consecutive slots, which suits
+  // the cache better than a scattering hash.
   std::size_t hash(const Node* node) const {
     return (reinterpret_cast<uintptr_t>(node) >> 5) & mask_;
   }
@@ -619,15 +618,15 @@ class NodeTable {
   std::size_t mask_;
 };
 
-/// Nodes in an order in which inputs and control dependencies come first: the given order where it
-/// is one already, else depth first from `nodes` in turn. Throws GraphStructureError naming the
+/// Returns the nodes in topological order, control dependencies included: the given order if it is
+/// topological, otherwise depth first from `nodes` in turn. Throws GraphStructureError with the
 /// nodes of a cycle, or the consumer of an edge to a node that is not in `table`.
 std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table);
 
-/// Entry `index` of an __ext_shape__ attribute: getShapeAt("[[2,4],[4]]", 0) is "[2,4]". Unknown
-/// shapes are "None". Throws std::out_of_range.
+/// Returns entry `index` of an __ext_shape__ attribute: getShapeAt("[[2,4],[4]]", 0) is "[2,4]".
+/// Unknown shapes are "None". Throws std::out_of_range.
 std::string getShapeAt(const std::string& shape, unsigned index);
-/// Entry `index` of an __ext_dtype__ attribute: getDtypeAt("[0,6]", 1) is "6".
+/// Returns entry `index` of an __ext_dtype__ attribute: getDtypeAt("[0,6]", 1) is "6".
 std::string getDtypeAt(const std::string& dtype, unsigned index);
 
 #define MX_STR_SUBGRAPH_SYM_JSON "subgraph_sym_json"
@@ -636,14 +635,14 @@ std::string getDtypeAt(const std::string& dtype, unsigned index);
 #define MX_STR_EXTRA_INPUTS "__ext_extra_inputs__"
 
 // ================================================================================================
-// Resources: what the host lends for the time of a call
+// Resources that the host lends for one call
 // ================================================================================================
 
 typedef void* (*xpu_malloc_t)(void* allocator, int size);
 typedef void (*sparse_malloc_t)(void* allocator, int index, int indices_len, int indptr_len,
                                 void** data, int64_t** indices, int64_t** indptr);
-/// Allocates an array of the host's: shape has num_dims numbers; *data is the memory, null if the
-/// host refuses. isArg: 1 for args, 0 for aux.
+/// Allocates an array that the host owns: shape has num_dims numbers; *data is the memory, null if
+/// the host refuses. isArg: 1 for args, 0 for aux.
 typedef void (*nd_malloc_t)(const void* allocator, const int64_t* shape, int num_dims,
                             const char* dev_type, int dev_id, int dtype, const char* name,
                             int isArg, void** data);
@@ -676,8 +675,8 @@ class PassResource {
   const void* nd_alloc_;
 };
 
-/// Random number states: one for each thread of an operator, so that they never wait for each
-/// other.
+/// Numbers of random number states: one for each thread of an operator, so that threads never wait
+/// for each other.
 #define MX_NUM_CPU_RANDOM_STATES 1024
 #define MX_NUM_GPU_RANDOM_STATES 32768
 
@@ -690,8 +689,8 @@ typedef void* mx_stream_t;
 typedef void* mx_gpu_rand_t;
 #endif
 
-/// What an operator may ask of the host while it computes. Everything that it gives is the host's
-/// and ends with the call.
+/// Resources that an operator may request while it computes. The host owns all of them, until the
+/// call returns.
 class OpResource {
  public:
   OpResource(xpu_malloc_t cpu_malloc, void* cpu_alloc, xpu_malloc_t gpu_malloc, void* gpu_alloc,
@@ -707,20 +706,20 @@ class OpResource {
         rng_cpu_states_(rng_cpu_states),
         rng_gpu_states_(rng_gpu_states) {}
 
-  /// Scratch memory of `size` bytes, not initialised; null if the host has none. MXNet has one
-  /// workspace: there, each call takes back what the one before it gave, so ask once for all.
+  /// Scratch memory of `size` bytes, zero in passlib and uninitialised in MXNet; null if the host
+  /// has none. MXNet has one workspace, which each request invalidates: request all memory at once.
   void* alloc_cpu(int size) const { return cpu_malloc_(cpu_alloc_, size); }
   void* alloc_gpu(int size) const { return gpu_malloc_(gpu_alloc_, size); }
-  /// Memory for output number `index`, which is sparse: indices_len values (CSR) or rows (row
-  /// sparse), and indptr_len row starts (CSR only; rows + 1). Sets data, indices, indptr and how
-  /// many there are; data_len only for CSR, for it does not know how long a row is.
+  /// Allocates sparse output number `index`: indices_len values (CSR) or rows (row sparse), and
+  /// indptr_len row starts (CSR only; rows + 1). Sets data, indices, indptr and their lengths;
+  /// data_len only for CSR, since the length of a row is unknown here.
   void alloc_sparse(MXSparse* sparse, int index, int indices_len, int indptr_len = 0) const;
   mx_stream_t get_cuda_stream() const { return static_cast<mx_stream_t>(stream_); }
   /// MX_NUM_CPU_RANDOM_STATES states, seeded by the host.
   mx_cpu_rand_t* get_cpu_rand_states() const {
     return static_cast<mx_cpu_rand_t*>(rng_cpu_states_);
   }
-  /// Null where there is no GPU.
+  /// Null without a GPU.
   mx_gpu_rand_t* get_gpu_rand_states() const {
     return static_cast<mx_gpu_rand_t*>(rng_gpu_states_);
   }
@@ -743,15 +742,14 @@ class OpResource {
 
 typedef std::unordered_map<std::string, std::string> options_map_t;
 
-/// An operator that remembers something from one call to the next. Made by the function given to
-/// setCreateOpState, once for each node of a model that is run; the host destroys it.
+/// An operator with state between calls. The function given to setCreateOpState creates one for
+/// each node of a running model; the host destroys it.
 class CustomStatefulOp {
  public:
   CustomStatefulOp() : ignore_warn(false), created_(false) {}
   virtual ~CustomStatefulOp() {}
 
-  /// Makes the state in the way that the host can destroy: *state =
-  /// CustomStatefulOp::create<My>(x);
+  /// Creates a state that the host can destroy: *state = CustomStatefulOp::create<My>(x);
   template <class Operator, typename... Arguments>
   static CustomStatefulOp* create(Arguments... arguments) {
     CustomStatefulOp* state = new Operator(arguments...);
@@ -762,48 +760,49 @@ class CustomStatefulOp {
 
   virtual MXReturnValue Forward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
                                 const OpResource& op_res) = 0;
-  /// inputs: gradients of the outputs, then the inputs, then the outputs of Forward. outputs: one
-  /// gradient for each input.
+  /// `inputs`: gradients of the outputs, then the inputs, then the outputs of Forward. `outputs`:
+  /// one gradient per input.
   virtual MXReturnValue Backward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
                                  const OpResource& op_res);
 
-  /// Set it to silence the host's warning about a state that was not made by create.
+  /// Set to silence the host's warning about a state that was not made by create.
   bool ignore_warn;
 
  private:
-  bool created_;  // hosts read both flags where they lie: right behind the pointer to the vtable
+  bool created_;  // hosts read both flags at their offsets: directly after the vtable pointer
 };
 
-/// Computes an operator. Tensors are sized and allocated by the host, but for sparse outputs (see
+/// Computes an operator. The host allocates all tensors except sparse outputs (see
 /// OpResource::alloc_sparse). For a backward function see CustomStatefulOp::Backward.
 typedef MXReturnValue (*fcomp_t)(const options_map_t& attributes, std::vector<MXTensor>* inputs,
                                  std::vector<MXTensor>* outputs, const OpResource& res);
-/// Says how many inputs and outputs an operator with these attributes has.
+/// Sets the numbers of inputs and outputs of an operator with these attributes.
 typedef MXReturnValue (*parseAttrs_t)(const options_map_t& attributes, int* num_inputs,
                                       int* num_outputs);
-/// Infers dtype codes: -1 is unknown. May fill in unknown inputs, too.
+/// Infers dtype codes; -1 is unknown. May also fill in unknown inputs.
 typedef MXReturnValue (*inferType_t)(const options_map_t& attributes, std::vector<int>* in_types,
                                      std::vector<int>* out_types);
-/// Infers storage types (MXStorageType). Without such a function all tensors are dense.
+/// Infers storage types (MXStorageType). Without this function all tensors are dense.
 typedef MXReturnValue (*inferSType_t)(const options_map_t& attributes,
                                       std::vector<int>* in_storage_types,
                                       std::vector<int>* out_storage_types);
-/// Infers shapes. out_shapes has one empty shape for each output. May fill in inputs, too.
+/// Infers shapes. An unknown input shape is empty, as is that of a scalar; an unknown extent is
+/// UINT32_MAX. out_shapes has one empty shape for each output. May also fill in unknown inputs.
 typedef MXReturnValue (*inferShape_t)(const options_map_t& attributes,
                                       std::vector<std::vector<unsigned int>>* in_shapes,
                                       std::vector<std::vector<unsigned int>>* out_shapes);
-/// Says which inputs the operator writes to; they become auxiliary states of the model.
+/// Lists the inputs that the operator writes to; they become auxiliary states of the model.
 typedef MXReturnValue (*mutateInputs_t)(const options_map_t& attributes,
                                         std::vector<int>* input_indices);
-/// Makes the state of one node, which has inputs of these shapes and dtype codes. For an operator
-/// that runs subgraphs, attributes[MX_STR_SUBGRAPH_SYM_JSON] is the subgraph.
+/// Creates the state of one node, with inputs of these shapes and dtype codes. For an operator that
+/// runs subgraphs, attributes[MX_STR_SUBGRAPH_SYM_JSON] is the subgraph.
 typedef MXReturnValue (*createOpState_t)(const options_map_t& attributes, const MXContext& ctx,
                                          const std::vector<std::vector<unsigned int>>& in_shapes,
                                          const std::vector<int> in_types, CustomStatefulOp**);
 
-/// An operator as a library registers it. Contexts are "cpu" and "gpu"; one function for each.
-/// Needed are parseAttrs, inferType, inferShape, and a forward function or a state; of an operator
-/// for subgraphs only the state.
+/// An operator as registered by a library. Contexts are "cpu" and "gpu", with one function for
+/// each. Required: parseAttrs, inferType, inferShape, and a forward function or a state; for
+/// subgraph operators only a state.
 class CustomOp {
  public:
   explicit CustomOp(const char* op_name)
@@ -825,31 +824,13 @@ class CustomOp {
   CustomOp& setCreateOpState(createOpState_t fn, const char* ctx) {
     return add(fn, ctx, "createOpState", &create_op_fp, &create_op_ctx_cstr);
   }
-  CustomOp& setParseAttrs(parseAttrs_t fn) {
-    parse_attrs = fn;
-    return *this;
-  }
-  CustomOp& setInferType(inferType_t fn) {
-    infer_type = fn;
-    return *this;
-  }
-  CustomOp& setInferSType(inferSType_t fn) {
-    infer_storage_type = fn;
-    return *this;
-  }
-  CustomOp& setInferShape(inferShape_t fn) {
-    infer_shape = fn;
-    return *this;
-  }
-  CustomOp& setMutateInputs(mutateInputs_t fn) {
-    mutate_inputs = fn;
-    return *this;
-  }
-  /// Makes it an operator whose nodes carry a subgraph, as partitioners make them.
-  CustomOp& setIsSubgraphOp() {
-    isSGop = true;
-    return *this;
-  }
+  CustomOp& setParseAttrs(parseAttrs_t fn) { return set(&parse_attrs, fn); }
+  CustomOp& setInferType(inferType_t fn) { return set(&infer_type, fn); }
+  CustomOp& setInferSType(inferSType_t fn) { return set(&infer_storage_type, fn); }
+  CustomOp& setInferShape(inferShape_t fn) { return set(&infer_shape, fn); }
+  CustomOp& setMutateInputs(mutateInputs_t fn) { return set(&mutate_inputs, fn); }
+  /// Declares an operator whose nodes have a subgraph, as partitioners create them.
+  CustomOp& setIsSubgraphOp() { return set(&isSGop, true); }
 
   const char* name;
   parseAttrs_t parse_attrs;
@@ -864,44 +845,49 @@ class CustomOp {
   std::vector<createOpState_t> create_op_fp;
 
  private:
+  template <typename Value>
+  CustomOp& set(Value* member, Value value) {
+    *member = value;
+    return *this;
+  }
   template <typename Function>
   CustomOp& add(Function fn, const char* ctx, const char* what, std::vector<Function>* functions,
                 std::vector<const char*>* contexts);
 };
 
-/// Decides node by node what belongs to a subgraph. Node numbers are positions in the graph that
-/// the function given to setCreateSelector got, which lives as long as the selector. The host
-/// destroys it, where it is passlib; MXNet never does.
+/// Decides node by node what belongs to a subgraph. Node numbers are positions in the graph given
+/// to the createSelector function, which lives as long as the selector. passlib destroys selectors;
+/// MXNet never does.
 class CustomOpSelector {
  public:
   virtual ~CustomOpSelector() {}
-  /// Whether a subgraph may begin with this node.
+  /// Whether a subgraph may start from this node.
   virtual bool Select(int nodeID) = 0;
-  /// Whether a subgraph that has node nodeID may take in the node that gives it an input.
+  /// Whether a subgraph with node nodeID may also include the producer of one of its inputs.
   virtual bool SelectInput(int nodeID, int input_nodeID) = 0;
-  /// The same for a node that takes one of its outputs.
+  /// The same for the consumer of one of its outputs.
   virtual bool SelectOutput(int nodeID, int output_nodeID) = 0;
-  /// Chooses from a grown subgraph the nodes to keep. All of them by default.
+  /// Chooses the nodes of a grown subgraph to keep; by default all.
   virtual void Filter(const std::vector<int>& candidates, std::vector<int>* keep) {
     keep->insert(keep->end(), candidates.begin(), candidates.end());
   }
-  /// Called before each subgraph is grown anew.
+  /// Called before the growth of a subgraph restarts.
   virtual void Reset() {}
 };
 
-/// Says which nodes are supported: ids has one number for each node, -2 at first. -2 is not
-/// supported, -1 in any subgraph, a number from 0 up only together with nodes of the same number.
+/// Sets which nodes are supported: ids has one number per node, initially -2. -2: not supported;
+/// -1: in any subgraph; from 0: only together with nodes of the same number.
 typedef MXReturnValue (*supportedOps_t)(const Graph* graph, std::vector<int>* ids,
                                         const options_map_t& options);
 typedef MXReturnValue (*createSelector_t)(const Graph* graph, CustomOpSelector** sel_inst,
                                           const options_map_t& options);
-/// Accepts a subgraph or not (*accept is false at first), and gives attributes to the node that
-/// will stand for it. Variables of the subgraph that are parameters have their tensor.
+/// Accepts or rejects a subgraph (*accept is initially false), and sets attributes of the node that
+/// replaces it. Variables of the subgraph that are parameters have their tensor.
 typedef MXReturnValue (*reviewSubgraph_t)(const Graph* subgraph, int subgraph_id, bool* accept,
                                           const options_map_t& options, options_map_t* attrs);
 
-/// A partitioner: strategies that run in turn. Each one needs supportedOps or createSelector (the
-/// former wins) and replaces what it finds by nodes of its own subgraph operator.
+/// A partitioner: strategies that run in turn. Each needs supportedOps or createSelector (the
+/// former takes precedence) and replaces subgraphs by nodes of its own subgraph operator.
 class CustomPartitioner {
  public:
   CustomPartitioner() : name("ERROR") {}
@@ -925,7 +911,7 @@ class CustomPartitioner {
     return *this;
   }
 
-  /// Functions of strategy number stg_id; null if it has none.
+  /// Functions of strategy number stg_id; null if not set.
   supportedOps_t getSupportedOps(int stg_id) const { return find(supported_map, stg_id); }
   createSelector_t getCreateSelector(int stg_id) const { return find(selector_map, stg_id); }
   reviewSubgraph_t getReviewSubgraph(int stg_id) const { return find(review_map, stg_id); }
@@ -945,8 +931,8 @@ class CustomPartitioner {
   }
 };
 
-/// A pass: changes the graph in place. MX_FAIL, or anything thrown, leaves the caller's model as it
-/// was. `options` are the keyword arguments of optimize_for, as text.
+/// A pass: changes the graph in place. After MX_FAIL or an exception the caller's model is
+/// unchanged. `options` are the keyword arguments of optimize_for, as text.
 typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options);
 
 class CustomPass {
@@ -966,7 +952,7 @@ class CustomPass {
 // Registration
 // ================================================================================================
 
-/// What this library registered, in order; one registry a library.
+/// The entries that a library registered, in order; one registry per type and library.
 template <class T>
 class Registry {
  public:
@@ -1022,17 +1008,16 @@ class Registry {
 // ================================================================================================
 // Entry points: the C functions that a host looks up
 //
-// All of them are cdecl and take plain C types. Where an int is returned, 1 is success and 0 is
-// failure, and the reasons are in the message store. Everything that the host passes in is borrowed
-// for the call. What a library gives out is either static (names) or malloc'd, to be released by
-// the host through _opCallFree of the same library. `fp` arguments are function pointers that the
-// host got from the library's RegGet functions and does not look into. No C++ exception leaves
-// them, but for the calls of a selector, which have no other way to say that they failed: what it
-// throws reaches the host as a std::exception.
+// All of them are cdecl and take plain C types. A returned int is 1 for success and 0 for failure,
+// with the reasons in the message store. Arguments are borrowed for the call. Results are either
+// static (names) or allocated with malloc, and the host releases them through _opCallFree of the
+// same library. `fp` arguments are function pointers from the library's RegGet functions, opaque to
+// the host. No C++ exception leaves these functions, except calls of a selector, which cannot
+// report failure otherwise: whatever the selector throws reaches the host as a std::exception.
 // ================================================================================================
 
-// A block of parameters: n names, and for each one the data, the shape (dims numbers), the dtype
-// code, the version of the data, and the device. Arrays may be null where n is 0.
+// A block of parameters: num names, and for each the data, the shape (dims numbers), the dtype
+// code, the version of the data, and the device. Arrays may be null if num is 0.
 #define PASSLIB_PARAM_BLOCK(kind)                                                           \
   const char *const *kind##_names, int num_##kind, void *const *kind##_data,                \
       const int64_t *const *kind##_shapes, const int *kind##_dims, const int *kind##_types, \
@@ -1042,8 +1027,8 @@ class Registry {
 #define PASSLIB_OPTION_BLOCK const char *const *opt_keys, const char *const *opt_vals, int num_opts
 #define PASSLIB_ATTR_BLOCK const char *const *keys, const char *const *vals, int num
 
-// Inputs and outputs of an operator, and what it may ask the host for. Type arguments: dtype codes
-// (intypes), storage types (instypes).
+// Inputs and outputs of an operator, and the host's resources. intypes: dtype codes; instypes:
+// storage types.
 #define PASSLIB_IO_BLOCK                                                                           \
   const int64_t **inshapes, int *indims, void **indata, int *intypes, size_t *inIDs,               \
       const char **indev_type, int *indev_id, int num_in, const int64_t **outshapes, int *outdims, \
@@ -1057,7 +1042,7 @@ class Registry {
       int64_t *out_indices_shapes, int64_t *in_indptr_shapes, int64_t *out_indptr_shapes,       \
       void *rng_cpu_states, void *rng_gpu_states
 
-// The same blocks where they are passed on.
+// The same blocks as arguments.
 #define PASSLIB_PARAM_NAMES(kind)                                                              \
   kind##_names, num_##kind, kind##_data, kind##_shapes, kind##_dims, kind##_types, kind##_IDs, \
       kind##_dev_type, kind##_dev_id
@@ -1142,8 +1127,9 @@ typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void**
 
 extern "C" {
 
-/// Written by the author of the library. Called once when the library is loaded, with
-/// 10000 * major + 100 * minor + patch of the host's MXNet version. Returning MX_FAIL refuses.
+/// Defined by the author of the library. Called once when the library is loaded, with
+/// 10000 * major + 100 * minor + patch of the host's MXNet version. MX_FAIL makes the host reject
+/// the library.
 PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);
 
 #ifndef PASSLIB_NO_ENTRY_POINTS
@@ -1151,33 +1137,33 @@ PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);
 
 /// Version of the extension ABI.
 PASSLIB_ENTRY int _opVersion();
-/// Number of messages so far.
+/// Number of messages.
 PASSLIB_ENTRY int _msgSize();
-/// Message number idx, owned by the library; null out of range.
+/// Message number idx, owned by the library; null if out of range.
 PASSLIB_ENTRY void _msgGet(int idx, const char** msg);
-/// Releases what a call of this library gave out. Null is harmless.
+/// Releases memory that a call of this library returned, or null.
 PASSLIB_ENTRY void _opCallFree(void* ptr);
 
 /// Number of passes; pass number idx.
 PASSLIB_ENTRY int _passRegSize();
 PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name);
-/// Runs a pass on a graph in JSON. *out_graph: malloc'd JSON of the result, null on failure.
+/// Runs a pass on a graph in JSON. *out_graph: the result as malloc'd JSON, null on failure.
 PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph,
                                      char** out_graph, PASSLIB_OPTION_BLOCK, const char* pass_name,
                                      PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                      mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
 
-/// Says how this library was built. A host whose own tag, operator new and operator delete are the
-/// same may call _passlibCallGraphPass. Not part of MXNet's ABI.
+/// Returns a description of the build. A host with an equal tag, operator new and operator delete
+/// may call _passlibCallGraphPass. Not part of MXNet's ABI.
 PASSLIB_ENTRY const char* _passlibBuildTag(const void** operator_new, const void** operator_delete);
-/// Runs a pass on the host's graph itself, which it changes in place. Where it fails the graph is
-/// in an undefined, though destructible state.
+/// Runs a pass on the host's graph itself, changed in place. After a failure the graph is in an
+/// undefined but destructible state.
 PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* graph,
                                         PASSLIB_OPTION_BLOCK, const char* pass_name,
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                         mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
 
-/// Number of operators; operator number idx. The arrays are the library's, one entry for each
+/// Number of operators; operator number idx. The library owns the arrays, with one entry per
 /// context; functions that were not set are null.
 PASSLIB_ENTRY int _opRegSize();
 PASSLIB_ENTRY void _opRegGet(int idx, const char** name, int* isSGop, const char*** forward_ctx,
@@ -1190,13 +1176,13 @@ PASSLIB_ENTRY void _opRegGet(int idx, const char** name, int* isSGop, const char
                              mxnet::ext::mutateInputs_t* mutate);
 PASSLIB_ENTRY int _opCallParseAttrs(mxnet::ext::parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in,
                                     int* num_out);
-/// Shapes may come back changed: *mod_inshapes and *outshapes are malloc'd arrays of malloc'd
-/// shapes, *mod_indims and *outdims malloc'd arrays of their lengths. Nothing is set on failure.
+/// *mod_inshapes and *outshapes: malloc'd arrays of malloc'd shapes, those of the inputs possibly
+/// changed; *mod_indims and *outdims: malloc'd arrays of their lengths. Nothing is set on failure.
 PASSLIB_ENTRY int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
                                     unsigned int** inshapes, int* indims, int num_in,
                                     unsigned int*** mod_inshapes, int** mod_indims,
                                     unsigned int*** outshapes, int** outdims, int num_out);
-/// Types change in place.
+/// Types are changed in place.
 PASSLIB_ENTRY int _opCallInferType(mxnet::ext::inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes,
                                    int num_in, int* outtypes, int num_out);
 PASSLIB_ENTRY int _opCallInferSType(mxnet::ext::inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes,
@@ -1206,7 +1192,7 @@ PASSLIB_ENTRY int _opCallFCompute(mxnet::ext::fcomp_t fp, PASSLIB_ATTR_BLOCK, PA
 /// *mutate_indices is malloc'd.
 PASSLIB_ENTRY int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK,
                                       int** mutate_indices, int* indices_size);
-/// *state_op is a CustomStatefulOp, to be given back to _opCallDestroyOpState.
+/// *state_op is a CustomStatefulOp, to be destroyed by _opCallDestroyOpState.
 PASSLIB_ENTRY int _opCallCreateOpState(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
                                        const char* dev_type, int dev_id, unsigned int** inshapes,
                                        int* indims, int num_in, const int* intypes,
@@ -1234,10 +1220,9 @@ PASSLIB_ENTRY void _partCallSelectOutput(void* selector, int node, int output_no
 PASSLIB_ENTRY void _partCallFilter(void* selector, int* candidates, int num_candidates, int** keep,
                                    int* num_keep);
 PASSLIB_ENTRY void _partCallReset(void* selector);
-/// Destroys a selector, and the graph that it was made for. Not part of MXNet's ABI.
+/// Destroys a selector and its graph. Not part of MXNet's ABI.
 PASSLIB_ENTRY void _passlibPartDestroySelector(void* selector);
-/// *attr_keys and *attr_vals are malloc'd arrays of malloc'd strings, and null where there are
-/// none.
+/// *attr_keys and *attr_vals are malloc'd arrays of malloc'd strings, null if there are none.
 PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* json,
                                           int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                           char*** attr_keys, char*** attr_vals, int* num_attrs,
@@ -1406,7 +1391,7 @@ inline bool MXTensor::isSame(const MXTensor& other) const {
 namespace detail {
 
 /// Length of the UTF-8 sequence at p, or 0 if there is none. Rejects overlong forms, surrogates and
-/// what lies beyond U+10FFFF.
+/// code points beyond U+10FFFF.
 inline std::size_t utf8Length(const char* p, const char* end) {
   const unsigned char* u = reinterpret_cast<const unsigned char*>(p);
   const std::size_t left = static_cast<std::size_t>(end - p);
@@ -1439,7 +1424,7 @@ inline bool needsLook(uint64_t bytes) {
   return ((zeros | control | bytes) & highs) != 0;
 }
 
-/// First byte from p on that an eight-byte look at the text says may be special.
+/// The first block of eight bytes from p on that may have a special one.
 inline const char* skipPlain(const char* p, const char* end) {
   while (end - p >= 8) {
     uint64_t bytes;
@@ -1454,7 +1439,7 @@ inline bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 inline std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-/// The range of int, for numbers that a graph uses as such.
+/// The limit of numbers that a graph stores as int.
 const int64_t kIntMax = std::numeric_limits<int>::max();
 
 }  // namespace detail
@@ -1720,13 +1705,13 @@ inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
   return true;
 }
 
-/// Reads a number in JSON's grammar as double, whatever the locale says of decimal points.
+/// Reads a number in JSON's grammar as double, independent of the locale.
 inline double parseDouble(const std::string& text) {
   std::istringstream stream(text);
   stream.imbue(std::locale::classic());
   double value = 0;
   if (stream >> value) return value;
-  // Out of range: streams give the nearest limit and fail.
+  // Out of range: streams return the nearest limit and fail.
   if (value == std::numeric_limits<double>::max()) return std::numeric_limits<double>::infinity();
   if (value == std::numeric_limits<double>::lowest()) {
     return -std::numeric_limits<double>::infinity();
@@ -1734,7 +1719,7 @@ inline double parseDouble(const std::string& text) {
   return value;
 }
 
-/// `num` of a number: cut off towards zero and at the limits of int.
+/// `num` of a number: truncated towards zero and clamped to the range of int.
 inline int toInt(double value) {
   if (value >= static_cast<double>(std::numeric_limits<int>::max())) {
     return std::numeric_limits<int>::max();
@@ -1756,7 +1741,7 @@ inline JsonVal makeNumber(std::string text) {
   return JsonVal(NUM, num, std::move(text));
 }
 
-/// The text of a number: as it was written, unless `num` was set to something else since.
+/// The text of a number: the original one, unless `num` was changed since.
 inline std::string numberText(const JsonVal& value) {
   if (!value.str.empty() && makeNumber(value.str).num == value.num) return value.str;
   return std::to_string(value.num);
@@ -1808,8 +1793,8 @@ inline void JsonReader::readNull() {
 }
 
 inline JsonVal JsonReader::readValue() {
-  // One frame for each container that is open. A container never moves while it has a frame: only
-  // the innermost one grows.
+  // One frame per open container. A container never moves while it has a frame, since only the
+  // innermost one grows.
   struct Frame {
     JsonVal* container;
     bool first;
@@ -1865,7 +1850,7 @@ inline JsonVal JsonReader::readValue() {
           if (!added.second) {
             fail(
                 kJsonDuplicateKey,
-                "the key " + detail::quoted(added.first->first.str) + " stands twice in one object",
+                "the key " + detail::quoted(added.first->first.str) + " occurs twice in one object",
                 at);
           }
           target = &added.first->second;
@@ -1885,8 +1870,8 @@ inline void JsonReader::finish() {
 
 namespace detail {
 
-/// Text that is only appended to, mostly in pieces of a few bytes. Kept in blocks, so that a long
-/// text is never moved while it grows.
+/// Append-only text, mostly of short pieces. Kept in blocks, so that a long text is never moved
+/// while it grows.
 class TextBuffer {
  public:
   struct Block {
@@ -1923,7 +1908,7 @@ class TextBuffer {
   void noteNotAscii() { ascii_ = false; }
   bool isAscii() const { return ascii_; }
 
-  /// The text, in order. The buffer is empty afterwards.
+  /// Returns the blocks in order and clears the buffer.
   std::vector<Block> take() {
     closeBlock();
     room_ = nullptr;
@@ -1946,7 +1931,7 @@ class TextBuffer {
   }
   void addBlock(std::size_t count) {
     closeBlock();
-    // Small texts take little, large ones few blocks.
+    // Little memory for small texts, few blocks for large ones.
     const std::size_t last = blocks_.empty() ? 256 : blocks_.back().size;
     const std::size_t size = std::max(count, std::min<std::size_t>(2 * last, 1 << 20));
     blocks_.push_back(Block{std::unique_ptr<char[]>(new char[size]), size});
@@ -1960,8 +1945,8 @@ class TextBuffer {
   bool ascii_;
 };
 
-/// Appends a string in quotes. `raw_controls`: control characters other than \n \r \t as they are,
-/// which is not JSON, but what MXNet writes and reads.
+/// Appends a string in quotes. `raw_controls`: leave control characters other than \n \r \t
+/// unescaped, which is not JSON, but the format of MXNet.
 inline void appendString(const char* text, std::size_t size, bool raw_controls, TextBuffer* out) {
   const char* p = text;
   const char* end = text + size;
@@ -2043,7 +2028,7 @@ inline void copyShallow(const JsonVal& from, JsonVal* to,
 
 inline int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
 
-/// Order of two values by themselves: type, number, text. Children are for the caller.
+/// Order of two values without their children: type, number, text.
 inline int compareScalars(const JsonVal& a, const JsonVal& b) {
   if (a.type != b.type) return sign(a.type<b.type, a.type> b.type);
   if (a.type == STR) return sign(a.str < b.str, b.str < a.str);
@@ -2062,7 +2047,7 @@ inline int compareScalars(const JsonVal& a, const JsonVal& b) {
 
 /// Lexicographic order of two values with all their children; iterative.
 inline int compareJson(const JsonVal& left, const JsonVal& right) {
-  // A step without values is the verdict on two lengths, due after the elements were equal.
+  // A step without values compares two lengths, after all elements were equal.
   struct Step {
     const JsonVal* a;
     const JsonVal* b;
@@ -2097,9 +2082,9 @@ inline int compareJson(const JsonVal& left, const JsonVal& right) {
   return 0;
 }
 
-/// Walks a value in the order in which it is written. `open` is called before a container or for a
-/// scalar, `between` before each child with its number and key (null in lists), `close` after the
-/// last child. Iterative.
+/// Walks a value in the order of its text. Calls `open` before a container or for a scalar,
+/// `between` before each child with its number and key (null in lists), `close` after the last
+/// child. Iterative.
 template <typename Open, typename Between, typename Close>
 void walkJson(const JsonVal& root, Open open, Between between, Close close) {
   struct Frame {
@@ -2152,8 +2137,7 @@ inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* ou
   }
 }
 
-/// A key as JSON: keys are strings; numbers and the like, which JSON does not allow there, are
-/// written as the string that spells them.
+/// A key as JSON. Keys of other types, which JSON does not allow, are written as strings.
 inline void appendKey(const JsonVal& key, bool raw_controls, TextBuffer* out) {
   const std::string text = key.type == STR ? std::string() : key.dump();
   const std::string& name = key.type == STR ? key.str : text;
@@ -2309,14 +2293,14 @@ inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
 
 namespace detail {
 
-/// Names in use, compared by text. A flat table of positions, for the names of a million variables.
+/// Names in use, compared by text. A flat table, for the names of a million variables.
 class NameTable {
  public:
   explicit NameTable(std::size_t count) : mask_(15) {
     while (mask_ < count * 2) mask_ = mask_ * 2 + 1;
     slots_.resize(mask_ + 1, nullptr);
   }
-  /// The node that already has this name, or null after taking the name for `node`.
+  /// Returns the node that already has this name, or adds the name of `node` and returns null.
   const Node* add(const Node* node) {
     std::size_t slot = std::hash<std::string>()(node->name) & mask_;
     for (; slots_[slot] != nullptr; slot = (slot + 1) & mask_) {
@@ -2331,7 +2315,7 @@ class NameTable {
   std::vector<const Node*> slots_;
 };
 
-/// One graph while it is read. Edges come as numbers of nodes that may not be there yet.
+/// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
   struct Edge {
     int64_t node;
@@ -2341,14 +2325,14 @@ struct GraphDraft {
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  std::vector<Edge> edges;                                    // of all nodes, one after the other
+  std::vector<Edge> edges;                                    // of all nodes in turn
   std::vector<std::size_t> edge_end;                          // per node: one past its last edge
-  std::vector<std::pair<std::size_t, int64_t>> control_deps;  // (node, node it waits for)
-  std::vector<std::size_t> offsets;  // per node: where it begins in the text
+  std::vector<std::pair<std::size_t, int64_t>> control_deps;  // (node, its dependency)
+  std::vector<std::size_t> offsets;                           // per node: its offset in the text
   std::vector<Edge> heads;
   std::vector<int64_t> arg_nodes;
   std::vector<int64_t> row_ptr;
-  std::size_t start = 0;  // where the graph begins in the text
+  std::size_t start = 0;  // offset of the graph in the text
   bool has_nodes = false;
   bool has_heads = false;
   bool has_arg_nodes = false;
@@ -2435,7 +2419,7 @@ class GraphReader {
 
   void once(bool* seen, const char* key) const {
     if (*seen) {
-      reader_.fail(kJsonDuplicateKey, "the key " + quoted(key) + " stands twice in one object");
+      reader_.fail(kJsonDuplicateKey, "the key " + quoted(key) + " occurs twice in one object");
     }
     *seen = true;
   }
@@ -2459,7 +2443,7 @@ class GraphReader {
       const std::string name = key.str();
       const std::size_t at = reader_.offset();
       if (draft.graph->attrs.count(name) != 0) {
-        reader_.fail(kJsonDuplicateKey, "the key " + quoted(name) + " stands twice in one object",
+        reader_.fail(kJsonDuplicateKey, "the key " + quoted(name) + " occurs twice in one object",
                      at);
       }
       draft.graph->attrs.emplace(name, reader_.readValue());
@@ -2494,8 +2478,8 @@ class GraphReader {
       once(&frame->has_inputs, "inputs");
       readEntries("input", &frame->draft.edges);
     } else if (key == "attrs" || key == "attr" || key == "param") {
-      // Three spellings of three ages; files of MXNet 0.8 have "param" and "attr" side by side, of
-      // which "param" gives way.
+      // Three spellings from three generations of files. MXNet 0.8 writes both "param" and "attr";
+      // "attr" takes precedence.
       const int spelling = key == "attrs" ? 0 : key == "attr" ? 1 : 2;
       once(&frame->has_attrs[spelling], key.str().c_str());
       readAttributes(frame, spelling == 2);
@@ -2512,7 +2496,7 @@ class GraphReader {
       reader_.beginList();
       frame->state = kSubgraphList;
     } else if (key == "backward_source_id") {
-      reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; without use since
+      reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; unused since
     } else {
       const std::string name = key.str();
       bool seen = std::any_of(
@@ -2546,14 +2530,14 @@ class GraphReader {
       const JsonReader::Slice value = reader_.readString();
       pair.second.assign(value.data, value.size);
     }
-    // Sized in advance, the table has as many buckets as it needs and is never rebuilt.
+    // Reserved in advance, so that the table is never rehashed.
     node->attrs.reserve(node->attrs.size() + count);
     for (std::size_t i = 0; i < count; ++i) {
       const auto added = node->attrs.emplace(pairs_[i].first, pairs_[i].second);
       if (added.second) continue;
       if (only_one) {
         reader_.fail(kJsonDuplicateKey, "attribute " + quoted(pairs_[i].first) +
-                                            " stands twice in node " + quoted(node->name));
+                                            " occurs twice in node " + quoted(node->name));
       }
       if (!give_way) added.first->second = pairs_[i].second;
     }
@@ -2626,7 +2610,7 @@ class GraphReader {
   void setOutputCounts(const GraphDraft& draft) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
     const std::vector<int64_t>& ptr = draft.row_ptr;
-    // MXNet's lib_api writes 0..n-1, one number too few and counting one output for each node.
+    // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
     if (!draft.has_row_ptr || ptr.size() == nodes.size()) return;
     if (ptr.size() != nodes.size() + 1 || ptr[0] != 0) {
       reader_.fail(kJsonRange,
@@ -2661,7 +2645,7 @@ class GraphReader {
     return NodeEntry(node, edge.entry, edge.version);
   }
 
-  /// Sets both sides of every edge. Returns whether all edges lead from earlier to later nodes.
+  /// Sets both sides of every edge. Returns whether every producer comes before its consumers.
   bool linkNodes(GraphDraft* draft) const {
     const std::vector<Node*>& nodes = draft->graph->nodes;
     std::vector<unsigned> consumers(nodes.size(), 0);
@@ -2732,8 +2716,8 @@ class GraphReader {
   }
 
   JsonReader reader_;
-  std::deque<Frame> frames_;  // a deque, for a frame is in use while the next one is pushed
-  std::vector<std::pair<std::string, std::string>> pairs_;  // room for one node's attributes
+  std::deque<Frame> frames_;  // a deque, since a frame is in use while the next is pushed
+  std::vector<std::pair<std::string, std::string>> pairs_;  // scratch for one node's attributes
 };
 
 // ---- the graph: writing ------------------------------------------------------------------------
@@ -2751,13 +2735,13 @@ inline void appendInteger(int64_t value, TextBuffer* out) {
 }
 
 /// Writes NNVM's JSON, on one line or in the layout of MXNet's writer: two spaces for each level,
-/// a space behind every comma, a list on several lines when it has more than ten items or composite
+/// a space after every comma, a list on several lines when it has more than ten items or composite
 /// ones, an object when it has more than one member.
 class GraphWriter {
  public:
   GraphWriter(bool pretty, TextBuffer* out) : pretty_(pretty), out_(*out) {}
 
-  /// `attributes`: the top-level keys besides NNVM's own; those of the graph, as a rule.
+  /// `attributes`: top-level keys other than NNVM's own, usually those of the graph.
   void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
     begin(root, attributes, 0);
     while (!frames_.empty()) {
@@ -2820,8 +2804,8 @@ class GraphWriter {
     const std::map<std::string, JsonVal>& attributes;
     std::size_t depth;
     std::vector<Node*> order;
-    std::vector<std::size_t> positions;  // of what every edge comes from, in the order of writing
-    std::vector<int> outputs;            // per node: what its uses say of the number of outputs
+    std::vector<std::size_t> positions;  // of the producer of every edge, in order of writing
+    std::vector<int> outputs;            // per node: the number of outputs that its uses imply
     std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
@@ -2966,7 +2950,7 @@ class GraphWriter {
       const Node& node = *frame.order[i];
       const int used = frame.outputs[i];
       if (node.op == "null") variables.push_back(static_cast<int64_t>(i));
-      // A reader that knows the operator's number should see when more is used than there is.
+      // A reader that knows the operator must be able to detect uses beyond its outputs.
       const bool fact = node.num_outputs > 0 && !node._hasOutput(used - 1);
       row_ptr.push_back(row_ptr.back() +
                         (fact ? node.num_outputs : std::max(node.num_outputs, used)));
@@ -3051,7 +3035,7 @@ inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : mask_(15) {
 
 namespace detail {
 
-/// What a node waits for, in order: its inputs, then its control dependencies.
+/// The dependencies of a node: its inputs, then its control dependencies.
 inline std::size_t countDependencies(const Node& node) {
   return node.inputs.size() + node.control_deps.size();
 }
@@ -3069,8 +3053,8 @@ inline std::size_t dependency(const Node& node, std::size_t i, const NodeTable& 
   return static_cast<std::size_t>(position);
 }
 
-/// The names along a cycle, for an error. `path`: nodes waiting for each other, the last one for
-/// the node at position `start`.
+/// Spells the names along a cycle. `path`: nodes that each depend on the next, the last one on the
+/// node at position `start`.
 inline std::string describeCycle(const std::vector<Node*>& path, std::size_t start) {
   const std::size_t shown = 8;
   std::string text = "nodes wait for each other in a cycle: ";
@@ -3099,7 +3083,7 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
   std::vector<unsigned char> marks(nodes.size(), kNew);
   std::vector<Node*> order;
   order.reserve(nodes.size());
-  std::vector<Node*> path;             // the node in work and those that wait for it
+  std::vector<Node*> path;             // the current node and those that depend on it
   std::vector<std::size_t> positions;  // their positions
   std::vector<std::size_t> next;       // and their next dependency
   for (std::size_t root = 0; root < nodes.size(); ++root) {
@@ -3131,7 +3115,7 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
 }
 
 inline Graph::~Graph() {
-  // Nested graphs are emptied one by one, and two nodes may point to the same one.
+  // Subgraphs are emptied one by one, and two nodes may point to the same one.
   std::vector<Graph*> nested;
   std::unordered_set<Graph*> known;
   const auto destroy = [&](Graph* graph) {
@@ -3196,7 +3180,7 @@ inline Node* Graph::addNode(const std::string& name, const std::string& op) {
 
 namespace detail {
 
-/// Takes the edge (consumer, slot) out of the producer's list.
+/// Removes the edge (consumer, slot) from the producer's list.
 inline void dropConsumer(Node* producer, const Node* consumer, int slot) {
   std::vector<NodeEntry>& outputs = producer->outputs;
   const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const NodeEntry& use) {
@@ -3279,7 +3263,7 @@ inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
                         node->outputs.end());
   }
   for (Node* node : consumers) {
-    // The inputs behind a lost one move up, which their producers must know.
+    // Inputs after a lost one move up, so update their producers.
     std::size_t slot = 0;
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const NodeEntry input = node->inputs[i];
@@ -3412,7 +3396,7 @@ inline const JsonVal& Graph::getAttr(const std::string& key) const {
 
 namespace detail {
 
-/// Calls visit once for a graph and for each graph nested in it.
+/// Calls visit once for a graph and each of its subgraphs.
 template <typename Visit>
 void forEachGraph(Graph* root, Visit visit) {
   std::vector<Graph*> pending(1, root);
@@ -3445,8 +3429,8 @@ inline void Graph::_setParams(std::unordered_map<std::string, MXTensor>* args,
                               std::unordered_map<std::string, MXTensor>* aux) {
   for (Node* node : inputs) {
     std::string name = node->name;
-    // In the subgraphs that partitioners see, variables have names of their own and say whose
-    // parameter they stand for.
+    // In the subgraphs of partitioners, variables have new names and attributes with the name of
+    // their parameter.
     const auto is_arg = node->attrs.find("isArg");
     const auto arg_name = node->attrs.find("argName");
     if (is_arg != node->attrs.end() && is_arg->second == "True" && arg_name != node->attrs.end()) {
@@ -3514,7 +3498,7 @@ inline MXTensor* PassResource::allocate(std::unordered_map<std::string, MXTensor
 
 namespace detail {
 
-/// Entry `index` of a list written as text, nested lists counting as one entry each.
+/// Entry `index` of a list in text form, where a nested list is one entry.
 inline std::string listEntry(const std::string& text, unsigned index, const char* what) {
   const std::size_t size = text.size();
   if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
@@ -3564,7 +3548,7 @@ inline MXReturnValue CustomStatefulOp::Backward(std::vector<MXTensor>*, std::vec
 template <typename Function>
 CustomOp& CustomOp::add(Function fn, const char* ctx, const char* what,
                         std::vector<Function>* functions, std::vector<const char*>* contexts) {
-  // No exception: this runs while the library is being loaded, where nobody could catch it.
+  // No exception: this runs while the library is loaded, and nothing could catch it.
   for (const char* known : *contexts) {
     if (strcmp(known, ctx) != 0) continue;
     MXerrorMsgs::get()->add(std::string("operator '") + name + "' has two " + what +
@@ -3580,7 +3564,7 @@ CustomOp& CustomOp::add(Function fn, const char* ctx, const char* what,
 
 namespace detail {
 
-/// Runs the body of an entry point. Nothing thrown gets past here: it becomes a message.
+/// Runs the body of an entry point. Any exception becomes a message.
 template <typename Body>
 int guarded(const std::string& what, Body body) {
   try {
@@ -3607,7 +3591,7 @@ inline void addParams(PASSLIB_PARAM_BLOCK(param), std::unordered_map<std::string
   }
 }
 
-/// The common part of both ways to call a pass. `args`, `aux`: the parameters by name.
+/// Calls a pass, for both entry points. `args`, `aux`: the parameters by name.
 inline int runPass(graphPass_t fp, Graph* graph, const options_map_t& options, const char* name,
                    std::unordered_map<std::string, MXTensor>* args,
                    std::unordered_map<std::string, MXTensor>* aux, nd_malloc_t nd_malloc,
@@ -3628,7 +3612,7 @@ inline int runPass(graphPass_t fp, Graph* graph, const options_map_t& options, c
   return fp(graph, options) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
 }
 
-/// Memory that goes to the host, which will free it; until release it is freed here.
+/// Memory for the host, freed here unless released to it.
 class Handout {
  public:
   template <typename T>
@@ -3691,7 +3675,7 @@ inline void handOut(const ShapeList& list, Handout* memory, unsigned int*** shap
   }
 }
 
-/// One side of the tensors of an operator's call.
+/// The inputs, or the outputs, of an operator's call.
 struct TensorBlock {
   const int64_t** shapes;
   const int* dims;
@@ -3708,7 +3692,7 @@ struct TensorBlock {
   const int64_t* indptr_counts;
 };
 
-/// `sparse` receives what the data_ptr of sparse tensors points to.
+/// `sparse` receives the targets of the data_ptr of sparse tensors.
 inline std::vector<MXTensor> makeTensors(const TensorBlock& block, std::deque<MXSparse>* sparse) {
   std::vector<MXTensor> tensors(static_cast<std::size_t>(block.count));
   for (int i = 0; i < block.count; ++i) {
@@ -3746,7 +3730,7 @@ int compute(Body body, PASSLIB_IO_BLOCK, PASSLIB_RESOURCE_BLOCK) {
   return body(&inputs, &outputs, resource) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
 }
 
-/// Calls an inferType or inferSType function. Outputs are -1, unknown, before.
+/// Calls an inferType or inferSType function. Outputs are initially -1: unknown.
 template <typename Function>
 int inferInPlace(Function fn, const options_map_t& attributes, int* in, int num_in, int* out,
                  int num_out) {
@@ -3762,17 +3746,17 @@ int inferInPlace(Function fn, const options_map_t& attributes, int* in, int num_
 
 inline std::unique_ptr<Graph> readGraph(const char* json) {
   JsonOptions reading;
-  reading.allow_control_characters = true;  // MXNet writes them raw
+  reading.allow_control_characters = true;  // MXNet does not escape them
   return std::unique_ptr<Graph>(Graph::fromString(json, strlen(json), reading));
 }
 
-/// A selector, with the graph that it looks at.
+/// A selector with its graph.
 struct OwnedSelector {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<CustomOpSelector> selector;  // destroyed first
 };
 
-/// Calls a selector. The host has to understand what it throws.
+/// Calls a selector. Its exceptions must be of a type that the host can catch.
 template <typename Body>
 void callSelector(void* selector, Body body) {
   try {
@@ -3787,7 +3771,7 @@ void callSelector(void* selector, Body body) {
 #define PASSLIB_TEXT_(x) #x
 #define PASSLIB_TEXT(x) PASSLIB_TEXT_(x)
 
-/// How this translation unit sees the types that Graph is made of: equal text, equal layout.
+/// The layout of the types in Graph as text: equal text, equal layout.
 PASSLIB_HIDDEN inline const char* buildTag() {
   static const std::string tag =
       std::string("header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION))
@@ -3901,7 +3885,7 @@ inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** for
   mxnet::ext::CustomOp& op = mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->get(idx);
   *name = op.name;
   *isSGop = op.isSGop ? 1 : 0;
-  // An operator that was registered wrongly offers nothing, which hosts refuse.
+  // An invalid registration shows no functions, so that hosts reject it.
   const auto count = [&op](std::size_t functions) {
     return op.valid ? static_cast<int>(functions) : 0;
   };

@@ -1,15 +1,15 @@
 /*
- * foldBatchNormalization: lets a linear layer do the work of the batch normalization behind it.
+ * foldBatchNormalization: folds batch normalizations into the linear layers before them.
  *
  * Outside training, a batch normalization computes y = scale * x + shift for every channel, with
  *
  *     scale = gamma / sqrt(variance + epsilon)        shift = beta - mean * scale
  *
- * A convolution, a transposed one or a fully connected layer gives the same when its weights are
- * multiplied by scale and its bias is scale * bias + shift. Weights that something else uses too
- * are left as they are, and the layer gets some of its own. What does not fit is left alone.
+ * A convolution, transposed convolution or fully connected layer computes the same if its weights
+ * are multiplied by scale and its bias is scale * bias + shift. Weights with other users are left
+ * unchanged, and the layer gets copies. Batch normalizations that do not match are left alone.
  *
- * Option: verbose=1 prints what became of each batch normalization, and why.
+ * Option: verbose=1 prints the result for each batch normalization, with the reason.
  */
 #include <cmath>
 #include <unordered_map>
@@ -54,14 +54,14 @@ class Folding {
       const auto reason = reasons_.find(node);
       std::cout << "left " << node->name << ": "
                 << (reason != reasons_.end() ? reason->second
-                                             : "it does not stand alone behind a linear layer")
+                                             : "it is not the only user of a linear layer")
                 << "\n";
     }
     std::cout << "foldBatchNormalization: " << folded_.size() << " folded, " << left << " left\n";
   }
 
  private:
-  /// Folds what follows a layer, as many as there are one behind the other.
+  /// Folds all consecutive batch normalizations after a layer.
   void foldInto(Node* node, const LayerFacts& facts) {
     Node* norm = normBehind(*node);
     if (norm == nullptr) return;
@@ -84,7 +84,7 @@ class Folding {
     }
   }
 
-  /// The batch normalization that alone sees what a node gives; null if there is none.
+  /// The batch normalization that is the only user of a node's result, or null.
   Node* normBehind(const Node& node) const {
     if (node.outputs.size() != 1 || heads_.count(&node) != 0) return nullptr;
     const NodeEntry& use = node.outputs.front();
@@ -93,13 +93,13 @@ class Folding {
     return normalized ? use.node : nullptr;
   }
 
-  /// Puts a batch normalization behind what `total` does. Throws LeftAlone before it changes that.
+  /// Composes `total` with a batch normalization after it. Throws LeftAlone before any change.
   void append(const Layer& layer, const Node& norm, Affine* total) const {
     const NormFacts& facts = *findNorm(family_, norm);
     if (usesBatchStatistics(family_, norm)) throw LeftAlone("it normalizes as in training");
     layer.requireChannels(facts.axis ? static_cast<int>(numberAttribute(norm, "axis", 1)) : 1);
     if (pinned_.count(&norm) != 0) {
-      throw LeftAlone("its mean or variance is an output, or nodes wait for each other");
+      throw LeftAlone("its mean or variance is an output, or it has control dependencies");
     }
     for (const NodeEntry& use : norm.outputs) {
       if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry != 0) {
@@ -135,7 +135,7 @@ class Folding {
     return valuesOf(tensor);
   }
 
-  /// Nothing has changed when this throws LeftAlone.
+  /// Throws LeftAlone before any change.
   void apply(const Layer& layer, const Affine& affine, const std::vector<Node*>& norms) {
     Node& node = layer.node();
     const MXTensor old = parameterOf(family_, node, 1);  // before alloc_arg changes it
@@ -163,7 +163,7 @@ class Folding {
     folded_.insert(folded_.end(), norms.begin(), norms.end());
   }
 
-  /// The parameter at an input, which nobody else may use; a new one where others do.
+  /// The parameter at an input if it has no other user, otherwise a new one.
   Node* own(Node* layer, std::size_t input, const char* suffix) {
     if (hasInput(*layer, input)) {
       Node* present = layer->inputs[input].node;
@@ -191,11 +191,11 @@ class Folding {
 
   Graph* graph_;
   const Family& family_;
-  std::unordered_set<const Node*> heads_;   // nodes of which an output is the model's
+  std::unordered_set<const Node*> heads_;   // nodes with outputs of the model
   std::unordered_set<const Node*> pinned_;  // nodes that must stay
   std::unordered_set<std::string> names_;
   std::vector<Node*> folded_;
-  std::vector<Node*> replaced_;  // parameters that may have lost their last user
+  std::vector<Node*> replaced_;  // parameters that may be unused now
   std::unordered_map<const Node*, std::string> reasons_;
 };
 

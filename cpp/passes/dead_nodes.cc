@@ -1,18 +1,18 @@
 /*
- * removeDeadNodes: takes out what neither an output of the model nor a side effect needs.
+ * removeDeadNodes: removes nodes that neither an output of the model nor a side effect needs.
  *
- * A node stays if an output needs it, if it does something else than giving outputs (ARK's
- * communication, operators that nobody knows), if it writes to memory or to a state that something
- * else uses which stays, or if one that stays waits for it. Nested graphs are gone through as well;
- * their variables stay, for the node around them counts them.
+ * A node is live if an output depends on it, if it has side effects (ARK's communication, unknown
+ * operators), if it writes to memory or a state that another live node uses, or if a live node has
+ * a control dependency on it. Subgraphs are processed too, but keep their variables, since these
+ * correspond to inputs of the node.
  *
- * Option: verbose=1 prints how many nodes went.
+ * Option: verbose=1 prints the number of removed nodes.
  */
 #include <memory>
 #include <unordered_set>
 
-#include "family.h"
-#include "memory.h"
+#include "facts/family.h"
+#include "facts/memory.h"
 #include "nested.h"
 #include "options.h"
 
@@ -49,7 +49,7 @@ class LiveNodes {
     pending_.push_back(node);
   }
 
-  /// Marks those that write to what a live node uses.
+  /// Marks nodes that write to memory or states that a live node uses.
   void markWriters(const Node& node) {
     if (memory_) {
       const std::size_t region = memory_->region(node);
@@ -89,7 +89,7 @@ MXReturnValue removeDeadNodes(Graph* graph, const options_map_t& options) {
   requireKnown(options, {"verbose"});
   const Family family(*graph);
   std::size_t removed = 0;
-  // A graph that is nested in a dead node is gone through for nothing, and no harm.
+  // Processing the subgraphs of dead nodes is useless, but harmless.
   for (Graph* each : withNested(graph)) removed += removeDead(each, family, each != graph);
   if (flag(options, "verbose")) {
     std::cout << "removeDeadNodes: " << removed << " nodes removed\n";

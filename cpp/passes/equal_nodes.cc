@@ -1,21 +1,21 @@
 /*
- * mergeEqualNodes: lets one of several equal nodes do the work of all.
+ * mergeEqualNodes: replaces equal nodes by one of them (common subexpression elimination).
  *
- * Nodes are equal if their operator, their attributes and their inputs are, version included; names
- * and what passlib notes of the file do not count. Equality goes down the graph: nodes whose inputs
- * are equal nodes are equal in the same walk. Never merged are operators that draw numbers, write
- * to memory or states, communicate, hold nested graphs or are not known; and outputs of the model,
- * which keep their names, are never taken out. Nested graphs are gone through one by one.
+ * Nodes are equal if they have the same operator, attributes and inputs, versions included; names
+ * and bookkeeping attributes do not count. Nodes whose inputs are equal nodes are found in the same
+ * walk. Operators that draw random numbers, write to memory or states, communicate, have subgraphs
+ * or are unknown are never merged; outputs of the model keep their names and are never removed.
+ * Subgraphs are processed separately.
  *
- * Options: parameters=1 merges weights of equal bits as well; inference=1 takes Dropout, BatchNorm
- * and their kind for what they are outside training; verbose=1 prints how many nodes went.
+ * Options: parameters=1 also merges weights of equal bits; inference=1 assumes that operators such
+ * as Dropout and BatchNorm run outside training; verbose=1 prints the number of removed nodes.
  */
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "family.h"
-#include "memory.h"
+#include "facts/family.h"
+#include "facts/memory.h"
 #include "nested.h"
 #include "node_text.h"
 #include "options.h"
@@ -46,7 +46,7 @@ class Merging {
     }
   }
 
-  /// Returns how many nodes were taken out.
+  /// Returns the number of removed nodes.
   std::size_t run() {
     classify();
     for (const std::vector<Node*>& members : classes_) {
@@ -57,8 +57,8 @@ class Merging {
   }
 
  private:
-  /// Gives each node the number of its class. Inputs come first, so a node's text can name the
-  /// classes of its inputs instead of the nodes.
+  /// Assigns each node a class number. Inputs come first, so a node's text has the classes of its
+  /// inputs in place of the nodes.
   void classify() {
     std::unordered_map<std::string, std::size_t> known;
     for (Node* node : graph_->sorted()) {
@@ -66,7 +66,7 @@ class Merging {
       if (isMergeable(*node)) number = known.emplace(textOf(*node), number).first->second;
       const bool joins = number < classes_.size();
       if (joins && node->op == "null" && !sameBytes(*node, *classes_[number].front())) {
-        number = classes_.size();  // two weights of one hash
+        number = classes_.size();  // different weights with equal hashes
       }
       if (number == classes_.size()) classes_.emplace_back();
       classes_[number].push_back(node);
@@ -74,7 +74,7 @@ class Merging {
     }
   }
 
-  /// Of two parameters of one element type and shape.
+  /// For two parameters of the same element type and shape.
   static bool sameBytes(const Node& one, const Node& other) {
     return bytesOf(*one.tensor) == bytesOf(*other.tensor);
   }
@@ -100,7 +100,7 @@ class Merging {
     text.addNumber(static_cast<std::size_t>(std::max(node.num_outputs, 1)));
     const std::size_t count = memory_ ? Memory::readCount(node) : node.inputs.size();
     if (memory_) text.add(Memory::geometry(node));
-    // Outside training nobody writes to states, however often they were counted as written.
+    // Outside training states are not written, whatever the versions.
     std::vector<std::size_t> unchanged;
     if (choice_.inference) unchanged = family_.stateInputs(node);
     const auto counts = [&unchanged](std::size_t input) {
@@ -115,8 +115,8 @@ class Merging {
     return text.take();
   }
 
-  /// Members come in topological order; an output of the model does the work if there is one. That
-  /// makes no circle, since all members take equal inputs, and those come before the first.
+  /// Members are in topological order; an output of the model is kept if there is one. This makes
+  /// no cycle, since all members have equal inputs, which come before the first.
   void merge(const std::vector<Node*>& members) {
     const auto isKept = [this](const Node* node) { return kept_.count(node) != 0; };
     const auto found = std::find_if(members.begin(), members.end(), isKept);
@@ -139,8 +139,8 @@ class Merging {
   Choice choice_;
   NodeTable table_;
   std::unique_ptr<Memory> memory_;
-  std::unordered_set<const Node*> kept_;    // outputs of the model, and what others wait for
-  std::unordered_set<const Node*> states_;  // variables that some operator writes to
+  std::unordered_set<const Node*> kept_;    // outputs of the model and control dependencies
+  std::unordered_set<const Node*> states_;  // variables that operators write to
   std::vector<std::size_t> class_of_;
   std::vector<std::vector<Node*>> classes_;
   std::vector<Node*> unwanted_;

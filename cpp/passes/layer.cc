@@ -72,7 +72,7 @@ Layer::Layer(const Family& family, Node* layer, const LayerFacts& facts)
   groups_ = static_cast<std::size_t>(groups);
   const std::size_t axis = inputs_first || (matrix && !isTransposedMatrix()) ? 1 : 0;
   channels_ = static_cast<std::size_t>(shape_[axis]) * groups_;
-  bias();  // throws where it is not at hand
+  bias();  // throws if it is not known
 }
 
 void Layer::requireChannels(int axis) const {
@@ -109,7 +109,7 @@ void Layer::requireChannels(int axis) const {
   }
 }
 
-/// Number of axes of the result, as the host inferred it; -1 if it did not.
+/// The rank of the result as inferred by the host; -1 if unknown.
 int Layer::inferredRank() const {
   const std::string* shapes = findAttribute(*node_, MX_STR_SHAPE);
   if (shapes == nullptr) return -1;
@@ -142,7 +142,7 @@ std::vector<double> Layer::biasFor(const Affine& affine) const {
   return values;
 }
 
-/// What the layer adds to each channel.
+/// The values added to each channel.
 std::vector<double> Layer::bias() const {
   std::vector<double> values(channels_, 0.0);
   const bool flagged =

@@ -1,4 +1,4 @@
-// A linear layer with its parameters at hand.
+// Linear layers whose parameters are known.
 #ifndef PASSES_LAYER_H_
 #define PASSES_LAYER_H_
 
@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "family.h"
-#include "layer_facts.h"
+#include "facts/family.h"
+#include "facts/layer_facts.h"
 #include "lib_api.h"
 
 namespace passes {
 
-/// Why a node stays as it is.
+/// The reason why a node is left unchanged.
 class LeftAlone : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -25,34 +25,35 @@ struct Affine {
   std::vector<double> shift;
 };
 
-/// Number of an attribute; `preset` where there is none. Throws LeftAlone for what is no number.
+/// Reads a numeric attribute; `preset` if the node does not have it. Throws LeftAlone for other
+/// text.
 double numberAttribute(const Node& node, const char* key, double preset);
 
-/// The data of an input that is a parameter: dense real numbers. Throws LeftAlone where it is not.
+/// Returns the data of a parameter: dense real numbers. Throws LeftAlone for other inputs.
 const MXTensor& parameterOf(const Family& family, const Node& node, std::size_t input);
 
-/// Whether a node has an input of this number that is not left out.
+/// Whether a node has an input of this number that is not omitted.
 bool hasInput(const Node& node, std::size_t input);
 
 class Layer {
  public:
-  /// Throws LeftAlone for a layer that cannot take a normalization in.
+  /// Throws LeftAlone for a layer that cannot absorb a normalization.
   Layer(const Family& family, Node* layer, const LayerFacts& facts);
 
   Node& node() const { return *node_; }
   std::size_t channels() const { return channels_; }
   bool hasBias() const { return hasInput(*node_, 2); }
 
-  /// Throws LeftAlone unless an axis, counted from the end if negative, is known to be that of the
-  /// channels.
+  /// Throws LeftAlone unless `axis`, counted from the end if negative, is known to be the axis of
+  /// the channels.
   void requireChannels(int axis) const;
 
-  /// What the weight must be multiplied by, see setScaled, and the bias that the layer must have,
-  /// to give scale * y + shift where this one gives y.
+  /// The factors of the weight, see setScaled, and the bias with which the layer computes
+  /// scale * y + shift instead of y.
   std::vector<double> weightFactors(const Affine& affine) const;
   std::vector<double> biasFor(const Affine& affine) const;
 
-  /// Sets the attributes that tell of a bias of which all values count.
+  /// Sets the attributes for a bias with one value per channel.
   void declareBias() const;
 
  private:

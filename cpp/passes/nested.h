@@ -1,4 +1,4 @@
-// A graph together with those that are nested in its nodes.
+// A graph with its subgraphs.
 #ifndef PASSES_NESTED_H_
 #define PASSES_NESTED_H_
 
@@ -10,7 +10,7 @@ namespace passes {
 
 using namespace mxnet::ext;
 
-/// A graph and all that are nested in it, outer ones first.
+/// Returns a graph and its subgraphs at any depth, outer graphs first.
 inline std::vector<Graph*> withNested(Graph* graph) {
   std::vector<Graph*> found(1, graph);
   for (std::size_t i = 0; i < found.size(); ++i) {  // grows while it is walked

@@ -8,13 +8,13 @@
 namespace passes {
 namespace {
 
-/// Attributes that differ between nodes which do the same.
+/// Whether an attribute has no effect on the result of a node.
 bool isNote(const std::string& key) {
   return key == "__id__" || key == "__tensor__" || key == "__outputs__" ||
          key == "__profiler_scope__" || key == MX_STR_SHAPE || key == MX_STR_DTYPE;
 }
 
-/// Size of an element in bytes; 0 for types that are not known.
+/// Size of an element in bytes; 0 for unknown types.
 std::size_t elementSize(MXDType dtype) {
   switch (dtype) {
     case kFloat64:

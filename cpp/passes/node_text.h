@@ -1,4 +1,4 @@
-// A node as text: two nodes have the same text if one may stand for the other.
+// Nodes as text: nodes with equal text are interchangeable.
 #ifndef PASSES_NODE_TEXT_H_
 #define PASSES_NODE_TEXT_H_
 
@@ -12,14 +12,14 @@ namespace passes {
 
 using namespace mxnet::ext;
 
-/// Collects pieces of which each says how long it is, so that no two lists of pieces look alike.
+/// Concatenates pieces with their lengths, so that different lists of pieces give different text.
 class NodeText {
  public:
   void add(const std::string& piece);
   void addNumber(std::size_t number);
-  /// All attributes, in order, but for those that say where a node comes from or what it is called.
+  /// Adds all attributes, sorted, except those about the origin or name of a node.
   void addAttributes(const Node& node);
-  /// Element type and shape of a dense tensor, and a hash of its bytes.
+  /// Adds element type and shape of a dense tensor, and a hash of its bytes.
   void addTensor(const MXTensor& tensor);
   std::string take() { return std::move(text_); }
 

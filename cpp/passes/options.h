@@ -1,4 +1,4 @@
-// What the caller asks of a pass.
+// Options of passes.
 #ifndef PASSES_OPTIONS_H_
 #define PASSES_OPTIONS_H_
 
@@ -11,7 +11,7 @@ namespace passes {
 
 using namespace mxnet::ext;
 
-/// An option that is on or off: True, true and 1, or False, false and 0. Throws
+/// Reads a boolean option: True, true and 1, or False, false and 0; false if absent. Throws
 /// std::invalid_argument for anything else.
 inline bool flag(const options_map_t& options, const std::string& name) {
   const auto found = options.find(name);
@@ -22,7 +22,7 @@ inline bool flag(const options_map_t& options, const std::string& name) {
   throw std::invalid_argument("option " + name + " is True or False, not '" + text + "'");
 }
 
-/// Refuses options that a pass does not have: a misspelt one must not count as absent.
+/// Rejects unknown options, since a misspelled one must not count as absent.
 inline void requireKnown(const options_map_t& options,
                          std::initializer_list<const char*> known_names) {
   for (const auto& option : options) {

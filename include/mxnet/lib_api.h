@@ -1,2 +1,2 @@
-// The path under which sources written for MXNet include it.
+// The include path used by sources written for MXNet.
 #include "../lib_api.h"

@@ -70,9 +70,9 @@ def test_numbers_keep_their_spelling(spelling: str) -> None:
 
 
 REFUSED = {
-    '{"a": 1, "b": 2, "a": 3}': "stands twice",
-    '{"a": {"a": 1, "a": {}}}': "stands twice",
-    '[{"x": [], "x": []}]': "stands twice",
+    '{"a": 1, "b": 2, "a": 3}': "occurs twice",
+    '{"a": {"a": 1, "a": {}}}': "occurs twice",
+    '[{"x": [], "x": []}]': "occurs twice",
     '{"a": 1': "the text ends",
     "[1, ]": "where a value should stand",
     "[01]": "must not begin with 0",

@@ -28,7 +28,7 @@ FAILURES = [
     ("badSupported", "throw", "no idea"),
     ("badSupported", "throw a number", "not a std::exception"),
     ("badSupported", "shrink", "ids, one for each node"),
-    ("badSupported", "nonsense", "gave node 'e4' the number -7"),
+    ("badSupported", "nonsense", "the number -7 for node 'e4'"),
     ("badSelected", "fail", "failed in createSelector"),
     ("badSelected", "throw", "no selector"),
     ("badSelected", "make none", "made no selector"),

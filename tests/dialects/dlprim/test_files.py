@@ -181,7 +181,7 @@ DAMAGED = [
     (WHOLE.replace("{", "{/* a network */", 1), "line 1, column 2"),
     ("/* a network */" + WHOLE, "line 1, column 1"),
     ("\ufeff" + WHOLE, "line 1, column 1"),
-    (WHOLE.replace('"shape"', '"shape": [1], "shape"'), "'shape' stands twice"),
+    (WHOLE.replace('"shape"', '"shape": [1], "shape"'), "'shape' occurs twice"),
 ]
 
 

@@ -1,0 +1,24 @@
+// NumPy arrays in and out of the host.
+#ifndef PASSLIB_BINDINGS_ARRAYS_H_
+#define PASSLIB_BINDINGS_ARRAYS_H_
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "library/memory.h"
+#include "library/params.h"
+
+namespace passlib {
+
+/// Reads parameters given as (name, array, dtype code). Arrays must be C-contiguous.
+ParamBlock makeBlock(const pybind11::list& params);
+
+/// Returns an array of `size` bytes at `data`, which lies in `memory`; the array owns the memory.
+pybind11::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_BINDINGS_ARRAYS_H_

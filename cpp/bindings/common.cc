@@ -1,0 +1,26 @@
+#include "bindings/common.h"
+
+namespace passlib {
+
+py::str decode(const std::string& text) {
+  PyObject* string =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace");
+  if (string == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(string);
+}
+
+AttributeValues parseAttributes(const AttributeTexts& texts) {
+  AttributeValues attributes;
+  for (const auto& [key, json] : texts) {
+    attributes.emplace(key, mxnet::ext::JsonVal::parse(json));
+  }
+  return attributes;
+}
+
+AttributeTexts printAttributes(const AttributeValues& attributes) {
+  AttributeTexts texts;
+  for (const auto& [key, value] : attributes) texts.emplace(key, value.dump());
+  return texts;
+}
+
+}  // namespace passlib

@@ -1,0 +1,14 @@
+// The module passlib._core.
+
+#include "bindings/bindings.h"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The native part of passlib; its public face is the package's Python.";
+  passlib::bindErrors();
+  passlib::bindGraphs(&m);
+  passlib::bindLibraries(&m);
+  passlib::bindOperators(&m);
+  passlib::bindPartition(&m);
+  passlib::bindJson(&m);
+  passlib::bindArrays(&m);
+}

@@ -1,0 +1,127 @@
+// Questions about some nodes of a graph, and changes to them, without a list of all in Python.
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "graph/graph.h"
+#include "graph/source.h"
+
+namespace passlib {
+
+namespace py = pybind11;
+
+namespace {
+
+using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
+
+/// What a schema declares about numbers of outputs, by operator.
+struct OutputTable {
+  std::unordered_map<std::string, int> fixed;
+  std::unordered_set<std::string> varying;   ///< the number depends on attributes
+  std::unordered_set<std::string> carrying;  ///< outputs are those of the node's subgraph
+
+  /// The number of outputs that the subgraph of a node determines; 0 if there is none.
+  int carried(const Node& node) const {
+    if (node.subgraphs.empty() || carrying.count(node.op) == 0) return 0;
+    return std::max(static_cast<int>(node.subgraphs[0]->outputs.size()), 1);
+  }
+};
+
+/// Nodes whose number of outputs the schema must determine: position, op, attrs, present number,
+/// number determined by the subgraph.
+py::list doubtfulOutputs(GraphSource& source, const OutputTable& table) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list list;
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node& node = *graph->nodes[i];
+    const auto fixed = table.fixed.find(node.op);
+    const int carried = table.carried(node);
+    const int known = fixed != table.fixed.end() ? fixed->second : carried;
+    const bool settled = known != 0 ? node.num_outputs == known
+                                    : node.num_outputs > 0 && table.varying.count(node.op) == 0;
+    if (!settled) list.append(py::make_tuple(i, node.op, node.attrs, node.num_outputs, carried));
+  }
+  return list;
+}
+
+void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, int>>& counts) {
+  Graph* graph = source.edit();
+  for (const auto& [position, count] : counts) graph->nodes.at(position)->_declareOutputs(count);
+}
+
+/// The nodes with these operators: position, op, attrs, number of inputs, subgraphs.
+py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string>& operators) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list list;
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node& node = *graph->nodes[i];
+    if (operators.count(node.op) == 0) continue;
+    list.append(py::make_tuple(i, node.op, node.attrs, node.inputs.size(), copySubgraphs(node)));
+  }
+  return list;
+}
+
+/// How often each operator occurs.
+std::unordered_map<std::string, int> countOperators(GraphSource& source) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  std::unordered_map<std::string, int> counts;
+  for (const Node* node : graph->nodes) ++counts[node->op];
+  return counts;
+}
+
+/// Uses of variables: name and attributes of the variable; operator, attributes and input number
+/// of the consumer.
+py::list listUses(GraphSource& source, const std::unordered_set<std::string>& names) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list uses;
+  for (const Node* node : graph->nodes) {
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+      const Node& variable = *node->inputs[i].node;
+      if (variable.op != "null" || names.count(variable.name) == 0) continue;
+      uses.append(py::make_tuple(variable.name, variable.attrs, node->op, node->attrs, i));
+    }
+  }
+  return uses;
+}
+
+void setNodeAttributes(GraphSource& source, const std::vector<NodeAttribute>& values) {
+  Graph* graph = source.edit();
+  for (const auto& [position, key, value] : values) graph->nodes.at(position)->attrs[key] = value;
+}
+
+void dropNodeAttributes(GraphSource& source, const std::vector<std::string>& keys) {
+  mxnet::ext::detail::forEachGraph(source.edit(), [&](Graph* graph) {
+    for (Node* node : graph->nodes) {
+      for (const std::string& key : keys) node->attrs.erase(key);
+    }
+  });
+}
+
+}  // namespace
+
+void bindQueries(py::module_* m, GraphClass* graphs) {
+  using Names = std::unordered_set<std::string>;
+  py::class_<OutputTable>(*m, "OutputTable")
+      .def(py::init([](std::unordered_map<std::string, int> fixed, Names varying, Names carrying) {
+             return OutputTable{std::move(fixed), std::move(varying), std::move(carrying)};
+           }),
+           py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names());
+  graphs->def("operators", &countOperators)
+      .def("uses", &listUses, py::arg("names"))
+      .def("nodes_with", &listNodesWith, py::arg("operators"))
+      .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
+      .def("set_outputs", &setOutputs)
+      .def("set_node_attributes", &setNodeAttributes)
+      .def("drop_node_attributes", &dropNodeAttributes);
+}
+
+}  // namespace passlib

@@ -1,0 +1,122 @@
+#include "graph/check.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "errors.h"
+
+namespace passlib {
+namespace {
+
+namespace detail = mxnet::ext::detail;
+using detail::quoted;
+
+/// More outputs than any operator has; larger numbers are uninitialised memory.
+constexpr int kMostOutputs = 1 << 24;
+
+bool isUtf8(const std::string& text) {
+  const char* p = text.data();
+  const char* end = p + text.size();
+  for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
+  }
+  while (p < end) {
+    const std::size_t length = detail::utf8Length(p, end);
+    if (length == 0) return false;
+    p += length;
+  }
+  return true;
+}
+
+void checkText(const Node& node, std::size_t position) {
+  if (!isUtf8(node.name)) {
+    throw GraphError("the name of node number " + std::to_string(position) + " is not UTF-8");
+  }
+  if (node.op.empty()) throw GraphError("node " + quoted(node.name) + " has no operator");
+  bool fine = isUtf8(node.op);
+  for (const auto& attribute : node.attrs) {
+    fine = fine && isUtf8(attribute.first) && isUtf8(attribute.second);
+  }
+  if (!fine) {
+    throw GraphError("operator or attributes of node " + quoted(node.name) + " are not UTF-8");
+  }
+}
+
+void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table) {
+  if (table.find(entry.node) < 0) {
+    throw GraphError(what + " comes from a node that is not in the graph");
+  }
+  Node& producer = *entry.node;
+  if (!producer._hasOutput(entry.entry) || entry.entry >= kMostOutputs) {
+    throw GraphError(what + " comes from output " + std::to_string(entry.entry) + " of node " +
+                     quoted(producer.name) + " (" + producer.op + "), which has " +
+                     std::to_string(std::max(producer.num_outputs, 1)));
+  }
+  // A pass that changed the node's operator may have kept the old number.
+  if (producer.num_outputs > 0) {
+    producer.num_outputs = std::max(producer.num_outputs, entry.entry + 1);
+  }
+}
+
+bool entryFine(const NodeEntry& entry, const NodeTable& table) {
+  if (table.find(entry.node) < 0) return false;
+  return entry.entry >= 0 && entry.entry < std::max(entry.node->num_outputs, 1);
+}
+
+void checkLevel(Graph* graph) {
+  const NodeTable table(graph->nodes);
+  std::size_t variables = 0;
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    Node& node = *graph->nodes[i];
+    checkText(node, i);
+    if (node.op == "null") ++variables;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (entryFine(node.inputs[k], table)) continue;
+      checkEntry(node.inputs[k], "input " + std::to_string(k) + " of node " + quoted(node.name),
+                 table);
+    }
+    if (node.num_outputs < 0) {
+      throw GraphError("node " + quoted(node.name) + " has a negative number of outputs");
+    }
+  }
+  if (graph->outputs.empty()) throw GraphError("the graph has no outputs");
+  for (std::size_t k = 0; k < graph->outputs.size(); ++k) {
+    checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
+  }
+  detail::NameTable names(variables);
+  for (const Node* node : graph->nodes) {
+    if (node->op != "null" || names.add(node) == nullptr) continue;
+    throw GraphError("two variables are named " + quoted(node->name));
+  }
+  sortNodes(graph->nodes, table);  // throws for a cycle
+}
+
+}  // namespace
+
+void checkGraph(Graph* graph) {
+  try {
+    std::vector<Graph*> pending{graph};
+    std::unordered_set<const Graph*> known{graph};
+    while (!pending.empty()) {
+      Graph* level = pending.back();
+      pending.pop_back();
+      checkLevel(level);
+      for (const Node* node : level->nodes) {
+        for (Graph* subgraph : node->subgraphs) {
+          if (subgraph == nullptr) {
+            throw GraphError("a subgraph of node " + quoted(node->name) + " is null");
+          }
+          if (!known.insert(subgraph).second) {
+            throw GraphError("a subgraph of node " + quoted(node->name) +
+                             " also belongs to another node; give each node its own");
+          }
+          pending.push_back(subgraph);
+        }
+      }
+    }
+  } catch (const mxnet::ext::GraphStructureError& error) {
+    throw GraphError(error.what());
+  }
+}
+
+}  // namespace passlib

@@ -1,0 +1,16 @@
+// Soundness of graphs.
+#ifndef PASSLIB_GRAPH_CHECK_H_
+#define PASSLIB_GRAPH_CHECK_H_
+
+#include "graph/graph.h"
+
+namespace passlib {
+
+/// Throws GraphError if the graph or one of its subgraphs is inconsistent: null or repeated nodes,
+/// edges to nodes outside the graph or to outputs that a node does not have, no heads, a cycle, two
+/// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
+void checkGraph(Graph* graph);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_GRAPH_CHECK_H_

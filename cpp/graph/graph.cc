@@ -1,0 +1,160 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace passlib {
+namespace {
+
+/// Copies one graph; its subgraphs are queued as (original, copy).
+void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*, Graph*>>* nested) {
+  const NodeTable table(from.nodes);
+  const auto copy_of = [&](const Node* node) {
+    return to->nodes[static_cast<std::size_t>(table.find(node))];
+  };
+  to->attrs = from.attrs;
+  to->nodes.reserve(from.nodes.size());
+  for (const Node* original : from.nodes) {
+    Node* node = to->addNode(original->name, original->op);
+    node->attrs = original->attrs;
+    if (original->num_outputs > 0) node->_declareOutputs(original->num_outputs);
+    node->extra = original->extra;
+    node->outputs.reserve(original->outputs.size());
+    for (const Graph* subgraph : original->subgraphs) {
+      node->subgraphs.push_back(nullptr);
+      node->subgraphs.back() = new Graph();  // now owned by the node's graph
+      nested->emplace_back(subgraph, node->subgraphs.back());
+    }
+    if (node->op == "null") to->inputs.push_back(node);
+  }
+  for (std::size_t i = 0; i < from.nodes.size(); ++i) {
+    const Node* original = from.nodes[i];
+    Node* node = to->nodes[i];
+    node->inputs.reserve(original->inputs.size());
+    for (const NodeEntry& input : original->inputs) {
+      Node* producer = copy_of(input.node);
+      producer->outputs.emplace_back(node, static_cast<int>(node->inputs.size()));
+      node->inputs.emplace_back(producer, input.entry, input.version);
+    }
+    for (const Node* dep : original->control_deps) node->control_deps.push_back(copy_of(dep));
+  }
+  to->outputs.reserve(from.outputs.size());
+  for (const NodeEntry& head : from.outputs) {
+    to->outputs.emplace_back(copy_of(head.node), head.entry, head.version);
+  }
+}
+
+/// The nodes that the heads need, in post-order.
+std::vector<Node*> reachable(const Graph& graph, const NodeTable& table) {
+  std::vector<bool> seen(graph.nodes.size(), false);
+  std::vector<Node*> order;
+  order.reserve(graph.nodes.size());
+  std::vector<std::pair<Node*, std::size_t>> path;
+  const auto enter = [&](Node* node) {
+    const auto position = static_cast<std::size_t>(table.find(node));
+    if (seen[position]) return;
+    seen[position] = true;
+    path.emplace_back(node, 0);
+  };
+  for (const NodeEntry& head : graph.outputs) {
+    enter(head.node);
+    while (!path.empty()) {
+      auto& [node, next] = path.back();
+      const std::size_t inputs = node->inputs.size();
+      if (next < inputs) {
+        enter(node->inputs[next++].node);
+      } else if (next < inputs + node->control_deps.size()) {
+        enter(node->control_deps[next++ - inputs]);
+      } else {
+        order.push_back(node);
+        path.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
+/// Compares two graphs; their subgraphs are queued in pairs.
+bool equalLevel(const Graph& left, const Graph& right,
+                std::vector<std::pair<const Graph*, const Graph*>>* nested) {
+  if (left.nodes.size() != right.nodes.size() || left.outputs.size() != right.outputs.size()) {
+    return false;
+  }
+  const NodeTable left_table(left.nodes);
+  const NodeTable right_table(right.nodes);
+  const auto same_entry = [&](const NodeEntry& a, const NodeEntry& b) {
+    return a.entry == b.entry && a.version == b.version &&
+           left_table.find(a.node) == right_table.find(b.node);
+  };
+  const auto same_node = [&](const Node* a, const Node* b) {
+    return left_table.find(a) == right_table.find(b);
+  };
+  for (std::size_t i = 0; i < left.nodes.size(); ++i) {
+    const Node& a = *left.nodes[i];
+    const Node& b = *right.nodes[i];
+    if (a.name != b.name || a.op != b.op || a.num_outputs != b.num_outputs || a.attrs != b.attrs ||
+        a.subgraphs.size() != b.subgraphs.size() || !(a.extra == b.extra) ||
+        !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                    same_entry) ||
+        !std::equal(a.control_deps.begin(), a.control_deps.end(), b.control_deps.begin(),
+                    b.control_deps.end(), same_node)) {
+      return false;
+    }
+    for (std::size_t k = 0; k < a.subgraphs.size(); ++k) {
+      nested->emplace_back(a.subgraphs[k], b.subgraphs[k]);
+    }
+  }
+  return std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(), same_entry);
+}
+
+}  // namespace
+
+bool equalGraphs(const Graph& left, const Graph& right) {
+  std::vector<std::pair<const Graph*, const Graph*>> pending{{&left, &right}};
+  while (!pending.empty()) {
+    const auto [a, b] = pending.back();
+    pending.pop_back();
+    if (!equalLevel(*a, *b, &pending)) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Graph> copyGraph(const Graph& graph) {
+  auto copy = std::make_unique<Graph>();
+  std::vector<std::pair<const Graph*, Graph*>> pending{{&graph, copy.get()}};
+  while (!pending.empty()) {
+    const auto [from, to] = pending.back();
+    pending.pop_back();
+    copyLevel(*from, to, &pending);
+  }
+  return copy;
+}
+
+void orderGraph(Graph* root) {
+  mxnet::ext::detail::forEachGraph(root, [](Graph* graph) {
+    const NodeTable table(graph->nodes);
+    std::vector<Node*> order = reachable(*graph, table);
+    if (order == graph->nodes) return;
+    if (order.size() < graph->nodes.size()) {
+      const std::unordered_set<Node*> kept(order.begin(), order.end());
+      std::vector<Node*> dead;
+      for (Node* node : graph->nodes) {
+        if (kept.count(node) == 0) dead.push_back(node);
+      }
+      graph->removeNodes(dead);
+    }
+    graph->inputs.clear();
+    for (Node* node : order) {
+      if (node->op == "null") graph->inputs.push_back(node);
+    }
+    graph->nodes = std::move(order);
+  });
+}
+
+void sortGraph(Graph* root) {
+  mxnet::ext::detail::forEachGraph(
+      root, [](Graph* graph) { graph->nodes = sortNodes(graph->nodes, NodeTable(graph->nodes)); });
+}
+
+}  // namespace passlib

@@ -1,0 +1,80 @@
+#include "graph/source.h"
+
+#include <utility>
+
+namespace passlib {
+
+using mxnet::ext::JsonVal;
+
+GraphSource::GraphSource(std::unique_ptr<Graph> graph)
+    : graph_(std::make_shared<std::unique_ptr<Graph>>(std::move(graph))) {}
+
+GraphSource::GraphSource(std::string_view text, std::shared_ptr<void> owner,
+                         const mxnet::ext::JsonOptions& reading, bool ordered)
+    : text_(text), owner_(std::move(owner)), reading_(reading), ordered_(ordered) {
+  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_));
+}
+
+std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attributes) const {
+  std::unique_ptr<Graph> graph(Graph::fromString(text_.data(), text_.size(), reading_));
+  attributes->swap(graph->attrs);
+  graph->attrs.clear();
+  if (ordered_) orderGraph(graph.get());
+  return graph;
+}
+
+std::shared_ptr<const Graph> GraphSource::get() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (graph_ == nullptr) {
+    std::map<std::string, JsonVal> again;
+    graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&again));
+  }
+  return std::shared_ptr<const Graph>(graph_, graph_->get());
+}
+
+std::unique_ptr<Graph> GraphSource::take() {
+  std::shared_ptr<const Graph> shared;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const bool has_text = text_.data() != nullptr;
+    // use_count cannot rise meanwhile: the graph is only shared under this lock.
+    if (has_text && graph_ != nullptr && graph_.use_count() == 1) {
+      std::unique_ptr<Graph> graph = std::move(*graph_);
+      graph_.reset();
+      return graph;
+    }
+    if (has_text) {
+      std::map<std::string, JsonVal> again;
+      return read(&again);
+    }
+    shared = std::shared_ptr<const Graph>(graph_, graph_->get());
+  }
+  return copyGraph(*shared);
+}
+
+std::unique_ptr<Graph> GraphSource::consume() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (graph_ != nullptr && graph_.use_count() == 1) return std::move(*graph_);
+  }
+  return take();
+}
+
+Graph* GraphSource::edit() {
+  get();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  text_ = std::string_view();
+  owner_.reset();
+  return graph_->get();
+}
+
+std::vector<std::shared_ptr<GraphSource>> copySubgraphs(const Node& node) {
+  std::vector<std::shared_ptr<GraphSource>> copies;
+  copies.reserve(node.subgraphs.size());
+  for (const Graph* subgraph : node.subgraphs) {
+    copies.push_back(std::make_shared<GraphSource>(copyGraph(*subgraph)));
+  }
+  return copies;
+}
+
+}  // namespace passlib

@@ -1,0 +1,56 @@
+// A shared graph that never changes, and copies of it to change.
+#ifndef PASSLIB_GRAPH_SOURCE_H_
+#define PASSLIB_GRAPH_SOURCE_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace passlib {
+
+/// Keeps a graph as the text it was read from, as a Graph, or as both. Where there is text, the
+/// Graph is a cache: a pass can take it instead of a copy, and it is read again when needed. Safe
+/// to use from several threads.
+class GraphSource {
+ public:
+  /// `graph` must be sound and in its final order.
+  explicit GraphSource(std::unique_ptr<Graph> graph);
+  /// Reads the text, whose memory `owner` keeps alive. Top-level attributes are kept apart from the
+  /// graph; `ordered` applies orderGraph. Throws JsonError.
+  GraphSource(std::string_view text, std::shared_ptr<void> owner,
+              const mxnet::ext::JsonOptions& reading, bool ordered);
+
+  std::shared_ptr<const Graph> get();
+  /// Returns a graph with this content that the caller owns.
+  std::unique_ptr<Graph> take();
+  /// The same, for the last use of this source.
+  std::unique_ptr<Graph> consume();
+  /// Returns the graph itself, to be changed before it is shared. Drops the text.
+  Graph* edit();
+  /// The top-level attributes of the text.
+  const std::map<std::string, mxnet::ext::JsonVal>& attributes() const { return attributes_; }
+
+ private:
+  std::unique_ptr<Graph> read(std::map<std::string, mxnet::ext::JsonVal>* attributes) const;
+
+  std::mutex mutex_;
+  // A pointer to a pointer, so that the last of its sharers can move the graph out.
+  std::shared_ptr<std::unique_ptr<Graph>> graph_;
+  std::string_view text_;
+  std::shared_ptr<void> owner_;
+  mxnet::ext::JsonOptions reading_;
+  bool ordered_ = false;
+  std::map<std::string, mxnet::ext::JsonVal> attributes_;
+};
+
+/// Returns copies of the subgraphs of a node.
+std::vector<std::shared_ptr<GraphSource>> copySubgraphs(const Node& node);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_GRAPH_SOURCE_H_

@@ -1,0 +1,33 @@
+// The variables of a graph, by role.
+#ifndef PASSLIB_GRAPH_VARIABLES_H_
+#define PASSLIB_GRAPH_VARIABLES_H_
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace passlib {
+
+/// Inputs of an operator that are auxiliary states, by operator name.
+using AuxiliaryInputs = std::unordered_map<std::string, std::vector<int>>;
+
+/// The same by position of the node, for nodes whose operator name does not determine them.
+using NodeStates = std::unordered_map<std::size_t, std::vector<int>>;
+
+/// Names of variables, in the order of the nodes.
+struct Variables {
+  std::vector<std::string> args;
+  std::vector<std::string> aux;
+};
+
+/// Returns the names of all variables; `aux` has those at an auxiliary input of some node. An entry
+/// of `own` takes precedence over that of the node's operator.
+Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
+                        const NodeStates& own = {});
+
+}  // namespace passlib
+
+#endif  // PASSLIB_GRAPH_VARIABLES_H_

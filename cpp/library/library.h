@@ -1,0 +1,150 @@
+// A loaded library: its entry points, its passes, partitioners and operators, its messages.
+#ifndef PASSLIB_LIBRARY_LIBRARY_H_
+#define PASSLIB_LIBRARY_LIBRARY_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib_api.h"
+
+namespace passlib {
+
+/// Supported versions of the extension ABI. Only the C functions that create and destroy the state
+/// of an operator differ between them.
+constexpr int kOldestAbi = 7;
+constexpr int kNewestAbi = MX_LIBRARY_VERSION;
+
+class Library {
+ public:
+  struct Pass {
+    std::string name;
+    mxnet::ext::graphPass_t body;
+  };
+  /// One way to choose and review subgraphs. Functions that the library did not set are null.
+  struct Strategy {
+    std::string name;
+    std::string op;  ///< of the nodes that replace subgraphs
+    mxnet::ext::supportedOps_t supported_ops = nullptr;
+    mxnet::ext::createSelector_t create_selector = nullptr;
+    mxnet::ext::reviewSubgraph_t review = nullptr;
+  };
+  struct Partitioner {
+    std::string name;
+    std::vector<Strategy> strategies;
+  };
+  /// The entry points for partitioners; null in a library without partitioners.
+  struct PartitionerCalls {
+    mxnet::ext::partCallSupportedOps_t supported_ops = nullptr;
+    mxnet::ext::partCallCreateSelector_t create_selector = nullptr;
+    mxnet::ext::partCallSelect_t select = nullptr;
+    mxnet::ext::partCallSelectInput_t select_input = nullptr;
+    mxnet::ext::partCallSelectOutput_t select_output = nullptr;
+    mxnet::ext::partCallFilter_t filter = nullptr;
+    mxnet::ext::partCallReset_t reset = nullptr;
+    mxnet::ext::partCallReviewSubgraph_t review = nullptr;
+    /// Not part of MXNet's ABI: null in libraries built with its lib_api, which never free
+    /// selectors.
+    void (*destroy_selector)(void* selector) = nullptr;
+  };
+
+  struct Operator {
+    std::string name;
+    bool is_subgraph = false;  ///< runs the subgraph of its node
+    mxnet::ext::parseAttrs_t parse = nullptr;
+    mxnet::ext::inferType_t type = nullptr;
+    mxnet::ext::inferSType_t storage = nullptr;
+    mxnet::ext::inferShape_t shape = nullptr;
+    mxnet::ext::mutateInputs_t mutate = nullptr;
+    // By device. Only those for kDevice are ever called.
+    std::map<std::string, mxnet::ext::fcomp_t> forward;
+    std::map<std::string, mxnet::ext::fcomp_t> backward;
+    std::map<std::string, mxnet::ext::createOpState_t> create_state;
+  };
+  static constexpr const char* kDevice = "cpu";
+  /// ABI 7 to 9: the state of an operator is created without device, shapes and types.
+  using CreateOpStateBefore10 = int (*)(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
+                                        void** state_op);
+  /// The entry points for operators; null in a library without operators.
+  struct OperatorCalls {
+    mxnet::ext::opCallParseAttrs_t parse = nullptr;
+    mxnet::ext::opCallInferShape_t shape = nullptr;
+    mxnet::ext::opCallInferType_t type = nullptr;
+    mxnet::ext::opCallInferSType_t storage = nullptr;
+    mxnet::ext::opCallFComp_t compute = nullptr;
+    mxnet::ext::opCallMutateInputs_t mutate = nullptr;
+    mxnet::ext::opCallCreateOpState_t create_state = nullptr;    ///< ABI 10 and later
+    CreateOpStateBefore10 create_state_before_10 = nullptr;      ///< ABI 7 to 9
+    mxnet::ext::opCallDestroyOpState_t destroy_state = nullptr;  ///< ABI 11
+    mxnet::ext::opCallFStatefulComp_t compute_stateful = nullptr;
+  };
+
+  /// Opens a library: checks its ABI version, calls its initialize() and lists what it registered.
+  /// initialize() receives `version`: 10000 * major + 100 * minor + patch of MXNet. Throws
+  /// LoadError.
+  static std::shared_ptr<Library> open(const std::string& path, int version);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  const std::string& path() const { return path_; }
+  int abiVersion() const { return abi_version_; }
+  const std::vector<Pass>& passes() const { return passes_; }
+  const std::vector<Partitioner>& partitioners() const { return partitioners_; }
+  const PartitionerCalls& partitionerCalls() const { return partitioner_calls_; }
+  const std::vector<Operator>& operators() const { return operators_; }
+  const OperatorCalls& operatorCalls() const { return operator_calls_; }
+  /// Whether the library was built like this host and can take a Graph object.
+  bool sharesTypes() const { return call_pass_direct_ != nullptr; }
+  /// Whether its lib_api is this project's, which preserves everything in a graph.
+  bool isOurs() const { return ours_; }
+
+  mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }
+  mxnet::ext::passlibCallGraphPass_t callPassDirect() const { return call_pass_direct_; }
+  void release(void* memory) const { call_free_(memory); }
+
+  /// The number of messages, and those from number `first` on. Libraries of ABI 7 have none.
+  int messageCount() const;
+  std::vector<std::string> messagesFrom(int first) const;
+
+  /// Held during every call into the library, whose state may not be thread-safe. Recursive, since
+  /// a library may call back into the host.
+  std::recursive_mutex& mutex() { return mutex_; }
+
+ private:
+  explicit Library(const std::string& path);
+  template <typename Function>
+  Function find(const char* name) const;
+  template <typename Function>
+  Function require(const char* name) const;
+  void shakeHands(int version);
+  void listPasses();
+  void listPartitioners();
+  void findPartitionerCalls();
+  void listOperators();
+  void findOperatorCalls();
+  void checkOperator(const Operator& op) const;
+  void compareTags();
+
+  std::string path_;
+  void* handle_ = nullptr;
+  int abi_version_ = 0;
+  bool ours_ = false;
+  std::vector<Pass> passes_;
+  std::vector<Partitioner> partitioners_;
+  PartitionerCalls partitioner_calls_;
+  std::vector<Operator> operators_;
+  OperatorCalls operator_calls_;
+  mxnet::ext::opCallFree_t call_free_ = nullptr;
+  mxnet::ext::msgSize_t message_size_ = nullptr;
+  mxnet::ext::msgGet_t message_get_ = nullptr;
+  mxnet::ext::passCallGraphPass_t call_pass_ = nullptr;
+  mxnet::ext::passlibCallGraphPass_t call_pass_direct_ = nullptr;
+  std::recursive_mutex mutex_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_LIBRARY_H_

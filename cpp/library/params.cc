@@ -1,0 +1,92 @@
+#include "library/params.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "lib_api.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+}  // namespace
+
+void ParamBlock::add(std::string name, void* data, std::vector<int64_t> shape, int dtype) {
+  name_texts_.push_back(std::move(name));
+  shape_lists_.push_back(std::move(shape));
+  names_.push_back(name_texts_.back().c_str());
+  data_.push_back(data);
+  shapes_.push_back(shape_lists_.back().data());
+  dims_.push_back(static_cast<int>(shape_lists_.back().size()));
+  types_.push_back(dtype);
+  ids_.push_back(0);
+  device_types_.push_back("cpu");
+  device_ids_.push_back(0);
+}
+
+void Allocator::allocate(const void* self, const int64_t* shape, int num_dims, const char* dev_type,
+                         int /*dev_id*/, int dtype, const char* name, int is_arg, void** data) {
+  *data = nullptr;
+  auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
+  try {
+    allocator->allocateOne(shape, num_dims, dev_type, dtype, name, is_arg != 0, data);
+  } catch (const std::exception& error) {  // must not unwind through the library
+    if (allocator->error_.empty()) allocator->error_ = error.what();
+  }
+}
+
+void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_type, int dtype,
+                            const char* name, bool is_arg, void** data) {
+  const char* kind = is_arg ? "arg" : "aux";
+  const std::string what = std::string("the pass allocates ") + kind + " " + quoted(name);
+  const auto refuse = [&](const std::string& reason) {
+    if (error_.empty()) error_ = what + reason;
+  };
+  const std::size_t element = elementSize(dtype);
+  if (element == 0) return refuse(" with the unknown dtype code " + std::to_string(dtype));
+  for (int i = 0; i < num_dims; ++i) {
+    if (shape[i] < 0) {
+      return refuse(" with the negative extent " + std::to_string(shape[i]));
+    }
+  }
+  const std::optional<std::size_t> counted = arrayBytes(element, shape, num_dims);
+  if (!counted) return refuse(" with more elements than fit in memory");
+  const std::size_t bytes = *counted;
+  const std::size_t rounded = std::max(
+      (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment, kMemoryAlignment);
+  OwnedMemory memory(std::aligned_alloc(kMemoryAlignment, rounded));
+  if (memory == nullptr) {
+    return refuse(" of " + std::to_string(bytes) + " bytes, which the system does not have");
+  }
+  std::memset(memory.get(), 0, rounded);
+  // From here on the pass gets memory even if the call must fail: libraries built with MXNet's own
+  // lib_api do not check for null.
+  if (std::strcmp(dev_type, "cpu") != 0) {
+    refuse(" on device " + quoted(dev_type) + "; only the cpu is supported");
+  }
+  if (is_arg ? !accept_args_ : !accept_aux_) {
+    refuse(std::string(", but optimize_for was given no ") + kind + (is_arg ? "s" : "") +
+           " to put it into; pass " + (is_arg ? "args" : "aux") + "={} or your parameters");
+  }
+  *data = memory.get();
+  params_.push_back(NewParam{name, std::vector<int64_t>(shape, shape + num_dims), dtype, is_arg,
+                             bytes, std::move(memory)});
+}
+
+std::vector<NewParam> Allocator::take() {
+  std::vector<NewParam> last;
+  std::unordered_set<std::string> known[2];
+  for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
+    if (known[param->is_arg ? 1 : 0].insert(param->name).second) last.push_back(std::move(*param));
+  }
+  std::reverse(last.begin(), last.end());
+  params_.clear();
+  return last;
+}
+
+}  // namespace passlib

@@ -1,0 +1,138 @@
+#include "library/pass.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+#include <unordered_set>
+
+#include "errors.h"
+#include "graph/check.h"
+#include "graph/restore.h"
+#include "library/call.h"
+#include "library/text_columns.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+class Caller {
+ public:
+  Caller(const PassCall& call, Allocator* allocator)
+      : call_(call),
+        pass_(call.library->passes()[call.index]),
+        allocator_(allocator),
+        options_(call.options) {}
+
+  /// Passes the graph itself, which the library changes.
+  std::unique_ptr<Graph> callDirect(std::unique_ptr<Graph> result) {
+    run([&](auto... rest) {
+      return call_.library->callPassDirect()(pass_.body, result.get(), rest...);
+    });
+    return result;
+  }
+
+  std::unique_ptr<Graph> callWithJson(std::unique_ptr<Graph> graph) {
+    std::string text = graph->toString();
+    if (call_.library->isOurs()) graph.reset();
+    char* result = nullptr;
+    run([&](auto... rest) {
+      return call_.library->callPass()(pass_.body, text.c_str(), &result, rest...);
+    });
+    if (result == nullptr) throw PassResultError(described("succeeded, but returned no graph"));
+    const auto release = [this](char* memory) { call_.library->release(memory); };
+    const std::unique_ptr<char, decltype(release)> owned(result, release);
+    std::string().swap(text);
+    try {
+      mxnet::ext::JsonOptions reading;
+      reading.allow_control_characters = true;  // MXNet's lib_api does not escape them
+      std::unique_ptr<Graph> graph_back(Graph::fromString(result, std::strlen(result), reading));
+      if (graph != nullptr) restoreLost(*graph, graph_back.get());
+      return graph_back;
+    } catch (const mxnet::ext::JsonError& error) {
+      throw PassResultError(
+          described(std::string("returned text that is not a graph: ") + error.what()));
+    }
+  }
+
+  std::string described(const std::string& what) const {
+    return "pass " + quoted(pass_.name) + " of library " + quoted(call_.library->path()) + " " +
+           what;
+  }
+
+ private:
+  /// `enter` calls an entry point; the arguments that both entry points share are given to it.
+  template <typename Enter>
+  void run(Enter enter) {
+    const auto arguments = std::tuple_cat(
+        std::make_tuple(options_.keys(), options_.values(), options_.count(), pass_.name.c_str()),
+        call_.args.columns(), call_.aux.columns(),
+        std::make_tuple(&Allocator::allocate, allocator_));
+    CallOutcome outcome =
+        callLibrary(*call_.library, [&]() { return std::apply(enter, arguments); });
+    if (outcome.succeeded() && allocator_->error().empty()) return;
+    throw PassError(describeFailure(described("failed"), outcome, allocator_->error()),
+                    outcome.messages);
+  }
+
+  const PassCall& call_;
+  const Library::Pass& pass_;
+  Allocator* allocator_;
+  TextColumns options_;
+};
+
+std::vector<std::string> variableNames(const Graph& graph) {
+  std::vector<std::string> names;
+  names.reserve(graph.inputs.size());
+  for (const Node* node : graph.inputs) names.push_back(node->name);
+  return names;
+}
+
+/// Returns the names that no variable of the graph has.
+std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
+  // Most passes leave most variables in place: only names after the first difference are looked
+  // up.
+  std::size_t same = 0;
+  while (same < names.size() && same < graph.inputs.size() &&
+         graph.inputs[same]->name == names[same]) {
+    ++same;
+  }
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
+  std::unordered_set<std::string_view> present;
+  for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
+  const auto found = [&](const std::string& name) { return present.count(name) != 0; };
+  names.erase(std::remove_if(names.begin(), names.end(), found), names.end());
+  return names;
+}
+
+}  // namespace
+
+void finishGraph(Graph* graph, bool ordered, const std::string& what) {
+  try {
+    checkGraph(graph);
+  } catch (const GraphError& error) {
+    throw PassResultError(what + ": " + error.what());
+  }
+  arrangeGraph(graph, ordered);
+}
+
+PassResult runPass(const PassCall& call, GraphSource* source) {
+  const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
+  Allocator allocator(call.accept_args, call.accept_aux);
+  Caller caller(call, &allocator);
+  const bool direct = call.library->sharesTypes() && !call.force_json;
+  std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
+  std::vector<std::string> names = variableNames(*shown);
+  shown->attrs = call.attributes;
+  PassResult result;
+  result.graph =
+      direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
+  finishGraph(result.graph.get(), call.ordered,
+              caller.described("returned a graph that is not sound"));
+  result.gone = missingNames(std::move(names), *result.graph);
+  result.params = allocator.take();
+  return result;
+}
+
+}  // namespace passlib

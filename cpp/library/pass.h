@@ -1,0 +1,50 @@
+// One call of a pass.
+#ifndef PASSLIB_LIBRARY_PASS_H_
+#define PASSLIB_LIBRARY_PASS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/source.h"
+#include "library/library.h"
+#include "library/params.h"
+
+namespace passlib {
+
+using OptionList = std::vector<std::pair<std::string, std::string>>;
+
+struct PassCall {
+  Library* library;
+  std::size_t index;                                      ///< of the pass in library->passes()
+  std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graph that the pass sees
+  OptionList options;
+  ParamBlock args;
+  ParamBlock aux;
+  bool accept_args = false;
+  bool accept_aux = false;
+  bool force_json = false;  ///< never pass the Graph object itself
+  bool consume = false;     ///< the source is not used afterwards
+  bool ordered = false;     ///< see orderGraph
+};
+
+struct PassResult {
+  std::unique_ptr<Graph> graph;
+  std::vector<NewParam> params;
+  std::vector<std::string> gone;  ///< names of removed variables
+};
+
+/// Runs a pass on a copy of the graph of `source`; checks the result and, if `call.ordered`, orders
+/// it. Throws PassError if the pass fails and PassResultError if its result is not a sound graph.
+/// Needs no GIL.
+PassResult runPass(const PassCall& call, GraphSource* source);
+
+/// Checks a graph that a library changed and arranges it, see arrangeGraph. Throws PassResultError,
+/// with `what` before the problem.
+void finishGraph(Graph* graph, bool ordered, const std::string& what);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_PASS_H_

@@ -1,0 +1,109 @@
+#include "partition/library.h"
+
+#include <tuple>
+
+#include "errors.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+/// The ABI's initial number of a node.
+constexpr int kUnsupported = -2;
+
+}  // namespace
+
+StrategyLibrary::StrategyLibrary(const Library* library, std::size_t partitioner,
+                                 std::size_t strategy, const OptionList& options)
+    : library_(*library),
+      partitioner_(library->partitioners().at(partitioner)),
+      strategy_(partitioner_.strategies.at(strategy)),
+      options_(options) {
+  if (strategy_.supported_ops == nullptr && strategy_.create_selector == nullptr) {
+    fail("has neither setSupportedOps nor setCreateSelector");
+  }
+  if (strategy_.op.empty()) fail("names no operator for its subgraphs");
+}
+
+std::string StrategyLibrary::described() const {
+  return "partitioner " + quoted(partitioner_.name) + ", strategy " + quoted(strategy_.name) +
+         ", of library " + quoted(library_.path());
+}
+
+void StrategyLibrary::fail(const std::string& reason) const {
+  throw PassError(described() + ": " + reason);
+}
+
+void StrategyLibrary::failCall(const char* function, const CallOutcome& outcome) const {
+  throw PassError(describeFailure(described() + " failed in " + function, outcome),
+                  outcome.messages);
+}
+
+std::vector<int> StrategyLibrary::supportedOps(const std::string& json, std::size_t nodes) const {
+  std::vector<int> ids(nodes, kUnsupported);
+  call("supportedOps", [&]() {
+    return calls().supported_ops(strategy_.supported_ops, json.c_str(), static_cast<int>(nodes),
+                                 ids.data(), options_.keys(), options_.values(), options_.count());
+  });
+  return ids;
+}
+
+StrategyLibrary::Selector StrategyLibrary::createSelector(const std::string& json) const {
+  void* selector = nullptr;
+  call("createSelector", [&]() {
+    return calls().create_selector(strategy_.create_selector, json.c_str(), &selector,
+                                   options_.keys(), options_.values(), options_.count());
+  });
+  if (selector == nullptr) fail("createSelector succeeded, but returned no selector");
+  const auto destroy = calls().destroy_selector;
+  return Selector(selector, [destroy](void* pointer) {
+    if (destroy != nullptr) destroy(pointer);
+  });
+}
+
+std::optional<StrategyLibrary::Attributes> StrategyLibrary::review(const std::string& json,
+                                                                   int subgraph,
+                                                                   const ParamBlock& args,
+                                                                   const ParamBlock& aux) const {
+  int accept = 0;
+  char** keys = nullptr;
+  char** values = nullptr;
+  int count = 0;
+  call("reviewSubgraph", [&]() {
+    return std::apply(
+        [&](auto... columns) {
+          return calls().review(strategy_.review, json.c_str(), subgraph, &accept, options_.keys(),
+                                options_.values(), options_.count(), &keys, &values, &count,
+                                columns...);
+        },
+        std::tuple_cat(args.columns(), aux.columns()));
+  });
+  Attributes attributes = takeAttributes(keys, values, count);
+  if (accept == 0) return std::nullopt;
+  return attributes;
+}
+
+StrategyLibrary::Attributes StrategyLibrary::takeAttributes(char** keys, char** values,
+                                                            int count) const {
+  const Owned<char*> owned_keys = own(keys);
+  const Owned<char*> owned_values = own(values);
+  if (count < 0 || (count > 0 && (keys == nullptr || values == nullptr))) {
+    fail("reviewSubgraph returned " + std::to_string(count) + " attributes without arrays");
+  }
+  std::vector<Owned<char>> texts;
+  for (int i = 0; i < count; ++i) {
+    texts.push_back(own(keys[i]));
+    texts.push_back(own(values[i]));
+  }
+  Attributes attributes;
+  for (std::size_t i = 0; i < texts.size(); i += 2) {
+    if (texts[i] == nullptr || texts[i + 1] == nullptr) {
+      fail("reviewSubgraph returned an attribute without text");
+    }
+    attributes[texts[i].get()] = texts[i + 1].get();
+  }
+  return attributes;
+}
+
+}  // namespace passlib

@@ -1,0 +1,77 @@
+// Calls of one strategy of a library's partitioner.
+#ifndef PASSLIB_PARTITION_LIBRARY_H_
+#define PASSLIB_PARTITION_LIBRARY_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "library/call.h"
+#include "library/library.h"
+#include "library/params.h"
+#include "library/pass.h"
+#include "library/text_columns.h"
+
+namespace passlib {
+
+/// Calls the functions of a strategy. Each throws PassError, with partitioner, strategy and library
+/// in the message, if the library fails.
+class StrategyLibrary {
+ public:
+  template <typename T>
+  using Owned = std::unique_ptr<T, std::function<void(T*)>>;
+  using Selector = Owned<void>;
+  using Attributes = std::map<std::string, std::string>;
+
+  StrategyLibrary(const Library* library, std::size_t partitioner, std::size_t strategy,
+                  const OptionList& options);
+
+  const Library::Strategy& strategy() const { return strategy_; }
+  const Library::PartitionerCalls& calls() const { return library_.partitionerCalls(); }
+
+  /// Returns the subgraph that each node may be in, by the library's numbers.
+  std::vector<int> supportedOps(const std::string& json, std::size_t nodes) const;
+  Selector createSelector(const std::string& json) const;
+  /// Runs `body`, which calls a function of a selector.
+  template <typename Body>
+  void callSelector(const char* function, Body body) const {
+    call(function, [&]() {
+      body();
+      return static_cast<int>(mxnet::ext::MX_SUCCESS);
+    });
+  }
+  /// Returns attributes for the node of a subgraph, or nothing if the library rejects it.
+  std::optional<Attributes> review(const std::string& json, int subgraph, const ParamBlock& args,
+                                   const ParamBlock& aux) const;
+
+  /// Takes ownership of memory that the library allocated and will release.
+  template <typename T>
+  Owned<T> own(T* memory) const {
+    return Owned<T>(memory, [this](T* pointer) { library_.release(pointer); });
+  }
+  /// Throws PassError for a result of the library that is not valid.
+  [[noreturn]] void fail(const std::string& reason) const;
+  std::string described() const;
+
+ private:
+  template <typename Body>
+  void call(const char* function, Body body) const {
+    const CallOutcome outcome = callLibrary(library_, body);
+    if (!outcome.succeeded()) failCall(function, outcome);
+  }
+  [[noreturn]] void failCall(const char* function, const CallOutcome& outcome) const;
+  Attributes takeAttributes(char** keys, char** values, int count) const;
+
+  const Library& library_;
+  const Library::Partitioner& partitioner_;
+  const Library::Strategy& strategy_;
+  TextColumns options_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_PARTITION_LIBRARY_H_

@@ -1,0 +1,134 @@
+#include "partition/partition.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "partition/choice.h"
+#include "partition/groups.h"
+#include "partition/library.h"
+
+namespace passlib {
+namespace {
+
+/// Names for the nodes of subgraphs: "_op" and the number of the subgraph, or the next free number.
+class NodeNames {
+ public:
+  explicit NodeNames(const Graph& graph) {
+    for (const Node* node : graph.nodes) taken_.insert(node->name);
+  }
+  std::string next(std::size_t subgraph) {
+    number_ = std::max(number_, subgraph);
+    std::string name;
+    do {
+      name = "_op" + std::to_string(number_++);
+    } while (!taken_.insert(name).second);
+    return name;
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  std::size_t number_ = 0;
+};
+
+/// Finds the parameters that a subgraph uses. Its review receives no others: with all parameters
+/// each time, many subgraphs of a large model would take quadratic time.
+class ParamIndex {
+ public:
+  explicit ParamIndex(const ParamBlock& block) : block_(block) {
+    for (int i = 0; i < block.count(); ++i) index_.emplace(block.names()[i], i);
+  }
+  ParamBlock usedBy(const Graph& subgraph) const {
+    ParamBlock used;
+    std::unordered_set<int> known;
+    for (const Node* variable : subgraph.inputs) {
+      const auto name = variable->attrs.find("argName");
+      if (name == variable->attrs.end()) continue;
+      const auto found = index_.find(name->second);
+      if (found == index_.end() || !known.insert(found->second).second) continue;
+      const int i = found->second;
+      const int64_t* shape = block_.shapes()[i];
+      used.add(name->second, block_.data()[i],
+               std::vector<int64_t>(shape, shape + block_.dims()[i]), block_.types()[i]);
+    }
+    return used;
+  }
+
+ private:
+  const ParamBlock& block_;
+  std::unordered_map<std::string, int> index_;
+};
+
+class Reviewer {
+ public:
+  Reviewer(const PartitionCall& call, const StrategyLibrary& library, const Graph& graph)
+      : call_(call), library_(library), args_(call.args), aux_(call.aux) {
+    for (const auto& [position, slots] : call.states) states_[graph.nodes.at(position)] = slots;
+  }
+
+  /// Returns attributes for the subgraph's node, or nothing if the library rejects it.
+  std::optional<StrategyLibrary::Attributes> review(Graph* subgraph, std::size_t number) const {
+    if (library_.strategy().review == nullptr) return StrategyLibrary::Attributes();
+    NodeStates own;
+    for (std::size_t i = 0; i < subgraph->nodes.size() && !states_.empty(); ++i) {
+      const auto found = states_.find(subgraph->nodes[i]);
+      if (found != states_.end()) own.emplace(i, found->second);
+    }
+    const Variables variables = listVariables(*subgraph, call_.auxiliary, own);
+    const std::unordered_set<std::string> states(variables.aux.begin(), variables.aux.end());
+    for (Node* variable : subgraph->inputs) {
+      variable->attrs["isAux"] = states.count(variable->name) != 0 ? "True" : "False";
+    }
+    subgraph->attrs = call_.attributes;
+    const std::string json = subgraph->toString();
+    subgraph->attrs.clear();
+    return library_.review(json, static_cast<int>(number), args_.usedBy(*subgraph),
+                           aux_.usedBy(*subgraph));
+  }
+
+ private:
+  const PartitionCall& call_;
+  const StrategyLibrary& library_;
+  ParamIndex args_;
+  ParamIndex aux_;
+  std::unordered_map<const Node*, std::vector<int>> states_;
+};
+
+std::vector<std::vector<int>> chooseGroups(const PartitionCall& call,
+                                           const StrategyLibrary& library,
+                                           const NumberedGraph& numbers, Graph* graph) {
+  graph->attrs = call.attributes;
+  const std::string json = graph->toString();
+  graph->attrs.clear();
+  const std::unique_ptr<Choice> choice = makeChoice(library, json, *graph);
+  return growGroups(numbers, choice.get(),
+                    [&](const std::string& reason) { library.fail(reason); });
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
+                                    GraphSource* source) {
+  const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
+  const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options);
+  std::unique_ptr<Graph> graph = call.consume ? source->consume() : source->take();
+  const NumberedGraph numbers(*graph);
+  const std::vector<std::vector<int>> groups = chooseGroups(call, library, numbers, graph.get());
+  const Reviewer reviewer(call, library, *graph);
+  NodeNames names(*graph);
+  Cutter cutter(graph.get(), numbers, groups, suffix, call.merge_equal);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Cut cut(&cutter, static_cast<int>(i));
+    if (cut.graph()->outputs.empty()) continue;  // its results are unused
+    arrangeGraph(cut.graph(), call.ordered);
+    const auto attributes = reviewer.review(cut.graph(), i);
+    if (attributes) cut.accept(library.strategy().op, names.next(i), *attributes);
+  }
+  cutter.finish();
+  finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound");
+  return graph;
+}
+
+}  // namespace passlib

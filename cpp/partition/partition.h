@@ -1,0 +1,42 @@
+// One call of a strategy of a partitioner.
+#ifndef PASSLIB_PARTITION_PARTITION_H_
+#define PASSLIB_PARTITION_PARTITION_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "graph/graph.h"
+#include "graph/source.h"
+#include "graph/variables.h"
+#include "library/library.h"
+#include "library/params.h"
+#include "library/pass.h"
+#include "partition/cut.h"
+
+namespace passlib {
+
+struct PartitionCall {
+  Library* library;
+  std::size_t partitioner;                                ///< its index in library->partitioners()
+  std::size_t strategy;                                   ///< its index in the partitioner
+  std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graphs that the library sees
+  OptionList options;
+  ParamBlock args;
+  ParamBlock aux;
+  AuxiliaryInputs auxiliary;  ///< which inputs of operators are auxiliary states
+  NodeStates states;          ///< the same for individual nodes of the source's graph
+  bool merge_equal = false;   ///< one input, or output, of a subgraph for all uses of a value
+  bool consume = false;       ///< the source is not used afterwards
+  bool ordered = false;       ///< see orderGraph
+};
+
+/// Runs a strategy on a copy of the graph of `source`: a node of the strategy's operator replaces
+/// each group of nodes that the library chose and, if it reviews subgraphs, accepted. Checks the
+/// result and, if `call.ordered`, orders it. Throws PassError if the library fails. Needs no GIL.
+std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
+                                    GraphSource* source);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_PARTITION_PARTITION_H_
