@@ -6,7 +6,6 @@ import mmap
 import os
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,8 @@ from passlib.dialects.table import find
 from passlib.dialects.weights.files import load_parts, write_parts
 from passlib.dialects.weights.names import join_names, split_names
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.atomic import replacing
+from passlib.files.journal import settle
+from passlib.files.unit import Unit
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec
 
@@ -106,6 +106,7 @@ class NNVM(Dialect):
         self, path: Path, *, params: str | os.PathLike[str] | None = None, **options: Any
     ) -> ModelData:
         self.refuse(options)
+        settle(path)
         try:
             graph, attributes, document = load(path.read_bytes())
         except FormatError as error:
@@ -138,12 +139,12 @@ class NNVM(Dialect):
         if named and target == path:
             message = f"{path}: the weight file needs this name; save the graph under another"
             raise UnsupportedError(message)
-        with ExitStack() as stack:
-            # Both are complete before the first is renamed, at the end of the block.
-            stack.enter_context(replacing(path)).write_bytes(text)
+        settle(path)
+        with Unit(path) as unit:
+            unit.replace(path).write_bytes(text)
             arrays = {name: named[name] for name in order}
             if arrays:
-                written = stack.enter_context(replacing(target))
+                written = unit.replace(target)
                 if mxnet:
                     write_parts(written, arrays, archive=False)
                 else:

@@ -4,63 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passlib.arrays import dtypes
 from passlib.dialects.nnvm.reading.graph_attributes import PER_ENTRY, is_per_entry
-from passlib.dialects.nnvm.storage import Step, separated
+from passlib.dialects.nnvm.storage import separated
+from passlib.dialects.nnvm.writing.outputs import Outputs
 from passlib.errors import GraphError, UnsupportedError
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["Outputs", "edited"]
+__all__ = ["edited"]
 
 logger = logging.getLogger(__name__)
 
 _CPU = 1
 _UNKNOWN_CODE = -1
 _NOT_IN_PLACE = -1
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """All outputs of all nodes of the written graph, numbered through it.
-
-    Attributes
-    ----------
-    old : sequence of int
-        Number of each in the file, -1 for a new one.
-    old_count : int
-        Number of outputs in the file.
-    names : sequence of str
-        Name of the node of each output.
-    sources : sequence of (int or None)
-        The first input of the node of each output; None for a variable.
-    users : mapping of int to int
-        For each used output, the first output of its first user.
-    steps : sequence of Step
-        The nodes, in order.
-    heads : sequence of int
-    rewired : bool
-        Whether nodes, edges or their order differ from the file.
-    """
-
-    old: Sequence[int]
-    old_count: int
-    names: Sequence[str]
-    sources: Sequence[int | None]
-    users: Mapping[int, int]
-    steps: Sequence[Step]
-    heads: Sequence[int]
-    rewired: bool
-
-    @property
-    def same(self) -> bool:
-        """Whether each output has the same number as in the file."""
-        return len(self.old) == self.old_count and all(
-            before == now for now, before in enumerate(self.old)
-        )
-
 
 TypeOf = Callable[[int], TypeSpec]
 """Returns the type of a new output."""

@@ -10,7 +10,7 @@ from passlib.dialects.nnvm.printing import NNVM, print_value, style_of
 from passlib.dialects.nnvm.reading.document import Document, GraphTemplate
 from passlib.dialects.nnvm.reading.file import ATTRIBUTES, STRUCTURE, own_attributes
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
-from passlib.dialects.nnvm.writing.graph import EMPTY, GraphWriter
+from passlib.dialects.nnvm.writing.graph import EMPTY, graph_object
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError
 
@@ -37,8 +37,8 @@ def render(model: ModelData) -> bytes:
     else:
         template, text = document.graph, document.text
         style = style_of(text, template.root)
-    writer = GraphWriter(model.graph, template, {**model.args, **model.aux})
-    value = writer.value(_changed_members(model.attributes, template, text))
+    members = _changed_members(model.attributes, template, text)
+    value = graph_object(model.graph, template, members, {**model.args, **model.aux})
     if value is template.root and document is not None:
         return text
     printed = print_value(value, text, style)
