@@ -16,19 +16,19 @@ def compute_at_once(a: pl.nd.NDArray, b: pl.nd.NDArray) -> None:
 
 
 def compute_in_a_graph(a: pl.nd.NDArray, b: pl.nd.NDArray) -> None:
-    """Put an operator between built-in ones, which ONNX Runtime computes."""
+    """Run an operator between built-in ones, which ONNX Runtime computes."""
     left, right = pl.sym.var("left"), pl.sym.var("right")
     product = pl.sym.state_gemm(pl.sym.sqrt(left), right, name="gemm", verbose=True)
     total = pl.sym.sum(product * 2)
     print(total.infer_shape(left=a.shape, right=b.shape))
     executor = total.bind(pl.cpu(), {"left": a, "right": b})
-    for _ in range(2):  # one state, so the second call is its second
+    for _ in range(2):  # both calls use one state
         print("2 * sum(sqrt(a) * b) =", executor.forward()[0].tolist())
     print("and with NumPy:       ", float(2 * (np.sqrt(a) @ b).sum()))
 
 
 def compute_gradients(a: pl.nd.NDArray, b: pl.nd.NDArray) -> None:
-    """Forward and backward through two products that share a matrix."""
+    """Run two products that share a matrix forward and backward."""
     left, right = pl.sym.var("left"), pl.sym.var("right")
     square = pl.sym.my_gemm(pl.sym.my_gemm(left, right), right)
     gradients = {"left": pl.nd.zeros(a.shape), "right": pl.nd.zeros(b.shape)}

@@ -2,7 +2,7 @@
 
 Usage: python test_fold.py [RUNS]
 
-RUNS is how often each model is timed, 20 by default; the median counts.
+RUNS is the number of timed runs of each model, 20 by default; the median counts.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ MODELS = HERE.parents[1] / "tests/data/mxnet/models"
 
 
 def count(model: pl.Model) -> tuple[int, int]:
-    """Count the nodes, and those of them that are BatchNorm."""
+    """Count the nodes and the BatchNorm among them."""
     nodes = model.symbol.nodes()
     return len(nodes), sum(node.op == "BatchNorm" for node in nodes)
 
 
 def difference(model: pl.Model, data: np.ndarray, expected: np.ndarray) -> float:
-    """Compare with what MXNet 1.9.1 computed, relative to the largest output."""
+    """Compute the difference from MXNet 1.9.1, relative to the largest output."""
     return float(np.abs(np.asarray(model(data)) - expected).max() / np.abs(expected).max())
 
 
 def compile_model(model: pl.Model, data: np.ndarray, optimization: str) -> Session:
-    """Compile for ONNX Runtime, on one thread, with so much optimization of its own."""
+    """Compile for ONNX Runtime, on one thread, at one of its optimization levels."""
     weights = {name: np.asarray(array) for name, array in {**model.args, **model.aux}.items()}
     lowered = lower(model.symbol, {"data": TypeSpec(data.dtype, data.shape)}, weights)
     return Session(lowered, optimization=optimization, threads=1)
 
 
 def print_times(label: str, actions: list[Callable[[], object]], runs: int) -> None:
-    """Time actions in turns, so that other load on the machine falls on all; print medians."""
+    """Time actions alternately, so that other load affects all alike; print medians."""
     times: list[list[float]] = [[] for _ in actions]
     for _ in range(runs):
         for action, each in zip(actions, times, strict=True):

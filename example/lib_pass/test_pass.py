@@ -21,7 +21,7 @@ def count_operators(symbol: pl.sym.Symbol) -> Counter[str]:
 
 
 def show_change(before: pl.sym.Symbol, after: pl.sym.Symbol) -> None:
-    """Print how many nodes of each operator there were and are."""
+    """Print the number of nodes of each operator before and after."""
     old, new = count_operators(before), count_operators(after)
     print(f"{'operator':<32}{'before':>8}{'after':>8}")
     for op in sorted(old | new):

@@ -21,7 +21,7 @@ def show(title: str, symbol: pl.sym.Symbol) -> None:
 
 
 def partition_a_symbol() -> None:
-    """Hand over all, nothing, and chains of at least two nodes."""
+    """Partition all supported nodes, none, and chains of at least two."""
     a, b = pl.sym.var("a"), pl.sym.var("b")
     symbol = pl.sym.log(pl.sym.sin(pl.sym.exp(a + b), name="sine"), name="log")
     arrays = {"a": pl.nd.ones((3, 2)), "b": pl.nd.ones((3, 2))}
@@ -35,7 +35,7 @@ def partition_a_symbol() -> None:
 
 
 def partition_a_block() -> None:
-    """Do the same through Gluon, then save, load, and run a pass on the result."""
+    """Partition a Gluon block, run a pass on the result, export it and load it again."""
     data = pl.sym.var("data")
     block = pl.gluon.SymbolBlock(pl.sym.exp(pl.sym.relu(data)), data)
     block.initialize()

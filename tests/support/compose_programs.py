@@ -1,9 +1,9 @@
 """Small programs that build symbols, for MXNet and passlib alike.
 
 Each function of compose_layers.py, compose_names.py and compose_functions.py takes the module
-(``mxnet`` or ``passlib``) and returns a symbol. The text that MXNet 1.9.1 writes for each is
-frozen in tests/data/compose/<function>.json. Run this file inside the MXNet environment, with that folder as
-argument, to write them again.
+(``mxnet`` or ``passlib``) and returns a symbol. The text that MXNet 1.9.1 writes for each is frozen
+in tests/data/compose/<function>.json. Run this file inside the MXNet environment, with that folder
+as argument, to write them again.
 """
 
 from __future__ import annotations

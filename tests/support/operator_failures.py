@@ -37,7 +37,9 @@ FAILURES: dict[str, str] = {
     "storage is nonsense": "infers storage type 7 for its output 0",
     "storage is unknown": "infers storage type -1 for its output 0",
     "storage contradicts": "requires storage type 2 for its input 1, which has storage type 0",
-    "csr of one dimension": r"storage type csr for its output 0, which the shape \(4,\) does not allow",
+    "csr of one dimension": (
+        r"storage type csr for its output 0, which the shape \(4,\) does not allow"
+    ),
     "mutates input 5": "writes to its input 5; it has 2, counted from 0",
     "mutates input -1": "writes to its input -1; it has 2",
     "changes a state and fails": "failed in forward\n  .*too late",
