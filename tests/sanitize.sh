@@ -18,17 +18,17 @@ fi
   -Cinstall.strip=false -Ccmake.build-type=None \
   "-Ccmake.define.PASSLIB_SANITIZE=$sanitizers" -Ccmake.define.CMAKE_CXX_FLAGS="-O1 -g1" -e ".[all]"
 
-# The runtime must come before Python's own libraries. Python itself never gives back some of its
-# memory, so leaks are not looked for here; libraries that were not built with sanitizers stay as
-# they are.
+# The runtime must be loaded before Python's own libraries. Python never frees some of its memory, so
+# leaks are not checked here; libraries that were not built with sanitizers
+# are unchanged.
 runtime=libasan.so
 case $sanitizers in *thread*) runtime=libtsan.so ;; esac
 export LD_PRELOAD="$(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tests/tsan.supp
-# Sanitized code takes the compiler four times as long to optimize, for each of dozens of libraries.
+# Optimizing sanitized code takes four times as long, for each of dozens of libraries.
 export PASSLIB_TEST_FLAGS="-fsanitize=$sanitizers -fno-omit-frame-pointer -g1 -O0"
-# What a sanitizer reports as it ends the process must not end in pytest's hands.
+# pytest must not capture what a sanitizer writes when it ends the process.
 exec "$environment/bin/python" -m pytest -p no:cacheprovider --capture=sys "${@:-tests}" \
   --ignore tests/interop
