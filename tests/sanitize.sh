@@ -19,8 +19,7 @@ fi
   "-Ccmake.define.PASSLIB_SANITIZE=$sanitizers" -Ccmake.define.CMAKE_CXX_FLAGS="-O1 -g1" -e ".[all]"
 
 # The runtime must be loaded before Python's own libraries. Python never frees some of its memory, so
-# leaks are not checked here; libraries that were not built with sanitizers
-# are unchanged.
+# leaks are not checked here; libraries that were not built with sanitizers are used as they are.
 runtime=libasan.so
 case $sanitizers in *thread*) runtime=libtsan.so ;; esac
 export LD_PRELOAD="$(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so)"
