@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passlib.dialects.mxnet.schema import arity, registry
+from passlib.dialects.mxnet.schema import registry
 from passlib.dialects.mxnet.schema.operator import Operator
+from passlib.dialects.mxnet.schema.output_rules import numbered
 from passlib.dialects.operator_rules import Rules
 from passlib.lowering import Graph
 
@@ -60,7 +61,7 @@ class LibraryOperator(Operator):
     def _outputs_of(self, attrs: Mapping[str, str]) -> tuple[tuple[str, ...], int]:
         if self._rules.is_subgraph:
             return (), 0
-        names, total = arity.numbered(self._rules.arity(attrs)[1])
+        names, total = numbered(self._rules.arity(attrs)[1])
         return tuple(names), total
 
 

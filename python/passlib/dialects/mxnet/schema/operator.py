@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from passlib.dialects.mxnet.schema.arity import CONDITIONS, OUTPUTS, REPEATED, SUBGRAPHS, Get, count
+from passlib.dialects.mxnet.schema.input_rules import CONDITIONS, REPEATED, SUBGRAPHS, Get, count
+from passlib.dialects.mxnet.schema.output_rules import OUTPUTS
 from passlib.dialects.mxnet.schema.parameters import Parameter, declared
 from passlib.errors import UnsupportedError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passlib.dialects.nnvm import storage
-from passlib.dialects.nnvm.reading import graph_attributes
+from passlib.dialects.nnvm.reading import executor, graph_attributes
 from passlib.dialects.nnvm.reading.findings import (
     LIMIT,
     Finding,
@@ -15,7 +15,7 @@ from passlib.dialects.nnvm.reading.findings import (
     integers,
     is_integer,
 )
-from passlib.dialects.nnvm.schema import TVM_OPERATOR, declared_outputs
+from passlib.dialects.nnvm.schema import TVM_OPERATOR
 from passlib.graph.node import VARIABLE
 from passlib.graph.ordering import stuck_items
 
@@ -38,13 +38,7 @@ BACKWARD_SOURCE = "backward_source_id"
 
 _PLAIN_KEYS = frozenset(("op", "name", "inputs", *ATTRIBUTE_KEYS))
 _NODE_KEYS = _PLAIN_KEYS | {"control_deps", "subgraphs", BACKWARD_SOURCE}
-_TVM_NODE_KEYS = frozenset(("op", "name", "inputs", "attr", "attrs", "control_deps"))
 _GRAPH_KEYS = frozenset(("nodes", "arg_nodes", "node_row_ptr", "heads", *GRAPH_ATTRIBUTE_KEYS))
-_TVM_GRAPH_KEYS = ("nodes", "arg_nodes", "node_row_ptr", "heads", "attrs")
-_TVM_LAST_KEY = "metadata"
-"""The key at which TVM's graph executor stops reading."""
-
-_TVM_ATTRIBUTES = ("func_name", "num_inputs", "num_outputs", "flatten_data")
 
 
 def examine(root: Any, report: Report, path: str = "", *, warnings: bool = True) -> None:
@@ -109,7 +103,7 @@ class _Examiner:
             if not self._is_plain(place, node):
                 self._node(place, node)
             elif node["op"] == TVM_OPERATOR:
-                self._tvm_node(f"nodes[{place}]", place, node, len(node["inputs"]))
+                self._call(f"nodes[{place}]", place, node)
         self._arg_nodes()
         self._heads()
         self._graph_keys()
@@ -121,11 +115,11 @@ class _Examiner:
     def _graph_keys(self) -> None:
         keys = list(self.root)
         for place, key in enumerate(keys):
-            if self.executable and key == _TVM_LAST_KEY:
+            if self.executable and key == executor.LAST_KEY:
                 for other in keys[place + 1 :]:
-                    if other in _TVM_GRAPH_KEYS:
+                    if other in executor.GRAPH_KEYS:
                         self.fault(key, f"must be last: TVM's graph executor would skip {other}")
-            elif self.executable and key not in _TVM_GRAPH_KEYS:
+            elif self.executable and key not in executor.GRAPH_KEYS:
                 self.fault(key, "is not a key that TVM's graph executor reads; kept")
             elif key not in _GRAPH_KEYS:
                 self.warn(key, "is not a key of the format; kept")
@@ -195,7 +189,7 @@ class _Examiner:
         for key, value in node.items():
             if key in ATTRIBUTE_KEYS:
                 self._node_attributes(f"{where}.{key}", value)
-            if self.executable and key not in _TVM_NODE_KEYS:
+            if self.executable and key not in executor.NODE_KEYS:
                 self.fault(f"{where}.{key}", "is not a key that TVM's graph executor reads; kept")
             elif key not in _NODE_KEYS:
                 self.warn(f"{where}.{key}", "is not a key of the format; kept")
@@ -232,7 +226,7 @@ class _Examiner:
                 examiner.run()
                 self.has_errors |= examiner.has_errors
         if node.get("op") == TVM_OPERATOR and isinstance(inputs, list):
-            self._tvm_node(where, place, node, len(inputs))
+            self._call(where, place, node)
 
     def _node_attributes(self, where: str, attributes: Any) -> None:
         if not isinstance(attributes, dict):
@@ -272,35 +266,10 @@ class _Examiner:
             elif node == place:
                 self.error(f"{where}.control_deps[{i}]", "depends on itself", unsound=True)
 
-    def _tvm_node(self, where: str, place: int, node: dict[str, Any], inputs: int) -> None:
-        key = "attr" if "attr" in node and "attrs" not in node else "attrs"
-        attributes, where = node.get(key, {}), f"{where}.{key}"
-        if not isinstance(attributes, dict) or not all(
-            isinstance(value, str) for value in attributes.values()
-        ):
-            return
-        for name in _TVM_ATTRIBUTES:
-            if name not in attributes:
-                self.fault(where, f"a tvm_op needs the attribute {name}")
-        if attributes.get("func_name") == "":
-            self.fault(f"{where}.func_name", "is empty, but a tvm_op calls a function")
-        flatten = attributes.get("flatten_data", "0")
-        if flatten not in ("0", "1"):
-            self.fault(f"{where}.flatten_data", f"must be '0' or '1', not {flatten!r}")
-        given = attributes.get("num_inputs")
-        if given is not None and given != str(inputs):
-            self.fault(f"{where}.num_inputs", f"is {given!r}, but there are {inputs} inputs")
-        outputs = attributes.get("num_outputs")
-        count = declared_outputs(TVM_OPERATOR, attributes)
-        if outputs is not None and not count:
-            self.fault(f"{where}.num_outputs", f"{outputs!r} is not a number of outputs")
-        elif count and self.rows is not None:
-            there = self.rows[place + 1] - self.rows[place]
-            if there != count:
-                self.fault(
-                    f"{where}.num_outputs",
-                    f"is {outputs!r}, but node_row_ptr states {there}",
-                )
+    def _call(self, where: str, place: int, node: dict[str, Any]) -> None:
+        outputs = None if self.rows is None else self.rows[place + 1] - self.rows[place]
+        for faulty, message in executor.examine_call(node, outputs):
+            self.fault(f"{where}.{faulty}", message)
 
     def _arg_nodes(self) -> None:
         if "arg_nodes" not in self.root:
