@@ -66,7 +66,7 @@ def test_results_into_arrays() -> None:
     target = pl.nd.zeros((2, 2))
     assert run("plugin_product", A, B, out=target) is target
     np.testing.assert_array_equal(target, A @ B)
-    with pytest.raises(TypeError, match="out needs a dense array like that"):
+    with pytest.raises(TypeError, match="out must be a dense array of that type"):
         run("plugin_product", A, B, out=pl.nd.zeros((3, 2)))
     with pytest.raises(TypeError, match="has 1 outputs, and out has 2"):
         run("plugin_product", A, B, out=[target, target])
@@ -74,7 +74,11 @@ def test_results_into_arrays() -> None:
 
 @pytest.mark.parametrize(
     ("arrays", "words"),
-    [((A,), "takes 2 arrays, not 1"), ((A, 3), "input 1 is no array"), ((A, "x"), "no array")],
+    [
+        ((A,), "takes 2 arrays, not 1"),
+        ((A, 3), "input 1 is 3, not an array"),
+        ((A, "x"), "not an array"),
+    ],
 )
 def test_wrong_arguments(arrays: tuple[Any, ...], words: str) -> None:
     with pytest.raises(TypeError, match=words):
