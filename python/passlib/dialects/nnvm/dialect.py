@@ -6,6 +6,7 @@ import mmap
 import os
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,7 @@ from passlib.dialects.table import find
 from passlib.dialects.weights.files import load_parts, write_parts
 from passlib.dialects.weights.names import join_names, split_names
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.journal import settle
-from passlib.files.unit import Unit
+from passlib.files.atomic import replacing
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec
 
@@ -106,7 +106,6 @@ class NNVM(Dialect):
         self, path: Path, *, params: str | os.PathLike[str] | None = None, **options: Any
     ) -> ModelData:
         self.refuse(options)
-        settle(path)
         try:
             graph, attributes, document = load(path.read_bytes())
         except FormatError as error:
@@ -139,12 +138,12 @@ class NNVM(Dialect):
         if named and target == path:
             message = f"{path}: the weight file needs this name; save the graph under another"
             raise UnsupportedError(message)
-        settle(path)
-        with Unit(path) as unit:
-            unit.replace(path).write_bytes(text)
+        with ExitStack() as stack:
+            # Both are complete before the first is renamed, at the end of the block.
+            stack.enter_context(replacing(path)).write_bytes(text)
             arrays = {name: named[name] for name in order}
             if arrays:
-                written = unit.replace(target)
+                written = stack.enter_context(replacing(target))
                 if mxnet:
                     write_parts(written, arrays, archive=False)
                 else:
