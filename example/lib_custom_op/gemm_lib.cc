@@ -1,4 +1,4 @@
-// Matrix multiplication as an operator of one's own: once without, once with a state.
+// Matrix multiplication as a custom operator, without and with a state.
 //
 //     a: m x k    b: k x n    out: m x n        float32
 #include <iostream>
@@ -91,8 +91,8 @@ MXReturnValue backward(const Attributes&, std::vector<MXTensor>* inputs,
   return MX_SUCCESS;
 }
 
-// Reads b column by column, which is slow in a large matrix. So this one keeps a transposed copy,
-// in memory that it takes once and uses in every call.
+// Reading b column by column is slow for large matrices, so this operator keeps a transposed copy
+// in memory that it allocates once.
 class PackedGemm : public CustomStatefulOp {
  public:
   PackedGemm(std::size_t size, bool verbose) : packed_(size), verbose_(verbose), calls_(0) {}

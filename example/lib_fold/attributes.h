@@ -1,4 +1,4 @@
-// What a node's attributes say, and the two ways in which a node can disappoint.
+// Reading attributes of nodes, and the two kinds of failure.
 #ifndef FOLD_ATTRIBUTES_H_
 #define FOLD_ATTRIBUTES_H_
 
@@ -8,13 +8,13 @@ namespace fold {
 
 using namespace mxnet::ext;
 
-/// Why a BatchNorm stays where it is. The graph is sound, only not of the right kind.
+/// The reason why a BatchNorm is not folded. The graph is sound, but not of the required form.
 class LeftAlone : public std::runtime_error {
  public:
   explicit LeftAlone(const std::string& reason) : std::runtime_error(reason) {}
 };
 
-/// What is wrong with the graph.
+/// An error in the graph.
 class Inconsistent : public std::runtime_error {
  public:
   Inconsistent(const Node& node, const std::string& what)
@@ -40,7 +40,7 @@ inline Number numberAttribute(const Node& node, const char* key, Number preset) 
   const std::string* text = findAttribute(node, key);
   if (text == nullptr) return preset;
   std::istringstream stream(*text);
-  stream.imbue(std::locale::classic());  // a decimal comma is no part of the file format
+  stream.imbue(std::locale::classic());  // the file format has no decimal comma
   Number value;
   if (!(stream >> value) || stream.peek() != std::istringstream::traits_type::eof()) {
     throw Inconsistent(node, std::string("has ") + key + "=" + *text + ", which is no number");

@@ -6,8 +6,9 @@
  *
  *     scale = gamma / sqrt(variance + eps)        shift = beta - mean * scale
  *
- * Convolution, Deconvolution and FullyConnected are linear, so the same numbers come out of the
- * layer alone once its weights are multiplied by scale, and its bias is scale * bias + shift.
+ * Convolution, Deconvolution and FullyConnected are linear, so the
+ * layer alone computes the same once its weights are multiplied by scale and its bias is
+ * scale * bias + shift.
  */
 #include "attributes.h"
 #include "layer.h"
@@ -26,8 +27,7 @@ static bool isBatchNorm(const Node& node) {
 struct Affine {
   explicit Affine(std::size_t channels) : scale(channels, 1.0), shift(channels, 0.0) {}
 
-  /// What a BatchNorm does when it is not being trained. Throws LeftAlone where its parameters are
-  /// not at hand.
+  /// The effect of a BatchNorm outside training. Throws LeftAlone if its parameters are unknown.
   static Affine ofBatchNorm(const Node& norm, std::size_t channels) {
     if (norm.inputs.size() != 5) {
       throw Inconsistent(norm, "has " + std::to_string(norm.inputs.size()) + " inputs, not 5");
@@ -47,7 +47,7 @@ struct Affine {
     return result;
   }
 
-  /// Applies another one to the result of this.
+  /// Composes this with another one after it.
   void append(const Affine& next) {
     for (std::size_t i = 0; i < scale.size(); ++i) {
       scale[i] *= next.scale[i];
@@ -81,7 +81,7 @@ class Folding {
     removeUnusedParameters();
   }
 
-  /// Prints what became of each BatchNorm, or only how many there were of each fate.
+  /// Prints the result for each BatchNorm, or only the counts.
   void report(bool verbose) const {
     std::size_t left = 0;
     for (const std::string& line : lines_) {
@@ -101,7 +101,7 @@ class Folding {
   }
 
  private:
-  /// Folds all that follows a layer, BatchNorm behind BatchNorm.
+  /// Folds all consecutive BatchNorms after a layer.
   void foldInto(Node* node) {
     std::vector<Node*> norms;
     Node* norm = onlyUserIfBatchNorm(*node);
@@ -126,14 +126,14 @@ class Folding {
     }
   }
 
-  /// The BatchNorm behind a node, if it is the only one that sees the node's output.
+  /// The BatchNorm after a node, if it is the only user of the node's output.
   Node* onlyUserIfBatchNorm(const Node& node) const {
     if (node.outputs.size() != 1 || heads_.count(&node) != 0) return nullptr;
     const NodeEntry& use = node.outputs[0];
     return use.entry == 0 && isBatchNorm(*use.node) ? use.node : nullptr;
   }
 
-  /// What is about to change must not be seen by anyone else.
+  /// Values about to change must have no other users.
   void requireOwnParameters(const Layer& layer) const {
     for (std::size_t i = 1; i < layer.node->inputs.size(); ++i) {
       const Node* parameter = layer.node->inputs[i].node;
@@ -162,10 +162,10 @@ class Folding {
     }
   }
 
-  /// Gives the layer its new weights, and its result to the users of the last BatchNorm. Nothing
-  /// has changed when this throws LeftAlone.
+  /// Sets the layer's new weights, and reroutes the users of the last BatchNorm to its result.
+  /// Throws LeftAlone before any change.
   void apply(const Layer& layer, const Affine& affine, const std::vector<Node*>& norms) {
-    const MXTensor old_weight = parameterOf(*layer.node, 1);  // as it is before alloc_arg
+    const MXTensor old_weight = parameterOf(*layer.node, 1);  // before alloc_arg
     const MXDType bias_type = layer.has_bias ? parameterOf(*layer.node, 2).dtype : old_weight.dtype;
     const std::vector<double> weight = layer.scaledWeight(affine.scale);
     std::vector<double> bias(layer.channels, 0.0);
@@ -178,8 +178,8 @@ class Folding {
     }
 
     if (!layer.has_bias) addBias(layer.node);
-    // New arrays rather than new numbers in the old ones: those belong to the caller, who keeps
-    // them as they were if a later step fails.
+    // New arrays, since the old ones belong to the caller and must stay unchanged if a later step
+    // fails.
     Node* weight_node = layer.node->inputs[1].node;
     writeAll(weight, weight_node->alloc_arg(old_weight.shape, old_weight.ctx, old_weight.dtype));
     const std::vector<int64_t> bias_shape(1, static_cast<int64_t>(layer.channels));
@@ -205,7 +205,7 @@ class Folding {
   }
 
   void addBias(Node* layer) {
-    // After the weight, for names of variables are unique and those of operators need not be.
+    // Named after the weight: names of variables are unique, those of operators need not be.
     std::string name = layer->inputs[1].node->name;
     const std::size_t end = name.rfind("_weight");
     name = name.substr(0, end) + "_bias";
@@ -216,7 +216,7 @@ class Folding {
     layer->attrs["no_bias"] = "False";
   }
 
-  /// Takes out the parameters of what was folded, but for those that something else uses.
+  /// Removes the parameters of folded nodes that have no other users.
   void removeUnusedParameters() {
     std::unordered_set<const Node*> seen;
     std::vector<Node*> unused;
@@ -230,17 +230,17 @@ class Folding {
 
   Graph* graph_;
   std::unordered_set<const Node*> heads_;   // nodes whose outputs are outputs of the model
-  std::unordered_set<const Node*> pinned_;  // nodes that must not be taken out
+  std::unordered_set<const Node*> pinned_;  // nodes that must not be removed
   std::unordered_set<std::string> names_;   // of the variables
   std::vector<Node*> folded_;
-  std::vector<Node*> parameters_;  // of what was folded
+  std::vector<Node*> parameters_;  // of folded nodes
   std::vector<std::string> lines_;
   std::unordered_map<const Node*, std::string> reasons_;
 };
 
 /// Folds BatchNorm into the Convolution, Deconvolution or FullyConnected before it, for inference.
 ///
-/// Options: verbose=1 prints what became of each BatchNorm.
+/// Options: verbose=1 prints the result for each BatchNorm.
 static MXReturnValue run(Graph* graph,
                          const std::unordered_map<std::string, std::string>& options) {
   const auto verbose = options.find("verbose");

@@ -1,4 +1,4 @@
-// A linear layer and its parameters, as far as folding into it is concerned.
+// Linear layers and their parameters, for folding.
 #ifndef FOLD_LAYER_H_
 #define FOLD_LAYER_H_
 
@@ -8,8 +8,7 @@
 
 namespace fold {
 
-/// The data of an input that is a parameter: dense numbers in this computer's memory. Throws
-/// LeftAlone where they are not.
+/// Returns the data of a parameter: dense numbers in CPU memory. Throws LeftAlone for other inputs.
 inline const MXTensor& parameterOf(const Node& node, std::size_t input) {
   const Node& parameter = *node.inputs[input].node;
   if (parameter.op != "null") {
@@ -24,7 +23,7 @@ inline const MXTensor& parameterOf(const Node& node, std::size_t input) {
   return *tensor;
 }
 
-/// The numbers of a parameter that has one for each channel.
+/// The values of a parameter with one number per channel.
 inline std::vector<double> channelParameter(const Node& node, std::size_t input,
                                             std::size_t channels) {
   const MXTensor& tensor = parameterOf(node, input);
@@ -35,7 +34,7 @@ inline std::vector<double> channelParameter(const Node& node, std::size_t input,
   return readAll(tensor);
 }
 
-/// Number of axes in an entry of __ext_shape__: 3 for "[8,16,4]", -1 where it is not known.
+/// Number of axes in an entry of __ext_shape__: 3 for "[8,16,4]", -1 if unknown.
 inline int rankOf(const std::string& shape) {
   if (shape.empty() || shape[0] != '[') return -1;  // "None"
   if (shape == "[]") return 0;
@@ -49,9 +48,9 @@ class Layer {
     return isConvolution(node) || isTransposed(node) || isDense(node);
   }
 
-  /// Throws LeftAlone where the weight is not at hand.
+  /// Throws LeftAlone if the weight is unknown.
   explicit Layer(Node* layer) : node(layer) {
-    // MXNet presets no_bias differently for the transposed convolution.
+    // The default of no_bias differs for the transposed convolution.
     has_bias = !boolAttribute(*node, "no_bias", isTransposed(*node));
     if (node->inputs.size() != (has_bias ? 3u : 2u)) {
       throw Inconsistent(*node, "has " + std::to_string(node->inputs.size()) + " inputs");
@@ -65,8 +64,8 @@ class Layer {
     channels = static_cast<std::size_t>(isTransposed(*node) ? shape_[1] * groups_ : shape_[0]);
   }
 
-  /// Axis of the result that its channels lie along, and how many axes there are. Where that is not
-  /// known, rank is -1 and the axis is counted from the end.
+  /// The axis of the channels in the result, and its rank. If that is unknown, rank is -1 and the
+  /// axis is counted from the end.
   void findChannels(int* axis, int* rank) const {
     if (isDense(*node)) {
       *rank = boolAttribute(*node, "flatten", true) ? 2 : inferredRank();
@@ -78,15 +77,15 @@ class Layer {
     *axis = layout == nullptr || *layout == "None" ? 1 : static_cast<int>(layout->find('C'));
   }
 
-  /// The weights, those of each channel multiplied by a number of its own.
+  /// The weights, with those of each channel multiplied by its factor.
   std::vector<double> scaledWeight(const std::vector<double>& scale) const {
     std::vector<double> values = readAll(parameterOf(*node, 1));
-    // As a rule (channels, inputs, kernel...). The transposed convolution has the inputs first, in
+    // Usually (channels, inputs, kernel...). The transposed convolution has the inputs first, in
     // groups: (groups * inputs, channels of a group, kernel...).
     const std::size_t rows = static_cast<std::size_t>(shape_[0]);
     const std::size_t columns = isTransposed(*node) ? static_cast<std::size_t>(shape_[1]) : 1;
     const std::size_t rows_a_group = rows / static_cast<std::size_t>(groups_);
-    const std::size_t block = values.size() / (rows * columns);  // weights side by side, one scale
+    const std::size_t block = values.size() / (rows * columns);  // adjacent weights with one scale
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t row = i / (block * columns);
       const std::size_t column = i / block % columns;
@@ -106,7 +105,7 @@ class Layer {
   static bool isTransposed(const Node& node) { return node.op == "Deconvolution"; }
   static bool isDense(const Node& node) { return node.op == "FullyConnected"; }
 
-  /// Axes of the result according to the shapes that the host inferred; -1 if it could not.
+  /// The rank of the result as inferred by the host; -1 if unknown.
   int inferredRank() const {
     const std::string* shapes = findAttribute(*node, MX_STR_SHAPE);
     return shapes == nullptr ? -1 : rankOf(getShapeAt(*shapes, 0));

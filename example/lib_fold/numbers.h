@@ -1,4 +1,4 @@
-// The elements of float tensors as double, of whichever precision they are.
+// Elements of float tensors of any precision, as double.
 #ifndef FOLD_NUMBERS_H_
 #define FOLD_NUMBERS_H_
 
@@ -18,11 +18,11 @@ inline double fromHalf(uint16_t bits) {
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
-/// Nearest half-precision number to a value that `fits` has approved.
+/// The nearest half-precision number to a value for which `fits` is true.
 inline uint16_t toHalf(double value) {
   int exponent;
   std::frexp(value, &exponent);
-  // Exponent of the last binary digit that there is room for.
+  // Exponent of the last binary digit.
   const int unit = value == 0 ? -24 : std::max(exponent - 11, -24);
   const int digits = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
   const int magnitude = ((unit + 25) << 10) + digits - 1024;

@@ -30,7 +30,7 @@ static std::set<std::string> splitNames(const std::string& text) {
   return names;
 }
 
-/// Whether an operator gives back its input unchanged when a model is used rather than trained.
+/// Whether an operator returns its input unchanged at inference.
 static bool isNoOp(const Node& node) {
   if (node.inputs.size() != 1) return false;
   if (node.op == "_copy" || node.op == "identity" || node.op == "BlockGrad" ||
@@ -39,12 +39,12 @@ static bool isNoOp(const Node& node) {
   }
   if (node.op != "Dropout") return false;
   const auto mode = node.attrs.find("mode");
-  return mode == node.attrs.end() || mode->second != "always";  // "always" drops in use, too
+  return mode == node.attrs.end() || mode->second != "always";  // "always" also drops at inference
 }
 
 /// Removes operators that do nothing at inference: Dropout, identity, BlockGrad.
 ///
-/// Options: keep="name1,name2" leaves the nodes of these names alone.
+/// Options: keep="name1,name2" keeps the nodes with these names.
 MXReturnValue removeNoOps(Graph* graph, const Options& options) {
   const auto keep = options.find("keep");
   const std::set<std::string> kept =
@@ -62,7 +62,7 @@ MXReturnValue removeNoOps(Graph* graph, const Options& options) {
 
 REGISTER_PASS(removeNoOps).setBody(removeNoOps);
 
-/// The one node that uses a node's outputs, if it is one and no output of the graph is among them.
+/// The only user of a node's outputs; null if there are several, or an output of the graph.
 static Node* onlyUser(const Graph& graph, const Node& node) {
   for (const NodeEntry& head : graph.outputs) {
     if (head.node == &node) return nullptr;

@@ -1,5 +1,5 @@
-// Two partitioners, the operator that runs what they cut out, and a pass that gives it one more
-// input. All of them know elementwise operators on float32 tensors of equal shape.
+// Two partitioners, the operator that runs their subgraphs, and a pass that adds an input to it.
+// All of them support elementwise operators on float32 tensors of equal shape.
 #include <cmath>
 #include <iostream>
 
@@ -38,7 +38,7 @@ const Kernel* findKernel(const Node& node) {
 
 bool isSupported(const Node& node) {
   if (findKernel(node) == nullptr) return false;
-  // Types are known if the caller gave arrays or shapes. Where they are not, the operator checks.
+  // Types are known if the caller gave arrays or shapes. Otherwise the operator checks them.
   const std::string types = attributeOf(node, MX_STR_DTYPE);
   return types.empty() || getDtypeAt(types, 0) == std::to_string(int(kFloat32));
 }
@@ -178,16 +178,16 @@ MXReturnValue createSelector(const Graph* graph, CustomOpSelector** selector,
   return MX_SUCCESS;
 }
 
-// ---- a pass behind the partitioner -------------------------------------------------------------
+// ---- a pass after the partitioner --------------------------------------------------------------
 
 MXReturnValue addInput(Graph* graph, const Options&) {
-  const std::vector<Node*> nodes = graph->nodes;  // the graph grows while we look
+  const std::vector<Node*> nodes = graph->nodes;  // the graph grows meanwhile
   for (Node* node : nodes) {
     if (node->op != kSubgraphOperator) continue;
     Node* input = graph->addNode(node->name + "_extra_input", "null");
     graph->inputs.push_back(input);
     graph->connect(input, 0, node, static_cast<int>(node->inputs.size()));
-    // How many inputs the node has beyond those of its subgraph.
+    // The number of inputs beyond those of the subgraph.
     const std::string extra = attributeOf(*node, MX_STR_EXTRA_INPUTS);
     node->attrs[MX_STR_EXTRA_INPUTS] = std::to_string(extra.empty() ? 1 : std::stoi(extra) + 1);
     MXTensor* tensor = input->alloc_arg({1}, MXContext::CPU(0), kFloat32);

@@ -87,7 +87,7 @@ MXReturnValue arkRemove(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(arkRemove).setBody(arkRemove);
 
-/// Puts a new operator `op` behind each operator `after`.
+/// Inserts a new operator `op` after each operator `after`.
 MXReturnValue arkInsert(Graph* graph, const Options& options) {
   const std::vector<Node*> nodes = graph->nodes;
   for (Node* node : nodes) {

@@ -75,7 +75,7 @@ MXReturnValue dlprimFold(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(dlprimFold).setBody(dlprimFold);
 
-/// Puts an operator `op`, with the option `key` = `value`, behind each output.
+/// Inserts an operator `op`, with the option `key` = `value`, after each output.
 MXReturnValue dlprimAppend(Graph* graph, const Options& options) {
   const std::vector<NodeEntry> heads = graph->outputs;
   for (std::size_t i = 0; i < heads.size(); ++i) {

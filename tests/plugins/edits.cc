@@ -5,7 +5,7 @@ using namespace mxnet::ext;
 
 typedef std::unordered_map<std::string, std::string> Options;
 
-/// Puts a relu behind each output of the graph.
+/// Inserts a relu after each output of the graph.
 MXReturnValue appendRelu(Graph* graph, const Options& options) {
   const auto suffix = options.find("suffix");
   const std::vector<NodeEntry> heads = graph->outputs;

@@ -26,7 +26,7 @@ static std::string option(const Options& options, const std::string& key) {
   return found == options.end() ? "" : found->second;
 }
 
-/// Puts a new operator behind the first output of a node; it stands at the end of the list.
+/// Inserts a new operator after the first output of a node; it stands at the end of the list.
 MXReturnValue insertBehind(Graph* graph, const Options& options) {
   Node* before = named(graph, options.at("node"));
   Node* added = graph->addNode(options.at("name"), options.at("op"));
@@ -56,7 +56,7 @@ MXReturnValue addVariable(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(addVariable).setBody(addVariable);
 
-/// Takes a node out; its first input stands in for it, and variables that nobody uses go too.
+/// Removes a node; its first input stands in for it, and unused variables are removed too.
 MXReturnValue bypass(Graph* graph, const Options& options) {
   Node* node = named(graph, options.at("node"));
   graph->replace(NodeEntry(node, 0), node->inputs[0]);

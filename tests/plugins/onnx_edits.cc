@@ -40,7 +40,7 @@ MXReturnValue rebuildOperators(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(rebuildOperators).setBody(rebuildOperators);
 
-/// Puts an Identity behind every output of every operator, in all graphs.
+/// Inserts an Identity after every output of every operator, in all graphs.
 MXReturnValue interpose(Graph* graph, const Options&) {
   for (Graph* level : everyGraph(graph)) {
     const std::vector<Node*> nodes = level->nodes;
@@ -57,7 +57,7 @@ MXReturnValue interpose(Graph* graph, const Options&) {
 }
 REGISTER_PASS(interpose).setBody(interpose);
 
-/// Takes out every Identity, in all graphs.
+/// Removes every Identity, in all graphs.
 MXReturnValue dropIdentities(Graph* graph, const Options&) {
   for (Graph* level : everyGraph(graph)) {
     const std::vector<Node*> nodes = level->nodes;
@@ -82,7 +82,7 @@ MXReturnValue setAttribute(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(setAttribute).setBody(setAttribute);
 
-/// Puts a new operator `op` of domain `domain` behind the first output.
+/// Inserts a new operator `op` of domain `domain` after the first output.
 MXReturnValue appendOperator(Graph* graph, const Options& options) {
   Node* node = graph->addNode("appended", options.at("op"));
   if (options.count("domain")) node->attrs["__domain__"] = options.at("domain");

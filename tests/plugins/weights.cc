@@ -62,7 +62,7 @@ MXReturnValue appendScale(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(appendScale).setBody(appendScale);
 
-/// Puts a BatchNorm behind the first output, of `channels`: mean 1, variance 4, gamma 1, beta 0.
+/// Inserts a BatchNorm after the first output, of `channels`: mean 1, variance 4, gamma 1, beta 0.
 MXReturnValue appendBatchNorm(Graph* graph, const Options& options) {
   Node* norm = graph->addNode("added_bn", "BatchNorm");
   norm->attrs["fix_gamma"] = "False";

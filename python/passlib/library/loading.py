@@ -82,8 +82,8 @@ def load(
 def load_standard(*, replace: bool = False) -> Library:
     """Load the passes that come with passlib.
 
-    They are ``removeDeadNodes``, ``mergeEqualNodes`` and ``foldBatchNormalization``, and run on
-    the models of every dialect; docs/standard-passes.md describes them.
+    They run on the models of every dialect. `Library.passes` of the result lists their names;
+    docs/standard-passes.md describes them.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def right_before(cases: list[Case]) -> list[Case]:
     return right
 
 
-STANDARD = ("removeDeadNodes", "mergeEqualNodes", "foldBatchNormalization")
+STANDARD = passlib.library.load_standard().passes
 
 
 @pytest.mark.parametrize("pass_name", ["rebuildOperators", "interpose", *STANDARD])
