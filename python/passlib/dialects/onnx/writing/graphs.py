@@ -22,7 +22,7 @@ from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.writing.annotations import describe_outputs, keep_annotations
 from passlib.dialects.onnx.writing.level import Level, Surroundings
 from passlib.dialects.onnx.writing.naming import Names, choose_names
-from passlib.dialects.onnx.writing.nodes import NodeNames, NodeWriter
+from passlib.dialects.onnx.writing.nodes.node import NodeNames, NodeWriter
 from passlib.dialects.onnx.writing.settled import SettledValues
 from passlib.dialects.onnx.writing.variables import LevelVariables
 from passlib.errors import GraphError

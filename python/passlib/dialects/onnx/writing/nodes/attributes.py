@@ -11,7 +11,7 @@ from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import GRAPH, GRAPHS, graphs_of, is_graph, kind_of
 from passlib.dialects.onnx.document import DOMAIN, OWN_KEYS, Document, OriginalNode
 from passlib.dialects.onnx.messages import copy_of
-from passlib.dialects.onnx.writing import attribute_parser
+from passlib.dialects.onnx.writing.nodes import attribute_parser
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.attribute_text import parse_position

@@ -9,7 +9,7 @@ from typing import Any
 from passlib._core import NodeTuple
 from passlib.dialects.onnx.document import DOMAIN, OVERLOAD, OWN_KEYS, Document, OriginalNode
 from passlib.dialects.onnx.messages import copy_of
-from passlib.dialects.onnx.writing.node_attributes import AttributeWriter, GraphOf, is_own
+from passlib.dialects.onnx.writing.nodes.attributes import AttributeWriter, GraphOf, is_own
 from passlib.files.optional import require
 
 __all__ = ["NodeNames", "NodeWriter"]
