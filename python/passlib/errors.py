@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = [
     "FormatError",
     "GraphError",
+    "InternalError",
     "LoadError",
     "OperatorError",
     "PassError",
@@ -20,6 +22,18 @@ __all__ = [
 
 class PasslibError(Exception):
     """Base of every error that passlib raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Some constructors have required keywords, which Exception's own form would not pass.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(
+    kind: type[PasslibError], args: tuple[Any, ...], attributes: dict[str, Any]
+) -> PasslibError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class LoadError(PasslibError):
@@ -106,6 +120,10 @@ class OperatorError(PasslibError):
 
 class UnsupportedError(PasslibError):
     """Something has no faithful translation; the message names node, operator and attribute."""
+
+
+class InternalError(PasslibError):
+    """A mistake in passlib itself; the message names the node, and the cause has the traceback."""
 
 
 class UnsoundFileError(FormatError, GraphError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import passlib
 from dense_layer import X, Y, layer, weights
-from passlib import model
+from passlib import model, nd, sym
 from passlib.errors import UnsupportedError
 
 
@@ -40,3 +43,15 @@ def test_repr(small):
 def test_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         model.Model(*arguments)
+
+
+def test_saving_without_weights_leaves_none_to_be_loaded(tmp_path: Path) -> None:
+    x = sym.var("x")
+    model.Model(x + sym.var("w"), {"w": nd.ones(2)}).save(tmp_path / "m")
+    assert (tmp_path / "m-0000.params").exists()
+    model.Model(sym.relu(x)).save(tmp_path / "m")
+    assert not (tmp_path / "m-0000.params").exists()
+    assert passlib.load(tmp_path / "m").args == {}
+    model.Model(x + sym.var("w"), {"w": nd.ones(2)}).save(tmp_path / "m", epoch=3)
+    with pytest.warns(UserWarning, match="another epoch: m-0003.params; delete"):
+        model.Model(sym.relu(x)).save(tmp_path / "m")

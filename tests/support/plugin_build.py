@@ -83,6 +83,7 @@ PLUGINS: dict[str, Recipe] = {
     "plain_c_results": plain_c(11, "-DRESULTS"),
     "plain_c_same_name": plain_c(11, "-DSAME_NAME"),
     "plain_c_no_free": plain_c(11, "-DNO_FREE"),
+    "failing_calls": Recipe(("plugins/failing_calls.c",), ("gcc", *LIBRARY)),
     "program": Recipe(("plugins/program.c",), ("gcc", "-no-pie")),
     "program_pie": Recipe(("plugins/program.c",), ("gcc", "-fPIE", "-pie")),
 }

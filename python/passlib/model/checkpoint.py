@@ -11,6 +11,7 @@ from passlib.dialects.mxnet import files
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names, split_names
+from passlib.files.journal import settle
 from passlib.nd.files import AnyArray, to_parts
 from passlib.nd.weights import load_weights
 from passlib.symbol import files as symbol_files
@@ -46,6 +47,7 @@ def load_params(
     OSError
         The file cannot be read.
     """
+    settle(files.symbol_path(prefix))
     path = files.params_path(prefix, epoch)
     content = load_weights(path)
     if not content:
@@ -65,6 +67,7 @@ def load_checkpoint(
     symbol : Symbol
     arg_params, aux_params : dict of str to array
     """
+    settle(files.symbol_path(prefix))
     graph = symbol_files.load(files.symbol_path(prefix))
     arg_params, aux_params = load_params(prefix, epoch)
     return graph, arg_params, aux_params

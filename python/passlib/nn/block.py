@@ -351,10 +351,10 @@ class SymbolBlock:
                 raise parameter.missing()
             content[(AUX if name in auxiliary else ARG) + name] = parameter.array
         target = files.symbol_path(path)
-        weights = files.params_path(path, epoch) if content else None
+        weights = files.params_path(path, epoch)
         arrays = {name: to_parts(array) for name, array in content.items()}
-        write_model(target, graph.tojson(remove_amp_cast), weights, arrays)
-        return str(target), None if weights is None else str(weights)
+        write_model(target, graph.tojson(remove_amp_cast), weights, arrays or None)
+        return str(target), str(weights) if arrays else None
 
     def _values(self, arguments: Sequence[Any]) -> dict[str, Any]:
         """Return the arguments by name of their input."""

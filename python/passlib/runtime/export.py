@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from passlib.dialects.onnx.writing.replaced import data_left_behind
 from passlib.errors import PasslibError
-from passlib.files.atomic import replacing
+from passlib.files.journal import settle
 from passlib.files.optional import require
+from passlib.files.unit import Unit, free_name
 from passlib.lowering import Lowered
 
 __all__ = ["save_onnx"]
@@ -38,27 +40,43 @@ def save_onnx(lowered: Lowered, path: str | Path) -> None:
     target = Path(path)
     model = type(lowered.model)()
     model.CopyFrom(lowered.model)
-    if sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT:
-        _write_beside(lowered, model, target.with_name(target.name + ".data"))
-    else:
-        for tensor in model.graph.initializer:
-            if tensor.name in lowered.weights:
-                array = np.ascontiguousarray(lowered.weights[tensor.name])
-                tensor.ClearField("external_data")
-                tensor.ClearField("data_location")
-                tensor.raw_data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    checker: Any = require("onnx.checker", extra="onnx")
-    with replacing(target) as file:
+    large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
+    settle(target)
+    with Unit(target) as unit:
+        if large:
+            data = free_name(target, "data")
+            partial = unit.replace(data)
+            _write_data(lowered, model, partial)
+        else:
+            _inline(lowered, model)
+        file = unit.replace(target)
         file.write_bytes(model.SerializeToString())
+        checker: Any = require("onnx.checker", extra="onnx")
         try:
             checker.check_model(str(file), full_check=True)
         except (checker.ValidationError, onnx.shape_inference.InferenceError) as error:
             raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
+        if large:
+            # The checker had to find the data under its temporary name.
+            _move_data(model, data.name)
+            file.write_bytes(model.SerializeToString())
+        for left in data_left_behind(target, model):
+            unit.remove(left)
 
 
-def _write_beside(lowered: Lowered, model: Any, data: Path) -> None:
+def _inline(lowered: Lowered, model: Any) -> None:
+    """Put the weights into the model."""
+    for tensor in model.graph.initializer:
+        if tensor.name in lowered.weights:
+            array = np.ascontiguousarray(lowered.weights[tensor.name])
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+            tensor.raw_data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def _write_data(lowered: Lowered, model: Any, path: Path) -> None:
     """Write weights one after the other, each at a multiple of 4096 so that it can be mapped."""
-    with replacing(data) as path, path.open("wb") as file:
+    with path.open("wb") as file:
         for tensor in model.graph.initializer:
             if tensor.name not in lowered.weights:
                 continue
@@ -68,8 +86,15 @@ def _write_beside(lowered: Lowered, model: Any, data: Path) -> None:
             np.ascontiguousarray(array).tofile(file)
             tensor.ClearField("external_data")
             for key, text in (
-                ("location", data.name),
+                ("location", path.name),
                 ("offset", str(offset)),
                 ("length", str(array.nbytes)),
             ):
                 tensor.external_data.add(key=key, value=text)
+
+
+def _move_data(model: Any, name: str) -> None:
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = name

@@ -11,7 +11,7 @@ from passlib.dialects import find
 from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
-from passlib.files.atomic import replacing
+from passlib.files.unit import replacing
 from passlib.graph.node import Entry
 from passlib.graph.substitute import substitute
 from passlib.runtime import binding

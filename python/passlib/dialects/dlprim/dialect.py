@@ -28,8 +28,10 @@ from passlib.dialects.dlprim.validation.files import validate
 from passlib.dialects.dlprim.validation.network import check_network
 from passlib.dialects.dlprim.writing.files import write_files
 from passlib.dialects.dlprim.writing.network import write_network
+from passlib.dialects.json_text import parse_plain
 from passlib.dialects.protocol import Dialect, ModelData, Problem
-from passlib.errors import UnsupportedError
+from passlib.errors import FormatError, UnsupportedError
+from passlib.files.journal import settle
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
@@ -86,7 +88,7 @@ class DLPrimitives(Dialect):
     def recognises(self, path: Path) -> bool:
         try:
             return looks_like_network(network_path(path))
-        except (OSError, ValueError):
+        except (FormatError, OSError, ValueError):
             return False
 
     def load(
@@ -119,6 +121,7 @@ class DLPrimitives(Dialect):
         self.refuse(options)
         findings = Findings()
         file = network_path(path)
+        settle(file)
         document = read_document(file, findings)
         network = document.network
         if findings.failed:
@@ -224,8 +227,8 @@ def _one_output_each() -> _core.OutputTable:
 
 def _kept_names(attributes: Mapping[str, str]) -> list[str]:
     try:
-        names: Sequence[Any] = json.loads(attributes.get(_OUTPUTS, "[]"))
-    except ValueError:
+        names: Sequence[Any] = parse_plain(attributes.get(_OUTPUTS, "[]"))
+    except FormatError:
         return []
     fine = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return list(names) if fine else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ from passlib.dialects.operator_rules import Rules
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
+from passlib.errors import FormatError, listed
+from passlib.files.journal import settle
+from passlib.files.regular import open_regular
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
 from passlib.lowering.walk import Overriding
@@ -107,11 +111,11 @@ class MXNet(Dialect):
     def recognises(self, path: Path) -> bool:
         try:
             found = files.find(path)
-            with found.symbol.open("rb") as file:
+            with open_regular(found.symbol) as file:
                 head = file.read(1)
                 file.seek(max(found.symbol.stat().st_size - _TAIL, 0))
                 tail = file.read()
-        except OSError:
+        except (FormatError, OSError):
             return False
         if found.symbol.name.endswith(files.SYMBOL_SUFFIX):
             return head == b"{"
@@ -128,6 +132,8 @@ class MXNet(Dialect):
     ) -> ModelData:
         self.refuse(options)
         found = files.find(path, epoch)
+        if settle(found.symbol):
+            found = files.find(path, epoch)
         graph, attributes, _ = symbol.read_file(found.symbol)
         weights = found.params if params is None else Path(params)
         if weights is None:
@@ -153,11 +159,20 @@ class MXNet(Dialect):
         write_model(
             written,
             model.graph.print(pretty=True, attributes=dict(model.attributes)),
-            target if weights else None,
-            {name: weights[name] for name in order},
+            target,
+            {name: weights[name] for name in order} if weights else None,
             archive=variant.archive,
         )
-        return (str(written), str(target)) if weights else (str(written),)
+        if weights:
+            return str(written), str(target)
+        left = [found.name for found in files.epochs(prefix).values()]
+        if left:
+            warnings.warn(
+                f"{written}: the model has no weights, but loading it will take those of another "
+                f"epoch: {listed(left)}; delete them or save under another name",
+                stacklevel=4,
+            )
+        return (str(written),)
 
     def validate(self, path: Path) -> list[Problem]:
         return validate(path)

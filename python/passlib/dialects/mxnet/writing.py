@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 from passlib.arrays.storage import Array
 from passlib.dialects.weights.files import write_parts
-from passlib.files.atomic import replacing
+from passlib.files.journal import settle
+from passlib.files.unit import Unit
 
 __all__ = ["write_model"]
 
@@ -16,8 +16,8 @@ __all__ = ["write_model"]
 def write_model(
     symbol_path: Path,
     text: str,
-    params_path: Path | None,
-    arrays: Mapping[str, Array],
+    params_path: Path,
+    arrays: Mapping[str, Array] | None,
     *,
     archive: bool = False,
 ) -> None:
@@ -27,16 +27,17 @@ def write_model(
     ----------
     symbol_path : Path
     text : str
-    params_path : Path or None
-        None writes no weights.
-    arrays : mapping of str to array
-        Names with ``arg:`` and ``aux:``.
+    params_path : Path
+    arrays : mapping of str to array or None
+        Names with ``arg:`` and ``aux:``. None writes no weight file, and deletes an old one, which
+        belonged to the graph that is replaced.
     archive : bool
         Write the weights as the .npz of MXNet 2.0.
     """
-    with ExitStack() as stack:
-        # Both are complete before the first is renamed, at the end of the block.
-        temporary = stack.enter_context(replacing(symbol_path))
-        temporary.write_text(text, "utf-8", newline="")
-        if params_path is not None:
-            write_parts(stack.enter_context(replacing(params_path)), arrays, archive=archive)
+    settle(symbol_path)
+    with Unit(symbol_path) as unit:
+        unit.replace(symbol_path).write_text(text, "utf-8", newline="")
+        if arrays is None:
+            unit.remove(params_path)
+        else:
+            write_parts(unit.replace(params_path), arrays, archive=archive)

@@ -6,7 +6,6 @@ import mmap
 import os
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from passlib.dialects.nnvm import schema
 from passlib.dialects.nnvm.lowering import load_table, lower
 from passlib.dialects.nnvm.reading import tvm_params
 from passlib.dialects.nnvm.reading.document import PLACE, Document
-from passlib.dialects.nnvm.reading.file import load
+from passlib.dialects.nnvm.reading.file import read_file
 from passlib.dialects.nnvm.reading.types import input_types
 from passlib.dialects.nnvm.validation import validate
 from passlib.dialects.nnvm.writing.file import render
@@ -28,7 +27,9 @@ from passlib.dialects.table import find
 from passlib.dialects.weights.files import load_parts, write_parts
 from passlib.dialects.weights.names import join_names, split_names
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.atomic import replacing
+from passlib.files.journal import settle
+from passlib.files.regular import check_path, is_regular, open_regular
+from passlib.files.unit import Unit
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec
 
@@ -90,26 +91,24 @@ class NNVM(Dialect):
 
     def recognises(self, path: Path) -> bool:
         try:
-            if not path.is_file() or path.stat().st_size == 0:
+            if not is_regular(path) or path.stat().st_size == 0:
                 return False
             with (
-                path.open("rb") as file,
+                open_regular(path) as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text,
             ):
                 if not _BEGINNING.match(text) or text.find(b'"nodes"') < 0:
                     return False
                 return any(text.find(key) >= 0 for key in _KEYS)
-        except (OSError, ValueError):
+        except (FormatError, OSError, ValueError):
             return False
 
     def load(
         self, path: Path, *, params: str | os.PathLike[str] | None = None, **options: Any
     ) -> ModelData:
         self.refuse(options)
-        try:
-            graph, attributes, document = load(path.read_bytes())
-        except FormatError as error:
-            raise error.within(path) from error
+        settle(check_path(path))
+        graph, attributes, document = read_file(path)
         adjacent = path.with_suffix(_WEIGHTS)
         weights = Path(params) if params is not None else adjacent
         if params is None and (weights == path or not weights.is_file()):
@@ -138,16 +137,19 @@ class NNVM(Dialect):
         if named and target == path:
             message = f"{path}: the weight file needs this name; save the graph under another"
             raise UnsupportedError(message)
-        with ExitStack() as stack:
-            # Both are complete before the first is renamed, at the end of the block.
-            stack.enter_context(replacing(path)).write_bytes(text)
+        settle(path)
+        with Unit(path) as unit:
+            unit.replace(path).write_bytes(text)
             arrays = {name: named[name] for name in order}
             if arrays:
-                written = stack.enter_context(replacing(target))
+                written = unit.replace(target)
                 if mxnet:
                     write_parts(written, arrays, archive=False)
                 else:
                     write_tvm_params(written, arrays)
+            elif target != path:
+                # The old weights belonged to the graph that is replaced.
+                unit.remove(target)
         return (str(path), str(target)) if named else (str(path),)
 
     def validate(self, path: Path) -> list[Problem]:

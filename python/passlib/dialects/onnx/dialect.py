@@ -19,6 +19,7 @@ from passlib.dialects.onnx.reading.file import map_file, read
 from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
 from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.files.journal import settle
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph, whole
@@ -66,6 +67,7 @@ class ONNX(Dialect):
 
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
+        settle(path)
         return read(path)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:

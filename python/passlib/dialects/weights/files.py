@@ -13,6 +13,7 @@ from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
 from passlib.dialects.weights.safetensors import is_safetensors, read_safetensors
 from passlib.errors import FormatError
+from passlib.files.regular import open_regular
 from passlib.files.source import Source
 
 __all__ = ["is_archive", "load_parts", "write_parts"]
@@ -20,7 +21,7 @@ __all__ = ["is_archive", "load_parts", "write_parts"]
 
 def is_archive(path: Path) -> bool:
     """Whether a weight file is an .npz archive, as MXNet 2.0 writes, whatever its name."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
 
 

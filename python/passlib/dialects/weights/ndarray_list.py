@@ -191,6 +191,11 @@ class _Reader:
             raise self.source.fail(
                 self.offset + error.start, f"name {index} is not UTF-8"
             ) from error
+        if "\0" in name:
+            raise self.source.fail(
+                self.offset + raw.index(0),
+                f"name {index} has a NUL character in it, at which MXNet would truncate it",
+            )
         self.offset += length
         return name
 

@@ -18,6 +18,7 @@ import numpy as np
 from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
 from passlib.dialects.weights import npy
 from passlib.errors import FormatError
+from passlib.files.limits import current_limits
 from passlib.files.source import Source
 
 __all__ = ["ZIP_MAGIC", "read_npz"]
@@ -31,8 +32,6 @@ _ENCRYPTED: Final = 0x1
 _LOCAL_HEADER: Final = 30
 _MOST_DIMENSIONS: Final = 32
 _BEST_RATIO: Final = 1032  # deflate cannot shrink further
-_UNPACKED_FLOOR: Final = 1 << 26
-_UNPACKED_RATIO: Final = 64
 
 
 def read_npz(source: Source) -> dict[str, Array]:
@@ -52,8 +51,8 @@ def read_npz(source: Source) -> dict[str, Array]:
     Raises
     ------
     FormatError
-        The archive is damaged, or its compressed members unpack to more than 64 times the file
-        and 64 MB.
+        The archive is damaged, its members overlap, or compressed ones unpack to more than
+        `passlib.limits` permits.
     """
     try:
         with source.file() as file, zipfile.ZipFile(file) as archive:
@@ -105,45 +104,83 @@ class _Member:
 
 
 def _open_members(source: Source, archive: zipfile.ZipFile) -> dict[str, _Member]:
-    members: dict[str, _Member] = {}
-    unpacked = 0
+    found: dict[str, tuple[zipfile.ZipInfo, str]] = {}
     for info in archive.infolist():
         if not info.filename.endswith(".npy"):
             continue
         name = info.filename[: -len(".npy")]
         what = f"member {info.filename!r}"
-        if name in members:
+        if "\0" in info.orig_filename:
+            raise source.fail(
+                info.header_offset, f"the name {info.orig_filename!r} has a NUL character in it"
+            )
+        if name in found:
             raise source.fail(info.header_offset, f"{what} occurs twice")
         if info.flag_bits & _ENCRYPTED:
             raise source.fail(info.header_offset, f"{what} is encrypted")
-        if info.compress_type == zipfile.ZIP_STORED:
-            members[name] = _stored(source, info, what)
-        elif info.compress_type == zipfile.ZIP_DEFLATED:
-            unpacked += info.file_size
-            if unpacked > max(_UNPACKED_FLOOR, _UNPACKED_RATIO * source.size):
-                raise source.fail(
-                    info.header_offset,
-                    f"{what} unpacks to {info.file_size} bytes, out of proportion to a file of "
-                    f"{source.size}; if that is intended, save it uncompressed",
-                )
-            members[name] = _deflated(source, archive, info, what)
-        else:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise source.fail(
                 info.header_offset, f"{what} is compressed by method {info.compress_type}"
             )
-    return members
+        found[name] = info, what
+    starts = _starts(source, list(found.values()))
+    _check_expansion(source, list(found.values()))
+    return {
+        name: _stored(source, info, start, what)
+        if info.compress_type == zipfile.ZIP_STORED
+        else _deflated(source, archive, info, what)
+        for (name, (info, what)), start in zip(found.items(), starts, strict=True)
+    }
 
 
-def _stored(source: Source, info: zipfile.ZipInfo, what: str) -> _Member:
+def _starts(source: Source, members: list[tuple[zipfile.ZipInfo, str]]) -> list[int]:
+    """Return the offset of each member's data; no byte may belong to two members."""
+    starts = [_start(source, info, what) for info, what in members]
+    before = 0
+    order = sorted(range(len(members)), key=lambda i: members[i][0].header_offset)
+    for i in order:
+        info, what = members[i]
+        if info.header_offset < before:
+            raise source.fail(info.header_offset, f"{what} overlaps another member")
+        before = starts[i] + info.compress_size
+    return starts
+
+
+def _start(source: Source, info: zipfile.ZipInfo, what: str) -> int:
     local = source.slice(info.header_offset, _LOCAL_HEADER, f"the header of {what}")
     if not local.startswith(b"PK\x03\x04"):
         raise source.fail(info.header_offset, f"{what} has no header")
     # The lengths in the local header may differ from those in the directory.
     variable = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
     start = info.header_offset + _LOCAL_HEADER + variable
-    if info.file_size != info.compress_size or info.file_size > source.size - start:
+    if info.compress_size > source.size - start:
         raise source.fail(
-            info.header_offset, f"{what} claims {info.file_size} bytes, more than the file has"
+            info.header_offset, f"{what} claims {info.compress_size} bytes, more than the file has"
+        )
+    return start
+
+
+def _check_expansion(source: Source, members: list[tuple[zipfile.ZipInfo, str]]) -> None:
+    """Refuse members that unpack to too much, before anything is unpacked."""
+    most = current_limits().expansion_of(source.size)
+    unpacked = 0
+    for info, what in members:
+        if info.compress_type == zipfile.ZIP_DEFLATED:
+            unpacked += info.file_size
+        if unpacked > most:
+            raise source.fail(
+                info.header_offset,
+                f"{what} unpacks to {info.file_size} bytes, which with the members before it is "
+                f"more than {most}; if the file is trusted, read it inside "
+                "passlib.limits(expanded_bytes=...)",
+            )
+
+
+def _stored(source: Source, info: zipfile.ZipInfo, start: int, what: str) -> _Member:
+    if info.file_size != info.compress_size:
+        raise source.fail(
+            info.header_offset,
+            f"{what} claims {info.file_size} bytes, but {info.compress_size} are stored",
         )
     end = start + info.file_size
     if not source.mapped and zlib.crc32(memoryview(source.data)[start:end]) != info.CRC:

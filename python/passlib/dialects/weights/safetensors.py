@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Final
 
 from passlib.arrays import dtypes
 from passlib.arrays.storage import Array
+from passlib.dialects.json_text import parse
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 from passlib.files.source import Source
@@ -65,11 +65,16 @@ def read_safetensors(source: Source, path: str | os.PathLike[str]) -> dict[str, 
     except safetensors.SafetensorError as error:
         raise FormatError(f"{source.name}: the .safetensors header is damaged: {error}") from error
     length = int.from_bytes(source.data[:_LENGTH_BYTES], "little")
-    header = json.loads(source.slice(_LENGTH_BYTES, length, "the header"))
+    try:
+        header = parse(source.slice(_LENGTH_BYTES, length, "the header"))
+    except FormatError as error:
+        raise error.within(f"{source.name}: the .safetensors header") from error
     arrays: dict[str, Array] = {}
     for name, entry in header.items():
         if name == "__metadata__":
             continue
+        if "\0" in name:
+            raise FormatError(f"{source.name}: the name {name!r} has a NUL character in it")
         kind = _TYPES.get(entry["dtype"])
         if kind is None:
             raise UnsupportedError(

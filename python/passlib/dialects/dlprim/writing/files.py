@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from passlib.dialects.dlprim.template import NETWORK_SUFFIX, WeightFile
+from passlib.dialects.dlprim.template import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
 from passlib.dialects.dlprim.writing import dlp, h5
-from passlib.files.atomic import replacing
+from passlib.files.journal import settle
+from passlib.files.unit import Unit
 
 __all__ = ["write_files"]
 
@@ -32,10 +32,15 @@ def write_files(
     """
     name = path if path.suffix == NETWORK_SUFFIX else path.with_name(path.name + NETWORK_SUFFIX)
     target = name.with_suffix(weights.suffix)
-    with ExitStack() as stack:
-        stack.enter_context(replacing(name)).write_bytes(network)
+    settle(name)
+    with Unit(name) as unit:
+        unit.replace(name).write_bytes(network)
         if arrays:
-            _write_weights(stack.enter_context(replacing(target)), arrays, weights)
+            _write_weights(unit.replace(target), arrays, weights)
+        for suffix in WEIGHT_SUFFIXES:
+            # The replaced network had these weights, and reading would take them.
+            if suffix != target.suffix or not arrays:
+                unit.remove(name.with_suffix(suffix))
     return (os.fspath(name), os.fspath(target)) if arrays else (os.fspath(name),)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -14,7 +13,10 @@ from passlib.dialects.onnx import external, wire
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.writing.assembly import Assembled
-from passlib.files.atomic import replacing
+from passlib.dialects.onnx.writing.replaced import data_left_behind
+from passlib.errors import FormatError
+from passlib.files.journal import settle
+from passlib.files.unit import Unit, free_name
 
 __all__ = ["INLINE_LIMIT", "save"]
 
@@ -53,10 +55,10 @@ def save(path: Path, assembled: Assembled, document: Document) -> tuple[str, ...
     OSError
         A file cannot be written.
     """
-    with ExitStack() as stack:
-        # The first to enter is renamed last: the model appears once its data is in place.
-        partial = stack.enter_context(replacing(path))
-        files = _DataFiles(path, document, assembled, stack)
+    settle(path)
+    with Unit(path) as unit:
+        partial = unit.replace(path)
+        files = _DataFiles(path, document, assembled, unit)
         model = assembled.model
         inline = {n: array for n, array in assembled.arrays.items() if n not in assembled.external}
         if document.has_external:
@@ -69,6 +71,9 @@ def save(path: Path, assembled: Assembled, document: Document) -> tuple[str, ...
         with partial.open("wb") as file:
             plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
             wire.write(file, model, plain)
+        for left in data_left_behind(path, model):
+            if left not in files.sources:
+                unit.remove(left)
     return (str(path), *map(str, files.written))
 
 
@@ -82,25 +87,26 @@ class _DataFiles:
     document : Document
     assembled : Assembled
         Its messages get the new locations.
-    stack : ExitStack
-        Renames the files once all of them are complete.
+    unit : Unit
+        Renames the files once all of them are complete, the model last.
 
     Attributes
     ----------
     written : list of Path
+    sources : set of Path
+        Files of the original with data that is not mapped: the model in memory needs them.
     """
 
-    def __init__(
-        self, path: Path, document: Document, assembled: Assembled, stack: ExitStack
-    ) -> None:
+    def __init__(self, path: Path, document: Document, assembled: Assembled, unit: Unit) -> None:
         self._path = path
         self._document = document
         self._arrays = assembled.arrays
         self._changed = assembled.external
         self._model = assembled.model
         self._tensors = assembled.model.graph.initializer
-        self._stack = stack
+        self._unit = unit
         self.written: list[Path] = []
+        self.sources: set[Path] = set()
 
     def move_out(self, numbers: list[int]) -> None:
         """Write the arrays of some initializers to a new file."""
@@ -124,19 +130,21 @@ class _DataFiles:
         before = self._original_users()
         for location in {**own, **others}:
             numbers = own.get(location, [])
-            source = external.resolve(self._document.path.parent, location, str(self._path))
+            users = others.get(location, [])
+            source = self._source(location, needed=bool(users))
+            if users and source is not None:
+                self.sources.add(source)
             fresh = [number for number in numbers if self._changed[number]]
             complete = not fresh and len(numbers) == before.get(location, 0)
             target = self._path.parent / location
-            if target.exists() and target.samefile(source):
-                if complete:
+            if target.exists():
+                if complete and source is not None and target.samefile(source):
                     continue
-                if not self._replaces_original():
-                    target = self._free_name()
+                # The file stays until the new model is in place: another one leads to it.
+                target = self._free_name()
             target.parent.mkdir(parents=True, exist_ok=True)
             name = target.relative_to(self._path.parent).as_posix()
-            users = others.get(location, [])
-            if users or complete:
+            if source is not None and (users or complete):
                 # Others may use any part of the file: keep all of it, and append new data.
                 with self._create(target) as file, source.open("rb") as original:
                     shutil.copyfileobj(original, file, 1 << 24)
@@ -147,6 +155,15 @@ class _DataFiles:
             else:
                 with self._create(target) as file:
                     self._write_all(file, numbers, name)
+
+    def _source(self, location: str, *, needed: bool) -> Path | None:
+        """Return a data file of the original; None if it is gone and all its data is mapped."""
+        try:
+            return external.resolve(self._document.path.parent, location, str(self._path))
+        except FormatError:
+            if needed:
+                raise
+            return None
 
     def _write_all(self, file: BinaryIO, numbers: list[int], name: str) -> None:
         """Write arrays one after the other; those that shared their data still do."""
@@ -181,28 +198,13 @@ class _DataFiles:
             if tensor.external and tensor.array is not None
         )
 
-    def _replaces_original(self) -> bool:
-        original = self._document.path
-        return self._path.exists() and original.exists() and self._path.samefile(original)
-
     def _free_name(self) -> Path:
-        """Choose a data file that no other model uses."""
-        first = self._path.with_name(f"{self._path.name}.data")
-        replaced = self._path.exists() and not self._document.has_external
-        if first not in self.written and (replaced or not first.exists()):
-            return first
-        number = 1
-        # The files of this save do not exist under their final names yet.
-        while (
-            target := self._path.with_name(f"{self._path.name}.{number}.data")
-        ).exists() or target in self.written:
-            number += 1
-        return target
+        """Choose a name for a data file that no other model uses."""
+        return free_name(self._path, "data", self.written)
 
     def _create(self, target: Path) -> BinaryIO:
-        partial: Path = self._stack.enter_context(replacing(target))
         self.written.append(target)
-        return partial.open("wb")
+        return self._unit.replace(target).open("wb")
 
 
 def _file_of(tensor: Any) -> str:

@@ -1,0 +1,63 @@
+"""Data files that only the replaced version of a model uses."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from passlib.dialects.onnx import external
+from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.reading.file import map_file, parse_model
+from passlib.errors import FormatError
+
+__all__ = ["data_left_behind"]
+
+logger = logging.getLogger(__name__)
+
+
+def data_left_behind(path: Path, model: Any) -> list[Path]:
+    """Return the data files of the model at a path that the model to replace it does not use.
+
+    Files are deleted only if no other model can be using them: where the folder has other ONNX
+    files, all data files stay, and a message is logged.
+
+    Parameters
+    ----------
+    path : Path
+    model : onnx.ModelProto
+        The new model.
+    """
+    if not path.is_file():
+        return []
+    left = _files_of(path, _parsed(path)) - _files_of(path, model)
+    if not left:
+        return []
+    others = [other for other in path.parent.glob("*.onnx") if other.name != path.name]
+    if others:
+        logger.warning(
+            "%s no longer uses %s; the files stay because %s may use them",
+            path,
+            ", ".join(sorted(file.name for file in left)),
+            others[0].name,
+        )
+        return []
+    return sorted(left)
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return parse_model(map_file(path))[0]
+    except FormatError:
+        return None
+
+
+def _files_of(path: Path, model: Any) -> set[Path]:
+    """Return the data files of a model; damaged locations lead to none."""
+    found: set[Path] = set()
+    for tensor in external_tensors(model) if model is not None else ():
+        with suppress(FormatError, OSError, ValueError):
+            location, _, _ = external.location_of(tensor, tensor.name)
+            found.add(external.resolve(path.parent, location, tensor.name))
+    return found

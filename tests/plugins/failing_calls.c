@@ -1,0 +1,117 @@
+// Preloaded: makes the Nth call that changes files below a folder fail, or ends the process there.
+//
+// PASSLIB_FAIL_BELOW   the folder
+// fail_at(n, mode)     from Python by ctypes: n counts from 1, 0 fails nothing and counts only;
+//                      mode 0 fails with EIO, mode 1 ends the process as kill -9 would
+// calls_seen()         how many calls there were since
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static long next_to_fail = 0, seen = 0;
+static int mode_of_failure = 0;
+
+void fail_at(long number, int mode) {
+  next_to_fail = number;
+  mode_of_failure = mode;
+  seen = 0;
+}
+long calls_seen(void) { return seen; }
+
+static int below(const char* path) {
+  const char* folder = getenv("PASSLIB_FAIL_BELOW");
+  return folder && path && strncmp(path, folder, strlen(folder)) == 0;
+}
+
+static int below_fd(int file) {
+  char link[64], path[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  return below(path);
+}
+
+// Whether this call fails. Ends the process where that is asked for.
+static int fails(int concerns) {
+  if (!concerns) return 0;
+  ++seen;
+  if (seen != next_to_fail) return 0;
+  if (mode_of_failure == 1) _exit(137);
+  errno = EIO;
+  return 1;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int file, const void* data, size_t size) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(write)(file, data, size);
+}
+ssize_t pwrite(int file, const void* data, size_t size, off_t at) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(pwrite)(file, data, size, at);
+}
+ssize_t pwrite64(int file, const void* data, size_t size, off64_t at) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(pwrite64)(file, data, size, at);
+}
+size_t fwrite(const void* data, size_t size, size_t count, FILE* stream) {
+  if (fails(below_fd(fileno(stream)))) return 0;
+  return REAL(fwrite)(data, size, count, stream);
+}
+ssize_t writev(int file, const struct iovec* parts, int count) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(writev)(file, parts, count);
+}
+int fsync(int file) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(fsync)(file);
+}
+int ftruncate(int file, off_t size) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(ftruncate)(file, size);
+}
+int ftruncate64(int file, off64_t size) {
+  if (fails(below_fd(file))) return -1;
+  return REAL(ftruncate64)(file, size);
+}
+int rename(const char* from, const char* to) {
+  if (fails(below(to))) return -1;
+  return REAL(rename)(from, to);
+}
+int unlink(const char* path) {
+  if (fails(below(path))) return -1;
+  return REAL(unlink)(path);
+}
+int chmod(const char* path, mode_t mode) {
+  if (fails(below(path))) return -1;
+  return REAL(chmod)(path, mode);
+}
+int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  mode_t mode = (flags & O_CREAT) ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if (fails((flags & (O_CREAT | O_WRONLY | O_RDWR)) && below(path))) return -1;
+  return REAL(open)(path, flags, mode);
+}
+int open64(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  mode_t mode = (flags & O_CREAT) ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if (fails((flags & (O_CREAT | O_WRONLY | O_RDWR)) && below(path))) return -1;
+  return REAL(open64)(path, flags, mode);
+}
