@@ -15,7 +15,15 @@ from typing import Any
 from passlib import _core
 from passlib._core import JsonArray, JsonObject
 
-__all__ = ["JsonArray", "JsonNumber", "JsonObject", "Layout", "parse", "print_json"]
+__all__ = [
+    "JsonArray",
+    "JsonNumber",
+    "JsonObject",
+    "Layout",
+    "parse",
+    "parse_plain",
+    "print_json",
+]
 
 _MAX_DEPTH = 200
 """Models nest a dozen levels; deeper nesting could only exhaust a stack."""
@@ -57,6 +65,37 @@ def parse(text: bytes, *, comments: bool = False) -> Any:
         The text is not JSON, an object has a key twice, or values nest more than 200 levels deep.
     """
     return _core.parse_json(text, JsonNumber, comments, _MAX_DEPTH)
+
+
+def parse_plain(text: str) -> Any:
+    """Parse a JSON text that is not written back, such as the value of an attribute.
+
+    Python's own parser has no limits: deep nesting exhausts its stack, long numbers are a
+    ValueError.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    object
+        As of `parse`, but with plain dicts and lists, which are printed and not copied.
+
+    Raises
+    ------
+    FormatError
+        As for `parse`.
+    """
+    return _plain(parse(text.encode("utf-8", "surrogatepass")))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
 
 
 class Layout:

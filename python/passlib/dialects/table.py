@@ -10,11 +10,11 @@ import importlib
 import os
 from functools import cache, lru_cache
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from passlib.dialects.protocol import Dialect
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.regular import check_path
 
 __all__ = ["find", "names", "recognise"]
 
@@ -66,17 +66,19 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
     Raises
     ------
     FormatError
-        No dialect recognises the file.
+        No dialect recognises the file, or it is something other than a file.
     OSError
         There is nothing at this path.
     """
-    place = Path(path)
+    # A folder may share the prefix of an MXNet model.
+    place = check_path(path, folders=True)
     for name in names():
         dialect = find(name)
         if dialect.recognises(place):
             return dialect
     if not place.exists():
         raise FileNotFoundError(2, "there is no such model", os.fspath(place))
+    check_path(place)
     message = (
         f"{place}: this is no model of any known dialect ({', '.join(names())}); "
         "if it is one, name it with dialect=..."

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, Literal
 import numpy as np
 
 from passlib.errors import FormatError
+from passlib.files.regular import memory_named, open_regular
 
 __all__ = ["MAP_FROM", "Source"]
 
@@ -59,11 +60,13 @@ class Source:
 
         Raises
         ------
+        FormatError
+            There is no regular file at the path, or no memory for it.
         OSError
             The file cannot be read.
         """
         location = Path(path)
-        with location.open("rb") as file:
+        with open_regular(location) as file, memory_named(location):
             if os.fstat(file.fileno()).st_size < MAP_FROM:
                 return cls(bytearray(file.read()), str(location))
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -82,7 +85,7 @@ class Source:
         file object
             The caller closes it.
         """
-        return io.BytesIO(self.data) if self._path is None else self._path.open("rb")
+        return io.BytesIO(self.data) if self._path is None else open_regular(self._path)
 
     def fail(self, offset: int, what: str) -> FormatError:
         """Return the error for a fault at an offset of the file.

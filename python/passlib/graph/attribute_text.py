@@ -16,6 +16,9 @@ __all__ = [
 _INTEGER = re.compile(r"[+-]?\d+L?")
 _C_SUFFIX = re.compile(r"(?<=[\d.])f$")
 _LONGEST_POSITION = 12
+_LONGEST_INTEGER = 1000
+"""Digits; reading more takes time that grows with their square."""
+
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -30,6 +33,8 @@ def parse_int(text: str) -> int:
     stripped = text.strip()
     if not _INTEGER.fullmatch(stripped):
         raise ValueError(f"{text!r} is not a whole number")
+    if len(stripped) > _LONGEST_INTEGER:
+        raise ValueError(f"{stripped[:20]}... is a number of {len(stripped)} digits")
     return int(stripped.rstrip("L"))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from passlib.dialects.mxnet.reading.legacy import CURRENT
 from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.errors import FormatError
+from passlib.files.regular import memory_named, read_regular
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["load", "load_json"]
@@ -25,10 +26,12 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
         The file is no symbol; the message has file, line and column.
     """
     path = Path(fname)
-    try:
-        return load_json(path.read_bytes())
-    except FormatError as error:
-        raise error.within(path) from error
+    with memory_named(path):
+        text = read_regular(path)
+        try:
+            return load_json(text)
+        except FormatError as error:
+            raise error.within(path) from error
 
 
 def load_json(json_str: str | bytes) -> Symbol:

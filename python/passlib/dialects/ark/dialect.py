@@ -22,7 +22,8 @@ from passlib.dialects.ark.validation.file import validate
 from passlib.dialects.ark.writing.file import write
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.atomic import replacing
+from passlib.files.regular import memory_named, open_regular, read_regular
+from passlib.files.unit import replacing
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import Graph, Lowered, TypeSpec
 
@@ -61,9 +62,9 @@ class Ark(Dialect):
 
     def recognises(self, path: Path) -> bool:
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 head = file.read(_HEAD)
-        except OSError:
+        except (FormatError, OSError):
             return False
         if head.lstrip()[:1] != b"{" or b'"Rank"' not in head:
             return False
@@ -71,10 +72,12 @@ class Ark(Dialect):
 
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
-        try:
-            graph, template = read(path.read_bytes())
-        except FormatError as error:
-            raise error.within(path) from error
+        with memory_named(path):
+            text = read_regular(path)
+            try:
+                graph, template = read(text)
+            except FormatError as error:
+                raise error.within(path) from error
         root = template.document.root
         attributes = {key: json.dumps(root[key]) for key in ("Rank", "WorldSize")}
         return ModelData(graph, attributes, {}, {}, template)
@@ -99,7 +102,7 @@ class Ark(Dialect):
         return (os.fspath(path),)
 
     def validate(self, path: Path) -> list[Problem]:
-        return validate(path.read_bytes())
+        return validate(read_regular(path))
 
     def lower(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from passlib.dialects.json_text import JsonNumber
+from passlib.dialects.json_text import JsonNumber, parse_plain
+from passlib.errors import FormatError
 
 __all__ = ["TYPE_NAMES", "compact_json", "kind", "plain_json"]
 
@@ -39,14 +40,10 @@ def plain_json(text: str) -> Any:
     ValueError
         It is not JSON.
     """
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"JSON has no number {name}")
-
     try:
-        return json.loads(text, parse_float=JsonNumber, parse_constant=refuse)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        return parse_plain(text)
+    except FormatError as error:
+        raise ValueError(str(error)) from None
 
 
 def kind(value: Any) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from passlib.dialects.dlprim.schema import OPERATORS, Option
-from passlib.dialects.json_text import JsonNumber
+from passlib.dialects.json_text import JsonNumber, parse_plain
+from passlib.errors import FormatError
 from passlib.graph import attribute_text
 
 __all__ = [
@@ -237,11 +238,7 @@ def _any_value(text: str) -> Any:
     if text.count("[") + text.count("{") > _MOST_BRACKETS:
         return text
     try:
-        value = json.loads(text, parse_float=JsonNumber, parse_constant=_no_number)
-    except ValueError:
+        value = parse_plain(text)
+    except FormatError:
         return text
     return text if isinstance(value, str) else value
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(text)

@@ -13,11 +13,13 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from passlib.files.regular import check_path
+
 __all__ = ["SYMBOL_SUFFIX", "ModelFiles", "epochs", "find", "params_path", "symbol_path"]
 
 SYMBOL_SUFFIX: Final = "-symbol.json"
 
-_PARAMS: Final = re.compile(r"-(\d{4,})\.params")
+_PARAMS: Final = re.compile(r"-([0-9]{4,18})\.params")
 
 
 class ModelFiles(NamedTuple):
@@ -74,6 +76,8 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
 
     Raises
     ------
+    FormatError
+        No file can have this path, or there is something other than a file.
     FileNotFoundError
         There is no symbol file, or no weight file of that epoch; the message lists the epochs
         that were saved.
@@ -90,7 +94,8 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
         epoch = int(named[1]) if epoch is None else epoch
     else:
         prefix, symbol = text, symbol_path(text)
-    if not symbol.is_file():
+    check_path(symbol)
+    if not symbol.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such symbol file", str(symbol))
     saved = epochs(prefix)
     if epoch is None:

@@ -7,11 +7,11 @@ both.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from passlib.dialects.json_text import parse_plain
 from passlib.dialects.table import find
 from passlib.errors import PasslibError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
@@ -151,5 +151,5 @@ def saved_version(graph_attributes: str) -> int:
 
 
 def _members(graph_attributes: str) -> dict[str, Any]:
-    attributes = json.loads(graph_attributes or "{}")
+    attributes = parse_plain(graph_attributes or "{}")
     return attributes if isinstance(attributes, dict) else {}

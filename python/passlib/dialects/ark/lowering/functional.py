@@ -12,6 +12,7 @@ from passlib.dialects.ark.ordering import ordered
 from passlib.dialects.ark.resolve import Resolved, Resolver
 from passlib.dialects.ark.tensors import Tensor
 from passlib.errors import GraphError, UnsupportedError
+from passlib.graph.attribute_text import parse_position
 from passlib.graph.attributes import blame
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import Graph
@@ -121,7 +122,8 @@ def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -
 def _rank(graph: Graph) -> int:
     """Return the rank that a graph is for; -1 if unknown."""
     text = str(getattr(graph, "attributes", {}).get("Rank", ""))
-    return int(text) if text.isdecimal() else -1
+    rank = parse_position(text)
+    return -1 if rank is None else rank
 
 
 def _variables(made: Functional, program: Program) -> None:

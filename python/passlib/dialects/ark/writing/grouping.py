@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from passlib.dialects.ark.operators import ID
 from passlib.dialects.ark.ordering import circle_error
 from passlib.dialects.ark.writing.items import Item, written_sources
+from passlib.graph.attribute_text import parse_position
 from passlib.graph.ordering import stable_order
 
 __all__ = ["group_items", "original_unit"]
@@ -101,9 +102,9 @@ def _priorities(
         if unit is not None:
             priority.append((unit, 0, group))
             continue
-        key = items[members[0]].resolved.node.attrs.get(ID, "").split(".")[0]
+        key = parse_position(items[members[0]].resolved.node.attrs.get(ID, "").split(".")[0])
         after = max((priority[n][0] for n in needs[group] if n < group), default=-1)
-        priority.append((int(key) if key.isdecimal() else after, 1, group))
+        priority.append((after if key is None else key, 1, group))
     for group, wanted in reversed(list(enumerate(needs))):
         for need in wanted:
             if not needs[need] and original_unit(items, groups[need]) is None:

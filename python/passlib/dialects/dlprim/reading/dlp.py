@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from passlib.dialects.dlprim.template import (
 from passlib.dialects.dlprim.types import NAMES, Spec, numpy_type
 from passlib.dialects.json_text import JsonObject, parse
 from passlib.errors import FormatError
+from passlib.files.regular import memory_named, open_regular
 
 __all__ = ["read"]
 
@@ -39,8 +41,8 @@ def read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], DlpHeader]:
     FormatError
         The file is damaged.
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file, memory_named(path):
+        size = os.fstat(file.fileno()).st_size
         begin = file.read(len(DLP_MAGIC) + DLP_LENGTH_BYTES)
         length = int.from_bytes(begin[len(DLP_MAGIC) :], "big")
         left = size - len(begin) - length

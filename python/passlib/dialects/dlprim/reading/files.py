@@ -10,12 +10,20 @@ from passlib.dialects.dlprim.reading.network import read_network
 from passlib.dialects.dlprim.template import NETWORK_SUFFIX, WEIGHT_SUFFIXES, Document
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
+from passlib.files.regular import check_path, memory_named, read_regular
 
 __all__ = ["network_path", "read_document", "weights_path"]
 
 
 def network_path(path: Path) -> Path:
-    """Return the path of a network that is given by its weight file or without a suffix."""
+    """Return the path of a network that is given by its weight file or without a suffix.
+
+    Raises
+    ------
+    FormatError
+        No file can have this path.
+    """
+    check_path(path)
     if path.suffix in WEIGHT_SUFFIXES and path.with_suffix(NETWORK_SUFFIX).is_file():
         return path.with_suffix(NETWORK_SUFFIX)
     if not path.exists():
@@ -42,14 +50,16 @@ def read_document(path: Path, findings: Findings) -> Document:
     Raises
     ------
     FormatError
-        The file is not JSON; the message states line and column.
+        The file is not JSON, and the message states line and column; or there is something other
+        than a file.
     """
-    text = path.read_bytes()
-    try:
-        root = parse(text, comments=True)
-    except FormatError as error:
-        raise error.within(path) from error
-    return Document(text, root, read_network(text, root, findings))
+    with memory_named(path):
+        text = read_regular(path)
+        try:
+            root = parse(text, comments=True)
+        except FormatError as error:
+            raise error.within(path) from error
+        return Document(text, root, read_network(text, root, findings))
 
 
 def _reread(text: bytes) -> Document:

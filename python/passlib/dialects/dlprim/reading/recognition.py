@@ -7,6 +7,7 @@ from typing import Final
 
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
+from passlib.files.regular import open_regular
 
 __all__ = ["looks_like_network"]
 
@@ -25,12 +26,12 @@ def looks_like_network(path: Path) -> bool:
     network.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD)
             if not head.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"/")):
                 return False
             text = head + file.read()
-    except OSError:
+    except (FormatError, MemoryError, OSError):
         return False
     names = (f'"{name}"'.encode() for name in _TENSORS)
     if f'"{_OPERATORS}"'.encode() not in text or not any(name in text for name in names):

@@ -10,6 +10,7 @@ from passlib.dialects.dlprim.reading import dlp, h5
 from passlib.dialects.dlprim.template import DLP_MAGIC, WeightFile
 from passlib.dialects.dlprim.types import Spec
 from passlib.errors import FormatError, GraphError, listed
+from passlib.files.regular import open_regular
 
 __all__ = ["read_weights"]
 
@@ -40,7 +41,7 @@ def read_weights(
     GraphError
         A parameter is missing, or has another shape or type.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         magic = file.read(4)
     suffix = path.suffix
     if magic == DLP_MAGIC:

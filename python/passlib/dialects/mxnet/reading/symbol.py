@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from passlib import _core
+from passlib.dialects.json_text import parse_plain
 from passlib.dialects.mxnet.reading.legacy import CURRENT, UNKNOWN, upgrade
 from passlib.dialects.mxnet.schema.outputs import complete
 from passlib.errors import FormatError, GraphError, UnsoundFileError
+from passlib.files.limits import current_limits
+from passlib.files.regular import memory_named, read_regular
 from passlib.graph.native import freeze, thaw
 
 __all__ = ["ATTRIBUTES", "default_attributes", "read_file", "read_symbol", "saved_version"]
@@ -44,9 +47,16 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     Raises
     ------
     FormatError
-        The text is not JSON or not a graph; the message has line and column.
+        The text is not JSON or not a graph, and the message has line and column; or graphs are
+        nested more deeply than `passlib.limits` permits.
     """
-    graph = _core.Graph.parse(text, lenient=True, ordered=True)
+    try:
+        graph = _core.Graph.parse(text, lenient=True, ordered=True)
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            "half of a surrogate pair, which no file can hold", offset=error.start
+        ) from error
+    _check_depth(graph, text)
     attributes = graph.attributes()
     version = saved_version(attributes)
     if version >= CURRENT:
@@ -64,26 +74,54 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
 
 def read_file(path: Path) -> tuple[_core.Graph, dict[str, str], int]:
     """Read a symbol file like `read_symbol`; the message of a FormatError has the path."""
-    try:
-        return read_symbol(path.read_bytes())
-    except FormatError as error:
-        raise error.within(path) from error
+    with memory_named(path):
+        text = read_regular(path)
+        try:
+            return read_symbol(text)
+        except FormatError as error:
+            raise error.within(path) from error
+
+
+def _check_depth(graph: _core.Graph, text: str | bytes) -> None:
+    """Refuse graphs that are nested too deeply: all that handles them would be slow or fail."""
+    key, escape = ('"subgraphs"', "\\u") if isinstance(text, str) else (b'"subgraphs"', b"\\u")
+    if key not in text and escape not in text:  # type: ignore[operator]
+        return
+    most = current_limits().graph_depth
+    level, depth = [graph], 0
+    while level:
+        if depth > most:
+            raise FormatError(
+                f"graphs are nested in one another more than {most} levels deep; if the file is "
+                f"trusted, read it inside passlib.limits(graph_depth=...)"
+            )
+        level = [
+            nested
+            for outer in level
+            for *_, subgraphs in outer.nodes_with(set(outer.operators()))
+            for nested in subgraphs
+        ]
+        depth += 1
 
 
 def saved_version(attributes: Mapping[str, str]) -> int:
     """Return the MXNet version that wrote a file with these top-level attributes (JSON by key)."""
-    saved = json.loads(attributes.get(ATTRIBUTES, "{}"))
+    try:
+        saved = parse_plain(attributes.get(ATTRIBUTES, "{}"))
+    except FormatError as error:
+        raise error.within("the top-level 'attrs'") from error
     if not isinstance(saved, dict):
         message = "the top-level 'attrs' must be an object"
         raise FormatError(message)
     if "mxnet_version" not in saved:
         return UNKNOWN
-    match saved["mxnet_version"]:
-        case ["int", int(version)]:
+    stated = saved["mxnet_version"]
+    match stated:
+        case ["int", version] if type(version) is int:
             return version
-        case other:
-            message = f'"mxnet_version" must be ["int", number], not {json.dumps(other)}'
-            raise FormatError(message)
+    shown = repr(stated)
+    shown = shown[:40] + "..." * (len(shown) > 40)
+    raise FormatError(f'"mxnet_version" must be ["int", number], not {shown}')
 
 
 def default_attributes() -> dict[str, str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from passlib import _core
 from passlib.dialects.nnvm.printing import NNVM, print_value
 from passlib.dialects.nnvm.reading.document import Document, GraphTemplate, read
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.errors import FormatError
+from passlib.files.regular import memory_named, read_regular
 
-__all__ = ["ATTRIBUTES", "STRUCTURE", "load", "own_attributes"]
+__all__ = ["ATTRIBUTES", "STRUCTURE", "load", "own_attributes", "read_file"]
 
 ATTRIBUTES: Final = "attrs"
 """The name of a graph's typed attributes for passes, whatever their key in the file."""
@@ -28,6 +31,16 @@ def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
     """
     graph, document = read(text)
     return graph, own_attributes(document.graph, text), document
+
+
+def read_file(path: Path) -> tuple[_core.Graph, dict[str, str], Document]:
+    """Read a file like `load`; the message of a FormatError has the path."""
+    with memory_named(path):
+        text = read_regular(path)
+        try:
+            return load(text)
+        except FormatError as error:
+            raise error.within(path) from error
 
 
 def own_attributes(template: GraphTemplate, text: bytes) -> dict[str, str]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import struct
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.regular import open_regular
 from passlib.files.source import Source
 
 __all__ = ["ARRAY_MAGIC", "BFLOAT_KIND", "BOOL", "KINDS", "LIST_MAGIC", "is_params", "read"]
@@ -36,7 +36,7 @@ _MOST_DIMENSIONS: Final = 32
 
 def is_params(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins like a parameter file of TVM."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         return file.read(8) == struct.pack("<Q", LIST_MAGIC)
 
 
@@ -77,6 +77,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             names.append(raw.decode())
         except UnicodeDecodeError as error:
             raise source.fail(reader.offset, f"name {i} is not UTF-8") from error
+        if b"\0" in raw:
+            raise source.fail(reader.offset, f"name {i} has a NUL character in it")
         reader.offset += length
     (arrays,) = reader.take("<Q", "the number of arrays")
     if arrays != count:

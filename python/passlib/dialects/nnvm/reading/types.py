@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from passlib.arrays import dtypes
+from passlib.dialects.json_text import parse_plain
 from passlib.dialects.nnvm.reading.document import PLACE, Document
 from passlib.dialects.nnvm.reading.file import ATTRIBUTES
 from passlib.dialects.protocol import ModelData
@@ -30,7 +30,7 @@ def input_types(model: ModelData) -> dict[str, TypeSpec]:
     """Return the types that the graph attributes of a file list for its variables."""
     if ATTRIBUTES not in model.attributes:
         return {}
-    attributes = json.loads(model.attributes[ATTRIBUTES])
+    attributes = parse_plain(model.attributes[ATTRIBUTES])
     listed = listed_types(attributes if isinstance(attributes, dict) else {})
     first = [0]
     if isinstance(model.template, Document):

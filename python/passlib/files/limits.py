@@ -1,0 +1,88 @@
+"""Limits on reading, so that a small file can take neither much memory nor much time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Final
+
+__all__ = ["Limits", "current_limits", "limits"]
+
+_FLOOR: Final = 64 << 20
+_CEILING: Final = 4 << 30
+_RATIO: Final = 100
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits on reading one file.
+
+    Attributes
+    ----------
+    graph_depth : int
+        Levels of graphs nested in one another.
+    expanded_bytes : int or None
+        Bytes that the content may take beyond those in the file; None for the default.
+    """
+
+    graph_depth: int = 100
+    expanded_bytes: int | None = None
+
+    def expansion_of(self, size: int) -> int:
+        """Return how many bytes the content of a file of ``size`` bytes may take beyond those.
+
+        By default 100 times the file, but at least 64 MB and at most 4 GB.
+        """
+        if self.expanded_bytes is not None:
+            return self.expanded_bytes
+        return max(_FLOOR, min(_CEILING, _RATIO * size))
+
+
+_limits: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B039 (immutable)
+
+
+def current_limits() -> Limits:
+    """Return the limits that hold here."""
+    return _limits.get()
+
+
+@contextmanager
+def limits(
+    *, graph_depth: int | None = None, expanded_bytes: int | None = None
+) -> Iterator[Limits]:
+    """Set limits on what is read inside the block; others stay as they are outside.
+
+    Parameters
+    ----------
+    graph_depth : int, optional
+        How many levels of graphs may be nested in one another in a symbol file, 100 by default.
+    expanded_bytes : int, optional
+        How many bytes compressed or unallocated arrays of a weight file may take beyond those in
+        the file. By default 100 times the file, but at least 64 MB and at most 4 GB.
+
+    Yields
+    ------
+    Limits
+
+    Raises
+    ------
+    ValueError
+        A limit is negative.
+
+    Examples
+    --------
+    >>> with passlib.limits(expanded_bytes=20 << 30):
+    ...     model = passlib.load("net.json")
+    """
+    given = {"graph_depth": graph_depth, "expanded_bytes": expanded_bytes}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name, value in chosen.items():
+        if value < 0:
+            raise ValueError(f"{name} is {value}, but a limit is 0 or greater")
+    token = _limits.set(replace(_limits.get(), **chosen))
+    try:
+        yield _limits.get()
+    finally:
+        _limits.reset(token)
