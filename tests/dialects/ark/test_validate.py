@@ -133,3 +133,27 @@ def test_overwritten_before_it_is_read(tmp_path: Path) -> None:
     problems = [str(p) for p in ARK.validate(builder.write(tmp_path / "x.json"))]
     assert len(problems) == 1
     assert problems[0].startswith("warning: Nodes[5].Op: reads memory of buffer 1 that Nodes[3].Op")
+
+
+def test_no_access_goes_unchecked(tmp_path: Path) -> None:
+    """Memory that thousands of ops read may be overwritten by an op that none of them precedes."""
+    builder = Builder()
+    weight = builder.op("Exp", [builder.tensor("FP32", (4,))], builder.tensor("FP32", (4,)))
+    for _ in range(1500):
+        builder.op("Relu", [weight], builder.tensor("FP32", (4,)))
+    builder.op("Sqrt", [builder.tensor("FP32", (4,))], weight)
+    problems = [str(p) for p in ARK.validate(builder.write(tmp_path / "x.json"))]
+    assert len(problems) == 1500
+    assert all("uses the same memory of buffer 1" in problem for problem in problems)
+
+
+def test_a_check_that_stops_says_so(tmp_path: Path) -> None:
+    """Memory that is used in a thousand boxes, each within the next."""
+    builder = Builder()
+    source = builder.tensor("FP32", (1100,))
+    for size in range(1, 1100):
+        part = builder.view(source, (size,), (1100,))
+        builder.op("Relu", [part], builder.tensor("FP32", (size,)))
+    (problem,) = ARK.validate(builder.write(tmp_path / "x.json"))
+    assert problem.severity == "warning"
+    assert "accesses without a defined order are not reported" in problem.message

@@ -20,6 +20,7 @@ __all__ = [
     "numpy_type",
     "overlap",
     "read_tensor",
+    "same_memory",
 ]
 
 MAX_RANK = 4
@@ -121,6 +122,11 @@ class Tensor(NamedTuple):
     source: Mapping[str, Any]
 
     @property
+    def identity(self) -> tuple[Any, ...]:
+        """Everything but the JSON object: equal for two mentions with the same description."""
+        return self[:-1]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Elements in each dimension."""
         return self.box.shape
@@ -208,6 +214,11 @@ def overlap(left: Tensor, right: Tensor) -> bool:
     first, last = (n * left.item_size for n in left.box.span())
     other, end = (n * right.item_size for n in right.box.span())
     return first < end and other < last
+
+
+def same_memory(left: Tensor, right: Tensor) -> bool:
+    """Whether two tensors differ in their boxes at most."""
+    return (left.dtype, left.buffer, left.rank) == (right.dtype, right.buffer, right.rank)
 
 
 def numpy_type(dtype: str, who: str) -> np.dtype:

@@ -6,7 +6,7 @@ from typing import Any
 
 from passlib.dialects.ark.document import GROUPS, Document
 from passlib.dialects.ark.operators import FileOp
-from passlib.dialects.ark.tensors import Tensor, read_tensor
+from passlib.dialects.ark.tensors import Tensor, read_tensor, same_memory
 from passlib.errors import UnsoundFileError
 
 __all__ = ["read_ops"]
@@ -14,6 +14,9 @@ __all__ = ["read_ops"]
 
 def read_ops(document: Document) -> list[FileOp]:
     """Read the tensors of all ops, in the order of the file.
+
+    ARK works by buffer. Plans that were split by hand have several boxes under one Id, returned by
+    several ops, so in a plan these are accepted.
 
     Raises
     ------
@@ -30,11 +33,11 @@ def read_ops(document: Document) -> list[FileOp]:
         for group in GROUPS:
             tensors = []
             for i, value in enumerate(place.value[group]):
-                tensors.append(_tensor(value, f"{place.path}.{group}[{i}]", known))
+                tensors.append(_tensor(value, f"{place.path}.{group}[{i}]", known, document.plan))
             groups.append(tuple(tensors))
         for i, tensor in enumerate(groups[2]):
             path = f"{place.path}.ResultTensors[{i}]"
-            if makers.setdefault(tensor.id, path) != path:
+            if makers.setdefault(tensor.id, path) != path and not document.plan:
                 raise UnsoundFileError(
                     f"{path}: tensor {tensor.id} is already a result of {makers[tensor.id]}"
                 )
@@ -43,7 +46,7 @@ def read_ops(document: Document) -> list[FileOp]:
     return ops
 
 
-def _tensor(value: Any, path: str, known: dict[int, tuple[Tensor, str]]) -> Tensor:
+def _tensor(value: Any, path: str, known: dict[int, tuple[Tensor, str]], plan: bool) -> Tensor:
     number = value.get("Id") if isinstance(value, dict) else None
     first = known.get(number) if type(number) is int else None
     if first is not None and first[0].source == value:
@@ -51,6 +54,6 @@ def _tensor(value: Any, path: str, known: dict[int, tuple[Tensor, str]]) -> Tens
     tensor = read_tensor(value, path)
     if first is None:
         known[tensor.id] = tensor, path
-    elif tensor[:-1] != first[0][:-1]:
+    elif tensor.identity != first[0].identity and not (plan and same_memory(tensor, first[0])):
         raise UnsoundFileError(f"{path}: tensor {tensor.id} is described differently at {first[1]}")
     return tensor

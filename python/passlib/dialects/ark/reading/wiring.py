@@ -3,7 +3,7 @@
 In a file, an op may use a tensor that no op returns: an input of the model, or memory that another
 op wrote under another Id (files without virtual ops lack the views that relate the two). The graph
 has a variable for the former and an implied ``Tensor`` node for the latter, with an edge from every
-op that wrote there.
+op that wrote there. So has every mention of a tensor that is described by several boxes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from passlib import _core
 from passlib.dialects.ark import schema
@@ -87,6 +88,22 @@ def _input_buffers(ops: Iterable[FileOp], rank: int) -> set[int]:
     return found
 
 
+def _ambiguous(ops: Iterable[FileOp]) -> set[int]:
+    """Find the Ids that stand for several boxes, or for results of several ops."""
+    described: dict[int, Tensor] = {}
+    returned: set[int] = set()
+    found: set[int] = set()
+    for op in ops:
+        for tensor in (*op.reads, *op.writes, *op.results):
+            if described.setdefault(tensor.id, tensor).identity != tensor.identity:
+                found.add(tensor.id)
+        for tensor in op.results:
+            if tensor.id in returned:
+                found.add(tensor.id)
+            returned.add(tensor.id)
+    return found
+
+
 class _Wiring:
     def __init__(self, ops: list[FileOp], rank: int) -> None:
         self._ops = ops
@@ -95,18 +112,18 @@ class _Wiring:
         self._names: set[str] = {op.place.value["Name"] for op in ops}
         self._given: set[str] = set()
         self._made: dict[int, Output] = {}
-        self._produced = {tensor.id for op in ops for tensor in op.results}
+        self._produced = {tensor.id for op in ops for tensor in op.results} - _ambiguous(ops)
         self._inputs = _input_buffers(ops, rank)
         self._root: dict[int, Output] = {}
         self._parts: defaultdict[int, dict[tuple[Box, str], Output]] = defaultdict(dict)
-        self._implied: dict[tuple[int, tuple[Output, ...]], Output] = {}
+        self._implied: dict[tuple[tuple[Any, ...], tuple[Output, ...]], Output] = {}
         self._steps = 0
         self._views: Counter[int] = Counter()
-        self._unproduced: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)
+        self._unproduced: defaultdict[int, dict[tuple[Any, ...], Tensor]] = defaultdict(dict)
         for op in ops:
             for tensor in (*op.reads, *op.writes):
                 if tensor.buffer in self._inputs and tensor.id not in self._produced:
-                    self._unproduced[tensor.buffer][tensor.id] = tensor
+                    self._unproduced[tensor.buffer][tensor.identity] = tensor
 
     def run(self) -> Wired:
         for op in self._ops:
@@ -135,12 +152,14 @@ class _Wiring:
         root = self._root_of(tensor)
         if root is not None and not self._parts[tensor.buffer]:
             described = self._wired.tensors[root[0]][0]
-            if described.id == tensor.id:
+            if described.identity == tensor.identity:
                 return root
         sources = self._sources(tensor)
         if root is not None:
             sources.insert(0, root)
-        found = self._implied.get((tensor.id, tuple(sources)))
+        elif len(sources) == 1 and self._tensor(sources[0]).identity == tensor.identity:
+            return sources[0]
+        found = self._implied.get((tensor.identity, tuple(sources)))
         if found is None:
             count = self._views[tensor.id]
             self._views[tensor.id] += 1
@@ -150,7 +169,7 @@ class _Wiring:
             if len(sources) > 1:
                 attrs[PARTS] = compact_json(range(len(sources)))
             found = self._add(schema.TENSOR, name, attrs, sources, (tensor,), None), 0
-            self._implied[tensor.id, tuple(sources)] = found
+            self._implied[tensor.identity, tuple(sources)] = found
             if len(sources) > 1:
                 self._gather(tensor, found)
         return found
@@ -170,8 +189,10 @@ class _Wiring:
     def _sources(self, tensor: Tensor) -> list[Output]:
         parts = self._parts[tensor.buffer]
         self._spend(tensor)
-        nodes = self._wired.tensors
-        return [output for output in parts.values() if overlap(nodes[output[0]][output[1]], tensor)]
+        return [output for output in parts.values() if overlap(self._tensor(output), tensor)]
+
+    def _tensor(self, output: Output) -> Tensor:
+        return self._wired.tensors[output[0]][output[1]]
 
     def _gather(self, tensor: Tensor, view: Output) -> None:
         """Replace the parts that lie within a view by the view, so that they are listed once."""
@@ -199,7 +220,7 @@ class _Wiring:
             self._spend(tensor)
             size = tensor.box.extent * tensor.item_size
             for other in list(parts):
-                described = self._wired.tensors[parts[other][0]][parts[other][1]]
+                described = self._tensor(parts[other])
                 if described.box.extent * described.item_size <= size:
                     del parts[other]
         parts[key] = output

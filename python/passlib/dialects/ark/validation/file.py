@@ -45,7 +45,7 @@ def validate(text: bytes) -> list[Problem]:
         report.error("Rank", f"{rank} is not a rank of a job of {world}")
     units_key = "TaskInfos" if plan else "Nodes"
     units = report.expect(root, units_key, list, "")
-    checker = TensorChecker(report, rank, world)
+    checker = TensorChecker(report, rank, world, plan=plan)
     ops: list[FileOp] = []
     sound = units is not None
     for number, unit in enumerate(units or ()):

@@ -112,7 +112,8 @@ def _hazards(
         reads = () if op.virtual else op.reads
         accesses.append(Access(reads, op.writes, op.results, before))
         last[unit] = position
-    for hazard in find_hazards(accesses):
+    hazards, unchecked = find_hazards(accesses)
+    for hazard in hazards:
         first, second = in_order[hazard.first].place.path, in_order[hazard.second].place.path
         if hazard.stale:
             report.warning(
@@ -124,3 +125,9 @@ def _hazards(
                 second,
                 f"uses the same memory of buffer {hazard.buffer} as {first}, in no defined order",
             )
+    if unchecked is not None:
+        report.warning(
+            in_order[unchecked].place.path,
+            "memory is used in too many ways to compare: from here on, accesses without a defined "
+            "order are not reported",
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlib.dialects.ark.json_values import compact_json
-from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor, read_tensor
+from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor, read_tensor, same_memory
 from passlib.dialects.ark.validation.report import Report
 from passlib.errors import FormatError
 
@@ -20,13 +20,20 @@ class TensorChecker:
     report : Report
     rank, world : int or None
         Of the file; None if damaged.
+    plan : bool
+        Whether it is a plan, in which one Id may stand for several boxes.
     """
 
-    def __init__(self, report: Report, rank: int | None, world: int | None) -> None:
+    def __init__(
+        self, report: Report, rank: int | None, world: int | None, *, plan: bool = False
+    ) -> None:
         self._report = report
         self._rank = rank
         self._world = world
+        self._plan = plan
         self._tensors: dict[int, tuple[Tensor, str]] = {}
+        self._boxes: dict[int, set[tuple[Any, ...]]] = {}
+        self._shared: set[int] = set()
         self._buffers: dict[int, tuple[Tensor, str]] = {}
         self._makers: dict[int, str] = {}
 
@@ -38,10 +45,12 @@ class TensorChecker:
             self._report.error(path, str(error).removeprefix(f"{path}: "))
             return None
         first = self._tensors.setdefault(tensor.id, (tensor, path))
-        if first[1] == path:
+        boxes = self._boxes.setdefault(tensor.id, set())
+        if tensor.identity not in boxes:
+            boxes.add(tensor.identity)
             self._alone(tensor, path)
-        elif first[0][:-1] != tensor[:-1]:
-            self._report.error(path, f"tensor {tensor.id} is described differently at {first[1]}")
+            if len(boxes) > 1:
+                self._differs(tensor, *first, path)
         self._buffer(tensor, path)
         return tensor
 
@@ -50,8 +59,21 @@ class TensorChecker:
         for i, tensor in enumerate(results):
             place = f"{path}.ResultTensors[{i}]"
             first = self._makers.setdefault(tensor.id, place)
-            if first != place:
-                self._report.error(place, f"tensor {tensor.id} is already a result of {first}")
+            if first != place and tensor.id not in self._shared:
+                add = self._report.warning if self._plan else self._report.error
+                add(place, f"tensor {tensor.id} is already a result of {first}")
+
+    def _differs(self, tensor: Tensor, first: Tensor, where: str, path: str) -> None:
+        """Report a further description of a tensor, once for each tensor if it may differ."""
+        if not (self._plan and same_memory(tensor, first)):
+            self._report.error(path, f"tensor {tensor.id} is described differently at {where}")
+        elif tensor.id not in self._shared:
+            self._shared.add(tensor.id)
+            self._report.warning(
+                path,
+                f"tensor {tensor.id} is another box of buffer {tensor.buffer} at {where}; "
+                "dependencies follow from the buffer",
+            )
 
     def _alone(self, tensor: Tensor, path: str) -> None:
         report, box, padded = self._report, tensor.box, tensor.padded
