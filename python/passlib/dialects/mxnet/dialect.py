@@ -63,6 +63,8 @@ class MXNet(Dialect):
 
     name = "mxnet"
     title = "MXNet"
+    suffixes = (".json",)
+    weight_suffixes = (".params", ".npz", ".safetensors")
     ordered = True
     hosts_operators = True
     own_attributes = frozenset((symbol.ATTRIBUTES,))
@@ -148,14 +150,13 @@ class MXNet(Dialect):
         self, path: Path, model: ModelData, *, epoch: int | None = None, **options: Any
     ) -> tuple[str, ...]:
         self.refuse(options)
-        prefix = os.fspath(path).removesuffix(files.SYMBOL_SUFFIX)
+        prefix, written = files.target(path)
         variant = model.template if isinstance(model.template, Variant) else Variant()
         weights = join_names(model.args, model.aux)
         order = [name for name in variant.order if name in weights]
         known = set(order)
         order += [name for name in _in_graph_order(model) if name not in known]
         target = files.params_path(prefix, variant.epoch if epoch is None else epoch)
-        written = files.symbol_path(prefix)
         write_model(
             written,
             model.graph.print(pretty=True, attributes=dict(model.attributes)),
@@ -175,7 +176,7 @@ class MXNet(Dialect):
         return (str(written),)
 
     def validate(self, path: Path) -> list[Problem]:
-        return validate(path)
+        return validate(path, self)
 
     def lower(
         self,

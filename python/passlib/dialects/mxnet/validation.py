@@ -1,22 +1,94 @@
-"""Validation of MXNet models."""
+"""Validation of MXNet models: the symbol, its operators, and the weights next to it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from passlib.dialects.mxnet import files
+from passlib import _core
+from passlib.dialects.model_checks import (
+    check_names,
+    check_shapes,
+    file_problem,
+    unknown_operators,
+)
+from passlib.dialects.mxnet import files, schema
+from passlib.dialects.mxnet.inference.infer import infer
 from passlib.dialects.mxnet.reading.symbol import read_file
-from passlib.dialects.protocol import Problem
-from passlib.errors import FormatError, GraphError
+from passlib.dialects.mxnet.schema import variables
+from passlib.dialects.protocol import Dialect, Problem
+from passlib.dialects.weights.files import load_parts
+from passlib.dialects.weights.names import split_names
+from passlib.errors import FormatError, GraphError, PasslibError
+from passlib.files.regular import memory_named
+from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.node import Node
+from passlib.graph.plain import PlainGraph
 
 __all__ = ["validate"]
 
 
-def validate(path: Path) -> list[Problem]:
-    """Check that the symbol file of a model can be read; the first error ends the check."""
+def validate(path: Path, dialect: Dialect) -> list[Problem]:
+    """Check the files of a model; see `Dialect.validate`.
+
+    An error in the symbol ends the check. Operators of libraries count as unknown until their
+    library is loaded. Weights that are missing, unused or of another shape are warnings.
+    """
+    found = files.find(path)
     try:
-        read_file(files.find(path).symbol)
+        graph, attributes, _ = read_file(found.symbol)
     except (FormatError, GraphError) as error:
-        return [Problem("error", os.fspath(path), str(error))]
-    return []
+        return [file_problem(found.symbol, error)]
+    problems = list(_operators(graph))
+    if found.params is None:
+        return problems
+    try:
+        with memory_named(found.params):
+            named = load_parts(found.params)
+            states = variables.variables(graph)[1]
+            args, aux = split_names(named, str(found.params), frozenset(states))
+    except (PasslibError, OSError) as error:
+        return [*problems, file_problem(found.params, error)]
+    plain = PlainGraph.of_native(graph, attributes, dialect)
+    return [*problems, *_weights(os.fspath(found.params), plain, args, aux)]
+
+
+def _operators(graph: _core.Graph) -> Iterator[Problem]:
+    for found in unknown_operators(
+        graph, lambda name: schema.find(name) is not None, lambda: list(schema.names())
+    ):
+        message = f"MXNet has no operator {found.name!r}"
+        if found.nearest is not None:
+            yield Problem("error", found.place, f"{message}; did you mean {found.nearest!r}?")
+            continue
+        message += "; if a library registers it, load the library before"
+        yield Problem("warning", found.place, message)
+
+
+def _weights(
+    place: str, graph: PlainGraph, args: dict[str, Any], aux: dict[str, Any]
+) -> Iterator[Problem]:
+    names, states = variables.variables(graph.graph)
+    known = variables.parameters_among(graph.graph, set(names))
+    parameters = [name for name in names if name in known]
+    weights = {**args, **aux}
+    yield from check_names(place, weights.keys(), [*parameters, *states], {*names, *states})
+    stated = {node.name: _stated(node) for node in graph.nodes() if node.is_variable}
+    yield from check_shapes(place, weights, stated)
+    try:
+        infer(graph, {name: weights[name].shape for name in stated if name in weights})
+    except PasslibError as error:
+        yield Problem("warning", place, f"the shapes do not fit the graph: {error}")
+
+
+def _stated(node: Node) -> tuple[int | None, ...] | None:
+    """Return the shape that a variable states; MXNet writes 0 or -1 for unknown sizes."""
+    try:
+        sizes = parse_optional_ints(node.attrs.get("__shape__", "None"))
+    except ValueError:
+        return None
+    if not sizes or sizes == (None,):
+        return None
+    return tuple(size if size is not None and size > 0 else None for size in sizes)

@@ -15,17 +15,17 @@ import numpy as np
 from passlib import _core
 from passlib.dialects.nnvm import schema
 from passlib.dialects.nnvm.lowering import load_table, lower
-from passlib.dialects.nnvm.reading import tvm_params
 from passlib.dialects.nnvm.reading.document import PLACE, Document
 from passlib.dialects.nnvm.reading.file import read_file
 from passlib.dialects.nnvm.reading.types import input_types
+from passlib.dialects.nnvm.reading.weights import WEIGHTS_SUFFIX, read_weights, weights_path
 from passlib.dialects.nnvm.validation import validate
 from passlib.dialects.nnvm.writing.file import render
 from passlib.dialects.nnvm.writing.tvm_params import write as write_tvm_params
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.table import find
-from passlib.dialects.weights.files import load_parts, write_parts
-from passlib.dialects.weights.names import join_names, split_names
+from passlib.dialects.weights.files import write_parts
+from passlib.dialects.weights.names import join_names
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.journal import settle
 from passlib.files.regular import check_path, is_regular, open_regular
@@ -43,9 +43,6 @@ _KEYS = (b'"arg_nodes"', b'"heads"', b'"node_row_ptr"')
 One is enough: missing keys are reported when the file is read.
 """
 
-_WEIGHTS = ".params"
-"""Suffix of the weight file next to ``name.json``."""
-
 
 class NNVM(Dialect):
     """The conventions, files and meaning of NNVM models.
@@ -55,6 +52,8 @@ class NNVM(Dialect):
 
     name = "nnvm"
     title = "NNVM"
+    suffixes = (".json",)
+    weight_suffixes = (".params",)
     own_attributes = frozenset(("dialect",))
 
     def complete(self, graph: _core.Graph) -> None:
@@ -109,20 +108,12 @@ class NNVM(Dialect):
         self.refuse(options)
         settle(check_path(path))
         graph, attributes, document = read_file(path)
-        adjacent = path.with_suffix(_WEIGHTS)
-        weights = Path(params) if params is not None else adjacent
-        if params is None and (weights == path or not weights.is_file()):
+        weights = weights_path(path) if params is None else Path(params)
+        if weights is None:
             return ModelData(graph, attributes, template=document)
-        mxnet = not tvm_params.is_params(weights)
-        named = load_parts(weights) if mxnet else tvm_params.read(weights)
-        states = frozenset(self.variables(graph)[1])
-        if mxnet:
-            args, aux = split_names(named, str(weights), states)
-        else:
-            args = {name: array for name, array in named.items() if name not in states}
-            aux = {name: array for name, array in named.items() if name in states}
-        document = replace(document, weights=tuple(named), mxnet_weights=mxnet)
-        return ModelData(graph, attributes, args, aux, document)
+        read = read_weights(weights, self.variables(graph)[1])
+        document = replace(document, weights=read.names, mxnet_weights=read.of_mxnet)
+        return ModelData(graph, attributes, read.args, read.aux, document)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
         self.refuse(options)
@@ -133,7 +124,7 @@ class NNVM(Dialect):
         order = [name for name in (document.weights if document else ()) if name in named]
         known = set(order)
         order += [name for name in named if name not in known]
-        target = path.with_suffix(_WEIGHTS)
+        target = path.with_suffix(WEIGHTS_SUFFIX)
         if named and target == path:
             message = f"{path}: the weight file needs this name; save the graph under another"
             raise UnsupportedError(message)
@@ -153,7 +144,7 @@ class NNVM(Dialect):
         return (str(path), str(target)) if named else (str(path),)
 
     def validate(self, path: Path) -> list[Problem]:
-        return validate(path)
+        return validate(path, self)
 
     def lower(
         self,

@@ -1,21 +1,82 @@
-"""Validation of graph JSON."""
+"""Validation of graph JSON, its operators, and the weights next to it."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
+from passlib import _core
+from passlib.dialects.model_checks import (
+    check_names,
+    check_shapes,
+    file_problem,
+    unknown_operators,
+)
+from passlib.dialects.nnvm.lowering import load_table
 from passlib.dialects.nnvm.reading.document import parse
-from passlib.dialects.protocol import Problem
-from passlib.errors import FormatError
+from passlib.dialects.nnvm.reading.file import read_file
+from passlib.dialects.nnvm.reading.types import input_types
+from passlib.dialects.nnvm.reading.weights import read_weights, weights_path
+from passlib.dialects.nnvm.schema import TVM_OPERATOR
+from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.table import find
+from passlib.errors import FormatError, PasslibError
+from passlib.files.regular import memory_named, read_regular
 
 __all__ = ["validate"]
 
 
-def validate(path: Path) -> list[Problem]:
-    """Check a file, and report all findings in its order."""
+def validate(path: Path, dialect: Dialect) -> list[Problem]:
+    """Check a file, and report all findings in its order; those of the weights come last.
+
+    Operators of other programs are not reported, except names that are close to a known one.
+    """
+    with memory_named(path):
+        text = read_regular(path)
+        try:
+            _, findings = parse(text)
+        except FormatError as error:
+            place = f"line {error.line}, column {error.column}" if error.line else str(path)
+            return [Problem("error", place, str(error))]
+        problems = [Problem(found.severity, found.place, found.message) for found in findings]
+        if any(found.severity == "error" and not found.bearable for found in findings):
+            return problems
+        try:
+            graph, attributes, document = read_file(path)
+        except PasslibError as error:
+            return [*problems, file_problem(path, error)]
+    problems += _operators(graph)
+    weights = weights_path(path)
+    if weights is None:
+        return problems
     try:
-        _, findings = parse(path.read_bytes())
-    except FormatError as error:
-        place = f"line {error.line}, column {error.column}" if error.line else str(path)
-        return [Problem("error", place, str(error))]
-    return [Problem(found.severity, found.place, found.message) for found in findings]
+        with memory_named(weights):
+            read = read_weights(weights, dialect.variables(graph)[1])
+    except (PasslibError, OSError) as error:
+        return [*problems, file_problem(weights, error)]
+    model = ModelData(graph, attributes, read.args, read.aux, document)
+    return [*problems, *_weights(os.fspath(weights), model, dialect)]
+
+
+def _operators(graph: _core.Graph) -> Iterator[Problem]:
+    table, mxnet = load_table(), find("mxnet")
+
+    def known(name: str) -> bool:
+        own = name == TVM_OPERATOR or name.startswith("__")
+        return own or mxnet.has_operator(name) or table.find(name) is not None
+
+    for found in unknown_operators(graph, known, table.operators):
+        if found.nearest is not None:
+            message = f"{found.name!r} is no known operator; did you mean {found.nearest!r}?"
+            yield Problem("warning", found.place, message)
+
+
+def _weights(place: str, model: ModelData, dialect: Dialect) -> Iterator[Problem]:
+    names, states = dialect.variables(model.graph)
+    known = dialect.parameters_among(model.graph, set(names))
+    parameters = [name for name in names if name in known]
+    weights = {**model.args, **model.aux}
+    yield from check_names(place, weights.keys(), [*parameters, *states], {*names, *states})
+    stated = {name: spec.shape for name, spec in input_types(model).items()}
+    yield from check_shapes(place, weights, stated)

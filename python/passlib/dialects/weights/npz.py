@@ -106,14 +106,14 @@ class _Member:
 def _open_members(source: Source, archive: zipfile.ZipFile) -> dict[str, _Member]:
     found: dict[str, tuple[zipfile.ZipInfo, str]] = {}
     for info in archive.infolist():
-        if not info.filename.endswith(".npy"):
-            continue
-        name = info.filename[: -len(".npy")]
-        what = f"member {info.filename!r}"
         if "\0" in info.orig_filename:
             raise source.fail(
                 info.header_offset, f"the name {info.orig_filename!r} has a NUL character in it"
             )
+        if not info.filename.endswith(".npy"):
+            continue
+        name = info.filename[: -len(".npy")]
+        what = f"member {info.filename!r}"
         if name in found:
             raise source.fail(info.header_offset, f"{what} occurs twice")
         if info.flag_bits & _ENCRYPTED:

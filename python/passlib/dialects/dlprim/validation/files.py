@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.reading.files import network_path, read_document, weights_path
 from passlib.dialects.dlprim.reading.weights import read_weights
 from passlib.dialects.dlprim.validation.network import check_network
+from passlib.dialects.model_checks import file_problem
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, PasslibError
 
@@ -22,7 +22,7 @@ def validate(path: Path) -> list[Problem]:
     try:
         document = read_document(network, findings)
     except FormatError as error:
-        return [_problem(network, error)]
+        return [file_problem(network, error)]
     if findings.failed:
         return findings.problems
     check_network(document.network, findings)
@@ -31,11 +31,5 @@ def validate(path: Path) -> list[Problem]:
         try:
             read_weights(weights, document.network.parameters)
         except (PasslibError, OSError) as error:
-            findings.problems.append(_problem(weights, error))
+            findings.problems.append(file_problem(weights, error))
     return findings.problems
-
-
-def _problem(path: Path, error: Exception) -> Problem:
-    """Report an error with the path as its place, which the message then need not repeat."""
-    place = os.fspath(path)
-    return Problem("error", place, str(error).removeprefix(f"{place}: "))

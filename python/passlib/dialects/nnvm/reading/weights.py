@@ -1,0 +1,66 @@
+"""The weight file next to a graph: TVM's format or MXNet's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from passlib.dialects.nnvm.reading import tvm_params
+from passlib.dialects.weights.files import load_parts
+from passlib.dialects.weights.names import split_names
+
+__all__ = ["WEIGHTS_SUFFIX", "Weights", "read_weights", "weights_path"]
+
+WEIGHTS_SUFFIX: Final = ".params"
+"""Suffix of the weight file next to ``name.json``."""
+
+
+class Weights(NamedTuple):
+    """The content of a weight file.
+
+    Attributes
+    ----------
+    args, aux : dict of str to array
+    names : tuple of str
+        Names in the file, in its order.
+    of_mxnet : bool
+        Whether the file is one of MXNet's.
+    """
+
+    args: dict[str, Any]
+    aux: dict[str, Any]
+    names: tuple[str, ...]
+    of_mxnet: bool
+
+
+def weights_path(path: Path) -> Path | None:
+    """Return the weight file next to a graph; None if there is none."""
+    weights = path.with_suffix(WEIGHTS_SUFFIX)
+    return weights if weights != path and weights.is_file() else None
+
+
+def read_weights(path: Path, states: Collection[str]) -> Weights:
+    """Read a weight file of either format.
+
+    Parameters
+    ----------
+    path : Path
+    states : collection of str
+        The graph's auxiliary states.
+
+    Raises
+    ------
+    FormatError
+        The file is damaged.
+    UnsupportedError
+        NumPy lacks an element type of the file.
+    """
+    auxiliary = frozenset(states)
+    if tvm_params.is_params(path):
+        named = tvm_params.read(path)
+        args = {name: array for name, array in named.items() if name not in auxiliary}
+        aux = {name: array for name, array in named.items() if name in auxiliary}
+        return Weights(args, aux, tuple(named), of_mxnet=False)
+    parts = load_parts(path)
+    return Weights(*split_names(parts, str(path), auxiliary), tuple(parts), of_mxnet=True)

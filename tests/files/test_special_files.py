@@ -1,0 +1,128 @@
+"""Paths that lead to no regular file, and paths that no file can have: errors, never a wait."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passlib
+from passlib import nd
+from passlib.errors import FormatError, PasslibError
+
+DIALECTS = ("mxnet", "nnvm", "dlprim", "ark")
+SUFFIXES = {"mxnet": "-symbol.json"}
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "load": passlib.load,
+    "validate": passlib.validate,
+    "nd.load": nd.load,
+    "sym.load": passlib.sym.load,
+    **{
+        f"load {name}": lambda path, name=name: passlib.load(path, dialect=name)
+        for name in DIALECTS
+    },
+}
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def unix_socket(path: Path) -> None:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.close()
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+KINDS = {pipe: "a named pipe", unix_socket: "a socket", device: "a device", folder: "a folder"}
+
+
+def within_seconds(action: Callable[[], Any]) -> Any:
+    """Run an action that a mistake would let wait for ever."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(action())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert outcome, "it waits"
+    return outcome[0]
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_file_is_named(
+    tmp_path: Path, reader: str, make: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    path = Path("x-symbol.json")
+    make(path)
+    error = within_seconds(lambda: READERS[reader](str(path)))
+    assert isinstance(error, FormatError)
+    assert str(error).startswith(f"x-symbol.json: this is {KINDS[make]}, and only regular files")
+
+
+@pytest.mark.parametrize("name", ["mxnet", "nnvm"])
+def test_a_pipe_as_weights(tmp_path: Path, name: str) -> None:
+    graph = tmp_path / "x-symbol.json"
+    passlib.sym.Variable("x").save(graph)
+    os.mkfifo(tmp_path / "w.params")
+    error = within_seconds(lambda: passlib.load(graph, dialect=name, params=tmp_path / "w.params"))
+    assert isinstance(error, FormatError)
+    assert "w.params: this is a named pipe" in str(error)
+
+
+def test_links_to_files_are_followed(tmp_path: Path) -> None:
+    passlib.sym.Variable("x").save(tmp_path / "real.json")
+    (tmp_path / "x-symbol.json").symlink_to("real.json")
+    assert passlib.load(tmp_path / "x-symbol.json").symbol.list_arguments() == ["x"]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("a\0b-symbol.json", "NUL character"), ("a\ud800b-symbol.json", "half of a surrogate")],
+)
+def test_paths_that_no_file_can_have(reader: str, path: str, message: str) -> None:
+    with pytest.raises(PasslibError, match=message):
+        READERS[reader](path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_missing_file_is_still_a_missing_file(reader: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="missing"):
+        READERS[reader](str(tmp_path / "missing-symbol.json"))
+
+
+def test_limits_are_checked() -> None:
+    with pytest.raises(ValueError, match="graph_depth is -1"), passlib.limits(graph_depth=-1):
+        pass
+    with passlib.limits(graph_depth=7) as outer, passlib.limits(expanded_bytes=5) as inner:
+        assert (outer.graph_depth, inner.graph_depth, inner.expanded_bytes) == (7, 7, 5)
+
+
+@pytest.mark.parametrize(
+    ("size", "most"), [(0, 64 << 20), (1 << 20, 100 << 20), (1 << 30, 4 << 30)]
+)
+def test_the_default_follows_the_size_of_the_file(size: int, most: int) -> None:
+    with passlib.limits() as limits:
+        assert limits.expansion_of(size) == most
