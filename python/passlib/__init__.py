@@ -29,6 +29,7 @@ from passlib.dialects import Problem
 from passlib.errors import (
     FormatError,
     GraphError,
+    InternalError,
     LoadError,
     OperatorError,
     PassError,
@@ -37,6 +38,7 @@ from passlib.errors import (
     UnsoundFileError,
     UnsupportedError,
 )
+from passlib.files.limits import limits
 from passlib.graph.node import Entry, Node
 from passlib.graph.scope import AttrScope
 from passlib.library import Library
@@ -51,6 +53,7 @@ __all__ = [
     "Entry",
     "FormatError",
     "GraphError",
+    "InternalError",
     "Library",
     "LoadError",
     "Model",
@@ -72,6 +75,7 @@ __all__ = [
     "gluon",
     "gpu",
     "library",
+    "limits",
     "load",
     "model",
     "name",
