@@ -86,7 +86,7 @@ def test_sparse_weight():
     ("inputs", "error", "message"),
     [
         ({}, GraphError, "no value was given for data"),
-        ({"data": X, "dota": X}, GraphError, "no variable 'dota'"),
+        ({"data": X, "dota": X}, GraphError, "no input 'dota'; its inputs are data"),
         ({"data": X.astype(np.float64)}, GraphError, r"float64, and no weight is.*astype"),
         ({"data": np.ones((2, 5), np.float32)}, GraphError, "'fc'"),
     ],

@@ -45,7 +45,7 @@ class TestErrors:
     def test_variable_without_a_value(self):
         with pytest.raises(GraphError, match=r"'p'.*'y' is neither.*no value was given for y"):
             model.Model(sym.tp_product(sym.var("y"), self.x, name="p"))()
-        with pytest.raises(GraphError, match="no variable 'z'"):
+        with pytest.raises(GraphError, match="no input 'z'"):
             model.Model(sym.tp_scale(self.x)).run({"x": X, "z": X})
 
     def test_operator_of_nobody(self):

@@ -71,6 +71,10 @@ class Dialect(ABC):
         As in ``model.dialect`` and in ``Graph::attrs["dialect"]``, which passes see.
     title : str
         The name as messages spell it, ``"MXNet"``.
+    suffixes : tuple of str
+        Of the files that have the graph, in lower case with the point.
+    weight_suffixes : tuple of str
+        Of the weight files next to these.
     ordered : bool
         Whether only what the outputs need belongs to a graph, in post-order from the outputs.
         Otherwise nodes keep their order, and those that no output needs stay.
@@ -82,6 +86,8 @@ class Dialect(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    weight_suffixes: ClassVar[tuple[str, ...]] = ()
     ordered: ClassVar[bool] = False
     own_attributes: ClassVar[frozenset[str]] = frozenset()
     hosts_operators: ClassVar[bool] = False

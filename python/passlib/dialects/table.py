@@ -72,13 +72,17 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
     """
     # A folder may share the prefix of an MXNet model.
     place = check_path(path, folders=True)
-    for name in names():
-        dialect = find(name)
+    known = [find(name) for name in names()]
+    for dialect in known:
         if dialect.recognises(place):
             return dialect
     if not place.exists():
         raise FileNotFoundError(2, "there is no such model", os.fspath(place))
     check_path(place)
+    # The reader of the only format with this suffix says what is wrong with the file.
+    named = [dialect for dialect in known if place.suffix.lower() in dialect.suffixes]
+    if len(named) == 1:
+        return named[0]
     message = (
         f"{place}: this is no model of any known dialect ({', '.join(names())}); "
         "if it is one, name it with dialect=..."

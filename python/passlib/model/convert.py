@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passlib.dialects import find
+from passlib.dialects.targets import check_target
 from passlib.model.loading import load
 
 __all__ = ["convert"]
@@ -37,13 +39,18 @@ def convert(
 
     Raises
     ------
+    TypeError
+        Shapes or types are not mappings of these.
     FormatError
         The file is damaged, or of no known dialect.
     GraphError
         Shapes contradict the graph, or the shape of an input is unknown.
     UnsupportedError
-        Something in the graph has no faithful lowering.
+        Something in the graph has no faithful lowering, or the target has the suffix of another
+        format.
     PasslibError
         The packages ``onnx`` and ``onnxruntime`` are not installed.
     """
-    load(src, dialect, **options).to_onnx(dst, shapes, types)
+    # Before a model is read that may be large.
+    target = check_target(dst, find("onnx"))
+    load(src, dialect, **options).to_onnx(target, shapes, types)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib.arrays import dtypes
+from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects import Dialect, ModelData
 from passlib.dialects.inference import infer
 from passlib.errors import GraphError, listed
@@ -23,8 +23,8 @@ def input_types(
     symbol: Symbol,
     dialect: Dialect,
     data: ModelData,
-    shapes: Mapping[str, Sequence[int | None]],
-    types: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | None]] | None,
+    types: Mapping[str, Any] | None,
 ) -> dict[str, TypeSpec]:
     """Infer the types of all inputs whose shape is given, declared or follows from others.
 
@@ -34,7 +34,7 @@ def input_types(
     dialect : Dialect
     data : ModelData
         The model.
-    shapes, types : mapping of str to shape or dtype
+    shapes, types : mapping of str to shape or dtype, optional
         Given by the caller. A given shape stays as open as it was given.
 
     Returns
@@ -44,15 +44,18 @@ def input_types(
 
     Raises
     ------
+    TypeError
+        Shapes or types are not mappings of these; the message shows the right form.
     GraphError
         A name is not a variable, or shapes contradict each other.
     """
-    given = {name: tuple(shape) for name, shape in shapes.items()}
-    kinds = {name: dtypes.as_dtype(kind) for name, kind in types.items()}
     weights = {**data.args, **data.aux}
+    inputs = [name for name in dialect.data_inputs(data.graph) if name not in weights]
+    hint = inputs[0] if inputs else ""
+    given = as_shapes("shapes", shapes, hint)
+    kinds = as_types("types", types, hint)
     unknown = sorted({*given, *kinds} - set(symbol.list_inputs()))
     if unknown:
-        inputs = [name for name in dialect.data_inputs(data.graph) if name not in weights]
         raise GraphError(
             f"the model has no input {', '.join(map(repr, unknown))}; its inputs are "
             f"{listed(inputs)}"

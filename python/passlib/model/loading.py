@@ -9,6 +9,7 @@ from typing import Any
 from passlib import dialects
 from passlib.files.collector import collection_off
 from passlib.model.model import Model
+from passlib.model.weights import check_weights, is_foreign
 from passlib.nd.files import from_parts
 from passlib.symbol.symbol import Symbol
 
@@ -39,16 +40,19 @@ def load(path: str | os.PathLike[str], dialect: str | None = None, **options: An
     FormatError
         A file is damaged, and the message states the file and the place; or it is of no known
         dialect.
+    GraphError
+        The weights are those of another model.
     OSError
         The model or the epoch does not exist.
     """
     with collection_off():
         family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
         data = family.load(Path(path), **options)
-    return Model(
-        Symbol.of_graph(data.graph, data.attributes, family.name),
-        {name: from_parts(array) for name, array in data.args.items()},
-        {name: from_parts(array) for name, array in data.aux.items()},
-        family.name,
-        template=data.template,
-    )
+    symbol = Symbol.of_graph(data.graph, data.attributes, family.name)
+    args = {name: from_parts(array) for name, array in data.args.items()}
+    aux = {name: from_parts(array) for name, array in data.aux.items()}
+    weights = {**args, **aux}
+    # Files may have arrays that no operator uses; those of another model lack others as well.
+    if options.get("params") is not None or is_foreign(symbol, family, weights):
+        check_weights(symbol, weights)
+    return Model.of_parts(symbol, args, aux, data.template)

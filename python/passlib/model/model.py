@@ -5,18 +5,19 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from passlib import dialects, nd
+from passlib.arrays.given import as_mapping
 from passlib.dialects import ModelData
+from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.collector import collection_off
+from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.input_types import input_types
-from passlib.model.weights import frozen, owner
+from passlib.model.weights import Weights, check_weights, frozen, owner
 from passlib.nd import BaseSparseNDArray, NDArray
 from passlib.nd.files import to_parts
 from passlib.runtime.export import save_onnx
@@ -38,8 +39,8 @@ class Model:
     args, aux : mapping of str to array, optional
         Weights and auxiliary states by name. They are not copied: do not modify their elements
         while the model is in use.
-    dialect : str
-        The family of models that this one belongs to.
+    dialect : str, optional
+        The family of models that this one belongs to: that of its symbol.
     template : object, optional
         The rest of the file that the dialect read, for `save` to write back.
 
@@ -47,8 +48,10 @@ class Model:
     ------
     TypeError
         A weight is not an array.
+    GraphError
+        A weight belongs to no variable of the symbol, or has a shape that contradicts it.
     UnsupportedError
-        The dialect is unknown.
+        The dialect is unknown, or another one than the symbol's.
     """
 
     def __init__(
@@ -56,15 +59,35 @@ class Model:
         symbol: Symbol,
         args: Mapping[str, Any] | None = None,
         aux: Mapping[str, Any] | None = None,
-        dialect: str = "mxnet",
+        dialect: str | None = None,
         *,
         template: Any = None,
     ) -> None:
-        self._format = dialects.find(dialect)
+        family = dialects.find(symbol.dialect if dialect is None else dialect)
+        if family.name != symbol.dialect:
+            raise UnsupportedError(
+                f"the symbol is of the dialect {symbol.dialect!r}, so the model cannot be of "
+                f"{family.name!r}"
+            )
+        self._set(symbol, args or {}, aux or {}, template)
+        check_weights(symbol, {**self._args, **self._aux})
+
+    @classmethod
+    def of_parts(
+        cls, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
+    ) -> Model:
+        """Make a model of parts that belong together: weights are not compared with the graph."""
+        made = cls.__new__(cls)
+        made._set(symbol, args, aux, template)
+        return made
+
+    def _set(
+        self, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
+    ) -> None:
+        self._format = dialects.find(symbol.dialect)
         self._symbol = symbol
-        self._args = {name: frozen(name, array) for name, array in (args or {}).items()}
-        self._aux = {name: frozen(name, array) for name, array in (aux or {}).items()}
-        self._dialect = dialect
+        self._args = {name: frozen(name, array) for name, array in args.items()}
+        self._aux = {name: frozen(name, array) for name, array in aux.items()}
         self._template = template
         self._runner = Runner(symbol, self._format)
 
@@ -76,17 +99,17 @@ class Model:
     @property
     def args(self) -> Mapping[str, Any]:
         """Weights by name. Neither the mapping nor its arrays can be written to."""
-        return MappingProxyType(self._args)
+        return Weights(self._args)
 
     @property
     def aux(self) -> Mapping[str, Any]:
         """Auxiliary states by name. Neither the mapping nor its arrays can be written to."""
-        return MappingProxyType(self._aux)
+        return Weights(self._aux)
 
     @property
     def dialect(self) -> str:
         """The family of models that this one belongs to."""
-        return self._dialect
+        return self._format.name
 
     @property
     def inputs(self) -> list[str]:
@@ -110,8 +133,9 @@ class Model:
         name : str
             Name of a pass of a loaded library, see `passlib.library.load`.
         **options
-            Passed to the pass as ``str(value)``, except ``shape_dict``, ``type_dict``,
-            ``stype_dict``, ``skip_infer`` and ``keep_inferred``, see `Symbol.optimize_for`.
+            Passed to the pass as ``str(value)``, except ``shapes`` and ``types`` (in MXNet
+            ``shape_dict`` and ``type_dict``) of inputs, ``stype_dict``, ``skip_infer`` and
+            ``keep_inferred``, see `Symbol.optimize_for`.
 
         Returns
         -------
@@ -127,7 +151,7 @@ class Model:
         # Read-only arrays are lent to a pass as copies, and changed copies replace them here.
         args, aux = dict(self._args), dict(self._aux)
         graph = self._symbol.optimize_for(name, args, aux, **options)
-        return Model(graph, args, aux, self._dialect, template=self._template)
+        return Model.of_parts(graph, args, aux, self._template)
 
     def run(self, inputs: Mapping[str, Any], *, train: bool = False) -> dict[str, NDArray]:
         """Compute the outputs from named inputs.
@@ -151,6 +175,8 @@ class Model:
 
         Raises
         ------
+        TypeError
+            The inputs are not a mapping.
         GraphError
             The inputs do not fit the graph, one is missing, or two outputs have one name.
         UnsupportedError
@@ -195,7 +221,12 @@ class Model:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _run(self, inputs: Mapping[str, Any], *, train: bool = False) -> list[NDArray]:
-        feeds = {name: _as_array(value) for name, value in inputs.items()}
+        names = self.inputs
+        given = as_mapping("inputs", inputs, "array", names[0] if names else "")
+        feeds = {name: _as_array(value) for name, value in given.items()}
+        problem = unknown_inputs(feeds, self._symbol.list_inputs(), names)
+        if problem:
+            raise GraphError(problem)
         fed, constants = feeds, {**self._args, **self._aux}
         if train:
             # States change at each step, so they cannot be compiled in.
@@ -204,28 +235,16 @@ class Model:
         try:
             outcome = self._runner.run(fed, constants, train=train)
         except (GraphError, UnsupportedError) as error:
-            hint = self._hint(feeds)
-            if not hint:
+            missing = [name for name in names if name not in feeds]
+            weights = [*self._args.values(), *self._aux.values()]
+            cause = hint(self._symbol.graph, self._format, feeds, missing, weights)
+            if not cause:
                 raise
-            raise type(error)(f"{error}; {hint}") from error
+            raise type(error)(f"{error}; {cause}") from error
         for name, array in {**outcome.updates, **outcome.mutated}.items():
             if name in self._aux:
                 self._aux[name] = frozen(name, array)
         return outcome.outputs
-
-    def _hint(self, feeds: Mapping[str, Any]) -> str:
-        """Return the likely cause of inputs that do not fit: missing ones, or NumPy's float64."""
-        missing = [name for name in self.inputs if name not in feeds]
-        if missing:
-            return f"no value was given for {', '.join(missing)}"
-        doubles = [name for name, array in feeds.items() if array.dtype == np.float64]
-        weights = [*self._args.values(), *self._aux.values()]
-        if not doubles or any(array.dtype == np.float64 for array in weights):
-            return ""
-        return (
-            f"input {', '.join(doubles)} is float64, and no weight is: convert it with "
-            ".astype('float32')"
-        )
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> tuple[str, ...]:
         """Write the model in the form it was read in; a failure leaves existing files unchanged.
@@ -234,7 +253,8 @@ class Model:
         ----------
         path : path-like
             Folder and name. For MXNet the files are ``<path>-symbol.json`` and
-            ``<path>-<epoch>.params``; the path may also be the name of the symbol file.
+            ``<path>-<epoch>.params``; the path may also be the name of the symbol file,
+            ``x-symbol.json`` or ``x.json``.
         **options
             Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0.
 
@@ -246,12 +266,14 @@ class Model:
         Raises
         ------
         UnsupportedError
-            The format cannot represent one of the arrays.
+            The format cannot represent one of the arrays, or the path has the suffix of another
+            format.
         OSError
-            A file cannot be written.
+            The path is a folder's, or a file cannot be written.
         """
+        place = check_target(path, self._format)
         with collection_off():
-            return self._format.save(Path(path), self._data(), **options)
+            return self._format.save(place, self._data(), **options)
 
     def _data(self) -> ModelData:
         return ModelData(
@@ -289,7 +311,8 @@ class Model:
         PasslibError
             The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
-        specs = input_types(self._symbol, self._format, self._data(), shapes or {}, types or {})
+        target = check_target(path, dialects.find("onnx"))
+        specs = input_types(self._symbol, self._format, self._data(), shapes, types)
         weights = {n: as_dense(array) for n, array in {**self._args, **self._aux}.items()}
         try:
             lowered = self._format.lower(self._symbol, specs, weights)
@@ -299,21 +322,20 @@ class Model:
                 raise
             raise type(error)(
                 f"{error}; give the shapes of {', '.join(missing)} as "
-                f"to_onnx(path, shapes={{{missing[0]!r}: (...)}})"
+                f"to_onnx(path, shapes={{{missing[0]!r}: (...)}}), or as convert(..., shapes=...)"
             ) from error
-        save_onnx(lowered, Path(path))
+        save_onnx(lowered, target)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "symbol": self._symbol,
             "args": {name: owner(array) for name, array in self._args.items()},
             "aux": {name: owner(array) for name, array in self._aux.items()},
-            "dialect": self._dialect,
             "template": self._template,
         }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        Model.__init__(self, **state)
+        self._set(**state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         copied = copy.copy(self)
@@ -325,7 +347,7 @@ class Model:
         weights = [*self._args.values(), *self._aux.values()]
         count = sum(int(np.prod(array.shape)) for array in weights)
         return (
-            f"<Model {self._dialect}: inputs {listed(self.inputs, 4)}; "
+            f"<Model {self.dialect}: inputs {listed(self.inputs, 4)}; "
             f"outputs {listed(self.outputs, 4)}; {len(self._symbol.graph)} nodes, "
             f"{len(weights)} weights of {count:,} elements>"
         )

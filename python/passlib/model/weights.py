@@ -1,7 +1,9 @@
-"""Weights of a model: arrays that cannot be written to through it."""
+"""Weights of a model: arrays that cannot be written to through it, and that fit its graph."""
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,95 @@ import numpy as np
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
 from passlib.arrays.read_only import read_only
+from passlib.dialects import Dialect, infer
+from passlib.errors import GraphError, listed
+from passlib.symbol.symbol import Symbol
 
-__all__ = ["frozen", "owner"]
+__all__ = ["Weights", "check_weights", "frozen", "is_foreign", "owner"]
+
+_SHOWN = 20
+"""Lines of a representation."""
+
+
+class Weights(Mapping[str, Any]):
+    """Arrays by name, which can be looked at but not replaced.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+        Read at each access.
+    """
+
+    __slots__ = ("_arrays",)
+
+    def __init__(self, arrays: dict[str, Any]) -> None:
+        self._arrays = arrays
+
+    def __getitem__(self, name: str) -> Any:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
+
+    def copy(self) -> dict[str, Any]:
+        """Return a dictionary of the same arrays."""
+        return dict(self._arrays)
+
+    def __repr__(self) -> str:
+        if not self._arrays:
+            return "{}"
+        names = list(self._arrays)
+        lines = [f"    {name!r}: {_summary(self._arrays[name])}," for name in names[:_SHOWN]]
+        if len(names) > _SHOWN:
+            lines.append(f"    ... ({len(names)} in all)")
+        return "\n".join(("{", *lines, "}"))
+
+
+def check_weights(symbol: Symbol, arrays: Mapping[str, Any]) -> None:
+    """Check that arrays are weights of a graph.
+
+    Their shapes are compared where the package onnx is installed, which inference needs.
+
+    Raises
+    ------
+    GraphError
+        There are no variables of some names, or a shape contradicts the graph.
+    """
+    known = symbol.list_inputs()
+    unknown = sorted(arrays.keys() - set(known))
+    if unknown:
+        lacking = [name for name in known if name not in arrays]
+        raise GraphError(
+            f"{len(unknown)} of {len(arrays)} weights belong to no variable of the graph: "
+            f"{listed(unknown, 4)}; its variables without a weight are {listed(lacking, 4)}. "
+            "Are they the weights of another model?"
+        )
+    if not arrays or importlib.util.find_spec("onnx") is None:
+        return
+    shapes = {name: array.shape for name, array in arrays.items()}
+    try:
+        infer(symbol, shapes, {name: array.dtype for name, array in arrays.items()})
+    except GraphError as error:
+        raise GraphError(f"the weights do not fit the graph: {error}") from error
+
+
+def is_foreign(symbol: Symbol, dialect: Dialect, arrays: Mapping[str, Any]) -> bool:
+    """Whether arrays have names that the graph does not have, and lack some of its parameters."""
+    if not arrays:
+        return False
+    known = set(symbol.list_inputs())
+    if known.issuperset(arrays):
+        return False
+    return bool(dialect.parameters_among(symbol.graph, known - arrays.keys()))
 
 
 def frozen(name: str, array: Any) -> Any:
@@ -40,3 +129,8 @@ def owner(array: Any) -> Any:
 def _layout(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     context = array.context if isinstance(array, NDArray) else cpu()
     return array.ctypes.data, array.shape, array.strides, array.dtype, context
+
+
+def _summary(array: Any) -> str:
+    stype = array.stype if isinstance(array, BaseSparseNDArray) else ""
+    return " ".join(filter(None, (stype, array.dtype.name, str(tuple(array.shape)))))

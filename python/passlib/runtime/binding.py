@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from passlib.arrays import BaseSparseNDArray, NDArray, dtypes
+from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.creation import zeros
+from passlib.arrays.given import as_shapes, as_types
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.plain import PlainGraph
 from passlib.runtime.executor import Executor, variable_types
@@ -118,8 +119,8 @@ def simple_bind(
     """
     context = require_host(ctx, "an executor")
     requests = _requests(grad_req, symbol.list_arguments())
-    types = {name: dtypes.as_dtype(kind) for name, kind in (type_dict or {}).items()}
-    found = variable_types(symbol, shapes, types)
+    types = as_types("type_dict", type_dict)
+    found = variable_types(symbol, as_shapes("simple_bind", shapes), types)
 
     def make(names: Sequence[str]) -> dict[str, Any]:
         arrays = {}

@@ -320,7 +320,7 @@ class Executor:
 
 
 def variable_types(
-    symbol: PlainGraph, shapes: Mapping[str, Sequence[int]], types: Mapping[str, Any]
+    symbol: PlainGraph, shapes: Mapping[str, Sequence[int | None]], types: Mapping[str, Any]
 ) -> dict[str, tuple[tuple[int, ...] | None, Any]]:
     """Infer shape and element type of each variable; None for a shape not known completely."""
     known = {name: tuple(shape) for name, shape in shapes.items()}

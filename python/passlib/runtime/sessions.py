@@ -12,6 +12,7 @@ import numpy as np
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import Dialect
+from passlib.files.optional import require
 from passlib.lowering import Graph, TypeSpec
 from passlib.runtime.session import Session
 
@@ -79,6 +80,8 @@ class Sessions:
             if known is not None and _same_objects(known.constants, constants):
                 self._sessions.move_to_end(signature)
                 return known.session
+            # Before lowering asks for the package onnx alone, which would not be enough.
+            require("onnxruntime", extra="run")
             specs = {name: TypeSpec(array.dtype, array.shape) for name, array in feeds.items()}
             # A variable that is fed must not be a weight as well.
             weights = {n: as_dense(array) for n, array in constants.items() if n not in feeds}

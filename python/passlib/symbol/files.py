@@ -8,6 +8,7 @@ from pathlib import Path
 
 from passlib.dialects.mxnet.reading.legacy import CURRENT
 from passlib.dialects.mxnet.reading.symbol import read_symbol
+from passlib.dialects.table import find, names
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, read_regular
 from passlib.symbol.symbol import Symbol
@@ -31,7 +32,19 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
         try:
             return load_json(text)
         except FormatError as error:
-            raise error.within(path) from error
+            raise (_of_another(path) or error.within(path)) from error
+
+
+def _of_another(path: Path) -> FormatError | None:
+    """Return the error for a model of another family, which only `passlib.load` reads."""
+    for name in names():
+        dialect = find(name)
+        if name != "mxnet" and dialect.recognises(path):
+            return FormatError(
+                f"{path}: this is a model of {dialect.title}, not a symbol file of MXNet; read it "
+                f"with passlib.load({os.fspath(path)!r}), whose result has its graph as .symbol"
+            )
+    return None
 
 
 def load_json(json_str: str | bytes) -> Symbol:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib.arrays import dtypes
+from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects.inference import infer
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
@@ -29,7 +29,7 @@ def infer_shape(
         For arguments, outputs and auxiliary states; three times None where something stays
         unknown and ``partial`` is not set.
     """
-    shapes = {name: tuple(shape) for name, shape in _named(symbol, args, kwargs).items()}
+    shapes = as_shapes("infer_shape", _named(symbol, args, kwargs))
     known = infer(symbol, shapes, {}, default_dtype=np.dtype(np.float32))
 
     def describe(spec: TypeSpec) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ def infer_type(
     symbol: PlainGraph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Any:
     """Infer element types: see `Symbol.infer_type`; results as of `infer_shape`."""
-    types = {name: dtypes.as_dtype(dtype) for name, dtype in _named(symbol, args, kwargs).items()}
+    types = as_types("infer_type", _named(symbol, args, kwargs))
     known = infer(symbol, {}, types)
 
     def describe(spec: TypeSpec) -> type[np.generic] | None:

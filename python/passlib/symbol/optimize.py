@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.arrays import dtypes
 from passlib.arrays.context import Context, require_host
+from passlib.arrays.given import as_mapping, as_shapes, as_types
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
+from passlib.errors import GraphError, listed
 from passlib.library.call import Call, Param, call_pass
 from passlib.library.lent import Lent
 from passlib.library.loading import find_backend
@@ -73,15 +74,16 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     found = find_backend(request.backend)
     args, aux = request.args, request.aux
     dialect = symbol.family
+    shapes, types = _given_types(symbol, request)
     before = symbol.graph
     given = args is not None or aux is not None
     arguments, states = dialect.variables(before) if given else ([], [])
     lent_args = Lent("args", args, arguments)
     lent_aux = Lent("aux", aux, states)
-    known = bool(args or aux or request.shapes or request.types)
+    known = bool(args or aux or shapes or types)
     shown = None
     if known and not request.skip_infer:
-        shown = _with_inferred(symbol, [*lent_args.params, *lent_aux.params], request)
+        shown = _with_inferred(symbol, [*lent_args.params, *lent_aux.params], shapes, types)
     own = {k: v for k, v in symbol.attributes.items() if k in dialect.own_attributes}
     visible = {k: v for k, v in symbol.attributes.items() if k not in own}
     visible[_DIALECT] = json.dumps(dialect.name)
@@ -116,8 +118,35 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     return outcome.graph, {**outcome.attributes, **own}
 
 
+def _given_types(
+    symbol: Composable, request: Request
+) -> tuple[dict[str, tuple[int | None, ...]], dict[str, np.dtype[Any]]]:
+    """Return the shapes and element types that the caller gives, checked."""
+    if not (request.shapes or request.types):
+        # Not even the names of variables are needed, which take time in a large graph.
+        for what, given in (("shape_dict", request.shapes), ("type_dict", request.types)):
+            as_mapping(what, given, "...")
+        return {}, {}
+    weights = {*(request.args or ()), *(request.aux or ())}
+    inputs = [n for n in symbol.family.data_inputs(symbol.graph) if n not in weights]
+    hint = inputs[0] if inputs else ""
+    shapes = as_shapes("shape_dict", request.shapes, hint)
+    types = as_types("type_dict", request.types, hint)
+    unknown = sorted({*shapes, *types} - set(symbol.list_inputs()))
+    if unknown:
+        which = "shape_dict" if unknown[0] in shapes else "type_dict"
+        raise GraphError(
+            f"{which}: the graph has no variable {listed([repr(name) for name in unknown])}; its "
+            f"inputs are {listed(inputs)}"
+        )
+    return shapes, types
+
+
 def _with_inferred(
-    symbol: Composable, params: Sequence[Param], request: Request
+    symbol: Composable,
+    params: Sequence[Param],
+    given_shapes: Mapping[str, Sequence[int | None]],
+    given_types: Mapping[str, np.dtype[Any]],
 ) -> _core.Graph | None:
     """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
     if importlib.util.find_spec("onnx") is None:
@@ -126,10 +155,10 @@ def _with_inferred(
             "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
         )
         return None
-    shapes: dict[str, Sequence[int]] = {name: array.shape for name, array, _ in params}
-    shapes.update(request.shapes)
+    shapes: dict[str, tuple[int | None, ...]] = {name: array.shape for name, array, _ in params}
+    shapes.update({name: tuple(shape) for name, shape in given_shapes.items()})
     types = {name: array.dtype for name, array, _ in params}
-    types.update({name: dtypes.as_dtype(dtype) for name, dtype in request.types.items()})
+    types.update(given_types)
     # As in MXNet, unknown types are float32.
     inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
     values = []

@@ -178,7 +178,8 @@ class Symbol(Arithmetic):
         keep_inferred : bool
             Keep these two attributes in the result.
         **options
-            Passed on as ``str(value)``.
+            Passed on as ``str(value)``, except ``shapes`` and ``types``: mappings of these names
+            stand for ``shape_dict`` and ``type_dict``.
 
         Returns
         -------
@@ -186,22 +187,29 @@ class Symbol(Arithmetic):
 
         Raises
         ------
+        TypeError
+            Shapes or types are no mappings of these; the message shows the right form.
         PasslibError
             No loaded library has the pass.
         PassError
             The pass failed; the message includes its library's. Symbol and dictionaries are
             unchanged, but values that the pass wrote into an array's memory stay written.
         GraphError
-            Shapes contradict each other.
+            Shapes contradict each other, or one is given for a variable that does not exist.
         """
         del stype_dict  # MXNet's argument; storage types do not reach a pass
+        # Where Model and convert say shapes and types; a pass's own options are no mappings.
+        if isinstance(options.get("shapes"), Mapping):
+            shape_dict = _once("shapes", options.pop("shapes"), "shape_dict", shape_dict)
+        if isinstance(options.get("types"), Mapping):
+            type_dict = _once("types", options.pop("types"), "type_dict", type_dict)
         request = Request(
             backend=backend,
             args=args,
             aux=aux,
             ctx=ctx,
-            shapes=shape_dict or {},
-            types=type_dict or {},
+            shapes={} if shape_dict is None else shape_dict,
+            types={} if type_dict is None else type_dict,
             skip_infer=skip_infer,
             keep_inferred=keep_inferred,
             options=options,
@@ -334,6 +342,13 @@ class Symbol(Arithmetic):
             f"<Symbol {names}: {nodes} node{'s' * (nodes != 1)}, "
             f"{outputs} output{'s' * (outputs != 1)}>"
         )
+
+
+def _once(name: str, given: Any, other: str, known: Any) -> Any:
+    """Return a mapping that may be given under one of two names."""
+    if known:
+        raise TypeError(f"{name} and {other} are two names of one argument; give one of them")
+    return given
 
 
 def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:

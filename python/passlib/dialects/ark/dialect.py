@@ -38,6 +38,7 @@ class Ark(Dialect):
 
     name = "ark"
     title = "ARK"
+    suffixes = (".json",)
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []

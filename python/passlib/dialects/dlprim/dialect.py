@@ -50,6 +50,8 @@ class DLPrimitives(Dialect):
 
     name = "dlprim"
     title = "DLPrimitives"
+    suffixes = (".json",)
+    weight_suffixes = (".dlp", ".h5")
     own_attributes = frozenset((_OUTPUTS,))
 
     def complete(self, graph: _core.Graph) -> None:

@@ -8,6 +8,7 @@ Source: `mx.model.save_checkpoint` and `HybridBlock.export` of MXNet 1.9.1.
 from __future__ import annotations
 
 import errno
+import operator
 import os
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple
 
 from passlib.files.regular import check_path
 
-__all__ = ["SYMBOL_SUFFIX", "ModelFiles", "epochs", "find", "params_path", "symbol_path"]
+__all__ = ["SYMBOL_SUFFIX", "ModelFiles", "epochs", "find", "params_path", "symbol_path", "target"]
 
 SYMBOL_SUFFIX: Final = "-symbol.json"
 
@@ -44,7 +45,20 @@ def symbol_path(prefix: str | os.PathLike[str]) -> Path:
 
 def params_path(prefix: str | os.PathLike[str], epoch: int) -> Path:
     """Return the path of an epoch's weight file; its number has at least four digits."""
-    return Path(f"{os.fspath(prefix)}-{epoch:04d}.params")
+    return Path(f"{os.fspath(prefix)}-{_number(epoch):04d}.params")
+
+
+def target(path: str | os.PathLike[str]) -> tuple[str, Path]:
+    """Return the prefix and the symbol file of a model that is given by either.
+
+    ``x`` and ``x-symbol.json`` have the prefix ``x``, and so has ``x.json``, a symbol file too.
+    """
+    text = os.fspath(path)
+    if text.endswith(SYMBOL_SUFFIX):
+        return text.removesuffix(SYMBOL_SUFFIX), Path(text)
+    if text.endswith(".json"):
+        return text.removesuffix(".json"), Path(text)
+    return text, symbol_path(text)
 
 
 def epochs(prefix: str | os.PathLike[str]) -> dict[int, Path]:
@@ -76,6 +90,8 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
 
     Raises
     ------
+    TypeError, ValueError
+        The epoch is not a whole number from 0 on.
     FormatError
         No file can have this path, or there is something other than a file.
     FileNotFoundError
@@ -83,17 +99,14 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
         that were saved.
     """
     text = os.fspath(path)
+    epoch = None if epoch is None else _number(epoch)
     named = _PARAMS.search(text)
-    if text.endswith(SYMBOL_SUFFIX):
-        prefix, symbol = text.removesuffix(SYMBOL_SUFFIX), Path(text)
-    elif text.endswith(".json"):
-        prefix, symbol = text.removesuffix(".json"), Path(text)
-    elif named is not None and named.end() == len(text):
+    if named is not None and named.end() == len(text):
         prefix = text[: named.start()]
         symbol = symbol_path(prefix)
         epoch = int(named[1]) if epoch is None else epoch
     else:
-        prefix, symbol = text, symbol_path(text)
+        prefix, symbol = target(text)
     check_path(symbol)
     if not symbol.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such symbol file", str(symbol))
@@ -106,3 +119,18 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
         what = f"there are no weights of epoch {epoch}; {have}"
         raise FileNotFoundError(errno.ENOENT, what, str(params_path(prefix, epoch)))
     return ModelFiles(symbol, saved[epoch], epoch)
+
+
+def _number(epoch: object) -> int:
+    """Return the number of an epoch, which may be of any integral type."""
+    problem = (
+        f"the epoch is {epoch!r}, but must be a whole number from 0 on; weights in a file of "
+        "another name are loaded with params='...'"
+    )
+    try:
+        number = operator.index(epoch)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(problem) from None
+    if number < 0:
+        raise ValueError(problem)
+    return number

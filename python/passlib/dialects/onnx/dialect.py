@@ -20,6 +20,7 @@ from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.files.journal import settle
+from passlib.files.regular import check_path
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph, whole
@@ -33,6 +34,7 @@ class ONNX(Dialect):
 
     name = "onnx"
     title = "ONNX"
+    suffixes = (".onnx",)
     own_attributes = frozenset((DOCUMENT,))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
@@ -67,7 +69,7 @@ class ONNX(Dialect):
 
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
-        settle(path)
+        settle(check_path(path))
         return read(path)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:

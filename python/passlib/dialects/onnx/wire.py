@@ -63,7 +63,7 @@ def _varint(data: Buffer, position: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise FormatError("this protobuf number has no end", offset=position)
+    raise FormatError("this protobuf number has no end; the file is truncated or damaged", offset=position)
 
 
 def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:
@@ -90,7 +90,10 @@ def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:
         else:
             raise FormatError(f"protobuf has no wire type {kind}", offset=start)
         if position > end:
-            raise FormatError("a protobuf field ends beyond its message", offset=start)
+            raise FormatError(
+                "a protobuf field ends beyond its message; the file is truncated or damaged",
+                offset=start,
+            )
         yield tag >> 3, kind, start, body, position
 
 

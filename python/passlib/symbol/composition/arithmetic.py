@@ -53,13 +53,15 @@ class Arithmetic(Composable):
     Raises
     ------
     TypeError
-        The other operand is something else.
+        The other operand is something else, or one of the graphs is not of the MXNet dialect.
     """
 
     __slots__ = ()
 
     def _apply(self: _S, sign: str, other: Any, *, swapped: bool = False) -> _S:
         names = _NAMES[sign]
+        if self.dialect != "mxnet" or getattr(other, "dialect", "mxnet") != "mxnet":
+            raise TypeError(_other_dialect(sign, self, other))
         if isinstance(other, PlainGraph):
             operands = (other, self) if swapped else (self, other)
             return operator(names.both, INTERNAL, type(self))(*operands)
@@ -132,3 +134,14 @@ class Arithmetic(Composable):
         return self._apply("<=", other)
 
     __hash__ = PlainGraph.__hash__
+
+
+def _other_dialect(sign: str, left: PlainGraph, right: Any) -> str:
+    kinds = [left.dialect, getattr(right, "dialect", type(right).__name__)]
+    message = (
+        f"{sign} would make a node of MXNet's operator, and the operands are of {kinds[0]!r} and "
+        f"{kinds[1]!r}"
+    )
+    if sign in ("==", "!="):
+        message += "; graphs are compared with first.graph.equals(second.graph)"
+    return message

@@ -25,6 +25,7 @@ from passlib.symbol.composition.variable import Variable, is_dunder
 __all__ = ["create"]
 
 _COUNTED = "num_args"
+_DIALECT = "mxnet"
 
 
 def create(
@@ -62,7 +63,8 @@ def create(
     Raises
     ------
     UnsupportedError
-        MXNet 1.9.1 has no such operator, or its number of outputs is unknown.
+        MXNet 1.9.1 has no such operator, its number of outputs is unknown, or an input belongs to
+        another dialect.
     GraphError
         An attribute that the operator does not have, cannot read or misses; an input that it does
         not have, misses, or that has several outputs.
@@ -171,6 +173,12 @@ def _entries(
                 raise GraphError(message)
             entries.append(Entry(Variable(f"{name}_{key}", attrs)))
             continue
+        if symbol.dialect != _DIALECT:
+            message = (
+                f"node {name!r}: input {key!r} is a graph of the dialect {symbol.dialect!r}, which "
+                f"cannot have MXNet's operator {operator.name!r}; such graphs are changed by passes"
+            )
+            raise UnsupportedError(message)
         heads = symbol.entries
         if len(heads) != 1:
             message = (

@@ -18,13 +18,14 @@ from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError
 from passlib.files.collector import collection_off
 from passlib.files.optional import require
+from passlib.files.regular import open_regular
 
 __all__ = ["map_file", "parse_model", "read"]
 
 
 def map_file(path: Path) -> mmap.mmap | bytes:
     """Map a file into memory for reading."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -51,6 +52,8 @@ def parse_model(
     """
     onnx: Any = require("onnx", extra="onnx")
     decode_error: Any = require("google.protobuf.message", extra="onnx").DecodeError
+    if not len(data):
+        raise FormatError("the file is empty")
     message, spans = wire.split(data)
     try:
         model = onnx.ModelProto.FromString(message)

@@ -1,0 +1,65 @@
+"""Names under which models are saved: those of their own format."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from passlib.dialects.protocol import Dialect
+from passlib.dialects.table import find, names
+from passlib.errors import UnsupportedError
+
+__all__ = ["check_target"]
+
+
+def _owners(suffix: str) -> list[Dialect]:
+    """Return the dialects whose files have a suffix, in the order of recognition."""
+    found = [find(name) for name in names()]
+    return [d for d in found if suffix in d.suffixes or suffix in d.weight_suffixes]
+
+
+def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
+    """Refuse a name for a model that is a folder's, or has another format's suffix.
+
+    A suffix that no format has, as in ``resnet.v1``, is part of the name.
+
+    Parameters
+    ----------
+    path : path-like
+    dialect : Dialect
+        The family of the model that is to be written.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    IsADirectoryError
+        The name ends in a slash.
+    UnsupportedError
+        The suffix is that of another format, or of a weight file.
+    """
+    text = os.fspath(path)
+    if text.endswith(os.sep):
+        what = f"this is a folder; add the name of a file in it, such as {text}model"
+        raise IsADirectoryError(errno.EISDIR, what, text)
+    place = Path(text)
+    suffix = place.suffix.lower()
+    if not suffix or suffix in dialect.suffixes:
+        return place
+    if suffix in dialect.weight_suffixes:
+        raise UnsupportedError(
+            f"{place}: {suffix} is the suffix of a weight file; the graph gets the name, and the "
+            f"weights go next to it: {place.with_suffix(dialect.suffixes[0])}"
+        )
+    others = _owners(suffix)
+    if others:
+        titles = " and ".join(other.title for other in others)
+        raise UnsupportedError(
+            f"{place}: {suffix} is a suffix of {titles}, and the model would be written as "
+            f"{dialect.title}; passlib.convert(source, target) and Model.to_onnx(target) write "
+            "ONNX files, and Model.save the form that was read"
+        )
+    return place

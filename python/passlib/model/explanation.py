@@ -1,0 +1,67 @@
+"""Likely causes of inputs that do not fit a model, for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib import _core
+from passlib.dialects import Dialect
+from passlib.errors import listed
+
+__all__ = ["hint", "unknown_inputs"]
+
+
+def unknown_inputs(given: Mapping[str, Any], known: Sequence[str], inputs: Sequence[str]) -> str:
+    """Return the message for values under names that no variable has; empty if there are none."""
+    unknown = sorted(str(name) for name in given.keys() - set(known))
+    if not unknown:
+        return ""
+    return f"the model has no input {listed([repr(n) for n in unknown])}; its inputs are " + listed(
+        inputs
+    )
+
+
+def hint(
+    graph: _core.Graph,
+    dialect: Dialect,
+    feeds: Mapping[str, Any],
+    missing: Sequence[str],
+    weights: Sequence[Any],
+) -> str:
+    """Return the likely cause of a failed run: missing values, or NumPy's float64.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+    dialect : Dialect
+    feeds : mapping of str to array
+    missing : sequence of str
+        Inputs without a value.
+    weights : sequence of array
+        Those of the model.
+    """
+    if missing:
+        parameters = dialect.parameters_among(graph, set(missing)) if not weights else set()
+        if parameters:
+            return _without_weights(dialect, [n for n in missing if n in parameters])
+        return f"no value was given for {listed(missing)}"
+    doubles = [name for name, array in feeds.items() if array.dtype == np.float64]
+    if not doubles or any(array.dtype == np.float64 for array in weights):
+        return ""
+    return (
+        f"input {', '.join(doubles)} is float64, and no weight is: convert it with "
+        ".astype('float32')"
+    )
+
+
+def _without_weights(dialect: Dialect, parameters: Sequence[str]) -> str:
+    text = f"the model has no weights, and {listed(parameters, 3)} need them"
+    if not dialect.weight_suffixes:
+        return text
+    return (
+        f"{text}: there was no {dialect.weight_suffixes[0]} file beside the graph; name one with "
+        "passlib.load(path, params='...')"
+    )
