@@ -13,6 +13,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.errors import FormatError
+from passlib.files.regular import open_regular
 
 __all__ = ["EXTERNAL", "Folder", "location_of", "resolve", "set_location"]
 
@@ -149,7 +150,7 @@ class Folder:
 
     def _open(self, file: Path) -> mmap.mmap | bytes:
         if file not in self._maps:
-            with file.open("rb") as opened:
+            with open_regular(file) as opened:
                 size = os.fstat(opened.fileno()).st_size
                 self._maps[file] = (
                     mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) if size else b""

@@ -76,6 +76,10 @@ def _datasets(h5py: Any, file: Any) -> Iterator[tuple[str, int, Any]]:
                 raise ValueError(f"there are more than {_MOST_LINKS} links in it")
             if not isinstance(group.get(key, getlink=True), h5py.HardLink):
                 continue
+            try:
+                key.encode()
+            except UnicodeEncodeError:
+                raise ValueError(f"the name {prefix + key!r} is not UTF-8") from None
             item = group[key]
             address = _address(h5py, item)
             if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
