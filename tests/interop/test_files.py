@@ -13,7 +13,7 @@ CONTRADICTION = "the file contradicts itself, and a reader would show one interp
 NOT_JSON = "not JSON: MXNet accepts it, other readers of the file do not"
 REFUSED = {
     "self_edge_of_unused": "a cycle is an error in unused nodes too, since passes see them",
-    "two_variables_of_one_name": "weights are found by name, so one of the two would get the other's",
+    "two_variables_of_one_name": "weights are found by name, so one would get the other's",
     "short_row_pointers": CONTRADICTION,
     "output_out_of_range": "an edge from an output that does not exist; MXNet fails at run time",
     "trailing_garbage": NOT_JSON,

@@ -21,7 +21,7 @@ EVERYWHERE = (
 )
 SMALL = "arcsin arccos arctanh erfinv tan gammaln log1p expm1 arccosh"
 IN_SINGLE_PRECISION = "erf degrees radians hard_sigmoid"
-"""Operators that passlib (erf) or MXNet (the others, by their constants) computes less precisely."""
+"""Operators that passlib (erf) or MXNet (the others, by their constants) computes imprecisely."""
 ON_INTEGERS = (
     "abs sign ceil floor trunc fix rint round square exp sqrt cbrt negative relu tanh sigmoid "
     "logical_not _copy zeros_like ones_like gamma degrees erf arctan softsign sin log1p"

@@ -216,7 +216,7 @@ def samples(type_text: str) -> list[str]:
 
 
 def probe(name: str, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], bool, bool]:
-    """Probe an operator: its cases, whether inputs must be given, whether it takes any attribute."""
+    """Probe an operator: cases, whether inputs must be given, whether any attribute is accepted."""
     parameters = [(p, t) for p, t in facts["arguments"] if not is_array(t)]
     base = {p: samples(t)[0] for p, t in parameters if "required" in t and samples(t)}
     base.update(NEEDED.get(name, {}))

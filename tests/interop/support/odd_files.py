@@ -1,4 +1,4 @@
-"""Hand-written symbol files, valid and invalid, as writers other than MXNet 1.9.1 may leave them."""
+"""Hand-written symbol files, valid and invalid, as writers other than MXNet 1.9.1 may make."""
 
 from __future__ import annotations
 
