@@ -55,3 +55,13 @@ def test_saving_without_weights_leaves_none_to_be_loaded(tmp_path: Path) -> None
     model.Model(x + sym.var("w"), {"w": nd.ones(2)}).save(tmp_path / "m", epoch=3)
     with pytest.warns(UserWarning, match="another epoch: m-0003.params; delete"):
         model.Model(sym.relu(x)).save(tmp_path / "m")
+
+
+def test_repr_of_weights():
+    args = {f"w{i}": nd.ones((i, 2)) for i in range(25)}
+    made = model.Model(sym.Group([sym.var(name) for name in args]), args)
+    lines = repr(made.args).splitlines()
+    assert lines[1] == "    'w0': float32 (0, 2),"
+    assert lines[20:] == ["    'w19': float32 (19, 2),", "    ... (25 in all)", "}"]
+    assert repr(made.aux) == "{}"
+    assert {**made.args} == made.args.copy() == (made.args | {}) == ({} | made.args)
