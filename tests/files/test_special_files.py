@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import passlib
 from passlib import nd
 from passlib.errors import FormatError, PasslibError
 
-DIALECTS = ("mxnet", "nnvm", "dlprim", "ark")
+DIALECTS = ("mxnet", "nnvm", "dlprim", "ark", "onnx")
 SUFFIXES = {"mxnet": "-symbol.json"}
 
 READERS: dict[str, Callable[[str], Any]] = {
@@ -111,6 +114,49 @@ def test_paths_that_no_file_can_have(reader: str, path: str, message: str) -> No
 def test_a_missing_file_is_still_a_missing_file(reader: str, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="missing"):
         READERS[reader](str(tmp_path / "missing-symbol.json"))
+
+
+SHORT_OF_MEMORY = """
+import resource, sys, passlib
+from passlib import nd
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20),) * 2)
+readers = {"sym": passlib.sym.load, "nd": nd.load, "load": lambda path: passlib.load(path, "nnvm")}
+try:
+    with passlib.limits(expanded_bytes=1 << 40):
+        readers[sys.argv[1]](sys.argv[2])
+except passlib.FormatError as error:
+    print(error)
+"""
+
+
+def large_text(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 30)  # without blocks on the disk
+
+
+def large_archive(path: Path) -> None:
+    """Write a small archive whose member unpacks to 400 MB."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("a.npy", bytes(400 << 20))
+
+
+@pytest.mark.parametrize(
+    ("reader", "make"), [("sym", large_text), ("load", large_text), ("nd", large_archive)]
+)
+def test_lack_of_memory_names_the_file(
+    tmp_path: Path, reader: str, make: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "large.json"
+    make(path)
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY, reader, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert f"{path}: reading this file of {path.stat().st_size} bytes needs more" in done.stdout
 
 
 def test_limits_are_checked() -> None:

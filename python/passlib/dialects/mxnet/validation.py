@@ -22,7 +22,6 @@ from passlib.dialects.protocol import Dialect, Problem
 from passlib.dialects.weights.files import load_parts
 from passlib.dialects.weights.names import split_names
 from passlib.errors import FormatError, GraphError, PasslibError
-from passlib.files.regular import memory_named
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
@@ -45,10 +44,9 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
     if found.params is None:
         return problems
     try:
-        with memory_named(found.params):
-            named = load_parts(found.params)
-            states = variables.variables(graph)[1]
-            args, aux = split_names(named, str(found.params), frozenset(states))
+        named = load_parts(found.params)
+        states = variables.variables(graph)[1]
+        args, aux = split_names(named, str(found.params), frozenset(states))
     except (PasslibError, OSError) as error:
         return [*problems, file_problem(found.params, error)]
     plain = PlainGraph.of_native(graph, attributes, dialect)

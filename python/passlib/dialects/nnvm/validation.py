@@ -51,8 +51,7 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
     if weights is None:
         return problems
     try:
-        with memory_named(weights):
-            read = read_weights(weights, dialect.variables(graph)[1])
+        read = read_weights(weights, dialect.variables(graph)[1])
     except (PasslibError, OSError) as error:
         return [*problems, file_problem(weights, error)]
     model = ModelData(graph, attributes, read.args, read.aux, document)

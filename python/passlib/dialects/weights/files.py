@@ -13,7 +13,7 @@ from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
 from passlib.dialects.weights.safetensors import is_safetensors, read_safetensors
 from passlib.errors import FormatError
-from passlib.files.regular import open_regular
+from passlib.files.regular import memory_named, open_regular
 from passlib.files.source import Source
 
 __all__ = ["is_archive", "load_parts", "write_parts"]
@@ -39,10 +39,11 @@ def load_parts(path: str | os.PathLike[str]) -> dict[str, Array]:
     """
     source = Source.open(path)
     content: dict[str, Array] | list[Array]
-    if is_safetensors(source):
-        content = read_safetensors(source, path)
-    else:
-        content = params.read_source(source)
+    with memory_named(path):
+        if is_safetensors(source):
+            content = read_safetensors(source, path)
+        else:
+            content = params.read_source(source)
     if isinstance(content, list):
         if content:
             raise FormatError(

@@ -8,6 +8,7 @@ from passlib.arrays.storage import Array
 from passlib.dialects.weights.ndarray_list import LIST_MAGIC, read_list
 from passlib.dialects.weights.npy import NPY_MAGIC, read_array
 from passlib.dialects.weights.npz import ZIP_MAGIC, read_npz
+from passlib.files.regular import memory_named
 from passlib.files.source import Source
 
 __all__ = ["read", "read_source"]
@@ -34,7 +35,9 @@ def read(path: str | os.PathLike[str]) -> dict[str, Array] | list[Array]:
     OSError
         The file cannot be read.
     """
-    return read_source(Source.open(path))
+    source = Source.open(path)
+    with memory_named(path):
+        return read_source(source)
 
 
 def read_source(source: Source) -> dict[str, Array] | list[Array]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from passlib.dialects.nnvm.reading import tvm_params
 from passlib.dialects.weights.files import load_parts
 from passlib.dialects.weights.names import split_names
+from passlib.files.regular import memory_named
 
 __all__ = ["WEIGHTS_SUFFIX", "Weights", "read_weights", "weights_path"]
 
@@ -58,7 +59,8 @@ def read_weights(path: Path, states: Collection[str]) -> Weights:
     """
     auxiliary = frozenset(states)
     if tvm_params.is_params(path):
-        named = tvm_params.read(path)
+        with memory_named(path):
+            named = tvm_params.read(path)
         args = {name: array for name, array in named.items() if name not in auxiliary}
         aux = {name: array for name, array in named.items() if name in auxiliary}
         return Weights(args, aux, tuple(named), of_mxnet=False)
