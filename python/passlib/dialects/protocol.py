@@ -80,6 +80,9 @@ class Dialect(ABC):
         Otherwise nodes keep their order, and those that no output needs stay.
     own_attributes : frozenset of str
         Top-level attributes of a graph that belong to the file and that passes do not see.
+    runs_open_sizes : bool
+        Whether lowering leaves the sizes of inputs as open as the model has them, so that what is
+        compiled once runs for all sizes. Otherwise it computes with the sizes.
     hosts_operators : bool
         Whether graphs may have operators of loaded libraries.
     """
@@ -90,6 +93,7 @@ class Dialect(ABC):
     weight_suffixes: ClassVar[tuple[str, ...]] = ()
     ordered: ClassVar[bool] = False
     own_attributes: ClassVar[frozenset[str]] = frozenset()
+    runs_open_sizes: ClassVar[bool] = False
     hosts_operators: ClassVar[bool] = False
 
     # Conventions of its graphs.

@@ -23,6 +23,7 @@ from passlib.nd.files import to_parts
 from passlib.runtime.export import save_onnx
 from passlib.runtime.runner import Runner
 from passlib.runtime.sessions import as_dense
+from passlib.runtime.settings import DEFAULT, Settings, settings_of
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["Model"]
@@ -153,7 +154,15 @@ class Model:
         graph = self._symbol.optimize_for(name, args, aux, **options)
         return Model.of_parts(graph, args, aux, self._template)
 
-    def run(self, inputs: Mapping[str, Any], *, train: bool = False) -> dict[str, NDArray]:
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        train: bool = False,
+        providers: Sequence[Any] | None = None,
+        threads: int | None = None,
+        session_options: Mapping[str, Any] | None = None,
+    ) -> dict[str, NDArray]:
         """Compute the outputs from named inputs.
 
         Parameters
@@ -167,6 +176,14 @@ class Model:
             running statistics in `aux` if the dialect defines how. Operators of libraries may
             also write to states, in training or not. No call modifies a model otherwise; arrays
             taken from `aux` earlier keep their values.
+        providers : sequence of (str or (str, mapping)), optional
+            Execution providers of ONNX Runtime, the preferred one first, each by name or with its
+            options; by default ``["CPUExecutionProvider"]``.
+        threads : int, optional
+            Number of threads for one operator; by default ONNX Runtime decides.
+        session_options : mapping of str to object, optional
+            Attributes of ``onnxruntime.SessionOptions`` by name, and configuration entries such
+            as ``"session.disable_prepacking"``.
 
         Returns
         -------
@@ -182,8 +199,9 @@ class Model:
         UnsupportedError
             Something in the graph has no faithful lowering.
         PasslibError
-            ONNX Runtime is not installed, or failed.
+            ONNX Runtime is not installed, lacks a provider or an option, or failed.
         """
+        settings = settings_of(providers, threads, session_options)
         names = self.outputs
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -191,7 +209,7 @@ class Model:
                 f"several outputs are named {', '.join(twice)}, so run cannot tell them apart; "
                 "call the model, which returns a list"
             )
-        return dict(zip(names, self._run(inputs, train=train), strict=True))
+        return dict(zip(names, self._run(inputs, settings, train=train), strict=True))
 
     def __call__(self, *inputs: Any) -> NDArray | list[NDArray]:
         """Compute the outputs from inputs in the order of `inputs`.
@@ -220,7 +238,9 @@ class Model:
         outputs = self._run(dict(zip(names, inputs, strict=False)))
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _run(self, inputs: Mapping[str, Any], *, train: bool = False) -> list[NDArray]:
+    def _run(
+        self, inputs: Mapping[str, Any], settings: Settings = DEFAULT, *, train: bool = False
+    ) -> list[NDArray]:
         names = self.inputs
         given = as_mapping("inputs", inputs, "array", names[0] if names else "")
         feeds = {name: _as_array(value) for name, value in given.items()}
@@ -233,7 +253,7 @@ class Model:
             states = self._aux.keys() & self._symbol.list_inputs()
             fed = {**{name: constants.pop(name) for name in states}, **feeds}
         try:
-            outcome = self._runner.run(fed, constants, train=train)
+            outcome = self._runner.run(fed, constants, train=train, settings=settings)
         except (GraphError, UnsupportedError) as error:
             missing = [name for name in names if name not in feeds]
             weights = [*self._args.values(), *self._aux.values()]

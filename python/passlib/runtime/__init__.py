@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from passlib.runtime.export import save_onnx
 from passlib.runtime.session import Session, run
+from passlib.runtime.settings import Settings
 
-__all__ = ["Session", "run", "save_onnx"]
+__all__ = ["Session", "Settings", "run", "save_onnx"]

@@ -20,6 +20,7 @@ from passlib.lowering.walk import Overriding
 from passlib.runtime.custom_node import CustomNode, Done
 from passlib.runtime.cutting import Call, Piece, Value, cut
 from passlib.runtime.sessions import Sessions
+from passlib.runtime.settings import DEFAULT, Settings
 
 __all__ = ["Outcome", "Plan"]
 
@@ -99,6 +100,7 @@ class Plan:
         *,
         train: bool = False,
         record: bool = False,
+        settings: Settings = DEFAULT,
     ) -> Outcome:
         """Compute the outputs. Parameters and errors are those of `Runner.run`."""
         unknown = sorted(set(feeds) - set(self._variables))
@@ -116,7 +118,7 @@ class Plan:
         for step, last_uses in zip(self._cut.steps, self._cut.last_uses, strict=True):
             if isinstance(step, Piece):
                 fed = self._mutable | feeds.keys() | outcome.updates.keys()
-                outcome.updates |= self._run_piece(step, values, fed, train=train)
+                outcome.updates |= self._run_piece(step, values, fed, settings, train=train)
             else:
                 done = self._call(step, values, own)
                 if record:
@@ -128,7 +130,13 @@ class Plan:
         return outcome
 
     def _run_piece(
-        self, piece: Piece, values: dict[Value, Any], fed: Set[str], *, train: bool
+        self,
+        piece: Piece,
+        values: dict[Value, Any],
+        fed: Set[str],
+        settings: Settings,
+        *,
+        train: bool,
     ) -> dict[str, NDArray]:
         """Run built-in operators; later steps see their writes to variables."""
         if not piece.entries and not train:
@@ -139,7 +147,9 @@ class Plan:
             value = self._variables[name], 0
             if value in values:
                 (feeds if name in fed else constants)[name] = values[value]
-        outputs, updates = self._sessions[piece].run_updating(feeds, constants, train=train)
+        outputs, updates = self._sessions[piece].run_updating(
+            feeds, constants, settings, train=train
+        )
         values.update(zip(piece.outputs, outputs, strict=True))
         values.update({(self._variables[name], 0): array for name, array in updates.items()})
         return updates

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +9,11 @@ from passlib.dialects import Dialect
 from passlib.library.operator import Operator
 from passlib.lowering import Graph, TypeSpec
 from passlib.lowering.inference import leaves_sizes_open
+from passlib.runtime.cache import Cache
 from passlib.runtime.custom_node import library_operators
 from passlib.runtime.plan import Outcome, Plan
 from passlib.runtime.sessions import Sessions
+from passlib.runtime.settings import DEFAULT, Settings
 
 __all__ = ["Runner"]
 
@@ -40,8 +40,7 @@ class Runner:
         self._sessions = Sessions(graph, dialect)
         self._built_in = False
         self._owned: dict[str, Operator] = {}
-        self._plans: OrderedDict[Any, Plan] = OrderedDict()
-        self._lock = threading.Lock()
+        self._plans: Cache[Plan] = Cache(_KEPT)
 
     def run(
         self,
@@ -50,6 +49,7 @@ class Runner:
         *,
         train: bool = False,
         record: bool = False,
+        settings: Settings = DEFAULT,
     ) -> Outcome:
         """Compute the outputs.
 
@@ -64,6 +64,8 @@ class Runner:
             Run as in training.
         record : bool
             Record what gradients need.
+        settings : Settings
+            Of ONNX Runtime.
 
         Returns
         -------
@@ -84,8 +86,8 @@ class Runner:
             self._owned = library_operators(self._graph, self._dialect)
         if self._owned:
             plan = self._plan(feeds, constants, train=train)
-            return plan.run(feeds, constants, train=train, record=record)
-        outputs, updates = self._sessions.run_updating(feeds, constants, train=train)
+            return plan.run(feeds, constants, train=train, record=record, settings=settings)
+        outputs, updates = self._sessions.run_updating(feeds, constants, settings, train=train)
         # The graph ran, so it has no operators that only a library loaded later could bring.
         self._built_in = True
         return Outcome(list(outputs), updates)
@@ -100,12 +102,9 @@ class Runner:
                 for name, array in sorted({**constants, **feeds}.items())
             }
             signature = (tuple(known.items()), train)
-        with self._lock:
-            plan = self._plans.get(signature)
-            if plan is None:
-                sizes = self._dialect.open_sizes(self._graph, known, train=train)
-                plan = self._plans[signature] = Plan(self._graph, self._dialect, self._owned, sizes)
-                if len(self._plans) > _KEPT:
-                    self._plans.popitem(last=False)
-            self._plans.move_to_end(signature)
-            return plan
+
+        def make() -> Plan:
+            sizes = self._dialect.open_sizes(self._graph, known, train=train)
+            return Plan(self._graph, self._dialect, self._owned, sizes)
+
+        return self._plans.get(signature, make)

@@ -14,51 +14,33 @@ from passlib.errors import GraphError, PasslibError
 from passlib.files.optional import require
 from passlib.lowering import Graph, Lowered, TypeSpec, blame, describe
 from passlib.lowering.types import Value
+from passlib.runtime.settings import DEFAULT, Settings
 
 __all__ = ["Session", "run"]
 
-_LEVELS = {
-    "none": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
-    "extended": "ORT_ENABLE_EXTENDED",
-    "all": "ORT_ENABLE_ALL",
-}
-
 
 class Session:
-    """A model compiled for ONNX Runtime's CPU provider, ready to run many times.
+    """A model compiled by ONNX Runtime, ready to run many times.
 
     Parameters
     ----------
     lowered : Lowered
         Its weights are used in place, without a copy, and kept alive by the session. ONNX
         Runtime may keep its own rearranged copies, so a changed weight needs a new session.
-    optimization : {"all", "extended", "basic", "none"}
-        Optimization level of ONNX Runtime.
-    threads : int, optional
-        Number of threads for one operator; by default ONNX Runtime decides.
+    settings : Settings
 
     Raises
     ------
     PasslibError
-        ONNX Runtime is absent or refuses the model.
+        ONNX Runtime is absent, lacks a provider or an option, or refuses the model.
     """
 
-    def __init__(
-        self, lowered: Lowered, *, optimization: str = "all", threads: int | None = None
-    ) -> None:
-        if optimization not in _LEVELS:
-            raise PasslibError(f"optimization is one of {', '.join(_LEVELS)}, not {optimization!r}")
+    def __init__(self, lowered: Lowered, settings: Settings = DEFAULT) -> None:
         self._runtime: Any = require("onnxruntime", extra="run")
         self._lowered = lowered
         self._inputs = _inputs(lowered)
-        options = self._runtime.SessionOptions()
-        options.log_severity_level = 4
-        options.graph_optimization_level = getattr(
-            self._runtime.GraphOptimizationLevel, _LEVELS[optimization]
-        )
-        if threads is not None:
-            options.intra_op_num_threads = threads
+        providers = settings.providers_for(self._runtime)
+        options = settings.session_options(self._runtime)
         self._weights = {name: self._wrap(array) for name, array in lowered.weights.items()}
         if self._weights:
             options.add_external_initializers(
@@ -66,10 +48,15 @@ class Session:
             )
         try:
             self._session = self._runtime.InferenceSession(
-                lowered.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                lowered.model.SerializeToString(), options, providers=providers
             )
         except Exception as error:
             raise self._translated(error, "refuses the model") from error
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of the weights, of which ONNX Runtime may keep a rearranged copy."""
+        return sum(array.nbytes for array in self._lowered.weights.values())
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -206,7 +193,7 @@ def run(
     train : bool
         Run as in training.
     optimization : str
-        See `Session`.
+        See `Settings`.
 
     Returns
     -------
@@ -226,7 +213,7 @@ def run(
     specs = {name: TypeSpec(array.dtype, array.shape) for name, array in arrays.items()}
     dialect = find(getattr(symbol, "dialect", "mxnet"))
     lowered = dialect.lower(symbol, specs, params, train=train)
-    return Session(lowered, optimization=optimization).run(arrays)
+    return Session(lowered, Settings(optimization=optimization)).run(arrays)
 
 
 def _inputs(lowered: Lowered) -> dict[str, Value]:

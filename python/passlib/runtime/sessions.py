@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,15 +11,20 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import Dialect
 from passlib.files.optional import require
+from passlib.graph.plain import whole
 from passlib.lowering import Graph, TypeSpec
+from passlib.runtime.cache import Cache
 from passlib.runtime.session import Session
+from passlib.runtime.settings import DEFAULT, Settings
 
 __all__ = ["Sessions", "as_dense"]
 
 _KEPT = 8
-"""Sessions kept for one graph. Each may hold its own rearranged copy of all weights."""
+_KEPT_BYTES = 256 << 20
+"""Sessions kept for one graph, and the sum of their weights.
 
-_Signature = tuple[tuple[tuple[str, Any, tuple[int, ...]], ...], bool]
+ONNX Runtime keeps a rearranged copy of some weights in each session.
+"""
 
 
 class _Compiled(NamedTuple):
@@ -42,11 +45,15 @@ class Sessions:
     def __init__(self, graph: Graph, dialect: Dialect) -> None:
         self._graph = graph
         self._dialect = dialect
-        self._sessions: OrderedDict[_Signature, _Compiled] = OrderedDict()
-        self._lock = threading.Lock()
+        self._sessions: Cache[_Compiled] = Cache(_KEPT, _KEPT_BYTES)
 
     def run_updating(
-        self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool = False
+        self,
+        feeds: Mapping[str, Any],
+        constants: Mapping[str, Any],
+        settings: Settings = DEFAULT,
+        *,
+        train: bool = False,
     ) -> tuple[list[NDArray], dict[str, NDArray]]:
         """Compute the outputs, and the new content of variables that operators write to.
 
@@ -59,7 +66,7 @@ class Sessions:
             Such as running means, in training. Inputs never change.
         """
         arrays = {name: as_dense(array) for name, array in feeds.items()}
-        session = self._session(arrays, constants, train=train)
+        session = self._session(arrays, constants, settings, train=train)
         outputs, updates = session.run_updating(arrays)
         return (
             [output.view(NDArray) for output in outputs],
@@ -70,27 +77,32 @@ class Sessions:
         self,
         feeds: Mapping[str, np.ndarray[Any, Any]],
         constants: Mapping[str, Any],
+        settings: Settings,
         *,
         train: bool,
     ) -> Session:
-        kinds = tuple((name, feeds[name].dtype, feeds[name].shape) for name in sorted(feeds))
-        signature = (kinds, train)
-        with self._lock:
-            known = self._sessions.get(signature)
-            if known is not None and _same_objects(known.constants, constants):
-                self._sessions.move_to_end(signature)
-                return known.session
+        specs = {name: TypeSpec(a.dtype, a.shape) for name, a in sorted(feeds.items())}
+        if self._dialect.runs_open_sizes:
+            # One session serves all sizes. Others that are fed are weights, of fixed sizes.
+            for name in self._dialect.data_inputs(whole(self._graph).graph):
+                if name in specs:
+                    specs[name] = TypeSpec(specs[name].dtype, (None,) * feeds[name].ndim)
+
+        def make() -> _Compiled:
             # Before lowering asks for the package onnx alone, which would not be enough.
             require("onnxruntime", extra="run")
-            specs = {name: TypeSpec(array.dtype, array.shape) for name, array in feeds.items()}
             # A variable that is fed must not be a weight as well.
             weights = {n: as_dense(array) for n, array in constants.items() if n not in feeds}
-            session = Session(self._dialect.lower(self._graph, specs, weights, train=train))
-            self._sessions[signature] = _Compiled(dict(constants), session)
-            self._sessions.move_to_end(signature)
-            if len(self._sessions) > _KEPT:
-                self._sessions.popitem(last=False)
-            return session
+            lowered = self._dialect.lower(self._graph, specs, weights, train=train)
+            return _Compiled(dict(constants), Session(lowered, settings))
+
+        compiled = self._sessions.get(
+            (tuple(specs.items()), train, settings),
+            make,
+            fits=lambda known: _same_objects(known.constants, constants),
+            size=lambda made: made.session.weight_bytes,
+        )
+        return compiled.session
 
 
 def as_dense(array: Any) -> np.ndarray[Any, Any]:

@@ -51,7 +51,7 @@ def test_same_numbers_as_mxnet(path: Path, case: dict[str, Any]) -> None:
     lowered = lower(graph, specs, params, train=case.get("train", False))
     if not lowered.weights:
         onnx.checker.check_model(lowered.model, full_check=True)
-    outputs = runtime.Session(lowered, threads=1).run(inputs)
+    outputs = runtime.Session(lowered, runtime.Settings(threads=1)).run(inputs)
     assert len(outputs) == case["outputs"]
     for index, actual in enumerate(outputs):
         expected = arrays[f"{name}/out/{index}"]

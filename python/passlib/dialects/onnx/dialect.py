@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.onnx import validation, wire
+from passlib.dialects.onnx import wire
 from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, document_of
 from passlib.dialects.onnx.lowering import inference
 from passlib.dialects.onnx.lowering import model as lowering
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.reading.file import map_file, read
+from passlib.dialects.onnx.validation.file import validate
 from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
 from passlib.dialects.protocol import Dialect, ModelData, Problem
@@ -35,6 +36,7 @@ class ONNX(Dialect):
     name = "onnx"
     title = "ONNX"
     suffixes = (".onnx",)
+    runs_open_sizes = True
     own_attributes = frozenset((DOCUMENT,))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
@@ -82,7 +84,7 @@ class ONNX(Dialect):
         return storage.save(path, assembled, document)
 
     def validate(self, path: Path) -> list[Problem]:
-        return validation.validate(path)
+        return validate(path)
 
     def lower(
         self,
