@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import resource
 import tempfile
+import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -194,11 +199,34 @@ def test_damaged_weights(weights: bytes) -> None:
     load_and_save(TEXTS[0], weights)
 
 
+@cache
+def stored_in_many_ways() -> bytes:
+    """Return an HDF5 file with chunks, filters, groups in a circle and shared datasets."""
+    h5py: Any = pytest.importorskip("h5py")
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
+        numbers = np.arange(600, dtype="f4")
+        file.create_dataset("gzip", data=numbers, chunks=(100,), compression="gzip", shuffle=True)
+        file.create_dataset("lzf", data=numbers, chunks=(200,), compression="lzf", fletcher32=True)
+        file.create_dataset("none", (1 << 16,), "f4", chunks=(64,))
+        group = file.create_group("group")
+        group["inner"] = numbers[:3].astype("f8")
+        group["back"] = file["/"]
+        file["shared"] = group["inner"]
+    return buffer.getvalue()
+
+
 @quick
-@given(mutated_bytes([path.read_bytes() for path in sorted(DATA.glob("*.h5"))]))
-def test_damaged_hdf5(weights: bytes) -> None:
+@given(st.data())
+def test_damaged_hdf5(data: st.DataObject) -> None:
     pytest.importorskip("h5py")
+    originals = [path.read_bytes() for path in sorted(DATA.glob("*.h5"))]
+    weights = data.draw(mutated_bytes([*originals, stored_in_many_ways()]))
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     load_and_save(TEXTS[0], weights)
+    assert time.perf_counter() - start < 10
+    # In KB: the limit for so small a file is 64 MB, and arrays are converted once.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
 
 
 LARGE: list[dict[str, Any]] = [
