@@ -8,8 +8,6 @@ sym.optimize_for("myPass").save("optimized-symbol.json")
 
 from __future__ import annotations
 
-from importlib.metadata import version as _version
-
 from passlib import (
     attribute,
     context,
@@ -38,6 +36,8 @@ from passlib.errors import (
     UnsoundFileError,
     UnsupportedError,
 )
+from passlib.files.installation import checked_version as _checked_version
+from passlib.files.installation import get_cmake_dir, get_include
 from passlib.files.limits import limits
 from passlib.graph.node import Entry, Node
 from passlib.graph.scope import AttrScope
@@ -72,6 +72,8 @@ __all__ = [
     "cpu",
     "current_context",
     "executor",
+    "get_cmake_dir",
+    "get_include",
     "gluon",
     "gpu",
     "library",
@@ -87,7 +89,7 @@ __all__ = [
     "validate",
 ]
 
-__version__ = _version("graph-passlib")
+__version__ = _checked_version()
 
 
 def __dir__() -> list[str]:

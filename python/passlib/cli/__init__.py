@@ -1,0 +1,7 @@
+"""The command line, ``python -m passlib``."""
+
+from __future__ import annotations
+
+from passlib.cli.command import main
+
+__all__ = ["main"]

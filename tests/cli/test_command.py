@@ -1,0 +1,92 @@
+"""``python -m passlib``: where the header and the CMake package are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import passlib
+from passlib import _core
+from passlib.cli import main
+from plugin_build import compile_to
+
+SOURCE = """
+#include "lib_api.h"
+mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "passlib", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["--include"], [passlib.get_include()]),
+        (["--include-flags"], [f"-I{passlib.get_include()}"]),
+        (["--cmakedir"], [passlib.get_cmake_dir()]),
+        (["--version"], [passlib.__version__]),
+        (["--version", "--include"], [passlib.get_include(), passlib.__version__]),
+    ],
+    ids=" ".join,
+)
+def test_options_print_a_line_each(
+    arguments: list[str], wanted: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.splitlines() == wanted
+
+
+def test_the_module_is_run() -> None:
+    result = run("--include")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == f"{passlib.get_include()}\n"
+
+
+def test_flags_compile_a_library(tmp_path: Path) -> None:
+    source = tmp_path / "empty.cc"
+    source.write_text(SOURCE, "utf-8")
+    flags = run("--include-flags").stdout.split()
+    compile_to(tmp_path / "empty.so", ("g++", "-shared", "-fPIC", "-std=c++11", *flags), [source])
+
+
+def test_without_an_option_it_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("usage: python -m passlib ")
+    assert "--include-flags" in printed
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    result = run("--libs")
+    assert result.returncode == 2
+    assert "unrecognized arguments: --libs" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--include", "--include-flags", "--cmakedir"])
+def test_a_missing_folder_is_named(
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(_core, "__file__", str(tmp_path / "_core.so"))
+    assert main([option]) == 1
+    assert f"python -m passlib: {tmp_path}" in (message := capsys.readouterr().err)
+    assert "is missing; install graph-passlib again" in message
+
+
+def test_a_folder_with_a_space_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "a b" / "include"
+    folder.mkdir(parents=True)
+    (folder / "lib_api.h").touch()
+    monkeypatch.setattr(_core, "__file__", str(folder.with_name("_core.so")))
+    assert main(["--include-flags"]) == 0
+    assert capsys.readouterr().out == f"'-I{folder}'\n"
