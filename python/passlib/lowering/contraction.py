@@ -20,7 +20,7 @@ def dot(op: Operation) -> Value:
     UnsupportedError
         A vector would be transposed.
     """
-    left, right = op.inputs
+    left, right = op.operands(2)
     is_row, is_column = op.rank_of(left) == 1, op.rank_of(right) == 1
     if is_row and op.bool("transpose_a", False):
         op.unsupported("a vector has no transpose", "transpose_a")
@@ -39,6 +39,8 @@ def dot(op: Operation) -> Value:
 
 
 def _contracted(op: Operation, left: Value, right: Value) -> Value:
+    for value in (left, right):
+        op.require_rank(value, least=2)
     rank, other_rank = op.rank_of(left), op.rank_of(right)
     if op.bool("transpose_a", False):
         left = op.emit("Transpose", left, perm=[*range(1, rank), 0])

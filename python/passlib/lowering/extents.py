@@ -70,13 +70,17 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
     ----------
     op : Operation
     value : Value
-        Its rank must be known.
     dims : sequence of int or of sequence of int
         A number of at least 0 is a size, -1 (once) the remaining size; a sequence lists axes of
         ``value`` whose sizes are multiplied.
+
+    Raises
+    ------
+    UnsupportedError
+        The rank of ``value`` is unknown.
     """
-    shape = value.shape
-    assert shape is not None
+    op.rank_of(value)
+    shape = value.shape or ()
     sizes: list[int | None] = []
     for dim in dims:
         if isinstance(dim, int):

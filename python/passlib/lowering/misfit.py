@@ -6,7 +6,7 @@ __all__ = ["Misfit"]
 
 
 class Misfit(Exception):  # noqa: N818 (never reaches a user)
-    """Shapes or types that do not fit an operator.
+    """Shapes, types or numbers of inputs that do not fit an operator.
 
-    Caught within a dialect and reported with its place.
+    Raised by rules and lowering functions; caught by their callers and reported with its place.
     """

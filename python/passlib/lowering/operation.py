@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,11 +13,29 @@ from numpy.typing import ArrayLike, DTypeLike
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.builder import GraphBuilder, NodeSpec
+from passlib.lowering.misfit import Misfit
 from passlib.lowering.types import Shape, TypeSpec, Value, describe
 
 __all__ = ["Operation"]
 
 _CONSTANT_LIMIT = 1 << 26
+
+
+class _Inputs(list[Value]):
+    """The inputs of a node, of which a lowering function may want more than there are."""
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Value: ...
+
+    @overload
+    def __getitem__(self, key: slice, /) -> list[Value]: ...
+
+    def __getitem__(self, key: SupportsIndex | slice, /) -> Value | list[Value]:
+        try:
+            found = super().__getitem__(key)
+            return found if isinstance(found, Value) else _Inputs(found)
+        except IndexError:
+            raise Misfit(f"it has {len(self)} inputs, too few for the operator") from None
 
 
 class Operation(Attributes):
@@ -45,7 +63,7 @@ class Operation(Attributes):
         overriding: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(node, overriding)
-        self.inputs = list(inputs)
+        self.inputs: list[Value] = _Inputs(inputs)
         self.train = train
         self._builder = builder
 
@@ -123,6 +141,34 @@ class Operation(Attributes):
         made = self._builder.add(NodeSpec(op_type, names, node_name, domain, given, types), inputs)
         return made if outputs is not None else made[0]
 
+    def operands(self, count: builtins.int, *, more: builtins.bool = False) -> list[Value]:
+        """Return the inputs of an operator that takes ``count``; with ``more``, the first ones.
+
+        Raises
+        ------
+        Misfit
+            There are fewer, or more without ``more``.
+        """
+        if len(self.inputs) < count or (len(self.inputs) > count and not more):
+            wanted = f"at least {count}" if more else str(count)
+            raise Misfit(f"the operator takes {wanted} inputs, not {len(self.inputs)}")
+        return self.inputs[:count]
+
+    def counted(
+        self, name: str, count: builtins.int, *, default: tuple[builtins.int, ...] | None = None
+    ) -> tuple[builtins.int, ...]:
+        """Return an attribute of ``count`` whole numbers.
+
+        Raises
+        ------
+        UnsupportedError
+            It is absent, cannot be read or has another length.
+        """
+        numbers = self.ints(name) if default is None else self.ints(name, default)
+        if len(numbers) != count:
+            self.unsupported(f"needs {count} numbers", name)
+        return numbers
+
     def cast(self, value: Value, dtype: DTypeLike) -> Value:
         """Convert the element type; a value that has it already is returned as it is."""
         return self._builder.cast(value, np.dtype(dtype))
@@ -158,14 +204,19 @@ class Operation(Attributes):
         name = self._builder.unique(f"{self.node.name}_hidden")
         return Value(name, dtype, shape, unavailable=f"{blame(self.node)}: {why}")
 
-    def shape_of(self, value: Value) -> tuple[builtins.int, ...]:
-        """Return all dimensions of a value.
+    def shape_of(
+        self, value: Value, rank: builtins.int | None = None, *, least: builtins.int = 0
+    ) -> tuple[builtins.int, ...]:
+        """Return all dimensions of a value: ``rank`` of them if that is given.
 
         Raises
         ------
+        Misfit
+            There are more or fewer than ``rank``, or fewer than ``least``.
         UnsupportedError
             One is unknown.
         """
+        self.require_rank(value, rank, least=least)
         if value.shape is None or None in value.shape:
             if value.absent:
                 value.require(blame(self.node))
@@ -173,6 +224,21 @@ class Operation(Attributes):
                 f"requires a known shape of {self._name_of(value)}, which is {describe(value)}"
             )
         return tuple(size for size in value.shape if size is not None)
+
+    def require_rank(
+        self, value: Value, rank: builtins.int | None = None, *, least: builtins.int = 0
+    ) -> None:
+        """Check the number of dimensions of a value, if it is known.
+
+        Raises
+        ------
+        Misfit
+            There are more or fewer than ``rank``, or fewer than ``least``.
+        """
+        found = least if value.shape is None else len(value.shape)
+        if found < least or (rank is not None and value.shape is not None and found != rank):
+            wanted = f"at least {least}" if rank is None else str(rank)
+            raise Misfit(f"{self._name_of(value)} must have {wanted} dimensions")
 
     def rank_of(self, value: Value) -> builtins.int:
         """Return the number of dimensions of a value.

@@ -7,18 +7,16 @@ from typing import Protocol
 
 import numpy as np
 
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import GraphError, InternalError, PasslibError, UnsupportedError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 from passlib.lowering.builder import GraphBuilder
+from passlib.lowering.misfit import Misfit
 from passlib.lowering.operation import Operation
 from passlib.lowering.table import Lowerings
 from passlib.lowering.types import TypeSpec, Value, describe
 
 __all__ = ["Complete", "Graph", "Overriding", "Walk"]
-
-_MISFITS = (ArithmeticError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
-"""Errors of lowering functions on inputs that the operator cannot have."""
 
 Overriding = Mapping[Node, Mapping[str, str]]
 """Attribute values that replace a node's own."""
@@ -133,6 +131,8 @@ class Walk:
         ------
         GraphError
             The inputs of a node do not fit together.
+        InternalError
+            A lowering function failed.
         UnsupportedError
             A node has no faithful translation, unless only types are wanted.
         """
@@ -208,12 +208,22 @@ class Walk:
             if not self._types_only:
                 raise
             return self._unknowns(node, str(error))
-        except _MISFITS as error:
-            given = ", ".join(describe(value) for value in inputs) or "no inputs"
-            text = f"{blame(node)}: cannot be applied to {given}: {error!r}"
+        except Misfit as error:
+            text = f"{blame(node)}: cannot be applied to {_spelt(inputs)}: {error}"
             if not self._types_only:
-                raise GraphError(text) from error
+                raise GraphError(text) from None
             return self._unknowns(node, text)
+        except MemoryError as error:
+            raise UnsupportedError(
+                f"{blame(node)}: not enough memory to lower it for {_spelt(inputs)}"
+            ) from error
+        except PasslibError:
+            raise
+        except Exception as error:
+            raise InternalError(
+                f"{blame(node)}: internal error while it was lowered for {_spelt(inputs)} "
+                f"({error!r}); please report it with the traceback"
+            ) from error
         return [results] if isinstance(results, Value) else list(results)
 
     def _apply(self, node: Node, inputs: list[Value]) -> Value | Sequence[Value]:
@@ -234,3 +244,7 @@ class Walk:
 
     def _unknown(self, node: Node, why: str) -> Value:
         return Value(self.builder.unique(f"{node.name}_unknown"), unavailable=why)
+
+
+def _spelt(inputs: Sequence[Value]) -> str:
+    return ", ".join(describe(value) for value in inputs) or "no inputs"

@@ -19,7 +19,7 @@ def absolute(op: Operation) -> Value:
 @table.register("Activation")
 def activation(op: Operation) -> Value:
     """Apply relu, tanh, sigmoid, relu6 (0 to 6) or identity."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     name = options_of(op)["activation"]
     if name == "identity":
         return op.emit("Identity", data)
@@ -36,7 +36,7 @@ def elementwise(op: Operation) -> Value:
     """
     floats(op, *op.inputs)
     options = options_of(op)
-    left, right = op.inputs
+    left, right = op.operands(2)
     first, second = options["coef1"], options["coef2"]
     if options["operation"] == "prod":
         value = _scaled(op, op.emit("Mul", left, right), first * second)
@@ -49,7 +49,7 @@ def elementwise(op: Operation) -> Value:
 @table.register("Hardtanh")
 def hardtanh(op: Operation) -> Value:
     """Clip to ``min_val`` and ``max_val``; if these are swapped, ``min_val`` wins."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     floats(op, data)
     options = options_of(op)
     below = op.emit("Min", data, op.constant_like(options["max_val"], data))
@@ -59,7 +59,7 @@ def hardtanh(op: Operation) -> Value:
 @table.register("Threshold")
 def threshold(op: Operation) -> Value:
     """Return 1 where an element is above ``threshold``, otherwise 0."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     floats(op, data)
     above = op.emit("Greater", data, op.constant_like(options_of(op)["threshold"], data))
     return op.cast(above, op.dtype_of(data))

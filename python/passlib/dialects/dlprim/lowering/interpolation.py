@@ -27,7 +27,7 @@ def interpolation(op: Operation) -> Value:
     ``max(r * (i + 0.5) - 0.5, 0)``, or of ``r * i`` with ``align_corners``. Computed in float32, as
     by the original.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     floats(op, data)
     options = options_of(op)
     height, width = (size_of(op, data, axis) for axis in (2, 3))

@@ -14,7 +14,7 @@ __all__ = ["mean_square_error", "negative_log_likelihood", "softmax", "softmax_w
 @table.register("Softmax")
 def softmax(op: Operation) -> Value:
     """Apply softmax along axis 1 of (N, C) or (N, C, L); with ``log``, its logarithm."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     floats(op, data)
     if op.rank_of(data) not in (2, 3):
         op.unsupported(f"needs 2 or 3 dimensions, has {op.rank_of(data)}")
@@ -27,7 +27,7 @@ def softmax_with_loss(op: Operation) -> Value:
 
     A label outside 0 to C - 1 makes the run fail, as in the original.
     """
-    scores, label = op.inputs
+    scores, label = op.operands(2)
     floats(op, scores)
     classes = size_of(op, scores, 1)
     index = _column(op, label)
@@ -44,7 +44,7 @@ def negative_log_likelihood(op: Operation) -> Value:
 
     A label outside 0 to C - 1 contributes 0.
     """
-    scores, label = op.inputs
+    scores, label = op.operands(2)
     floats(op, scores)
     classes = np.arange(size_of(op, scores, 1))[None, :]
     own = op.emit("Equal", _column(op, label), op.constant(classes, np.int64))

@@ -25,7 +25,7 @@ def batch_norm(op: Operation) -> Value:
     if len(op.inputs) != wanted:
         op.unsupported(f"needs {wanted} inputs with this option, has {len(op.inputs)}", "affine")
     floats(op, *op.inputs)
-    data, mean, variance = op.inputs[:3]
+    data, mean, variance = op.operands(3, more=True)
     if op.train and not options["use_global_stats"]:
         mean, variance = _of_batch(op, data, options["momentum"])
     if options["affine"]:

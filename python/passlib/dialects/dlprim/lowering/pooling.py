@@ -30,7 +30,7 @@ def pooling(op: Operation) -> Value:
     With ``ceil_mode``, windows may extend beyond the trailing padding. An average divides by the
     part of the window inside the input or, with ``count_include_pad``, inside the padded input.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     floats(op, data)
     options = options_of(op)
     sizes = [size_of(op, data, axis) for axis in (2, 3)]

@@ -27,7 +27,7 @@ def reduction(op: Operation) -> Value:
     ``method`` is ``sum``, ``mean``, ``sumsq`` (of squares) or ``abssum`` (of absolute values).
     Without ``keep_dim`` the axes are removed; if none is left, the shape is (1).
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     floats(op, data)
     options = options_of(op)
     rank = op.rank_of(data)

@@ -27,7 +27,7 @@ def concat(op: Operation) -> Value:
 @table.register("Slice")
 def slice_(op: Operation) -> Value:
     """Return elements ``begin`` up to ``end`` along axis ``dim``; end -1 includes the last."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     options = options_of(op)
     dim, begin, end = options["dim"], options["begin"], options["end"]
     if not 0 <= dim < op.rank_of(data):
@@ -48,7 +48,7 @@ def flatten(op: Operation) -> Value:
 @table.register("Squeeze")
 def squeeze(op: Operation) -> Value:
     """Remove the axes ``dims``, or with ``all`` every axis of size 1; if none is left, keep (1)."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     options = options_of(op)
     shape: Sequence[int] = op.shape_of(data) if options["all"] else _ones_where_open(op, data)
     try:

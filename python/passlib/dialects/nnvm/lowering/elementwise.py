@@ -132,7 +132,7 @@ def _register() -> None:
     for name, binary in _BINARY.items():
 
         def of_two(op: Operation, compute: Callable[..., Value] = binary) -> Value:
-            left, right = op.inputs
+            left, right = op.operands(2)
             return compute(op, left, right)
 
         table.register(name)(of_two)

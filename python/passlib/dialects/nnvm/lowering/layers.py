@@ -30,7 +30,7 @@ def dense(op: Operation) -> Value:
     the result is (..., units).
     """
     units = op.int("units")
-    data, weight = op.inputs[:2]
+    data, weight = op.operands(2, more=True)
     require_shape(op, weight, units, data.shape[-1] if data.shape else None)
     bias = op.inputs[2] if op.bool("use_bias", True) else None
     if bias is not None:
@@ -62,7 +62,7 @@ def leaky_relu(op: Operation) -> Value:
 @table.register("prelu")
 def prelu(op: Operation) -> Value:
     """Apply `leaky_relu` with a slope for each channel: ``alpha`` (C,), channels at ``axis``."""
-    data, alpha = op.inputs
+    data, alpha = op.operands(2)
     axis = op.axis(data, op.int("axis", 1))
     require_shape(op, alpha, data.shape[axis] if data.shape else None)
     following = op.rank_of(data) - axis - 1
@@ -81,7 +81,7 @@ def batch_norm(op: Operation) -> list[Value]:
     """
     if op.train:
         op.unsupported("is lowered for inference only")
-    data, gamma, beta, mean, variance = op.inputs
+    data, gamma, beta, mean, variance = op.operands(5)
     rank, axis = op.rank_of(data), op.axis(data, op.int("axis", 1))
     channels = op.shape_of(mean)
     if not op.bool("scale", True):

@@ -51,7 +51,7 @@ def _position(op: Operation, operator: str) -> Value:
 @table.register("collapse_sum")
 def collapse_sum(op: Operation) -> Value:
     """Sum the data to the shape of the second input, which broadcasts to that of the data."""
-    data, like = op.inputs
+    data, like = op.operands(2)
     sizes, wanted = op.shape_of(data), op.shape_of(like)
     lead = len(sizes) - len(wanted)
     if lead < 0:
@@ -71,7 +71,7 @@ def expand_like(op: Operation) -> Value:
     The reduced axes are ``axis``, or all others with ``exclude``, or all axes if none is given.
     An array with as many axes as the second input is only broadcast.
     """
-    data, like = op.inputs
+    data, like = op.operands(2)
     rank = op.rank_of(like)
     if op.rank_of(data) == rank:
         return op.emit("Expand", data, op.emit("Shape", like))

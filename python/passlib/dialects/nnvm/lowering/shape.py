@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib.dialects.nnvm.lowering.layouts import transposed
 from passlib.dialects.nnvm.lowering.table import table
+from passlib.graph.attribute_text import parse_int
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, extent, flattened, vector
 
@@ -80,7 +81,10 @@ def pad(op: Operation) -> Value:
     data = op.inputs[0]
     rank = op.rank_of(data)
     text = op.string("pad_width")
-    numbers = [int(word) for word in re.findall(r"-?\d+", text)]
+    try:
+        numbers = [parse_int(word) for word in re.findall(r"-?\d+", text)]
+    except ValueError:
+        numbers = []
     if re.sub(r"[\d\s,()\[\]L-]", "", text) or len(numbers) != 2 * rank or min(numbers) < 0:
         op.unsupported(f"needs a pair of numbers for each of {rank} axes", "pad_width")
     amounts = vector(op, *numbers[::2], *numbers[1::2])
@@ -93,7 +97,7 @@ def take(op: Operation) -> Value:
 
     Indices out of range are clipped.
     """
-    data, indices = op.inputs
+    data, indices = op.operands(2)
     axis = op.optional_int("axis")
     if axis is None:
         data, axis = flattened(op, data), 0
@@ -131,7 +135,7 @@ def strided_slice(op: Operation) -> Value:
 @table.register("slice_like")
 def slice_like(op: Operation) -> Value:
     """Slice the data to the sizes of the second input, along ``axis`` or all common axes."""
-    data, like = op.inputs
+    data, like = op.operands(2)
     common = range(min(op.rank_of(data), op.rank_of(like)))
     axes = [op.axis(data, axis) for axis in op.ints("axis", ())] or common
     for axis in axes:

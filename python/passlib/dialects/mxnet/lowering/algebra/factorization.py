@@ -23,7 +23,7 @@ _MOST_ROWS = 64
 
 
 def _side(op: Operation, matrix: Value) -> int:
-    rows, columns = op.shape_of(matrix)[-2:]
+    rows, columns = op.shape_of(matrix, least=2)[-2:]
     if rows != columns:
         op.unsupported(f"requires square matrices, not ({rows}, {columns})")
     return rows
@@ -77,7 +77,7 @@ def trsm(op: Operation) -> Value:
 
     ``transpose`` uses A' instead of A; ``lower`` selects the triangle of A that counts.
     """
-    triangle, right = op.inputs
+    triangle, right = op.operands(2)
     alpha = op.float("alpha", 1.0)
     if alpha != 1:
         right = op.emit("Mul", right, op.constant_like(alpha, right))

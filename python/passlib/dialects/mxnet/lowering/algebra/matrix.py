@@ -12,6 +12,7 @@ __all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "transpose
 
 def transposed(op: Operation, value: Value) -> Value:
     """Transpose each matrix: exchange the last two axes."""
+    op.require_rank(value, least=2)
     order = list(range(op.rank_of(value)))
     order[-2:] = reversed(order[-2:])
     return op.emit("Transpose", value, perm=order)
@@ -28,7 +29,8 @@ table.register("dot")(dot)
 @table.register("batch_dot", "_npx_batch_dot")
 def batch_dot(op: Operation) -> Value:
     """Multiply each pair of matrices (n, r, k) and (n, k, c), either of them transposed."""
-    return _product(op, *op.inputs)
+    left, right = op.operands(2)
+    return _product(op, left, right)
 
 
 def _product(op: Operation, left: Value, right: Value) -> Value:
@@ -50,7 +52,8 @@ def _rows_to(op: Operation, value: Value, source: int, target: int) -> Value:
 
 def _general_product(op: Operation, *, has_sum: bool) -> Value:
     axis = op.int("axis", -2)
-    left, right, *summand = (_rows_to(op, value, axis, -2) for value in op.inputs)
+    operands = op.operands(3 if has_sum else 2)
+    left, right, *summand = (_rows_to(op, value, axis, -2) for value in operands)
     result = _scaled(op, _product(op, left, right), "alpha")
     if has_sum:
         result = op.emit("Add", result, _scaled(op, summand[0], "beta"))
@@ -97,6 +100,8 @@ def trmm(op: Operation) -> Value:
 @table.register("khatri_rao")
 def khatri_rao(op: Operation) -> Value:
     """Compute the columnwise outer product: matrices (m_i, n) to (m_1 m_2 ..., n)."""
+    for matrix in op.inputs:
+        op.require_rank(matrix, 2)
     result = op.inputs[0]
     for matrix in op.inputs[1:]:
         raised = op.emit("Unsqueeze", result, vector(op, 1))

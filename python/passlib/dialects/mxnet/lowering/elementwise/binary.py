@@ -133,7 +133,7 @@ def add_n(op: Operation) -> Value:
 @table.register("_contrib_allclose")
 def allclose(op: Operation) -> Value:
     """Return uint8 1 of shape () if |a - b| <= atol + rtol |b| everywhere, else 0."""
-    a, b = op.inputs
+    a, b = op.operands(2)
     rtol, atol = op.float("rtol", 1e-5), op.float("atol", 1e-8)
     gap = op.emit("Abs", op.emit("Sub", a, b))
     slack = op.emit("Mul", op.emit("Abs", b), op.constant_like(rtol, b))

@@ -1,20 +1,25 @@
-"""Special functions that ONNX lacks: gamma, its logarithm, the inverse error function.
+"""Special functions: gamma, its logarithm, the error function and its inverse.
 
-They are computed in float64, in which the approximations below are accurate to about 1e-15, and
-rounded to the element type of the input.
+Those that ONNX lacks are computed in float64, in which the approximations below are accurate to
+about 1e-15, and rounded to the element type of the input.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.real_arithmetic import through_real
+from passlib.dialects.mxnet.lowering.real_arithmetic import (
+    as_number,
+    is_real,
+    through_real,
+)
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["erfinv", "gamma", "gammaln"]
+__all__ = ["erf", "erf_of", "erfinv", "gamma", "gammaln"]
 
 _LANCZOS_G = 7.0
 _LANCZOS = (
@@ -158,7 +163,11 @@ def gammaln(op: Operation) -> Value:
 
 @table.register("gamma", "_npx_gamma")
 def gamma(op: Operation) -> Value:
-    """Compute the gamma function; infinite at 0, NaN at the negative integers."""
+    """Compute the gamma function; infinite at 0, NaN at the negative integers.
+
+    That of a whole number is a whole number, so it is rounded before it is converted.
+    """
+    whole = not is_real(op.dtype_of(op.inputs[0]))
 
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
@@ -173,9 +182,59 @@ def gamma(op: Operation) -> Value:
         at_zero = op.emit("Equal", x, op.constant_like(0, x))
         at_zero = op.emit("Where", at_zero, op.emit("Reciprocal", x), result)
         endless = op.emit("Equal", x, op.constant_like(np.inf, x))
-        return op.emit("Where", endless, x, at_zero)
+        result = op.emit("Where", endless, x, at_zero)
+        return op.emit("Round", result) if whole else result
 
     return through_real(op, op.inputs[:1], compute, double=True)
+
+
+_ERF_STEPS = 16
+_ERF_END = 6
+"""Where the error function is 1 in float64."""
+_ERF_TERMS = 11
+
+
+def _erf_series() -> np.ndarray:
+    """Compute the Taylor coefficients of the error function at each step: (steps, terms)."""
+    x = np.arange(_ERF_END * _ERF_STEPS + 1) / _ERF_STEPS
+    derivatives = [2 / math.sqrt(math.pi) * np.exp(-x * x)]
+    for order in range(1, _ERF_TERMS - 1):
+        # The derivative of order n + 1 is -2 x times that of n, less 2 (n - 1) that of n - 1.
+        before = derivatives[order - 2] * (2 * (order - 1)) if order > 1 else 0
+        derivatives.append(-2 * x * derivatives[-1] - before)
+    rows = [np.array([math.erf(start) for start in x])]
+    rows += [each / math.factorial(order) for order, each in enumerate(derivatives, 1)]
+    return np.stack(rows)
+
+
+def erf_of(op: Operation, x: Value) -> Value:
+    """Compute the error function of a floating-point value, in float64 by its Taylor series.
+
+    ONNX Runtime computes it in single precision.
+    """
+    if op.dtype_of(x) != np.float64:
+        return op.emit("Erf", x)
+    size = op.emit("Abs", x)
+    near = op.emit("Where", _below(op, size, _ERF_END), size, op.constant_like(_ERF_END, x))
+    step = op.emit("Round", _times(op, near, _ERF_STEPS))
+    gap = op.emit("Sub", near, _times(op, step, 1 / _ERF_STEPS))
+    place = op.cast(step, np.int64)
+    terms = [op.emit("Gather", op.constant_like(row, x), place) for row in _erf_series()]
+    result = terms[-1]
+    for term in reversed(terms[:-1]):
+        result = op.emit("Add", op.emit("Mul", result, gap), term)
+    signed = op.emit("Where", _below(op, x, 0), op.emit("Neg", result), result)
+    return op.emit("Where", op.emit("IsNaN", x), x, signed)
+
+
+@table.register("erf", "_npx_erf")
+def erf(op: Operation) -> Value:
+    """Compute the error function; of integers it is 0, or 1 from |x| = 6 on, with the sign of x."""
+    x = op.inputs[0]
+    if is_real(op.dtype_of(x)):
+        return erf_of(op, x)
+    far = op.emit("GreaterOrEqual", op.emit("Abs", x), op.constant_like(6, x))
+    return op.emit("Mul", op.emit("Sign", x), as_number(op, far, x))
 
 
 def _polynomial(op: Operation, x: Value, coefficients: Sequence[float]) -> Value:

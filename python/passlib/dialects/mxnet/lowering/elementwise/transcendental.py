@@ -58,62 +58,121 @@ def _half(op: Operation, x: Value) -> Value:
     return op.emit("Mul", x, _number(op, x, 0.5))
 
 
+def _below(op: Operation, x: Value, number: float) -> Value:
+    return op.emit("Less", x, _number(op, x, number))
+
+
 def _log_of_one_plus(op: Operation, x: Value) -> Value:
-    """Compute log(1 + x); near 0, where 1 + x loses the digits of x, by its series."""
-    series = op.emit("Mul", x, op.emit("Sub", _number(op, x, 1), _half(op, x)))
-    plain = op.emit("Log", op.emit("Add", x, _number(op, x, 1)))
-    return op.emit("Where", _is_tiny(op, x), series, plain)
+    """Compute log(1 + x) as x log(u) / (u - 1) with u = 1 + x: the error of u cancels."""
+    one = _number(op, x, 1)
+    u = op.emit("Add", x, one)
+    rest, plain = op.emit("Sub", u, one), op.emit("Log", u)
+    quotient = op.emit("Div", op.emit("Mul", x, plain), rest)
+    near = op.emit("Where", op.emit("Equal", u, one), x, quotient)
+    return op.emit("Where", _below(op, x, 1), near, plain)
 
 
 def _exp_minus_one(op: Operation, x: Value) -> Value:
-    """Compute exp(x) - 1; near 0 by its series."""
-    series = op.emit("Mul", x, op.emit("Add", _number(op, x, 1), _half(op, x)))
-    plain = op.emit("Sub", op.emit("Exp", x), _number(op, x, 1))
-    return op.emit("Where", _is_tiny(op, x), series, plain)
+    """Compute exp(x) - 1, near 0 as x (u - 1) / log(u) with u = exp(x): the error of u cancels."""
+    one = _number(op, x, 1)
+    u = op.emit("Exp", x)
+    rest = op.emit("Sub", u, one)
+    quotient = op.emit("Div", op.emit("Mul", x, rest), op.emit("Log", u))
+    near = op.emit("Where", op.emit("Equal", u, one), x, quotient)
+    return op.emit("Where", _below(op, op.emit("Abs", x), 1), near, rest)
 
 
-def _is_tiny(op: Operation, x: Value) -> Value:
-    return op.emit("Less", op.emit("Abs", x), _number(op, x, 1e-6))
+def _odd(op: Operation, x: Value, compute: Callable[[Operation, Value], Value]) -> Value:
+    """Extend a function of |x| that is x near 0 to an odd one: x itself below 1e-8."""
+    size = op.emit("Abs", x)
+    right = compute(op, size)
+    signed = op.emit("Where", _below(op, x, 0), op.emit("Neg", right), right)
+    return op.emit("Where", _below(op, size, 1e-8), x, signed)
+
+
+def _half_exp(op: Operation, size: Value) -> Value:
+    """Compute exp(x) / 2, which is finite a little longer than exp(x)."""
+    root = op.emit("Exp", _half(op, size))
+    return op.emit("Mul", _half(op, root), root)
 
 
 def _sinh(op: Operation, x: Value) -> Value:
-    difference = op.emit("Sub", op.emit("Exp", x), op.emit("Exp", op.emit("Neg", x)))
-    return _half(op, difference)
+    """Compute (e + e / (e + 1)) / 2 with e = exp(|x|) - 1."""
+
+    def right(op: Operation, size: Value) -> Value:
+        grown = _exp_minus_one(op, size)
+        shrunk = op.emit("Div", grown, op.emit("Add", grown, _number(op, size, 1)))
+        near = _half(op, op.emit("Add", grown, shrunk))
+        return op.emit("Where", _below(op, size, 20), near, _half_exp(op, size))
+
+    return _odd(op, x, right)
 
 
 def _cosh(op: Operation, x: Value) -> Value:
-    return _half(op, op.emit("Add", op.emit("Exp", x), op.emit("Exp", op.emit("Neg", x))))
+    size = op.emit("Abs", x)
+    near = _half(op, op.emit("Add", op.emit("Exp", size), op.emit("Exp", op.emit("Neg", size))))
+    return op.emit("Where", _below(op, size, 20), near, _half_exp(op, size))
 
 
 def _tan(op: Operation, x: Value) -> Value:
     return op.emit("Div", op.emit("Sin", x), op.emit("Cos", x))
 
 
+def _log_of_twice(op: Operation, x: Value) -> Value:
+    return op.emit("Add", op.emit("Log", x), _number(op, x, np.log(2)))
+
+
 def _arcsinh(op: Operation, x: Value) -> Value:
-    """Compute sign(x) log(|x| + sqrt(x^2 + 1)), odd by construction."""
-    size = op.emit("Abs", x)
-    root = op.emit("Sqrt", op.emit("Add", op.emit("Mul", x, x), _number(op, x, 1)))
-    return op.emit("Mul", op.emit("Sign", x), op.emit("Log", op.emit("Add", size, root)))
+    """Compute log(1 + a + a^2 / (1 + sqrt(a^2 + 1))) for a = |x|, and log(2 a) for a large a."""
+
+    def right(op: Operation, size: Value) -> Value:
+        one, square = _number(op, size, 1), op.emit("Mul", size, size)
+        root = op.emit("Sqrt", op.emit("Add", square, one))
+        part = op.emit("Div", square, op.emit("Add", root, one))
+        near = _log_of_one_plus(op, op.emit("Add", size, part))
+        return op.emit("Where", _below(op, size, 1e9), near, _log_of_twice(op, size))
+
+    return _odd(op, x, right)
 
 
 def _arccosh(op: Operation, x: Value) -> Value:
-    root = op.emit("Sqrt", op.emit("Sub", op.emit("Mul", x, x), _number(op, x, 1)))
-    return op.emit("Log", op.emit("Add", x, root))
+    """Compute log(1 + t + sqrt(t) sqrt(t + 2)) for t = x - 1, and log(2 x) where x^2 is large."""
+    rest = op.emit("Sub", x, _number(op, x, 1))
+    other = op.emit("Add", rest, _number(op, x, 2))
+    root = op.emit("Mul", op.emit("Sqrt", rest), op.emit("Sqrt", other))
+    near = _log_of_one_plus(op, op.emit("Add", rest, root))
+    return op.emit("Where", _below(op, x, 1e9), near, _log_of_twice(op, x))
 
 
 def _arctanh(op: Operation, x: Value) -> Value:
-    one = _number(op, x, 1)
-    return _half(op, op.emit("Log", op.emit("Div", op.emit("Add", one, x), op.emit("Sub", one, x))))
+    """Compute log(1 + 2 a / (1 - a)) / 2 for a = |x|."""
+
+    def right(op: Operation, size: Value) -> Value:
+        twice = op.emit("Mul", size, _number(op, size, 2))
+        ratio = op.emit("Div", twice, op.emit("Sub", _number(op, size, 1), size))
+        return _half(op, _log_of_one_plus(op, ratio))
+
+    return _odd(op, x, right)
 
 
 def _arctan(op: Operation, x: Value) -> Value:
-    """Refine the single-precision y: sin(y - arctan x) is (sin y - x cos y) / sqrt(1 + x^2)."""
-    coarse = op.cast(op.emit("Atan", op.cast(x, np.float32)), np.float64)
-    gap = op.emit("Sub", op.emit("Sin", coarse), op.emit("Mul", x, op.emit("Cos", coarse)))
-    scale = op.emit("Sqrt", op.emit("Add", op.emit("Mul", x, x), _number(op, x, 1)))
-    fine = op.emit("Sub", coarse, op.emit("Div", gap, scale))
-    end = op.emit("Mul", op.emit("Sign", x), _number(op, x, np.pi / 2))
-    return op.emit("Where", op.emit("IsInf", x), end, fine)
+    """Refine the single-precision y: sin(y - arctan a) is (sin y - a cos y) / sqrt(1 + a^2).
+
+    Beyond 1, a is 1 / x, and the result is pi / 2 less that.
+    """
+
+    def right(op: Operation, size: Value) -> Value:
+        one = _number(op, size, 1)
+        is_far = op.emit("Greater", size, one)
+        a = op.emit("Where", is_far, op.emit("Reciprocal", size), size)
+        coarse = op.cast(op.emit("Atan", op.cast(a, np.float32)), np.float64)
+        gap = op.emit("Sub", op.emit("Sin", coarse), op.emit("Mul", a, op.emit("Cos", coarse)))
+        scale = op.emit("Sqrt", op.emit("Add", op.emit("Mul", a, a), one))
+        fine = op.emit("Sub", coarse, op.emit("Div", gap, scale))
+        far = op.emit("Sub", _number(op, size, np.pi / 2), fine)
+        return op.emit("Where", is_far, far, fine)
+
+    return _odd(op, x, right)
 
 
 def _arcsin(op: Operation, x: Value) -> Value:

@@ -13,7 +13,6 @@ from passlib.lowering import Operation, Value
 __all__ = [
     "absolute",
     "clip",
-    "erf",
     "hard_sigmoid",
     "logical_not",
     "negative",
@@ -67,16 +66,6 @@ def relu(op: Operation) -> Value:
     return op.emit("Max", x, op.constant_like(0, x))
 
 
-@table.register("erf", "_npx_erf")
-def erf(op: Operation) -> Value:
-    """Compute the error function; of integers it is 0, or 1 from |x| = 6 on, with the sign of x."""
-    x = op.inputs[0]
-    if is_real(op.dtype_of(x)):
-        return op.emit("Erf", x)
-    far = op.emit("GreaterOrEqual", op.emit("Abs", x), op.constant_like(6, x))
-    return op.emit("Mul", op.emit("Sign", x), as_number(op, far, x))
-
-
 @table.register("softsign")
 def softsign(op: Operation) -> Value:
     """Compute x / (1 + |x|)."""
@@ -119,6 +108,8 @@ def clip(op: Operation) -> Value:
     dtype = op.dtype_of(x)
     limits = [op.float("a_min"), op.float("a_max")]
     if not is_real(dtype):
+        if dtype == np.bool_ or any(math.isnan(limit) for limit in limits):
+            op.unsupported(f"cannot limit {dtype} to {limits}")
         # A limit outside the range of the type has no effect.
         ends = np.iinfo(dtype)
         limits = [math.trunc(min(max(limit, ends.min), ends.max)) for limit in limits]

@@ -31,7 +31,7 @@ def activation(op: Operation) -> Value:
     tanh) or of those that 2.0 added (log_sigmoid, mish).
     """
     kind = op.string("act_type", choices=(*_SIMPLE, "log_sigmoid"))
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     if kind == "log_sigmoid":
         return op.emit("Neg", op.emit("Softplus", op.emit("Neg", data)))
     return op.emit(_SIMPLE[kind], data)

@@ -17,7 +17,7 @@ __all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_
 @table.register("_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(op: Operation) -> Value:
     """Compute scores of self-attention: (L, B, H * 3 * D) to (B * H, L, L), times 1 / sqrt(D)."""
-    (projections,) = op.inputs
+    (projections,) = op.operands(1)
     queries, keys = (_heads(op, projections, 3, part) for part in (0, 1))
     return _scores(op, queries, keys)
 
@@ -25,36 +25,43 @@ def selfatt_qk(op: Operation) -> Value:
 @table.register("_contrib_interleaved_matmul_selfatt_valatt")
 def selfatt_valatt(op: Operation) -> Value:
     """Weight values by attention: (L, B, H * 3 * D) and (B * H, L, L) to (L, B, H * D)."""
-    projections, attention = op.inputs
+    projections, attention = op.operands(2)
     return _weighted(op, attention, _heads(op, projections, 3, 2))
 
 
 @table.register("_contrib_interleaved_matmul_encdec_qk")
 def encdec_qk(op: Operation) -> Value:
     """Score queries (Q, B, H * D) by keys and values (K, B, H * 2 * D): (B * H, Q, K)."""
-    queries, projections = op.inputs
+    queries, projections = op.operands(2)
     return _scores(op, _heads(op, queries, 1, 0), _heads(op, projections, 2, 0))
 
 
 @table.register("_contrib_interleaved_matmul_encdec_valatt")
 def encdec_valatt(op: Operation) -> Value:
     """Weight values by attention: (K, B, H * 2 * D) and (B * H, Q, K) to (Q, B, H * D)."""
-    projections, attention = op.inputs
+    projections, attention = op.operands(2)
     return _weighted(op, attention, _heads(op, projections, 2, 1))
 
 
 @table.register("_contrib_div_sqrt_dim")
 def div_sqrt_dim(op: Operation) -> Value:
     """Divide by the square root of the size of the last axis, shape unchanged."""
-    (data,) = op.inputs
-    size = op.shape_of(data)[-1]
+    (data,) = op.operands(1)
+    size = op.shape_of(data, least=1)[-1]
     return op.emit("Div", data, op.constant_like(size**0.5, data))
+
+
+def _heads_of(op: Operation) -> int:
+    heads = op.int("heads")
+    if heads < 1:
+        op.unsupported("must be at least 1", "heads")
+    return heads
 
 
 def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
     """Extract one part of the projections, as (B * H, L, D)."""
-    heads = op.int("heads")
-    length, batch, width = op.shape_of(projections)
+    heads = _heads_of(op)
+    length, batch, width = op.shape_of(projections, 3)
     if width % (heads * parts):
         op.unsupported(f"does not divide the size {width} of the last axis", "heads")
     depth = width // (heads * parts)
@@ -64,14 +71,16 @@ def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
 
 
 def _scores(op: Operation, queries: Value, keys: Value) -> Value:
-    depth = op.shape_of(queries)[-1]
+    depth = op.shape_of(queries, 3)[-1]
+    if not depth:
+        op.unsupported("the queries have no elements")
     scaled = op.emit("Mul", queries, op.constant_like(depth**-0.5, queries))
     return op.emit("MatMul", scaled, op.emit("Transpose", keys, perm=[0, 2, 1]))
 
 
 def _weighted(op: Operation, attention: Value, values: Value) -> Value:
-    heads = op.int("heads")
+    heads = _heads_of(op)
     weighted = op.emit("MatMul", attention, values)
-    rows, length, depth = op.shape_of(weighted)
+    rows, length, depth = op.shape_of(weighted, 3)
     by_time = op.emit("Transpose", weighted, perm=[1, 0, 2])
     return op.emit("Reshape", by_time, vector(op, length, rows // heads, heads * depth))

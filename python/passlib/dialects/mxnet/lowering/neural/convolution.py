@@ -64,7 +64,7 @@ def _attributes(op: Operation, window: Spatial) -> dict[str, Any]:
 
 
 def _channels_first(op: Operation, window: Spatial) -> tuple[Value, Value]:
-    data, weight = op.inputs[:2]
+    data, weight = op.operands(2, more=True)
     if not window.channels_last:
         return data, weight
     return to_channels_first(op, data, window.rank), to_channels_first(op, weight, window.rank)

@@ -20,7 +20,7 @@ def modulated_deformable_convolution(op: Operation) -> Value:
     window = spatial(op)
     if window.rank != 2 or window.channels_last:
         op.unsupported("only two spatial axes with channels first are supported")
-    data, offset, mask, weight = op.inputs[:4]
+    data, offset, mask, weight = op.operands(4, more=True)
     return op.emit(
         "DeformConv",
         data,

@@ -51,6 +51,8 @@ def spatial(op: Operation) -> Spatial:
     kernel = op.ints("kernel")
     if not 1 <= len(kernel) <= 3:
         op.unsupported("must have one, two or three axes", "kernel")
+    if min(kernel) < 1:
+        op.unsupported("has a size below 1", "kernel")
     if op.rank_of(op.inputs[0]) != len(kernel) + 2:
         op.unsupported(
             f"does not fit an input of {op.rank_of(op.inputs[0])} axes, batch and channel included",
@@ -84,4 +86,6 @@ def _per_axis(op: Operation, name: str, rank: int, default: int) -> list[int]:
     values = op.ints(name, ())
     if values and len(values) != rank:
         op.unsupported(f"requires one number for each of {rank} spatial axes", name)
+    if any(value < (0 if name == "pad" else 1) for value in values):
+        op.unsupported("has too small a number", name)
     return list(values) or [default] * rank

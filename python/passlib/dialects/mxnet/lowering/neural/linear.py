@@ -16,7 +16,7 @@ def fully_connected(op: Operation) -> Value:
     axes after the first become one and the result is (N, num_hidden); without it only the last
     axis is replaced.
     """
-    data, weight = op.inputs[:2]
+    data, weight = op.operands(2, more=True)
     bias = None if op.bool("no_bias", False) else op.inputs[2]
     rank = op.rank_of(data)
     if op.bool("flatten", True):
@@ -33,7 +33,7 @@ def embedding(op: Operation) -> Value:
 
     Indices of any numeric type are truncated to integers and clipped to the valid range.
     """
-    data, weight = op.inputs
+    data, weight = op.operands(2)
     last = op.constant(op.int("input_dim") - 1, "int64")
     index = op.emit("Clip", op.cast(data, "int64"), op.constant(0, "int64"), last)
     return op.emit("Gather", weight, index, axis=0)

@@ -58,7 +58,7 @@ def layer_norm(op: Operation) -> Sequence[Value]:
     Outputs: the result, the mean and sqrt(variance + eps), the latter two with size 1 on the
     axis.
     """
-    data, gamma, beta = op.inputs
+    data, gamma, beta = op.operands(3)
     axis = op.axis(data, op.int("axis", -1))
     epsilon = op.float("eps", 1e-5)
     if axis == op.rank_of(data) - 1:
@@ -76,9 +76,11 @@ def group_norm(op: Operation) -> Sequence[Value]:
     decides. Outputs: the result, the mean and sqrt(variance + eps), the latter two
     (N, num_groups).
     """
-    data, gamma, beta = op.inputs
+    data, gamma, beta = op.operands(3)
     groups = op.int("num_groups", 1)
-    shape = op.shape_of(data)
+    if groups < 1:
+        op.unsupported("must be at least 1", "num_groups")
+    shape = op.shape_of(data, least=2)
     if shape[1] % groups:
         op.unsupported(f"does not divide the {shape[1]} channels", "num_groups")
     inner = [shape[0], groups, shape[1] // groups, *shape[2:]]
@@ -97,7 +99,7 @@ def group_norm(op: Operation) -> Sequence[Value]:
 @table.register("InstanceNorm")
 def instance_norm(op: Operation) -> Sequence[Value]:
     """Normalize each channel of each example of (N, C, ...); gamma and beta are (C,)."""
-    data, gamma, beta = op.inputs
+    data, gamma, beta = op.operands(3)
     if op.rank_of(data) < 3:
         op.unsupported("requires an input of at least three axes")
     result = op.emit("InstanceNormalization", data, gamma, beta, epsilon=op.float("eps", 1e-3))
@@ -113,7 +115,7 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     The sum runs over all axes but the first (``mode`` instance), over axis 1 (channel), or over
     the axes after it (spatial). The hidden second output is the norm.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     mode = op.string("mode", "instance", choices=("instance", "channel", "spatial"))
     rank = op.rank_of(data)
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
@@ -135,8 +137,10 @@ def local_response_norm(op: Operation) -> Sequence[Value]:
     ``data`` (N, C, H, W), shape unchanged. The window is symmetric, so an even ``nsize`` covers
     one channel less. The hidden second output is the sum.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     size = op.int("nsize")
+    if size < 1:
+        op.unsupported("must be at least 1", "nsize")
     window = size - 1 + size % 2
     result = op.emit(
         "LRN",
@@ -156,7 +160,7 @@ def dropout(op: Operation) -> Sequence[Value]:
     Outside training the data are unchanged, unless ``mode`` is always. All elements along
     ``axes`` share one draw. The draws differ from MXNet's. The hidden second output is the mask.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     mode = op.string("mode", "training", choices=("training", "always"))
     shared = op.ints("axes", ())
     shape = data.shape
@@ -176,7 +180,7 @@ def dropout(op: Operation) -> Sequence[Value]:
 
 
 def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
-    data, gamma, beta, mean, variance = op.inputs
+    data, gamma, beta, mean, variance = op.operands(5)
     if op.bool("fix_gamma", True):
         gamma = op.constant_like(np.ones(_channels(op, axis)), beta)
     if op.train and not op.bool("use_global_stats", False):
@@ -201,6 +205,7 @@ def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
 
 def _channels(op: Operation, axis: int) -> int:
     for value, index in ((op.inputs[0], axis), *((value, 0) for value in op.inputs[1:])):
+        op.require_rank(value, least=index + 1)
         size = None if value.shape is None else value.shape[index]
         if size is not None:
             return size

@@ -32,6 +32,8 @@ def _window(op: Operation) -> _Window:
     )
     if len({len(numbers) for numbers in window}) != 1:
         op.unsupported("differs in length from stride, dilate or pad", "kernel")
+    if not kernel or min(*kernel, *window.stride, *window.dilate) < 1 or min(window.pad) < 0:
+        op.unsupported("or stride, dilate or pad has too small a number", "kernel")
     return window
 
 
@@ -42,7 +44,8 @@ def im2col(op: Operation) -> Value:
     k is the size of the ``kernel``. This is a convolution whose filters copy one element each.
     """
     data, window = op.inputs[0], _window(op)
-    channels, count = op.shape_of(data)[1], math.prod(window.kernel)
+    channels, count = op.shape_of(data, least=2)[1], math.prod(window.kernel)
+    op.affordable(channels, count, count)
     filters = np.tile(np.eye(count), (channels, 1)).reshape(-1, 1, *window.kernel)
     blocks = op.emit(
         "Conv",

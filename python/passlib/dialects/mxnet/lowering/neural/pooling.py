@@ -70,13 +70,13 @@ def adaptive_average_pooling(op: Operation) -> Value:
     Output ``i`` of ``n`` averages the inputs from ``floor(i * size / n)`` up to, excluding,
     ``ceil((i + 1) * size / n)``. The size defaults to 1; a single number means a square.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     wanted = op.ints("output_size", ()) or (1,)
     if len(wanted) == 1:
         wanted *= 2
     if wanted == (1, 1):
         return op.emit("GlobalAveragePool", data)
-    height, width = op.shape_of(data)[2:]
+    height, width = op.shape_of(data, 4)[2:]
     if min(wanted) > 0 and height % wanted[0] == 0 and width % wanted[1] == 0:
         window = [height // wanted[0], width // wanted[1]]
         return op.emit("AveragePool", data, kernel_shape=window, strides=window)
@@ -155,6 +155,8 @@ def _max_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
     pads = [*window.pad, *ends]
     if any(pad >= kernel for pad, kernel in zip(ends, window.kernel, strict=True)):
         dtype = op.dtype_of(data)
+        if dtype.kind not in "fiu":
+            op.unsupported(f"has no maximum of {dtype}")
         lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
         data, pads = _with_lowest(op, data, pads, float(lowest)), [0] * len(pads)
     return op.emit("MaxPool", data, kernel_shape=window.kernel, strides=window.stride, pads=pads)

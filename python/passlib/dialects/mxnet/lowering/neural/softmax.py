@@ -59,7 +59,7 @@ def softmin(op: Operation) -> Value:
 @table.register("SoftmaxActivation")
 def softmax_activation(op: Operation) -> Value:
     """Apply softmax over axis 1 (``mode`` channel) or over the last axis (instance)."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     channel = op.string("mode", "instance", choices=("instance", "channel")) == "channel"
     return op.emit("Softmax", data, axis=1 if channel else -1)
 
@@ -88,7 +88,7 @@ def logistic_output(op: Operation) -> Value:
 @table.register("softmax_cross_entropy")
 def softmax_cross_entropy(op: Operation) -> Value:
     """Sum -log softmax(data)[label]: ``data`` (N, C) and ``label`` (N,) to (1,)."""
-    data, label = op.inputs
+    data, label = op.operands(2)
     logs = op.emit("LogSoftmax", data, axis=1)
     index = op.emit("Unsqueeze", op.cast(label, "int64"), vector(op, 1))
     chosen = op.emit("GatherElements", logs, index, axis=1)

@@ -51,7 +51,7 @@ def rnn(op: Operation) -> Sequence[Value]:
     for name in ("lstm_state_clip_min", "lstm_state_clip_max"):
         if op.optional_float(name) is not None:
             op.unsupported("ONNX cannot clip the cell of a fused layer", name)
-    width = op.shape_of(op.inputs[0])[2]
+    width = op.shape_of(op.inputs[0], 3)[2]
     cell = _CELLS[mode]
     packing = Packing.of(op, width)
     weights = unpack(op, packing, op.inputs[1])
@@ -94,9 +94,9 @@ def _initial(op: Operation, index: int, packing: Packing, size: int) -> Value:
     """Return an initial state; one created with batch size 0 takes the batch size of the data."""
     state = op.inputs[index]
     value = _CREATORS.get(op.node.inputs[index].node.op)
-    if value is None or state.shape is None or state.shape[1] not in (0, None):
+    if value is None or state.shape is None or state.shape[1:2] not in ((0,), (None,)):
         return state
-    batch = op.shape_of(op.inputs[0])[1]
+    batch = op.shape_of(op.inputs[0], 3)[1]
     op.affordable(packing.layers * packing.directions, batch, size)
     full = np.full((packing.layers * packing.directions, batch, size), value)
     return op.constant_like(full, op.inputs[0])
@@ -111,7 +111,7 @@ def _layer(
     states: Sequence[Value],
     lengths: Value | None,
 ) -> tuple[Value, list[Value]]:
-    time, batch, _ = op.shape_of(sequence)
+    time, batch, _ = op.shape_of(sequence, 3)
     directions = packing.directions
     by_input = [_reordered(op, each.input, cell) for each in weights]
     by_state = [_reordered(op, each.state, cell) for each in weights]
@@ -157,7 +157,7 @@ def _stacked(op: Operation, values: Sequence[Value]) -> Value:
 
 
 def _rows(op: Operation, state: Value, span: slice) -> Value:
-    if op.shape_of(state)[0] == span.stop - span.start:
+    if op.shape_of(state, least=1)[0] == span.stop - span.start:
         return state
     start, stop = (vector(op, bound) for bound in (span.start, span.stop))
     return op.emit("Slice", state, start, stop, vector(op, 0))

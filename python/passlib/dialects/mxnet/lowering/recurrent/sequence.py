@@ -54,7 +54,7 @@ def sequence_reverse(op: Operation) -> Value:
     """Reverse each sequence up to its length: ``data`` (T, B, ...), shape unchanged."""
     data = op.inputs[0]
     axis = _time_axis(op, choices=(0,))
-    length, batch = op.shape_of(data)[:2]
+    length, batch = op.shape_of(data, least=2)[:2]
     if op.bool("use_sequence_length", False):
         lengths = op.cast(op.inputs[1], "int64")
     else:

@@ -35,7 +35,7 @@ def broadcast_axis(op: Operation) -> Value:
 @table.register("broadcast_like")
 def broadcast_like(op: Operation) -> Value:
     """Broadcast to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``."""
-    data, other = op.inputs
+    data, other = op.operands(2)
     left, right = op.optional_ints("lhs_axes"), op.optional_ints("rhs_axes")
     if left is None or right is None:
         if left is not None or right is not None:

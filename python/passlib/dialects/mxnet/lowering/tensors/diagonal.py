@@ -34,14 +34,14 @@ def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
 
 def _gathered(op: Operation, data: Value, places: np.ndarray) -> Value:
     """Gather the elements of matrices (..., r, c) at the flat ``places``."""
-    shape = op.shape_of(data)
+    shape = op.shape_of(data, least=2)
     flat = op.emit("Reshape", data, vector(op, *shape[:-2], shape[-2] * shape[-1]))
     return op.emit("Gather", flat, op.constant(places, np.int64), axis=-1)
 
 
 def _spread(op: Operation, data: Value, places: np.ndarray) -> Value:
     """Create matrices with element ``places[i, j]`` of the last axis at (i, j), 0 for -1."""
-    shape = op.shape_of(data)
+    shape = op.shape_of(data, least=1)
     zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *shape[:-1], 1))
     extended = op.emit("Concat", data, zeros, axis=-1)
     table_of_places = np.where(places < 0, shape[-1], places)
@@ -57,7 +57,7 @@ def _diagonal_places(op: Operation, rows: int, columns: int, k: int) -> np.ndarr
 
 def _on_diagonal(op: Operation, data: Value, k: int) -> Value:
     """Create square matrices with the last axis of ``data`` on diagonal ``k``, 0 elsewhere."""
-    size = op.shape_of(data)[-1] + abs(k)
+    size = op.shape_of(data, least=1)[-1] + abs(k)
     zero = op.constant_like(0, data)
     widths = vector(op, 0, abs(k))
     longer = op.emit("Pad", data, widths, zero, vector(op, -1)) if k else data
@@ -81,7 +81,7 @@ def diag(op: Operation) -> Value:
         op.unsupported("is the same axis as axis1", "axis2")
     others = [axis for axis in range(rank) if axis not in (first, second)]
     turned = op.emit("Transpose", data, perm=[*others, first, second])
-    rows, columns = op.shape_of(turned)[-2:]
+    rows, columns = op.shape_of(turned, least=2)[-2:]
     return _gathered(op, turned, _diagonal_places(op, rows, columns, k))
 
 
@@ -89,7 +89,7 @@ def diag(op: Operation) -> Value:
 def extractdiag(op: Operation) -> Value:
     """Extract diagonal ``offset`` of each square matrix: (..., n, n) to (..., n - |offset|)."""
     data = op.inputs[0]
-    rows, columns = op.shape_of(data)[-2:]
+    rows, columns = op.shape_of(data, least=2)[-2:]
     return _gathered(op, data, _diagonal_places(op, rows, columns, op.int("offset", 0)))
 
 
@@ -121,7 +121,7 @@ def extracttrian(op: Operation) -> Value:
     ``offset``: upper if that is positive, lower if negative; for 0 ``lower`` decides.
     """
     data = op.inputs[0]
-    size = op.shape_of(data)[-1]
+    size = op.shape_of(data, least=1)[-1]
     rows, columns = _triangle(op, size)
     if not rows.size:
         op.unsupported("leaves no element", "offset")
@@ -132,7 +132,7 @@ def extracttrian(op: Operation) -> Value:
 def maketrian(op: Operation) -> Value:
     """Create square matrices from triangles (..., n (n + 1) / 2), the inverse of `extracttrian`."""
     data = op.inputs[0]
-    count = op.shape_of(data)[-1]
+    count = op.shape_of(data, least=1)[-1]
     side = int((np.sqrt(8 * count + 1) - 1) / 2)
     if side * (side + 1) // 2 != count:
         op.unsupported(f"{count} elements fill no triangle")
@@ -146,7 +146,7 @@ def maketrian(op: Operation) -> Value:
 def sumlogdiag(op: Operation) -> Value:
     """Sum the logarithms of the main diagonal of each matrix (..., n, n), shape (...)."""
     data = op.inputs[0]
-    rows, columns = op.shape_of(data)[-2:]
+    rows, columns = op.shape_of(data, least=2)[-2:]
     diagonal = _gathered(op, data, _diagonal_places(op, rows, columns, 0))
     keepdims = int(op.rank_of(data) == 2)
     logarithms = op.emit("Log", diagonal)

@@ -34,7 +34,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
 @table.register("take", "_npi_take")
 def take(op: Operation) -> Value:
     """Gather from data (..., n, ...) along ``axis``, which the axes of the indices replace."""
-    data, indices = op.inputs
+    data, indices = op.operands(2)
     axis = op.axis(data, op.int("axis", 0))
     mode = op.string("mode", "clip", choices=("clip", "wrap", "raise"))
     return op.emit("Gather", data, _inside(op, indices, data, axis, mode), axis=axis)
@@ -43,7 +43,7 @@ def take(op: Operation) -> Value:
 @table.register("batch_take")
 def batch_take(op: Operation) -> Value:
     """Pick element ``indices[i]`` of each row i of (n, m), in the shape of the indices."""
-    data, indices = op.inputs
+    data, indices = op.operands(2)
     places = _inside(op, indices, data, 1, "clip")
     column = op.emit("Reshape", places, vector(op, -1, 1))
     picked = op.emit("GatherElements", data, column, axis=1)
@@ -54,7 +54,7 @@ def batch_take(op: Operation) -> Value:
 @table.register("pick", "choose_element_0index", "_npx_pick")
 def pick(op: Operation) -> Value:
     """Pick one element along ``axis`` for each index; the indices lack that axis or have size 1."""
-    data, indices = op.inputs
+    data, indices = op.operands(2)
     axis = op.optional_int("axis", -1)
     if axis is None:
         op.unsupported("MXNet does not define pick without an axis", "axis")
@@ -91,7 +91,7 @@ def where(op: Operation) -> Value:
 
     A condition with one axis selects whole rows.
     """
-    condition, chosen, other = op.inputs
+    condition, chosen, other = op.operands(3)
     truth = is_true(op, condition)
     rank = op.rank_of(chosen)
     if op.rank_of(condition) == 1 and rank > 1:
@@ -102,7 +102,7 @@ def where(op: Operation) -> Value:
 @table.register("_contrib_boolean_mask", "_npi_boolean_mask")
 def boolean_mask(op: Operation) -> Value:
     """Keep the slices of ``axis`` whose mask is not 0; their number is known only at run time."""
-    data, mask = op.inputs
+    data, mask = op.operands(2)
     axis = op.axis(data, op.int("axis", 0))
     kept = op.emit("Squeeze", op.emit("NonZero", is_true(op, mask)), vector(op, 0))
     return op.emit("Gather", data, kept, axis=axis)

@@ -14,6 +14,7 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_rea
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["all_finite", "argmax_channel", "cumsum", "moments", "multi_sum_sq", "norm"]
 
@@ -110,16 +111,23 @@ for _name in _REDUCTIONS:
 def norm(op: Operation) -> Value:
     """Compute the L1 norm (``ord`` 1) or L2 norm (``ord`` 2) over ``axis``.
 
-    ``out_dtype`` is the element type of the computation and the result.
+    ``out_dtype`` is the element type of the computation and the result. Whole numbers have an L1
+    norm only, in their own type, in which it may wrap; MXNet's L2 norm of them is wrong.
     """
     data = op.inputs[0]
     onnx_operator = {1: "ReduceL1", 2: "ReduceL2"}.get(op.int("ord", 2))
     if onnx_operator is None:
         op.unsupported("must be 1 or 2", "ord")
     target = element_type(op, op.dtype_of(data), "out_dtype")
-    if not is_real(op.dtype_of(data)) or not is_real(target):
-        op.unsupported("a norm is defined for floating-point numbers only", "out_dtype")
     axes = _axes(op, data)
+    if not is_real(op.dtype_of(data)) and target == op.dtype_of(data) != np.bool_:
+        if onnx_operator == "ReduceL2":
+            op.unsupported("whole numbers have no L2 norm in their own type", "ord")
+        sizes = op.emit("Abs", op.cast(data, np.int64))
+        total = op.cast(_reduced("ReduceSum", op, sizes, axes), target)
+        return _finish(op, total, axes, keepdims=op.bool("keepdims", False))
+    if not is_real(op.dtype_of(data)) or not is_real(target):
+        op.unsupported("a norm of whole numbers has their own type", "out_dtype")
     result = _reduced(onnx_operator, op, op.cast(data, target), axes)
     return _finish(op, result, axes, keepdims=op.bool("keepdims", False))
 
@@ -151,6 +159,8 @@ def multi_sum_sq(op: Operation) -> Value:
 
 def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Value:
     """Find the position of the first extremum, or of the first NaN, along an axis, which stays."""
+    if data.shape is not None and data.shape[axis] == 0:
+        raise Misfit(f"axis {axis} of size 0 has no extremum")
     place = op.emit(onnx_operator, data, axis=axis, keepdims=1)
     if is_real(op.dtype_of(data)):
         missing = op.cast(op.emit("IsNaN", data), np.uint8)

@@ -28,14 +28,14 @@ def _tuples_last(op: Operation, indices: Value) -> Value:
 @table.register("gather_nd", "_npi_gather_nd", "_npx_gather_nd")
 def gather_nd(op: Operation) -> Value:
     """Gather from data (x0, ..., xn) at indices (m, y...): (y..., xm, ..., xn)."""
-    data, indices = op.inputs
+    data, indices = op.operands(2)
     return op.emit("GatherND", data, _tuples_last(op, indices))
 
 
 @table.register("scatter_nd")
 def scatter_nd(op: Operation) -> Value:
     """Write the data (y..., xm, ...) at indices (m, y...) into zeros of ``shape``."""
-    data, indices = op.inputs
+    data, indices = op.operands(2)
     zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *op.ints("shape")))
     return op.emit("ScatterND", zeros, _tuples_last(op, indices), data)
 
@@ -43,7 +43,7 @@ def scatter_nd(op: Operation) -> Value:
 @table.register("_contrib_index_copy")
 def index_copy(op: Operation) -> Value:
     """Replace the rows of the first input whose numbers are in the second by those of the third."""
-    old, rows, new = op.inputs
+    old, rows, new = op.operands(3)
     column = op.emit("Unsqueeze", op.cast(rows, np.int64), vector(op, 1))
     return op.emit("ScatterND", old, column, new)
 
@@ -67,13 +67,15 @@ def ravel_multi_index(op: Operation) -> Value:
 
 @table.register("_unravel_index", "unravel_index")
 def unravel_index(op: Operation) -> Value:
-    """Turn flat indices (n,) into an array of ``shape`` with m axes into indices (m, n)."""
+    """Turn flat indices (n, ...) into an array of ``shape`` with m axes into indices (m, n, ...).
+
+    MXNet's result for several axes has the wrong shape.
+    """
     flat, shape = op.inputs[0], op.ints("shape")
-    if op.rank_of(flat) != 1:
-        op.unsupported("is supported for indices with one axis only")
+    column = (-1, *[1] * op.rank_of(flat))
     row = op.emit("Unsqueeze", op.cast(flat, np.int64), vector(op, 0))
-    strides = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
+    strides = op.constant(np.reshape(_strides(shape), column), np.int64)
     steps = op.emit("Div", row, strides)
     # The first axis is unbounded, since its size may be -1.
-    sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), (-1, 1)), np.int64)
+    sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), column), np.int64)
     return op.cast(op.emit("Mod", steps, sizes), op.dtype_of(flat))

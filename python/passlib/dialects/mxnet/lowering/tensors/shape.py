@@ -61,7 +61,7 @@ def reshape_like(op: Operation) -> Value:
 
     Without bounds the result has the whole shape of the second input.
     """
-    data, other = op.inputs
+    data, other = op.operands(2)
     begin, end = _range(op, data, "lhs")
     other_begin, other_end = _range(op, other, "rhs")
     sizes = [extent(op, data, axis) for axis in range(begin)]

@@ -69,7 +69,7 @@ def slice_axis(op: Operation) -> Value:
 @table.register("slice_like")
 def slice_like(op: Operation) -> Value:
     """Keep the first elements along ``axes`` (all), as many as the second input has there."""
-    data, other = op.inputs
+    data, other = op.operands(2)
     given = op.ints("axes", ())
     if not given and op.rank_of(data) != op.rank_of(other):
         op.unsupported("is required for inputs of different ranks", "axes")
@@ -107,7 +107,7 @@ def _replaced(
 @table.register("_slice_assign", "_crop_assign", "_npi_slice_assign")
 def slice_assign(op: Operation) -> Value:
     """Replace ``[begin:end:step]`` of the first input by the second."""
-    data, part = op.inputs
+    data, part = op.operands(2)
     return _replaced(op, data, _ranges(op, data), 0, part)
 
 

@@ -23,8 +23,8 @@ __all__ = ["around", "box_decode", "box_encode", "box_iou", "box_nms", "columns"
 @table.register("_contrib_box_iou")
 def box_iou(op: Operation) -> Value:
     """Compute the intersection over union of all pairs: (..., 4) and (..., 4) to (..., ...)."""
-    left, right = op.inputs
-    left_shape, right_shape = op.shape_of(left), op.shape_of(right)
+    left, right = op.operands(2)
+    left_shape, right_shape = op.shape_of(left, least=1), op.shape_of(right, least=1)
     if op.string("format", "corner", choices=("corner", "center")) == "center":
         left, right = _corners(op, left), _corners(op, right)
     a = op.emit("Reshape", left, vector(op, -1, 1, 4))
@@ -45,8 +45,8 @@ def box_nms(op: Operation) -> Sequence[Value]:
     ``id_index``) that overlap it by more than ``overlap_thresh``. The remaining rows come first,
     the others are -1.
     """
-    (data,) = op.inputs
-    shape = op.shape_of(data)
+    (data,) = op.operands(1)
+    shape = op.shape_of(data, least=2)
     count, width = shape[-2:]
     start, classes = op.int("coord_start", 2), op.int("id_index", -1)
     rows = op.emit("Reshape", data, vector(op, -1, count, width))
@@ -107,7 +107,7 @@ def box_decode(op: Operation) -> Value:
     Centers move by offset * std * size of the anchor; sizes are multiplied by
     exp(offset * std), the exponent limited to ``clip`` if that is positive.
     """
-    data, anchors = op.inputs
+    data, anchors = op.operands(2)
     if op.string("format", "center", choices=("center", "corner")) == "corner":
         anchors = _centers(op, anchors)
     scale = [op.float(f"std{index}", 1.0) for index in range(4)]
@@ -129,7 +129,7 @@ def box_encode(op: Operation) -> Sequence[Value]:
     corners, ``means`` and ``stds`` are (4,). Outputs (B, N, 4): the offsets and a mask, both zero
     where the sample is not above 0.5.
     """
-    samples, matches, anchors, boxes, means, deviations = op.inputs
+    samples, matches, anchors, boxes, means, deviations = op.operands(6)
     index = op.emit("Unsqueeze", op.cast(matches, "int64"), vector(op, 2))
     matched = _centers(op, op.emit("GatherND", boxes, index, batch_dims=1))
     anchors = _centers(op, anchors)

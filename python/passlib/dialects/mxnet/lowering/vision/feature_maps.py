@@ -24,7 +24,7 @@ def upsampling(op: Operation) -> Value:
     scale = op.int("scale")
     if op.string("sample_type", choices=("nearest", "bilinear")) == "bilinear":
         return _transposed(op, scale)
-    height, width = (size * scale for size in op.shape_of(op.inputs[0])[2:])
+    height, width = (size * scale for size in op.shape_of(op.inputs[0], 4)[2:])
     enlarged = [_repeated(op, value, height, width) for value in op.inputs]
     if len(enlarged) == 1:
         return enlarged[0]
@@ -41,7 +41,7 @@ def bilinear_resize(op: Operation) -> Value:
     next even or odd size.
     """
     data = op.inputs[0]
-    shape = op.shape_of(data)
+    shape = op.shape_of(data, 4)
     sizes = [*shape[:2], *_resized(op, shape[2:])]
     corners = op.bool("align_corners", True)
     return op.emit(
@@ -63,12 +63,16 @@ def crop(op: Operation) -> Value:
     ``offset``.
     """
     data = op.inputs[0]
-    size = op.shape_of(data)[2:]
-    wanted = op.shape_of(op.inputs[1])[2:] if len(op.inputs) == 2 else op.ints("h_w", (0, 0))
+    size = op.shape_of(data, 4)[2:]
+    wanted = (
+        op.shape_of(op.inputs[1], 4)[2:]
+        if len(op.inputs) == 2
+        else op.counted("h_w", 2, default=(0, 0))
+    )
     if op.bool("center_crop", False):
         start = tuple((have - want) // 2 for have, want in zip(size, wanted, strict=True))
     else:
-        start = op.ints("offset", (0, 0))
+        start = op.counted("offset", 2, default=(0, 0))
     stop = tuple(first + want for first, want in zip(start, wanted, strict=True))
     if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
         op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
@@ -83,12 +87,12 @@ def roi_pooling(op: Operation) -> Sequence[Value]:
     A region is the number of its image and two corners, rounded after scaling. The hidden second
     output holds the positions of the maxima.
     """
-    data, regions = op.inputs
+    data, regions = op.operands(2)
     result = op.emit(
         "MaxRoiPool",
         data,
         regions,
-        pooled_shape=list(op.ints("pooled_size")),
+        pooled_shape=list(op.counted("pooled_size", 2)),
         spatial_scale=op.float("spatial_scale"),
     )
     why = "the positions of maxima are not provided"
@@ -104,8 +108,8 @@ def roi_align(op: Operation) -> Value:
     """
     if op.bool("position_sensitive", False):
         op.unsupported("ONNX's RoiAlign is not position sensitive", "position_sensitive")
-    data, regions = op.inputs
-    height, width = op.ints("pooled_size")
+    data, regions = op.operands(2)
+    height, width = op.counted("pooled_size", 2)
     image = op.emit("Gather", regions, op.constant(0, "int64"), axis=1)
     bounds = (vector(op, bound) for bound in (1, 5, 1))
     return op.emit(
@@ -124,7 +128,9 @@ def roi_align(op: Operation) -> Value:
 
 
 def _repeated(op: Operation, value: Value, height: int, width: int) -> Value:
-    shape = op.shape_of(value)
+    shape = op.shape_of(value, 4)
+    if 0 in shape[2:]:
+        op.unsupported("an input has no elements")
     if height % shape[2] or width % shape[3] or height // shape[2] != width // shape[3]:
         op.unsupported(f"an input of {shape[2:]} does not scale to {(height, width)}")
     return op.emit(
@@ -140,7 +146,7 @@ def _repeated(op: Operation, value: Value, height: int, width: int) -> Value:
 
 
 def _transposed(op: Operation, scale: int) -> Value:
-    data, weight = op.inputs
+    data, weight = op.operands(2)
     kernel = 2 * scale - scale % 2
     return op.emit(
         "ConvTranspose",
@@ -149,7 +155,7 @@ def _transposed(op: Operation, scale: int) -> Value:
         kernel_shape=[kernel] * 2,
         strides=[scale] * 2,
         pads=[scale // 2] * 4,
-        group=op.shape_of(data)[1],
+        group=op.shape_of(data, 4)[1],
     )
 
 
@@ -168,7 +174,7 @@ def _resized(op: Operation, size: Sequence[int]) -> list[int]:
         ),
     )
     if mode == "like":
-        return list(op.shape_of(op.inputs[1])[2:])
+        return list(op.shape_of(op.inputs[1], 4)[2:])
     if mode.startswith("to_"):
         odd = int("odd" in mode)
         step = -1 if mode.endswith("down") else 1

@@ -14,7 +14,7 @@ __all__ = ["crop", "flip_left_right", "flip_top_bottom", "normalize", "to_tensor
 @table.register("_image_to_tensor", "_npx__image_to_tensor")
 def to_tensor(op: Operation) -> Value:
     """Convert (H, W, C) of any type, 0 to 255, to (C, H, W) of float32, 0 to 1."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     scaled = op.emit("Div", op.cast(data, "float32"), op.constant(255, "float32"))
     perm = {3: [2, 0, 1], 4: [0, 3, 1, 2]}.get(op.rank_of(data))
     if perm is None:
@@ -25,7 +25,7 @@ def to_tensor(op: Operation) -> Value:
 @table.register("_image_normalize", "_npx__image_normalize")
 def normalize(op: Operation) -> Value:
     """Subtract ``mean`` and divide by ``std`` by channel: (C, H, W) or (N, C, H, W)."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     mean = _by_channel(op, data, "mean", 0.0)
     return op.emit("Div", op.emit("Sub", data, mean), _by_channel(op, data, "std", 1.0))
 
@@ -33,10 +33,10 @@ def normalize(op: Operation) -> Value:
 @table.register("_image_crop", "_npx__image_crop")
 def crop(op: Operation) -> Value:
     """Crop ``height`` rows from ``y`` on and ``width`` columns from ``x`` on."""
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     start = [op.int("y"), op.int("x")]
     stop = [start[0] + op.int("height"), start[1] + op.int("width")]
-    size = op.shape_of(data)[-3:-1]
+    size = op.shape_of(data, least=3)[-3:-1]
     if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
         op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
     bounds = (vector(op, *bound) for bound in (start, stop, [-3, -2]))
@@ -63,7 +63,7 @@ def _flipped(op: Operation, axis: int) -> Value:
 def _by_channel(op: Operation, data: Value, name: str, default: float) -> Value:
     """Read one number for all channels, or one for each, as a constant that broadcasts."""
     numbers = op.floats(name, (default,))
-    channels = op.shape_of(data)[-3]
+    channels = op.shape_of(data, least=3)[-3]
     if len(numbers) not in (1, channels):
         op.unsupported(f"requires one number, or one for each of {channels} channels", name)
     return op.constant_like(np.reshape(numbers, (-1, 1, 1)), data)

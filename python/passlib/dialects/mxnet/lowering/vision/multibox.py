@@ -9,6 +9,7 @@ from passlib.dialects.mxnet.lowering.vision.boxes import around
 from passlib.dialects.mxnet.lowering.vision.suppression import ordered_by, picked, survivors
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["multibox_detection", "multibox_prior"]
 
@@ -20,10 +21,14 @@ def multibox_prior(op: Operation) -> Value:
     A = sizes + ratios - 1: each size with the first ratio, then the first size with the other
     ratios. The width is size * H / W * sqrt(ratio), the height size / sqrt(ratio).
     """
-    (data,) = op.inputs
-    height, width = op.shape_of(data)[2:]
+    (data,) = op.operands(1)
+    height, width = op.shape_of(data, 4)[2:]
     sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
     steps, offsets = op.floats("steps", (-1.0, -1.0)), op.floats("offsets", (0.5, 0.5))
+    if not height or not width:
+        raise Misfit("a map without positions has no anchors")
+    if not sizes or not ratios or min(ratios) <= 0 or len(steps) != 2 or len(offsets) != 2:
+        op.unsupported("needs sizes, positive ratios, two steps and two offsets")
     step_y = steps[0] if steps[0] > 0 else 1 / height
     step_x = steps[1] if steps[1] > 0 else 1 / width
     shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
@@ -51,8 +56,8 @@ def multibox_detection(op: Operation) -> Value:
     class becomes -1. Only the best ``nms_topk`` take part; later rows have class -1 and stay in
     the order of the anchors, as all rows do if the threshold is not above 0 and at most 1.
     """
-    scores, offsets, anchors = op.inputs
-    batch, classes, count = op.shape_of(scores)
+    scores, offsets, anchors = op.operands(3)
+    batch, classes, count = op.shape_of(scores, 3)
     background = op.int("background_id", 0)
     if background != 0:
         op.unsupported("only class 0 can be the background", "background_id")

@@ -16,7 +16,7 @@ def depth_to_space(op: Operation) -> Value:
     data, block = op.inputs[0], _block(op)
     if is_real(op.dtype_of(data)):
         return op.emit("DepthToSpace", data, blocksize=block, mode="DCR")
-    batch, depth, height, width = op.shape_of(data)
+    batch, depth, height, width = op.shape_of(data, 4)
     channels = depth // block**2
     apart = vector(op, batch, block, block, channels, height, width)
     turned = op.emit("Transpose", op.emit("Reshape", data, apart), perm=[0, 3, 4, 1, 5, 2])
@@ -29,7 +29,7 @@ def space_to_depth(op: Operation) -> Value:
     data, block = op.inputs[0], _block(op)
     if is_real(op.dtype_of(data)):
         return op.emit("SpaceToDepth", data, blocksize=block)
-    batch, channels, height, width = op.shape_of(data)
+    batch, channels, height, width = op.shape_of(data, 4)
     rows, columns = height // block, width // block
     apart = vector(op, batch, channels, rows, block, columns, block)
     turned = op.emit("Transpose", op.emit("Reshape", data, apart), perm=[0, 3, 5, 1, 2, 4])

@@ -21,13 +21,13 @@ def grid_generator(op: Operation) -> Sequence[Value]:
     ``warp``: data (N, 2, H, W) are displacements in elements. The hidden second output is the
     regular grid before displacement or transformation.
     """
-    (data,) = op.inputs
+    (data,) = op.operands(1)
     why = "the regular grid is not provided"
     if op.string("transform_type", choices=("affine", "warp")) == "affine":
         height, width = _target(op)
         hidden = op.declare(data.dtype, (3, height * width), why)
         return _affine_grid(op, data, height, width), hidden
-    height, width = op.shape_of(data)[2:]
+    height, width = op.shape_of(data, 4)[2:]
     if height < 2 or width < 2:
         op.unsupported("a grid must span at least two elements along each axis")
     op.affordable(2, height, width)
@@ -45,7 +45,8 @@ def bilinear_sampler(op: Operation) -> Sequence[Value]:
 
     The result is (N, C, h, w). The hidden second output is scratch memory.
     """
-    data, grid = op.inputs
+    data, grid = op.operands(2)
+    op.require_rank(grid, 4)
     shape = None if grid.shape is None else (grid.shape[0], *grid.shape[2:], 2)
     return _sampled(op, data, grid), op.declare(data.dtype, shape, "scratch memory is not provided")
 
@@ -53,7 +54,8 @@ def bilinear_sampler(op: Operation) -> Sequence[Value]:
 @table.register("SpatialTransformer")
 def spatial_transformer(op: Operation) -> Sequence[Value]:
     """Sample (N, C, H, W) on an affine grid of ``target_shape`` computed from (N, 6)."""
-    data, matrix = op.inputs
+    data, matrix = op.operands(2)
+    op.require_rank(data, 4)
     op.string("transform_type", choices=("affine",))
     op.string("sampler_type", choices=("bilinear",))
     height, width = _target(op)
@@ -67,7 +69,7 @@ def spatial_transformer(op: Operation) -> Sequence[Value]:
 
 
 def _target(op: Operation) -> tuple[int, int]:
-    height, width = op.ints("target_shape", (0, 0))
+    height, width = op.counted("target_shape", 2, default=(0, 0))
     if height < 2 or width < 2:
         op.unsupported("a grid must span at least two elements along each axis", "target_shape")
     return height, width
@@ -77,7 +79,7 @@ def _affine_grid(op: Operation, matrix: Value, height: int, width: int) -> Value
     op.affordable(3, height, width)
     columns, rows = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     regular = np.stack([columns, rows, np.ones_like(rows)]).reshape(3, height * width)
-    batch = op.shape_of(matrix)[0]
+    batch = op.shape_of(matrix, least=1)[0]
     split = op.emit("Reshape", matrix, vector(op, batch, 2, 3))
     places = op.emit("MatMul", split, op.constant_like(regular, matrix))
     return op.emit("Reshape", places, vector(op, batch, 2, height, width))

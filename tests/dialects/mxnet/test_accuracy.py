@@ -1,0 +1,97 @@
+"""Functions of float64 keep their digits over the whole range; whole numbers are exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passlib
+from passlib.errors import GraphError, UnsupportedError
+
+SMALL = [0.0, 1e-300, 1e-17, 3e-9, 1e-8, 2e-6, 1e-3, 0.03, 0.4999]
+LARGE = [1.0, 1.5, 19.9, 20.1, 88.0, 1e3, 1e8, 3e9, 1e155, 1e300, math.inf]
+BOTH = [*SMALL, 0.75, 0.9999999, *LARGE]
+
+Function = Callable[[Any], Any]
+
+
+def run(symbol: passlib.Symbol, data: Any) -> np.ndarray:
+    (result,) = passlib.Model(symbol, {}).run({"a": data}).values()
+    return np.asarray(result)
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    return np.array([math.erf(each) for each in x])
+
+
+REAL: list[tuple[str, Function, list[float]]] = [
+    ("arcsinh", np.arcsinh, BOTH),
+    ("arctanh", np.arctanh, [*SMALL, 0.75, 0.9999999, 1.0]),
+    ("arccosh", np.arccosh, [1.0, 1 + 1e-12, *LARGE]),
+    ("arctan", np.arctan, BOTH),
+    ("sinh", np.sinh, [*SMALL, 0.75, *LARGE[:6], 709.9, 710.2, math.inf]),
+    ("cosh", np.cosh, [*SMALL, 0.75, *LARGE[:6], 709.9, 710.2, math.inf]),
+    ("log1p", np.log1p, BOTH),
+    ("expm1", np.expm1, [*SMALL, 0.75, 1.0, 5.0, 700.0, math.inf]),
+    ("erf", erf, [*SMALL, 0.75, 1.03, 2.5, 3.3, 5.9, 6.0, 7.0, math.inf]),
+]
+
+
+@pytest.mark.parametrize(("name", "expected", "points"), REAL, ids=[case[0] for case in REAL])
+def test_digits_of_float64(name: str, expected: Function, points: list[float]) -> None:
+    data = np.array([*points, *(-p for p in points), math.nan])
+    if name == "arccosh":
+        data = np.array([*points, math.nan, 0.5, -2.0, -1e155])
+    if name == "log1p":
+        data = np.array([*points, -1e-17, -1e-3, -0.5, -1.0, -2.0])
+    symbol = getattr(passlib.sym, name)(passlib.sym.var("a"))
+    with np.errstate(all="ignore"):
+        wanted = expected(data)
+    result = run(symbol, data)
+    assert result.dtype == np.float64
+    np.testing.assert_allclose(result, wanted, rtol=4e-15, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_gamma_of_whole_numbers(dtype: str) -> None:
+    result = run(passlib.sym.gamma(passlib.sym.var("a")), np.arange(1, 6, dtype=dtype))
+    np.testing.assert_array_equal(result, [1, 1, 2, 6, 24])
+    assert result.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_norm_of_whole_numbers(dtype: str) -> None:
+    """As MXNet: the L1 norm has their type, in which it wraps; its L2 norm is wrong."""
+    a = passlib.sym.var("a")
+    data = np.array([[3, 4], [1, 2]], dtype)
+    np.testing.assert_array_equal(run(passlib.sym.norm(a, ord=1, axis=1), data), [7, 3])
+    whole = run(passlib.sym.norm(a, ord=1), np.array([100, 100, 100], dtype))
+    np.testing.assert_array_equal(whole, np.array([300]).astype(dtype))
+    assert whole.dtype == dtype
+    with pytest.raises(UnsupportedError, match="no L2 norm"):
+        run(passlib.sym.norm(a), data)
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (2, 1, 3)])
+def test_indices_of_several_axes(shape: tuple[int, ...]) -> None:
+    data = np.arange(6.0, dtype=np.float32).reshape(shape)
+    result = run(passlib.sym.unravel_index(passlib.sym.var("a"), shape=(3, 4)), data)
+    np.testing.assert_array_equal(result, np.stack([data // 4, data % 4]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((0,), 0), ((2, 0), 1), ((0, 2), 0), ((0, 2), None), ((0,), None)]
+)
+def test_no_extremum_of_nothing(shape: tuple[int, ...], axis: int | None) -> None:
+    symbol = passlib.sym.argmax(passlib.sym.var("a"), axis=axis, name="place")
+    with pytest.raises(GraphError, match=r"'place' \(argmax\): .* of size 0 has no extremum"):
+        run(symbol, np.zeros(shape, np.float32))
+
+
+def test_no_places_in_no_rows() -> None:
+    symbol = passlib.sym.argmax(passlib.sym.var("a"), axis=1)
+    assert run(symbol, np.zeros((0, 2), np.float32)).shape == (0,)
