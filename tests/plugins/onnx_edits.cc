@@ -175,4 +175,20 @@ MXReturnValue removeNamed(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(removeNamed).setBody(removeNamed);
 
+/// Takes output `number` away; its node stays.
+MXReturnValue dropOutput(Graph* graph, const Options& options) {
+  graph->outputs.erase(graph->outputs.begin() + std::stol(options.at("number")));
+  return MX_SUCCESS;
+}
+REGISTER_PASS(dropOutput).setBody(dropOutput);
+
+/// Adds an output: a new operator `op` of the first one.
+MXReturnValue addOutput(Graph* graph, const Options& options) {
+  Node* node = graph->addNode("added_" + options.at("op"), options.at("op"));
+  graph->connect(graph->outputs[0].node, graph->outputs[0].entry, node, 0);
+  graph->outputs.push_back(NodeEntry(node, 0));
+  return MX_SUCCESS;
+}
+REGISTER_PASS(addOutput).setBody(addOutput);
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

@@ -152,6 +152,26 @@ class Dialect(ABC):
         """Return the names of a graph's outputs."""
         return [self.output_name(entry.node, entry.index) for entry in graph.entries]
 
+    def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        """Return the top-level attributes of a graph whose outputs are chosen among another's.
+
+        By default they are those of the other graph.
+        """
+        return dict(attributes)
+
+    def own_after(self, before: PlainGraph, after: _core.Graph) -> dict[str, str]:
+        """Return the `own_attributes` of what a pass returned: by default as before.
+
+        Parameters
+        ----------
+        before : PlainGraph
+            The graph that the pass was called with.
+        after : _core.Graph
+            The graph that it returned.
+        """
+        del after
+        return {k: v for k, v in before.attributes.items() if k in self.own_attributes}
+
     # Its files.
 
     @abstractmethod

@@ -37,6 +37,9 @@ class Conventions(Protocol):
     def output_names(self, graph: PlainGraph) -> list[str]:
         """Return the names of a graph's outputs."""
 
+    def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        """Return the attributes of a graph whose outputs are chosen among another's."""
+
 
 class PlainGraph:
     """An immutable graph, seen from its outputs.
@@ -88,7 +91,7 @@ class PlainGraph:
         made._conventions = self._conventions
         made._entries = tuple(entries)
         made._nodes = made._graph = None
-        made._attributes = self._attributes
+        made._attributes = self._conventions.selected(self._attributes)
         return made
 
     # The graph is kept in the form it was made in; the other form is made when asked for.

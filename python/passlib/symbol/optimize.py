@@ -84,8 +84,8 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     shown = None
     if known and not request.skip_infer:
         shown = _with_inferred(symbol, [*lent_args.params, *lent_aux.params], shapes, types)
-    own = {k: v for k, v in symbol.attributes.items() if k in dialect.own_attributes}
-    visible = {k: v for k, v in symbol.attributes.items() if k not in own}
+    hidden = dialect.own_attributes
+    visible = {k: v for k, v in symbol.attributes.items() if k not in hidden}
     visible[_DIALECT] = json.dumps(dialect.name)
     graph = shown if shown is not None else before
     call = Call(
@@ -115,6 +115,7 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
             parameters.__contains__,
         )
     outcome.attributes.pop(_DIALECT, None)
+    own = dialect.own_after(symbol, outcome.graph)
     return outcome.graph, {**outcome.attributes, **own}
 
 

@@ -19,7 +19,9 @@ from passlib.dialects.onnx.reading.file import map_file, read
 from passlib.dialects.onnx.validation.file import validate
 from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
+from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, heads, selection
 from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.errors import GraphError
 from passlib.files.journal import settle
 from passlib.files.regular import check_path
 from passlib.graph.attribute_text import parse_position
@@ -37,7 +39,7 @@ class ONNX(Dialect):
     title = "ONNX"
     suffixes = (".onnx",)
     runs_open_sizes = True
-    own_attributes = frozenset((DOCUMENT,))
+    own_attributes = frozenset((DOCUMENT, OUTPUTS))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
         return names - set(self.data_inputs(graph))
@@ -61,7 +63,27 @@ class ONNX(Dialect):
         return node.name if max(node.num_outputs, 1) == 1 else f"{node.name}_{index}"
 
     def output_names(self, graph: PlainGraph) -> list[str]:
-        return main_names(graph.graph, document_of(graph.attributes)).outputs
+        attributes = graph.attributes
+        return main_names(graph.graph, attributes, document_of(attributes)).outputs
+
+    def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        """Return the attributes of a selection of outputs: these have the names of their values."""
+        return selection(attributes)
+
+    def own_after(self, before: PlainGraph, after: _core.Graph) -> dict[str, str]:
+        """Return the attributes of the file and of the outputs, which keep their present names."""
+        own = super().own_after(before, after)
+        if DOCUMENT not in own or heads(before.graph) == heads(after):
+            return own
+        document = document_of(before.attributes)
+        try:
+            names = main_names(before.graph, own, document).outputs
+            own[OUTPUTS] = Present.of(before.graph, names).text()
+            names = main_names(after, own, document).outputs
+        except GraphError:  # as saving and running will report
+            return own
+        own[OUTPUTS] = Present.of(after, names).text()
+        return own
 
     def recognises(self, path: Path) -> bool:
         try:
@@ -76,6 +98,7 @@ class ONNX(Dialect):
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
         self.refuse(options)
+        check_path(path)
         document = model.template
         if not isinstance(document, Document):
             document = document_of(model.attributes)
@@ -110,7 +133,9 @@ class ONNX(Dialect):
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         document = model.template
-        return stated_types(document) if isinstance(document, Document) else {}
+        if not isinstance(document, Document):
+            document = document_of(model.attributes)
+        return stated_types(document)
 
 
 dialect = ONNX()

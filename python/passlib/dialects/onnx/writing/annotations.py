@@ -122,7 +122,9 @@ def describe_outputs(
     described = (*template.input, *template.value_info, *template.output)
     by_name = {value.name: value for value in described}
     held = {tensor.name: tensor for tensor in initializers}
+    as_in_file = level.present.outputs is None and level.present.by_place
     in_place = list(template.output) if len(template.output) == len(origins) else []
+    in_place = in_place if as_in_file else []
     made = []
     for number, (name, origin) in enumerate(zip(names.outputs, origins, strict=True)):
         if origin in by_name:

@@ -16,6 +16,7 @@ from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.writing.graphs import GraphWriter
 from passlib.dialects.onnx.writing.level import Level
 from passlib.dialects.onnx.writing.naming import Names, choose_names
+from passlib.dialects.onnx.writing.outputs import present_outputs
 from passlib.dialects.onnx.writing.types import renew_types
 from passlib.dialects.onnx.writing.unchanged import arrays_aside, is_unchanged
 from passlib.errors import GraphError, UnsupportedError
@@ -81,7 +82,7 @@ def assemble(
         imports = _imports(attributes, document)
         writer = GraphWriter(document, imports or {"": 1})
         model = copy_of(document.model)
-        written = writer.write_main(graph, params, fed or {})
+        written = writer.write_main(graph, params, fed or {}, present_outputs(attributes))
         if written.proto is not document.model.graph:
             model.graph.CopyFrom(written.proto)
         _write_imports(model, imports, writer.nodes.domains)
@@ -113,9 +114,10 @@ def assemble_for_file(
     return Assembled(copy_of(document.model), arrays, external)
 
 
-def main_names(graph: _core.Graph, document: Document) -> Names:
+def main_names(graph: _core.Graph, attributes: Mapping[str, str], document: Document) -> Names:
     """Name the values of a main graph as `assemble` does."""
-    level = Level(graph, document, document.model.graph, set())
+    present = present_outputs(attributes)
+    level = Level(graph, document, document.model.graph, set(), present=present)
     return choose_names(level, NameSource(set(document.names)))
 
 

@@ -23,6 +23,7 @@ from passlib.dialects.onnx.writing.annotations import describe_outputs, keep_ann
 from passlib.dialects.onnx.writing.level import Level, Surroundings
 from passlib.dialects.onnx.writing.naming import Names, choose_names
 from passlib.dialects.onnx.writing.nodes.node import NodeNames, NodeWriter
+from passlib.dialects.onnx.writing.outputs import Present
 from passlib.dialects.onnx.writing.settled import SettledValues
 from passlib.dialects.onnx.writing.variables import LevelVariables
 from passlib.errors import GraphError
@@ -82,6 +83,7 @@ class GraphWriter:
         graph: _core.Graph,
         params: Mapping[str, np.ndarray[Any, Any]],
         fed: Mapping[str, TypeSpec],
+        present: Present,
     ) -> Written:
         """Write the main graph.
 
@@ -91,13 +93,16 @@ class GraphWriter:
         params : mapping of str to numpy.ndarray
         fed : mapping of str to TypeSpec
             Variables that become inputs, whatever they are in the file.
+        present : Present
+            The outputs that those of the graph are compared with.
 
         Raises
         ------
         GraphError, UnsupportedError
             The graph, or a value in it, has no form in ONNX.
         """
-        level = Level(graph, self.document, self.document.model.graph, self._taken)
+        original = self.document.model.graph
+        level = Level(graph, self.document, original, self._taken, present=present)
         return _LevelWriter(self, level, params, fed).write()
 
     def write_nested(self, graph: _core.Graph, original: Any, around: Surroundings) -> Any:

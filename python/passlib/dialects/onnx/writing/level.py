@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from passlib import _core
 from passlib.dialects.onnx.document import ID, Document, OriginalNode
+from passlib.dialects.onnx.writing.outputs import Present
 from passlib.files.optional import require
 from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
@@ -38,6 +39,7 @@ class Surroundings(NamedTuple):
 
 
 _MAIN = Surroundings()
+_OF_THE_FILE = Present(True, None)
 
 
 class Level:
@@ -53,6 +55,8 @@ class Level:
         The `ID` of each node of the file that another node already stands for; gets those of this
         graph.
     around : Surroundings, optional
+    present : Present, optional
+        The outputs that those of the graph are compared with, by default those of the original.
 
     Attributes
     ----------
@@ -72,11 +76,13 @@ class Level:
         original: Any,
         taken: set[str],
         around: Surroundings = _MAIN,
+        present: Present = _OF_THE_FILE,
     ) -> None:
         self.nodes = graph.nodes()
         self.heads = graph.heads()
         self.document = document
         self.around = around
+        self.present = present
         self._original = original
         self.template: Any = (
             require("onnx", extra="onnx").GraphProto(name="graph") if original is None else original

@@ -104,19 +104,34 @@ class _Namer:
         ]
 
     def _by_place_or_value(self) -> list[str | None]:
-        left = [str(value.name) for value in self._level.template.output]
-        if len(self._heads) == len(left):
+        present = self._level.present
+        if present.outputs is None:
+            left = [str(value.name) for value in self._level.template.output]
+        else:
+            left = [output.name for output in present.outputs]
+        if len(self._heads) == len(left) and present.by_place:
             return list(left)
         # Outputs were added or removed: the remaining ones are recognised by their values.
         wanted: list[str | None] = []
         for node, output, _ in self._heads:
-            name = self._name_in_file(node, output)
+            name = self._name_before(node, output)
             if name in left:
                 left.remove(name)
                 wanted.append(name)
             else:
                 wanted.append(None)
         return wanted
+
+    def _name_before(self, position: int, output: int) -> str:
+        """Return the name that a value has as an output at present, or in the file."""
+        if self._level.present.outputs is None:
+            return self._name_in_file(position, output)
+        key, node = self._level.claim(position), self._nodes[position].name
+        for other in self._level.present.outputs:
+            same = other.key == key if key else not other.key and other.node == node
+            if same and other.output == output:
+                return other.name
+        return ""
 
     def _name_in_file(self, position: int, output: int) -> str:
         """Return the name of a value in the file; empty for a new one."""
