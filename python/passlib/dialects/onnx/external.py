@@ -69,7 +69,8 @@ def resolve(folder: Path, location: str, place: str) -> Path:
     Raises
     ------
     FormatError
-        The location is absolute, leads out of the folder by ``..`` or a link, or has no file.
+        The location is absolute, leads out of the folder by ``..`` or a link, has no file, or is
+        no path that a file can have.
     """
     pure = PurePosixPath(location)
     if pure.is_absolute() or ".." in pure.parts or "\0" in location or "\\" in location:
@@ -77,6 +78,16 @@ def resolve(folder: Path, location: str, place: str) -> Path:
             f"{place}: the location {location!r} of external data leads out of the model's "
             "folder; it must be a plain path relative to it"
         )
+    try:
+        (folder / location).lstat()
+    except FileNotFoundError:
+        pass  # reported below
+    except (OSError, ValueError) as error:
+        shown = repr(location[:80]) + ("..." if len(location) > 80 else "")
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(
+            f"{place}: no file can be at the location {shown} of external data: {reason}"
+        ) from error
     real = Path(os.path.realpath(folder / location))
     if not real.is_relative_to(os.path.realpath(folder)):
         raise FormatError(

@@ -63,7 +63,9 @@ def _varint(data: Buffer, position: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise FormatError("this protobuf number has no end; the file is truncated or damaged", offset=position)
+    raise FormatError(
+        "this protobuf number has no end; the file is truncated or damaged", offset=position
+    )
 
 
 def _fields(data: Buffer, position: int, end: int) -> Iterator[_Field]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passlib.dialects.onnx.document import ABSENT, ID, Document, document_of
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
+from passlib.dialects.onnx.soundness import inferred
 from passlib.dialects.onnx.writing.assembly import assemble
-from passlib.files.optional import require
 from passlib.lowering.types import TypeSpec
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def infer(
     Raises
     ------
     GraphError
-        Shapes contradict each other.
+        Shapes contradict each other, or a node does not have the form of its operator.
     """
     document = document_of(graph.attributes)
     nodes = graph.nodes()
@@ -85,10 +84,7 @@ def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool
 
 def _inferred(model: Any) -> dict[str, TypeSpec]:
     """Return the inferred types by name; those that the file states if inference fails."""
-    inference: Any = require("onnx.shape_inference", extra="onnx")
-    with suppress(inference.InferenceError, RuntimeError, ValueError):
-        model = inference.infer_shapes(model)
-    graph = model.graph
+    graph = inferred(model).graph
     known: dict[bytes, TypeSpec] = {}
     specs = {}
     for value in (*graph.value_info, *graph.input, *graph.output):

@@ -11,6 +11,7 @@ from passlib.dialects.onnx import external
 from passlib.dialects.onnx.document import OPAQUE, Document, document_of
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of
 from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.soundness import check_model, open_sizes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble
 from passlib.errors import UnsupportedError
@@ -52,7 +53,7 @@ def lower(
     Raises
     ------
     GraphError
-        A shape contradicts the file's.
+        A shape contradicts the file's, or a node does not have the form of its operator.
     UnsupportedError
         ``train`` is set, or an input or output is not a tensor.
     """
@@ -67,6 +68,8 @@ def lower(
     model = assembled.model
     weights = _weights(assembled)
     _inline_others(model, document, set(weights))
+    check_model(model)
+    open_sizes(model)
     for value in model.graph.input:
         _refuse_other_kinds(value, "input")
         fix_sizes(value, inputs)

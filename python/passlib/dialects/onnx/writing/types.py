@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from passlib.dialects.onnx.messages import copy_of, graphs_within
-from passlib.files.optional import require
+from passlib.dialects.onnx.soundness import inferred
+from passlib.errors import GraphError
 
 __all__ = ["renew_types"]
 
@@ -32,11 +33,10 @@ def renew_types(model: Any, doubtful: set[str]) -> None:
         for value in graph.output:
             if value.name in doubtful:
                 value.ClearField("type")
-    inference: Any = require("onnx.shape_inference", extra="onnx")
-    with suppress(inference.InferenceError, RuntimeError, ValueError):
-        bare = inference.infer_shapes(bare)
-    for graph, inferred in zip(graphs_within(model.graph), graphs_within(bare.graph), strict=True):
-        found = {v.name: v.type for v in (*inferred.value_info, *inferred.output)}
+    with suppress(GraphError):
+        bare = inferred(bare)
+    for graph, renewed in zip(graphs_within(model.graph), graphs_within(bare.graph), strict=True):
+        found = {v.name: v.type for v in (*renewed.value_info, *renewed.output)}
         found = {name: kind for name, kind in found.items() if kind.WhichOneof("value")}
         for value in graph.value_info:
             if value.name in doubtful and value.name in found:

@@ -16,6 +16,8 @@ from passlib.dialects.onnx.external import EXTERNAL, Folder
 from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.reading.file import map_file, parse_model
 from passlib.dialects.onnx.reading.levels import LevelReader
+from passlib.dialects.onnx.soundness import check_model, complaint_about
+from passlib.dialects.onnx.validation.isolated import Findings, check
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
@@ -29,8 +31,9 @@ _MOST = (1 << 31) - 1
 def validate(path: Path) -> list[Problem]:
     """Check a file and report all its problems.
 
-    passlib's own checks come first, with ONNX's checker on each node. If they find no error,
-    ONNX's checker checks the whole model; problems of its strict type inference are warnings.
+    passlib's own checks come first. ONNX's checker runs in a process of its own, with limits of
+    memory and time, on each node and on the whole model; objections to the model are reported if
+    nothing else is, those of its strict type inference as warnings.
 
     Parameters
     ----------
@@ -45,34 +48,27 @@ def validate(path: Path) -> list[Problem]:
         model, payloads, _ = parse_model(map_file(path))
     except FormatError as error:
         return [Problem("error", os.fspath(path), str(error))]
-    check = _Check(model, path, payloads)
-    problems = check.run()
+    own = _Check(model, path, payloads)
+    problems = own.run()
     if any(problem.severity == "error" for problem in problems):
         return problems
-    return problems + _as_a_whole(path, model, payloads)
+    return problems + _as_a_whole(path, model, payloads, own.findings)
 
 
-def _as_a_whole(path: Path, model: Any, payloads: dict[int, np.ndarray[Any, Any]]) -> list[Problem]:
-    """Run the checks that stop at the first problem: passlib's reader and ONNX's checker."""
+def _as_a_whole(
+    path: Path, model: Any, payloads: dict[int, np.ndarray[Any, Any]], findings: Findings
+) -> list[Problem]:
+    """Return the problems of checks that stop at the first: passlib's reader and ONNX's checker."""
     try:
         LevelReader(Document(model, path), path.parent, payloads).read(model.graph)
+        check_model(model)
     except (FormatError, GraphError, UnsupportedError) as error:
         return [Problem("error", "graph", str(error))]
-    checker: Any = require("onnx.checker", extra="onnx")
-    inference: Any = require("onnx.shape_inference", extra="onnx")
-    try:
-        checker.check_model(os.fspath(path))
-    except (checker.ValidationError, ValueError, RuntimeError) as error:
-        return [Problem("error", "model", _first_line(error))]
-    try:
-        checker.check_model(os.fspath(path), full_check=True)
-    except (checker.ValidationError, inference.InferenceError, ValueError, RuntimeError) as error:
-        return [Problem("warning", "model", _first_line(error))]
-    return []
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    if findings.failed:
+        return [Problem("error", "model", findings.failed)]
+    if findings.model:
+        return [Problem("error", "model", findings.model)]
+    return [Problem("warning", "model", findings.types)] if findings.types else []
 
 
 class _Check:
@@ -83,15 +79,24 @@ class _Check:
         self._folder = Folder(path.parent)
         self._payloads = payloads
         self._problems: list[Problem] = []
-        self._checker: Any = require("onnx.checker", extra="onnx")
+        self._path = path
         self._imports: dict[str, int] = {}
         self._functions = {(f.domain, f.name) for f in model.functions}
-        self._context: Any = None
+        self._nodes: list[bytes] = []
+        self._pending: list[tuple[int, str, str]] = []
+        """Of each of these nodes, where its problem belongs in the list; place and title."""
+        self.findings = Findings()
+        """Of ONNX's checker."""
 
     def run(self) -> list[Problem]:
         self._check_model()
-        self._context = self._make_context()
         self._check_graph(self._model.graph, "graph", frozenset())
+        version = min(max(self._model.ir_version, 0), _MOST)
+        imports = self._imports or {"": 1}
+        self.findings = check(self._path, self._nodes, imports, version)
+        for number, message in sorted(self.findings.nodes.items(), reverse=True):
+            position, place, what = self._pending[number]
+            self._problems.insert(position, Problem("error", place, f"{what}: {message}"))
         return self._problems
 
     def _error(self, place: str, message: str) -> None:
@@ -125,12 +130,6 @@ class _Check:
         for number, key in enumerate(keys):
             if key in keys[:number]:
                 self._error(f"metadata_props[{number}]", f"key {key!r} occurs twice")
-
-    def _make_context(self) -> Any:
-        context = self._checker.C.CheckerContext()
-        context.ir_version = min(max(self._model.ir_version, 0), _MOST)
-        context.opset_imports = self._imports or {"": 1}
-        return context
 
     def _check_graph(self, graph: Any, place: str, outer: frozenset[str]) -> None:
         known: set[str] = set()
@@ -192,10 +191,12 @@ class _Check:
             return
         if any(map(is_graph, node.attribute)):
             return  # the checker would check the nested graphs without the names around them
-        try:
-            self._checker.check_node(_without_external(node), self._context)
-        except (self._checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
-            self._error(place, f"{what}: {_first_line(error)}")
+        message = complaint_about(node, self._imports or {"": 1})
+        if message:
+            self._error(place, f"{what}: {message}")
+            return
+        self._pending.append((len(self._problems), place, what))
+        self._nodes.append(_without_external(node).SerializeToString())
 
     def _check_tensor(self, tensor: Any, place: str, payload: Any) -> None:
         def look() -> object:
@@ -205,6 +206,8 @@ class _Check:
 
         for message in _complaints(look):
             self._error(place, message)
+        if tensors.kind_of(tensor) in ("?", "undefined"):
+            self._error(place, f"{tensor.name!r}: ONNX has no element type {tensor.data_type}")
 
 
 def _without_external(node: Any) -> Any:
