@@ -6,7 +6,11 @@ BIN := .venv/bin
 SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
 CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
-.PHONY: demo test lint format bench interop sanitize clean
+# What depends on the versions of other packages, in at most four minutes.
+LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
+  $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py))
+
+.PHONY: demo test test-lowest lint format bench interop sanitize clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
@@ -20,6 +24,10 @@ demo: .venv/installed
 
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop
+
+# At the lowest versions of all dependencies (tests/lowest.txt), against the wheel.
+test-lowest: .venv-lowest/installed
+	.venv-lowest/bin/pytest -n $(JOBS) $(LOWEST_TESTS)
 
 lint: .venv/installed
 	$(BIN)/ruff check
@@ -50,13 +58,24 @@ sanitize: .venv/installed
 	bash tests/sanitize.sh thread tests/library/test_threads.py
 	bash tests/sanitize.sh address,undefined
 
-.venv/installed: pyproject.toml CMakeLists.txt $(SOURCES)
+.venv/installed: pyproject.toml CMakeLists.txt cmake/passlibConfig.cmake.in $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
 	$(BIN)/pip install -q "scikit-build-core>=0.10" "pybind11>=2.13" "cmake>=3.18" ninja
 	$(BIN)/pip install -q --group test --group lint
 	$(BIN)/pip install -q --no-build-isolation -Cbuild-dir=build/dev \
 	  -Ccmake.define.PASSLIB_WERROR=ON -e ".[all]"
+	touch $@
+
+# The wheel is made of what is compiled already.
+.venv-lowest/installed: .venv/installed tests/lowest.txt $(shell find python -name '*.py')
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install -q --upgrade "pip>=25.1"
+	rm -rf build/wheel
+	$(BIN)/pip wheel -q --no-build-isolation --no-deps -Cbuild-dir=build/dev -w build/wheel .
+	.venv-lowest/bin/pip install -q --group test
+	.venv-lowest/bin/pip install -q --force-reinstall --no-deps build/wheel/*.whl
+	.venv-lowest/bin/pip install -q -c tests/lowest.txt "graph-passlib[all]"
 	touch $@
 
 .venv-mxnet/installed:
@@ -66,4 +85,4 @@ sanitize: .venv/installed
 	touch $@
 
 clean:
-	rm -rf build .venv .venv-mxnet
+	rm -rf build .venv .venv-lowest .venv-mxnet

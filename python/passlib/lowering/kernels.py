@@ -1,8 +1,8 @@
 """Element types that ONNX Runtime's CPU kernels compute, and substitutes for the others.
 
 ONNX allows more types than ONNX Runtime has kernels for. For each operator with a gap the table
-lists the types that are computed, by the operator's type parameter, as measured with ONNX
-Runtime 1.31 (tests/lowering/test_kernels.py repeats the measurement). float16 counts as computed:
+lists the types that are computed, by the operator's type parameter, by ONNX Runtime 1.29 to 1.31
+alike (tests/lowering/test_kernels.py repeats the measurement). float16 counts as computed:
 ONNX Runtime itself falls back to float32 where it has no kernel.
 """
 
@@ -67,7 +67,7 @@ _GROUPS: Final = (
     ("TopK", "T", "float16 float32 float64 int16 int32 int64 int8 uint8"),
     ("Trilu", "T", "bool float16 float32 float64 int32 int64"),
     ("Unique", "T", "float16 float32 float64 int64 int8"),
-    ("Where", "T", "float16 float32 float64 int32 int64 int8 uint32 uint8"),
+    ("Where", "T", "float16 float32 float64 int32 int64 uint8"),
 )
 
 _SUBSTITUTES: Final = {
