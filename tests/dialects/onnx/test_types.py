@@ -222,3 +222,22 @@ def test_bookkeeping_that_is_not_a_number(key: str, text: str, tmp_path: Path) -
     with contextlib.suppress(passlib.errors.PasslibError):
         edited.save(tmp_path / "b.onnx")
     assert len(edited.inputs) == 1
+
+
+def test_an_output_without_a_known_type_is_refused_by_name(tmp_path: Path) -> None:
+    text = """
+    <ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+    g (float[2] x) => (float[2] y)
+    {
+       [first] t = own.Unknown(x)
+       [second] u = Identity(t)
+       [third] y = Relu(u)
+    }
+    """
+    path = tmp_path / "a.onnx"
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    model = passlib.load(path)
+    inner = passlib.Model(model.symbol.get_internals()["u"], model.args, {})
+    with pytest.raises(passlib.errors.UnsupportedError, match="its type is not known"):
+        inner.save(tmp_path / "b.onnx")
+    assert not (tmp_path / "b.onnx").exists()

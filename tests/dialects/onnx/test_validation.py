@@ -124,6 +124,15 @@ def test_newer_formats_are_warnings(tmp_path: Path) -> None:
     assert ("warning", "ir_version") in [(p.severity, p.place) for p in found]
 
 
+def test_the_same_operator_set_twice_is_a_warning(tmp_path: Path) -> None:
+    found = problems_after(
+        onnx_models.CHAIN,
+        tmp_path / "a.onnx",
+        lambda m: m.opset_import.append(m.opset_import[0]),
+    )
+    assert [(p.severity, p.place) for p in found] == [("warning", "opset_import[1]")]
+
+
 def test_a_file_that_is_not_a_model(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     path.write_bytes(b"\x0a\xff\xff")

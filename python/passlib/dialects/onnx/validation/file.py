@@ -120,7 +120,9 @@ class _Check:
             )
         for number, entry in enumerate(model.opset_import):
             if entry.domain in self._imports:
-                self._error(f"opset_import[{number}]", f"domain {entry.domain!r} occurs twice")
+                same = self._imports[entry.domain] == entry.version
+                report = self._warn if same else self._error
+                report(f"opset_import[{number}]", f"domain {entry.domain!r} occurs twice")
             if not 0 < entry.version <= _MOST:
                 self._error(f"opset_import[{number}]", f"there is no version {entry.version}")
             self._imports[entry.domain] = min(max(entry.version, 0), _MOST)

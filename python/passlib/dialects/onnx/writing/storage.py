@@ -14,6 +14,7 @@ from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.writing.assembly import Assembled
 from passlib.dialects.onnx.writing.replaced import data_left_behind
+from passlib.dialects.onnx.writing.types import check_outputs
 from passlib.errors import FormatError
 from passlib.files.journal import settle
 from passlib.files.unit import Unit, free_name
@@ -52,9 +53,12 @@ def save(path: Path, assembled: Assembled, document: Document) -> tuple[str, ...
     ------
     FormatError
         A data file is missing, or outside the folder.
+    UnsupportedError
+        The type of an output is not known.
     OSError
         A file cannot be written.
     """
+    check_outputs(assembled.model, document.model)
     settle(path)
     with Unit(path) as unit:
         partial = unit.replace(path)
