@@ -191,6 +191,17 @@ class Dialect(ABC):
             The file is damaged, unsound, or uses a feature that passlib does not support.
         """
 
+    def load_bytes(self, data: bytes, **options: Any) -> ModelData:
+        """Read a model that is no file: by default no dialect can.
+
+        Raises
+        ------
+        FormatError, GraphError, UnsupportedError
+            See `load`.
+        """
+        del data, options
+        raise UnsupportedError(f"models of {self.title} are read from files only")
+
     @abstractmethod
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
         """Write a model as a whole or not at all, in the form it was read in.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passlib import dialects
+from passlib.errors import FormatError
 from passlib.files.collector import collection_off
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign
@@ -16,13 +17,14 @@ from passlib.symbol.symbol import Symbol
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str], dialect: str | None = None, **options: Any) -> Model:
+def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
     """Read a model with its weights.
 
     Parameters
     ----------
-    path : path-like
-        For MXNet ``x-symbol.json``, ``x`` or one of its weight files ``x-0000.params``.
+    path : path-like, bytes or onnx.ModelProto
+        An ONNX model may also be given by its content. For MXNet ``x-symbol.json``, ``x`` or one
+        of its weight files ``x-0000.params``.
     dialect : str, optional
         The family of models; by default recognised by the content.
     **options
@@ -40,14 +42,21 @@ def load(path: str | os.PathLike[str], dialect: str | None = None, **options: An
     FormatError
         A file is damaged, and the message states the file and the place; or it is of no known
         dialect.
+    TypeError
+        The argument is neither a path nor a model.
     GraphError
         The weights are those of another model.
     OSError
         The model or the epoch does not exist.
     """
     with collection_off():
-        family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
-        data = family.load(Path(path), **options)
+        content = _content(path)
+        if content is not None:
+            family = dialects.find("onnx" if dialect is None else dialect)
+            data = family.load_bytes(content, **options)
+        else:
+            family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
+            data = family.load(Path(path), **options)
     symbol = Symbol.of_graph(data.graph, data.attributes, family.name)
     args = {name: from_parts(array) for name, array in data.args.items()}
     aux = {name: from_parts(array) for name, array in data.aux.items()}
@@ -56,3 +65,24 @@ def load(path: str | os.PathLike[str], dialect: str | None = None, **options: An
     if options.get("params") is not None or is_foreign(symbol, family, weights):
         check_weights(symbol, weights)
     return Model.of_parts(symbol, args, aux, data.template)
+
+
+def _content(given: Any) -> bytes | None:
+    """Return the bytes of a model that is given by its content; None for a path."""
+    if isinstance(given, (str, os.PathLike)):
+        return None
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return bytes(given)
+    # The package onnx need not be installed to recognise its messages.
+    if type(given).__name__ == "ModelProto" and hasattr(given, "SerializeToString"):
+        try:
+            return bytes(given.SerializeToString())
+        except Exception as error:  # protobuf's own kinds differ between its versions
+            raise FormatError(
+                f"this ModelProto cannot be written as a message, whose limit is 2 GiB: {error}; "
+                "save it with external data, and load the file"
+            ) from error
+    raise TypeError(
+        f"a model is loaded from a path, from bytes or from an onnx.ModelProto, not from "
+        f"{type(given).__name__}"
+    )

@@ -90,7 +90,7 @@ def test_parameters_of_another_shape(tmp_path: Path) -> None:
 def test_extra_parameters_stay(tmp_path: Path) -> None:
     model = dense(tmp_path)
     args = {**model.args, "more": np.ones(2, np.float16)}
-    Model(model.symbol, args, {}, "dlprim", template=model._template).save(tmp_path / "saved")
+    Model.of_parts(model.symbol, args, {}, model._template).save(tmp_path / "saved")
     again = passlib.load(tmp_path / "saved.json")
     assert again.args["more"].dtype == np.float16
     again.save(tmp_path / "twice")
@@ -149,7 +149,7 @@ def test_tensors_that_overlap_in_a_file_are_written_apart(tmp_path: Path) -> Non
 
 def test_types_that_dlp_lacks(tmp_path: Path) -> None:
     model = load(tmp_path, network(RELU))
-    weird = Model(model.symbol, {"x": np.ones(2)}, {}, "dlprim", template=model._template)
+    weird = Model.of_parts(model.symbol, {"x": np.ones(2)}, {}, model._template)
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(UnsupportedError, match=r"'x': a .dlp file has no type float64"):
         weird.save(tmp_path / "saved")
@@ -173,7 +173,7 @@ def test_sparse_parameters(tmp_path: Path) -> None:
     model = load(tmp_path, network(RELU))
     parts = (np.ones((1, 3), np.float32), np.array([1]))
     sparse = passlib.nd.sparse.row_sparse_array(parts, shape=(4, 3))
-    weird = Model(model.symbol, {"x": sparse}, {}, "dlprim", template=model._template)
+    weird = Model.of_parts(model.symbol, {"x": sparse}, {}, model._template)
     with pytest.raises(UnsupportedError, match="'x' is sparse"):
         weird.save(tmp_path / "saved")
 

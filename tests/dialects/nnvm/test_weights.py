@@ -84,12 +84,12 @@ def test_weights_beside_a_graph_are_read_used_and_written(graph: Path, tmp_path:
 
 def test_weights_of_mxnet_stay_mxnets(graph: Path, tmp_path: Path) -> None:
     arrays = {"arg:w": passlib.nd.array(weights()["w"]), "aux:s": passlib.nd.ones((1,))}
-    passlib.nd.save(tmp_path / "other.params", arrays)
-    model = passlib.load(graph, params=tmp_path / "other.params")
+    passlib.nd.save(graph.with_suffix(".params"), arrays)
+    model = passlib.load(graph)
     assert list(model.args) == ["w"]
     assert list(model.aux) == ["s"]
-    written = model.save(tmp_path / "n.json")
-    assert Path(written[1]).read_bytes() == (tmp_path / "other.params").read_bytes()
+    written = model.save(tmp_path / "again.json")
+    assert Path(written[1]).read_bytes() == graph.with_suffix(".params").read_bytes()
 
 
 def test_sparse_weights_and_foreign_types_are_refused(graph: Path, tmp_path: Path) -> None:

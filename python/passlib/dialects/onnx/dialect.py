@@ -15,7 +15,7 @@ from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, docum
 from passlib.dialects.onnx.lowering import inference
 from passlib.dialects.onnx.lowering import model as lowering
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
-from passlib.dialects.onnx.reading.file import map_file, read
+from passlib.dialects.onnx.reading.file import map_file, read, read_bytes
 from passlib.dialects.onnx.validation.file import validate
 from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
@@ -95,6 +95,10 @@ class ONNX(Dialect):
         self.refuse(options)
         settle(check_path(path))
         return read(path)
+
+    def load_bytes(self, data: bytes, **options: Any) -> ModelData:
+        self.refuse(options)
+        return read_bytes(data)
 
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
         self.refuse(options)

@@ -13,14 +13,15 @@ import numpy as np
 
 from passlib.dialects.onnx import wire
 from passlib.dialects.onnx.document import DOCUMENT, Document, Reference
+from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.reading.levels import LevelReader
 from passlib.dialects.protocol import ModelData
-from passlib.errors import FormatError
+from passlib.errors import FormatError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.optional import require
 from passlib.files.regular import open_regular
 
-__all__ = ["map_file", "parse_model", "read"]
+__all__ = ["map_file", "parse_model", "read", "read_bytes"]
 
 
 def map_file(path: Path) -> mmap.mmap | bytes:
@@ -85,7 +86,27 @@ def read(path: Path) -> ModelData:
     FormatError, GraphError, UnsupportedError
         See `dialects.protocol.Dialect.load`.
     """
-    data = map_file(path)
+    return _read(map_file(path), path)
+
+
+def read_bytes(data: bytes) -> ModelData:
+    """Read a model that is no file: as `read`, but its data cannot be in other files.
+
+    Raises
+    ------
+    UnsupportedError
+        It is.
+    """
+    model, _, has_external = parse_model(data)
+    if has_external and any(external_tensors(model)):
+        raise UnsupportedError(
+            "this ONNX model has data in other files, and bytes have no folder to look in; load "
+            "it from its file"
+        )
+    return _read(data, Path("model.onnx"))
+
+
+def _read(data: mmap.mmap | bytes, path: Path) -> ModelData:
     try:
         model, payloads, has_external = parse_model(data)
         document = Document(model, path, has_external)
