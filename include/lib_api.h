@@ -22,6 +22,10 @@
 #error "lib_api.h needs C++11 or later: compile with -std=c++11"
 #endif
 
+#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
+#error "lib_api.h reports errors by exceptions: compile without -fno-exceptions"
+#endif
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +44,21 @@
 #include <mutex>
 #include <new>
 #include <random>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <streambuf>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#endif
+#if __cplusplus >= 201703L
+#include <charconv>
+#endif
 
 // ================================================================================================
 // Options. Define before including.
@@ -69,11 +81,17 @@
 /// host passes its graph as an object only to libraries with the same version.
 #define PASSLIB_HEADER_VERSION 1
 
-/// Only the entry points are exported. Everything that holds state is hidden, so that two libraries
-/// in one process never share a registry.
+/// Only the entry points are exported. All else is hidden, so that two libraries in one process
+/// never share a registry, a table or a function.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
 #define PASSLIB_HIDDEN __attribute__((visibility("hidden")))
 #define PRIVATE_SYMBOL PASSLIB_HIDDEN
+
+#if !defined(__clang__)
+// GCC warns of classes with members or bases of a hidden type, which here are all of the author's.
+#pragma GCC diagnostic ignored "-Wattributes"
+#endif
+#pragma GCC visibility push(hidden)
 
 // ================================================================================================
 // DLPack 0.2, which MXTensor carries
@@ -149,22 +167,48 @@ enum MXReturnValue {
 /// Messages of a library to its host: one store per library, safe to use from several threads.
 class MXerrorMsgs {
  public:
-  PASSLIB_HIDDEN static MXerrorMsgs* get();
+  /// Lives until the process ends, since threads may use it while others exit.
+  static MXerrorMsgs* get();
   /// Starts a message with "<file>[<line>]: "; the caller appends the rest to the stream.
   std::stringstream& add(const char* file, int line);
   /// Adds a whole message.
   void add(const std::string& text);
   int size();
-  /// Returns message number idx, valid while the library is loaded; null if out of range.
+  /// Returns message number idx, valid and unchanged until the process ends; null if out of range.
   const std::string* get(int idx);
 
  private:
+  /// Collects what is written to a stream, while other threads may read it.
+  class Buffer : public std::streambuf {
+   public:
+    std::string text() const {
+      std::lock_guard<std::mutex> lock(mutex_);
+      return text_;
+    }
+
+   protected:
+    int_type overflow(int_type character) override {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (character != traits_type::eof()) text_ += traits_type::to_char_type(character);
+      return traits_type::not_eof(character);
+    }
+    std::streamsize xsputn(const char* text, std::streamsize size) override {
+      std::lock_guard<std::mutex> lock(mutex_);
+      text_.append(text, static_cast<std::size_t>(size));
+      return size;
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::string text_;
+  };
   struct Message {
+    Message() { static_cast<std::ios&>(stream).rdbuf(&buffer); }
+    Buffer buffer;
     std::stringstream stream;
-    std::string text;
+    std::deque<std::string> texts;  // as returned so far
   };
   MXerrorMsgs() {}
-  PASSLIB_HIDDEN ~MXerrorMsgs() {}
   std::mutex mutex_;
   std::deque<Message> messages_;  // a deque, since streams in use must never move
 };
@@ -239,10 +283,11 @@ enum MXStorageType {
 /// The device of a tensor. The default is no device.
 struct MXContext {
   MXContext() : dev_type("error"), dev_id(-1) {}
-  explicit MXContext(std::string device, int id) : dev_type(std::move(device)), dev_id(id) {}
-  explicit MXContext(const char* device, int id) : dev_type(device), dev_id(id) {}
-  static MXContext CPU(int id = 0) { return MXContext("cpu", id); }
-  static MXContext GPU(int id = 0) { return MXContext("gpu", id); }
+  explicit MXContext(std::string device, int number)
+      : dev_type(std::move(device)), dev_id(number) {}
+  explicit MXContext(const char* device, int number) : dev_type(device), dev_id(number) {}
+  static MXContext CPU(int number = 0) { return MXContext("cpu", number); }
+  static MXContext GPU(int number = 0) { return MXContext("gpu", number); }
 
   std::string dev_type;
   int dev_id;
@@ -277,13 +322,13 @@ struct MXTensor {
   /// DLPack equivalent.
   void setDLTensor();
 
-  template <typename T>
-  T* data() {
-    return reinterpret_cast<T*>(data_ptr);
+  template <typename ValueType>
+  ValueType* data() {
+    return reinterpret_cast<ValueType*>(data_ptr);
   }
-  template <typename T>
-  const T* data() const {
-    return reinterpret_cast<const T*>(data_ptr);
+  template <typename ValueType>
+  const ValueType* data() const {
+    return reinterpret_cast<const ValueType*>(data_ptr);
   }
   /// Number of elements: the product of the shape, 1 for a scalar.
   int64_t size() const;
@@ -313,15 +358,16 @@ enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
 /// another value.
 struct JsonVal {
   JsonVal() : type(ERR), num(-1) {}
-  explicit JsonVal(JsonType t) : type(t), num(-1) {}
-  explicit JsonVal(std::string s) : type(STR), num(-1), str(std::move(s)) {}
-  explicit JsonVal(const char* s) : type(STR), num(-1), str(s) {}
-  explicit JsonVal(int n) : type(NUM), num(n) {}
-  JsonVal(JsonType t, int n, std::string s) : type(t), num(n), str(std::move(s)) {}
+  explicit JsonVal(JsonType kind) : type(kind), num(-1) {}
+  explicit JsonVal(std::string text) : type(STR), num(-1), str(std::move(text)) {}
+  explicit JsonVal(const char* text) : type(STR), num(-1), str(text) {}
+  explicit JsonVal(int number) : type(NUM), num(number) {}
+  JsonVal(JsonType kind, int number, std::string text)
+      : type(kind), num(number), str(std::move(text)) {}
   JsonVal(const JsonVal& other);
   JsonVal(JsonVal&& other) = default;
   JsonVal& operator=(const JsonVal& other);
-  JsonVal& operator=(JsonVal&& other) = default;
+  JsonVal& operator=(JsonVal&& other) noexcept;
   ~JsonVal() {
     if (!list.empty() || !map.empty()) clear();
   }
@@ -416,7 +462,7 @@ class JsonReader {
   void finish();
 
   std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
-  [[noreturn]] void fail(JsonErrorCode code, const std::string& message, std::size_t at) const;
+  [[noreturn]] void fail(JsonErrorCode code, const std::string& message, std::size_t place) const;
   [[noreturn]] void fail(JsonErrorCode code, const std::string& message) const {
     fail(code, message, offset());
   }
@@ -426,10 +472,10 @@ class JsonReader {
   void enter();
   bool nextElement(bool* first, char close, const char* where);
   void expectWord(const char* word);
-  const char* scanString(const char* p) const;
-  const char* checkUtf8(const char* p) const;
-  const char* decodeEscape(const char* p);
-  unsigned readHex4(const char* p) const;
+  const char* scanString(const char* cursor) const;
+  const char* checkUtf8(const char* cursor) const;
+  const char* decodeEscape(const char* cursor);
+  unsigned readHex4(const char* cursor) const;
   [[noreturn]] void unexpected(const char* wanted) const;
 
   const char* begin_;
@@ -542,10 +588,10 @@ class Graph {
   /// former edge it replaces. A number equal to the count of inputs appends one. Throws
   /// std::out_of_range beyond that.
   void connect(Node* producer, int producer_output, Node* consumer, int consumer_input);
-  /// Replaces `from` by `to` in inputs of nodes and outputs of the graph. Uses by the node of `to`
-  /// itself stay, so a new node is inserted after an old one by connecting it first. Returns the
-  /// number of replaced uses.
-  std::size_t replace(const NodeEntry& from, const NodeEntry& to);
+  /// Replaces `from` by `target` in inputs of nodes and outputs of the graph. Uses by the node of
+  /// `target` itself stay, so a new node is inserted after an old one by connecting it first.
+  /// Returns the number of replaced uses.
+  std::size_t replace(const NodeEntry& from, const NodeEntry& target);
   /// Removes a node with all its edges: consumers lose that input, the graph loses those outputs.
   /// Call replace first to substitute another value. The node's memory lives as long as the graph.
   /// Throws std::invalid_argument for a node that is not in the graph. Linear in the size of the
@@ -815,20 +861,20 @@ class CustomOp {
         isSGop(false),
         valid(true) {}
 
-  CustomOp& setForward(fcomp_t fn, const char* ctx) {
-    return add(fn, ctx, "forward", &forward_fp, &forward_ctx_cstr);
+  CustomOp& setForward(fcomp_t function, const char* ctx) {
+    return add(function, ctx, "forward", &forward_fp, &forward_ctx_cstr);
   }
-  CustomOp& setBackward(fcomp_t fn, const char* ctx) {
-    return add(fn, ctx, "backward", &backward_fp, &backward_ctx_cstr);
+  CustomOp& setBackward(fcomp_t function, const char* ctx) {
+    return add(function, ctx, "backward", &backward_fp, &backward_ctx_cstr);
   }
-  CustomOp& setCreateOpState(createOpState_t fn, const char* ctx) {
-    return add(fn, ctx, "createOpState", &create_op_fp, &create_op_ctx_cstr);
+  CustomOp& setCreateOpState(createOpState_t function, const char* ctx) {
+    return add(function, ctx, "createOpState", &create_op_fp, &create_op_ctx_cstr);
   }
-  CustomOp& setParseAttrs(parseAttrs_t fn) { return set(&parse_attrs, fn); }
-  CustomOp& setInferType(inferType_t fn) { return set(&infer_type, fn); }
-  CustomOp& setInferSType(inferSType_t fn) { return set(&infer_storage_type, fn); }
-  CustomOp& setInferShape(inferShape_t fn) { return set(&infer_shape, fn); }
-  CustomOp& setMutateInputs(mutateInputs_t fn) { return set(&mutate_inputs, fn); }
+  CustomOp& setParseAttrs(parseAttrs_t function) { return set(&parse_attrs, function); }
+  CustomOp& setInferType(inferType_t function) { return set(&infer_type, function); }
+  CustomOp& setInferSType(inferSType_t function) { return set(&infer_storage_type, function); }
+  CustomOp& setInferShape(inferShape_t function) { return set(&infer_shape, function); }
+  CustomOp& setMutateInputs(mutateInputs_t function) { return set(&mutate_inputs, function); }
   /// Declares an operator whose nodes have a subgraph, as partitioners create them.
   CustomOp& setIsSubgraphOp() { return set(&isSGop, true); }
 
@@ -845,14 +891,14 @@ class CustomOp {
   std::vector<createOpState_t> create_op_fp;
 
  private:
-  template <typename Value>
-  CustomOp& set(Value* member, Value value) {
+  template <typename ValueType>
+  CustomOp& set(ValueType* member, ValueType value) {
     *member = value;
     return *this;
   }
   template <typename Function>
-  CustomOp& add(Function fn, const char* ctx, const char* what, std::vector<Function>* functions,
-                std::vector<const char*>* contexts);
+  CustomOp& add(Function function, const char* ctx, const char* what,
+                std::vector<Function>* functions, std::vector<const char*>* contexts);
 };
 
 /// Decides node by node what belongs to a subgraph. Node numbers are positions in the graph given
@@ -898,16 +944,16 @@ class CustomPartitioner {
     op_names.push_back(sg_name);
     return *this;
   }
-  CustomPartitioner& setSupportedOps(const char* prop_name, supportedOps_t fn) {
-    supported_map[prop_name] = fn;
+  CustomPartitioner& setSupportedOps(const char* prop_name, supportedOps_t function) {
+    supported_map[prop_name] = function;
     return *this;
   }
-  CustomPartitioner& setCreateSelector(const char* prop_name, createSelector_t fn) {
-    selector_map[prop_name] = fn;
+  CustomPartitioner& setCreateSelector(const char* prop_name, createSelector_t function) {
+    selector_map[prop_name] = function;
     return *this;
   }
-  CustomPartitioner& setReviewSubgraph(const char* prop_name, reviewSubgraph_t fn) {
-    review_map[prop_name] = fn;
+  CustomPartitioner& setReviewSubgraph(const char* prop_name, reviewSubgraph_t function) {
+    review_map[prop_name] = function;
     return *this;
   }
 
@@ -939,8 +985,8 @@ class CustomPass {
  public:
   CustomPass() : name("ERROR"), pass(nullptr) {}
   explicit CustomPass(const char* pass_name) : name(pass_name), pass(nullptr) {}
-  CustomPass& setBody(graphPass_t fn) {
-    pass = fn;
+  CustomPass& setBody(graphPass_t function) {
+    pass = function;
     return *this;
   }
 
@@ -952,26 +998,27 @@ class CustomPass {
 // Registration
 // ================================================================================================
 
-/// The entries that a library registered, in order; one registry per type and library.
-template <class T>
+/// The entries that a library registered, in order; one registry per type and library, which lives
+/// until the process ends.
+template <class ValueType>
 class Registry {
  public:
-  PASSLIB_HIDDEN static Registry* get() {
-    static Registry instance;
-    return &instance;
+  static Registry* get() {
+    static Registry* const instance = new Registry();
+    return instance;
   }
   /// Adds an entry. The reference stays valid.
-  T& add(const char* name) {
+  ValueType& add(const char* name) {
     entries_.emplace_back(name);
     return entries_.back();
   }
   int size() const { return static_cast<int>(entries_.size()); }
-  T& get(int idx) { return entries_.at(static_cast<std::size_t>(idx)); }
+  const ValueType& get(int idx) const { return entries_.at(static_cast<std::size_t>(idx)); }
+  ValueType& get(int idx) { return entries_.at(static_cast<std::size_t>(idx)); }
 
  private:
   Registry() {}
-  PASSLIB_HIDDEN ~Registry() {}
-  std::deque<T> entries_;
+  std::deque<ValueType> entries_;
 };
 
 #define MX_STR_CONCAT_(__a, __b) __a##__b
@@ -1067,22 +1114,23 @@ typedef void (*opRegGet_t)(int idx, const char** name, int* isSGop, const char**
                            parseAttrs_t* parse, inferType_t* type, inferSType_t* stype,
                            inferShape_t* shape, mutateInputs_t* mutate);
 typedef void (*opCallFree_t)(void* ptr);
-typedef int (*opCallParseAttrs_t)(parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in, int* num_out);
-typedef int (*opCallInferShape_t)(inferShape_t fp, PASSLIB_ATTR_BLOCK, unsigned int** inshapes,
-                                  int* indims, int num_in, unsigned int*** mod_inshapes,
-                                  int** mod_indims, unsigned int*** outshapes, int** outdims,
-                                  int num_out);
-typedef int (*opCallInferType_t)(inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes, int num_in,
+typedef int (*opCallParseAttrs_t)(parseAttrs_t function, PASSLIB_ATTR_BLOCK, int* num_in,
+                                  int* num_out);
+typedef int (*opCallInferShape_t)(inferShape_t function, PASSLIB_ATTR_BLOCK,
+                                  unsigned int** inshapes, int* indims, int num_in,
+                                  unsigned int*** mod_inshapes, int** mod_indims,
+                                  unsigned int*** outshapes, int** outdims, int num_out);
+typedef int (*opCallInferType_t)(inferType_t function, PASSLIB_ATTR_BLOCK, int* intypes, int num_in,
                                  int* outtypes, int num_out);
-typedef int (*opCallInferSType_t)(inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes, int num_in,
-                                  int* outstypes, int num_out);
-typedef int (*opCallFComp_t)(fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
+typedef int (*opCallInferSType_t)(inferSType_t function, PASSLIB_ATTR_BLOCK, int* instypes,
+                                  int num_in, int* outstypes, int num_out);
+typedef int (*opCallFComp_t)(fcomp_t function, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
                              PASSLIB_RESOURCE_BLOCK);
-typedef int (*opCallMutateInputs_t)(mutateInputs_t fp, PASSLIB_ATTR_BLOCK, int** mutate_indices,
-                                    int* indices_size);
-typedef int (*opCallCreateOpState_t)(createOpState_t fp, PASSLIB_ATTR_BLOCK, const char* dev_type,
-                                     int dev_id, unsigned int** inshapes, int* indims, int num_in,
-                                     const int* intypes, void** state_op);
+typedef int (*opCallMutateInputs_t)(mutateInputs_t function, PASSLIB_ATTR_BLOCK,
+                                    int** mutate_indices, int* indices_size);
+typedef int (*opCallCreateOpState_t)(createOpState_t function, PASSLIB_ATTR_BLOCK,
+                                     const char* dev_type, int dev_id, unsigned int** inshapes,
+                                     int* indims, int num_in, const int* intypes, void** state_op);
 typedef void (*opCallDestroyOpState_t)(void* state_op);
 typedef int (*opCallFStatefulComp_t)(int is_forward, void* state_op, PASSLIB_IO_BLOCK,
                                      PASSLIB_RESOURCE_BLOCK);
@@ -1092,30 +1140,30 @@ typedef int (*partRegGetCount_t)(int idx, const char** name);
 typedef void (*partRegGet_t)(int part_idx, int stg_idx, const char** strategy,
                              supportedOps_t* supported_ops, createSelector_t* create_selector,
                              reviewSubgraph_t* review_subgraph, const char** op_name);
-typedef int (*partCallSupportedOps_t)(supportedOps_t fp, const char* json, int num_ids, int* ids,
-                                      PASSLIB_OPTION_BLOCK);
-typedef int (*partCallCreateSelector_t)(createSelector_t fp, const char* json, void** selector,
-                                        PASSLIB_OPTION_BLOCK);
+typedef int (*partCallSupportedOps_t)(supportedOps_t function, const char* json, int num_ids,
+                                      int* ids, PASSLIB_OPTION_BLOCK);
+typedef int (*partCallCreateSelector_t)(createSelector_t function, const char* json,
+                                        void** selector, PASSLIB_OPTION_BLOCK);
 typedef void (*partCallSelect_t)(void* selector, int node, int* selected);
 typedef void (*partCallSelectInput_t)(void* selector, int node, int input_node, int* selected);
 typedef void (*partCallSelectOutput_t)(void* selector, int node, int output_node, int* selected);
 typedef void (*partCallFilter_t)(void* selector, int* candidates, int num_candidates, int** keep,
                                  int* num_keep);
 typedef void (*partCallReset_t)(void* selector);
-typedef int (*partCallReviewSubgraph_t)(reviewSubgraph_t fp, const char* json, int subgraph_id,
-                                        int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys,
-                                        char*** attr_vals, int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
-                                        PASSLIB_PARAM_BLOCK(aux));
+typedef int (*partCallReviewSubgraph_t)(reviewSubgraph_t function, const char* json,
+                                        int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
+                                        char*** attr_keys, char*** attr_vals, int* num_attrs,
+                                        PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
 
 typedef void (*passlibPartDestroySelector_t)(void* selector);
 
 typedef int (*passRegSize_t)();
-typedef void (*passRegGet_t)(int idx, graphPass_t* fp, const char** name);
-typedef int (*passCallGraphPass_t)(graphPass_t fp, const char* in_graph, char** out_graph,
+typedef void (*passRegGet_t)(int idx, graphPass_t* function, const char** name);
+typedef int (*passCallGraphPass_t)(graphPass_t function, const char* in_graph, char** out_graph,
                                    PASSLIB_OPTION_BLOCK, const char* pass_name,
                                    PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                    nd_malloc_t nd_malloc, const void* nd_alloc);
-typedef int (*passlibCallGraphPass_t)(graphPass_t fp, Graph* graph, PASSLIB_OPTION_BLOCK,
+typedef int (*passlibCallGraphPass_t)(graphPass_t function, Graph* graph, PASSLIB_OPTION_BLOCK,
                                       const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
                                       PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
                                       const void* nd_alloc);
@@ -1146,9 +1194,9 @@ PASSLIB_ENTRY void _opCallFree(void* ptr);
 
 /// Number of passes; pass number idx.
 PASSLIB_ENTRY int _passRegSize();
-PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name);
+PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const char** name);
 /// Runs a pass on a graph in JSON. *out_graph: the result as malloc'd JSON, null on failure.
-PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph,
+PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_graph,
                                      char** out_graph, PASSLIB_OPTION_BLOCK, const char* pass_name,
                                      PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                      mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
@@ -1158,7 +1206,7 @@ PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_
 PASSLIB_ENTRY const char* _passlibBuildTag(const void** operator_new, const void** operator_delete);
 /// Runs a pass on the host's graph itself, changed in place. After a failure the graph is in an
 /// undefined but destructible state.
-PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* graph,
+PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::Graph* graph,
                                         PASSLIB_OPTION_BLOCK, const char* pass_name,
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                         mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
@@ -1174,26 +1222,26 @@ PASSLIB_ENTRY void _opRegGet(int idx, const char** name, int* isSGop, const char
                              mxnet::ext::parseAttrs_t* parse, mxnet::ext::inferType_t* type,
                              mxnet::ext::inferSType_t* stype, mxnet::ext::inferShape_t* shape,
                              mxnet::ext::mutateInputs_t* mutate);
-PASSLIB_ENTRY int _opCallParseAttrs(mxnet::ext::parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in,
-                                    int* num_out);
+PASSLIB_ENTRY int _opCallParseAttrs(mxnet::ext::parseAttrs_t function, PASSLIB_ATTR_BLOCK,
+                                    int* num_in, int* num_out);
 /// *mod_inshapes and *outshapes: malloc'd arrays of malloc'd shapes, those of the inputs possibly
 /// changed; *mod_indims and *outdims: malloc'd arrays of their lengths. Nothing is set on failure.
-PASSLIB_ENTRY int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
+PASSLIB_ENTRY int _opCallInferShape(mxnet::ext::inferShape_t function, PASSLIB_ATTR_BLOCK,
                                     unsigned int** inshapes, int* indims, int num_in,
                                     unsigned int*** mod_inshapes, int** mod_indims,
                                     unsigned int*** outshapes, int** outdims, int num_out);
 /// Types are changed in place.
-PASSLIB_ENTRY int _opCallInferType(mxnet::ext::inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes,
-                                   int num_in, int* outtypes, int num_out);
-PASSLIB_ENTRY int _opCallInferSType(mxnet::ext::inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes,
-                                    int num_in, int* outstypes, int num_out);
-PASSLIB_ENTRY int _opCallFCompute(mxnet::ext::fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
-                                  PASSLIB_RESOURCE_BLOCK);
+PASSLIB_ENTRY int _opCallInferType(mxnet::ext::inferType_t function, PASSLIB_ATTR_BLOCK,
+                                   int* intypes, int num_in, int* outtypes, int num_out);
+PASSLIB_ENTRY int _opCallInferSType(mxnet::ext::inferSType_t function, PASSLIB_ATTR_BLOCK,
+                                    int* instypes, int num_in, int* outstypes, int num_out);
+PASSLIB_ENTRY int _opCallFCompute(mxnet::ext::fcomp_t function, PASSLIB_ATTR_BLOCK,
+                                  PASSLIB_IO_BLOCK, PASSLIB_RESOURCE_BLOCK);
 /// *mutate_indices is malloc'd.
-PASSLIB_ENTRY int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK,
+PASSLIB_ENTRY int _opCallMutateInputs(mxnet::ext::mutateInputs_t function, PASSLIB_ATTR_BLOCK,
                                       int** mutate_indices, int* indices_size);
 /// *state_op is a CustomStatefulOp, to be destroyed by _opCallDestroyOpState.
-PASSLIB_ENTRY int _opCallCreateOpState(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
+PASSLIB_ENTRY int _opCallCreateOpState(mxnet::ext::createOpState_t function, PASSLIB_ATTR_BLOCK,
                                        const char* dev_type, int dev_id, unsigned int** inshapes,
                                        int* indims, int num_in, const int* intypes,
                                        void** state_op);
@@ -1208,10 +1256,10 @@ PASSLIB_ENTRY void _partRegGet(int part_idx, int stg_idx, const char** strategy,
                                mxnet::ext::supportedOps_t* supported_ops,
                                mxnet::ext::createSelector_t* create_selector,
                                mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name);
-PASSLIB_ENTRY int _partCallSupportedOps(mxnet::ext::supportedOps_t fp, const char* json,
+PASSLIB_ENTRY int _partCallSupportedOps(mxnet::ext::supportedOps_t function, const char* json,
                                         int num_ids, int* ids, PASSLIB_OPTION_BLOCK);
 /// *selector is opaque, for the functions below.
-PASSLIB_ENTRY int _partCallCreateSelector(mxnet::ext::createSelector_t fp, const char* json,
+PASSLIB_ENTRY int _partCallCreateSelector(mxnet::ext::createSelector_t function, const char* json,
                                           void** selector, PASSLIB_OPTION_BLOCK);
 PASSLIB_ENTRY void _partCallSelect(void* selector, int node, int* selected);
 PASSLIB_ENTRY void _partCallSelectInput(void* selector, int node, int input_node, int* selected);
@@ -1223,7 +1271,7 @@ PASSLIB_ENTRY void _partCallReset(void* selector);
 /// Destroys a selector and its graph. Not part of MXNet's ABI.
 PASSLIB_ENTRY void _passlibPartDestroySelector(void* selector);
 /// *attr_keys and *attr_vals are malloc'd arrays of malloc'd strings, null if there are none.
-PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* json,
+PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const char* json,
                                           int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                           char*** attr_keys, char*** attr_vals, int* num_attrs,
                                           PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
@@ -1242,15 +1290,16 @@ inline namespace passlib1 {
 // ---- errors ------------------------------------------------------------------------------------
 
 inline MXerrorMsgs* MXerrorMsgs::get() {
-  static MXerrorMsgs instance;
-  return &instance;
+  static MXerrorMsgs* const instance = new MXerrorMsgs();
+  return instance;
 }
 
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
   std::lock_guard<std::mutex> lock(mutex_);
   messages_.emplace_back();
-  messages_.back().stream << file << "[" << line << "]: ";
-  return messages_.back().stream;
+  std::stringstream& stream = messages_.back().stream;
+  stream << file << "[" << line << "]: ";
+  return stream;
 }
 
 inline void MXerrorMsgs::add(const std::string& text) {
@@ -1268,8 +1317,12 @@ inline const std::string* MXerrorMsgs::get(int idx) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
   Message& message = messages_[static_cast<std::size_t>(idx)];
-  message.text = message.stream.str();
-  return &message.text;
+  std::string text = message.buffer.text();
+  // Earlier texts stay, since the host may still read them.
+  if (message.texts.empty() || message.texts.back() != text) {
+    message.texts.push_back(std::move(text));
+  }
+  return &message.texts.back();
 }
 
 // ---- tensors -----------------------------------------------------------------------------------
@@ -1280,7 +1333,7 @@ inline void MXSparse::set(void* data_ptr, const int64_t* dims, int ndims, void* 
   // A row-sparse tensor stores whole rows, a CSR matrix single values.
   data_len = num_idx;
   if (idx_ptr == nullptr) {
-    for (int i = 1; i < ndims; ++i) data_len *= dims[i];
+    for (int pos = 1; pos < ndims; ++pos) data_len *= dims[pos];
   }
   indices = reinterpret_cast<int64_t*>(idx);
   indices_len = num_idx;
@@ -1392,22 +1445,22 @@ namespace detail {
 
 /// Length of the UTF-8 sequence at p, or 0 if there is none. Rejects overlong forms, surrogates and
 /// code points beyond U+10FFFF.
-inline std::size_t utf8Length(const char* p, const char* end) {
-  const unsigned char* u = reinterpret_cast<const unsigned char*>(p);
-  const std::size_t left = static_cast<std::size_t>(end - p);
-  const auto follows = [&](std::size_t i, unsigned low, unsigned high) {
-    return i < left && u[i] >= low && u[i] <= high;
+inline std::size_t utf8Length(const char* cursor, const char* end) {
+  const unsigned char* unit = reinterpret_cast<const unsigned char*>(cursor);
+  const std::size_t left = static_cast<std::size_t>(end - cursor);
+  const auto follows = [&](std::size_t pos, unsigned low, unsigned high) {
+    return pos < left && unit[pos] >= low && unit[pos] <= high;
   };
-  if (u[0] < 0x80) return 1;
-  if (u[0] >= 0xC2 && u[0] <= 0xDF) return follows(1, 0x80, 0xBF) ? 2 : 0;
-  if (u[0] >= 0xE0 && u[0] <= 0xEF) {
-    const unsigned low = u[0] == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = u[0] == 0xED ? 0x9F : 0xBF;
+  if (unit[0] < 0x80) return 1;
+  if (unit[0] >= 0xC2 && unit[0] <= 0xDF) return follows(1, 0x80, 0xBF) ? 2 : 0;
+  if (unit[0] >= 0xE0 && unit[0] <= 0xEF) {
+    const unsigned low = unit[0] == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = unit[0] == 0xED ? 0x9F : 0xBF;
     return follows(1, low, high) && follows(2, 0x80, 0xBF) ? 3 : 0;
   }
-  if (u[0] >= 0xF0 && u[0] <= 0xF4) {
-    const unsigned low = u[0] == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = u[0] == 0xF4 ? 0x8F : 0xBF;
+  if (unit[0] >= 0xF0 && unit[0] <= 0xF4) {
+    const unsigned low = unit[0] == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = unit[0] == 0xF4 ? 0x8F : 0xBF;
     return follows(1, low, high) && follows(2, 0x80, 0xBF) && follows(3, 0x80, 0xBF) ? 4 : 0;
   }
   return 0;
@@ -1425,42 +1478,43 @@ inline bool needsLook(uint64_t bytes) {
 }
 
 /// The first block of eight bytes from p on that may have a special one.
-inline const char* skipPlain(const char* p, const char* end) {
-  while (end - p >= 8) {
+inline const char* skipPlain(const char* cursor, const char* end) {
+  while (end - cursor >= 8) {
     uint64_t bytes;
-    memcpy(&bytes, p, 8);
+    memcpy(&bytes, cursor, 8);
     if (needsLook(bytes)) break;
-    p += 8;
+    cursor += 8;
   }
-  return p;
+  return cursor;
 }
 
-inline bool isDigit(char c) { return c >= '0' && c <= '9'; }
+inline bool isDigit(char character) { return character >= '0' && character <= '9'; }
 
 inline std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 /// The limit of numbers that a graph stores as int.
-const int64_t kIntMax = std::numeric_limits<int>::max();
+const int64_t kIntMax = (std::numeric_limits<int>::max)();
 
 }  // namespace detail
 
 inline JsonReader::JsonReader(const char* text, std::size_t size, const JsonOptions& options)
     : begin_(text), end_(text + size), cursor_(text), depth_(0), options_(options) {}
 
-inline void JsonReader::fail(JsonErrorCode code, const std::string& message, std::size_t at) const {
+inline void JsonReader::fail(JsonErrorCode code, const std::string& message,
+                             std::size_t place) const {
   std::size_t line = 1;
   std::size_t line_begin = 0;
-  for (std::size_t i = 0; i < at && begin_ + i < end_; ++i) {
-    if (begin_[i] == '\n') {
+  for (std::size_t pos = 0; pos < place && begin_ + pos < end_; ++pos) {
+    if (begin_[pos] == '\n') {
       ++line;
-      line_begin = i + 1;
+      line_begin = pos + 1;
     }
   }
-  const std::size_t column = at - line_begin + 1;
+  const std::size_t column = place - line_begin + 1;
   throw JsonError(code,
                   message + " (line " + std::to_string(line) + ", column " +
-                      std::to_string(column) + ", offset " + std::to_string(at) + ")",
-                  at, line, column);
+                      std::to_string(column) + ", offset " + std::to_string(place) + ")",
+                  place, line, column);
 }
 
 inline void JsonReader::unexpected(const char* wanted) const {
@@ -1468,12 +1522,12 @@ inline void JsonReader::unexpected(const char* wanted) const {
     fail(kJsonTruncated, std::string("the text ends where ") + wanted + " should stand");
   }
   std::string found;
-  const unsigned char c = static_cast<unsigned char>(*cursor_);
-  if (c >= 0x20 && c < 0x7F) {
+  const unsigned char character = static_cast<unsigned char>(*cursor_);
+  if (character >= 0x20 && character < 0x7F) {
     found = std::string("'") + *cursor_ + "'";
   } else {
     const char digits[] = "0123456789abcdef";
-    found = std::string("byte 0x") + digits[c >> 4] + digits[c & 15];
+    found = std::string("byte 0x") + digits[character >> 4] + digits[character & 15];
   }
   fail(kJsonSyntax, found + " where " + wanted + " should stand");
 }
@@ -1514,8 +1568,8 @@ inline void JsonReader::beginList() {
 }
 
 inline bool JsonReader::nextElement(bool* first, char close, const char* where) {
-  const char c = peek();
-  if (c == close && cursor_ < end_) {
+  const char character = peek();
+  if (character == close && cursor_ < end_) {
     ++cursor_;
     --depth_;
     return false;
@@ -1524,7 +1578,7 @@ inline bool JsonReader::nextElement(bool* first, char close, const char* where) 
     *first = false;
     return true;
   }
-  if (c != ',') unexpected(where);
+  if (character != ',') unexpected(where);
   ++cursor_;
   if (options_.allow_comments && peek() == close && cursor_ < end_) {
     ++cursor_;
@@ -1549,74 +1603,77 @@ inline bool JsonReader::nextItem(bool* first) {
   return true;
 }
 
-inline const char* JsonReader::checkUtf8(const char* p) const {
-  const std::size_t length = detail::utf8Length(p, end_);
+inline const char* JsonReader::checkUtf8(const char* cursor) const {
+  const std::size_t length = detail::utf8Length(cursor, end_);
   if (length == 0) {
-    fail(kJsonUtf8, "not UTF-8", static_cast<std::size_t>(p - begin_));
+    fail(kJsonUtf8, "not UTF-8", static_cast<std::size_t>(cursor - begin_));
   }
-  return p + length;
+  return cursor + length;
 }
 
-inline const char* JsonReader::scanString(const char* p) const {
+inline const char* JsonReader::scanString(const char* cursor) const {
   for (;;) {
-    p = detail::skipPlain(p, end_);
-    if (p == end_) {
-      fail(kJsonTruncated, "the text ends inside a string", static_cast<std::size_t>(p - begin_));
+    cursor = detail::skipPlain(cursor, end_);
+    if (cursor == end_) {
+      fail(kJsonTruncated, "the text ends inside a string",
+           static_cast<std::size_t>(cursor - begin_));
     }
-    const unsigned char c = static_cast<unsigned char>(*p);
-    if (c == '"' || c == '\\') return p;
-    if (c < 0x20 && !options_.allow_control_characters) {
+    const unsigned char character = static_cast<unsigned char>(*cursor);
+    if (character == '"' || character == '\\') return cursor;
+    if (character < 0x20 && !options_.allow_control_characters) {
       fail(kJsonSyntax, "a control character inside a string must be escaped",
-           static_cast<std::size_t>(p - begin_));
+           static_cast<std::size_t>(cursor - begin_));
     }
-    p = c < 0x80 ? p + 1 : checkUtf8(p);
+    cursor = character < 0x80 ? cursor + 1 : checkUtf8(cursor);
   }
 }
 
-inline unsigned JsonReader::readHex4(const char* p) const {
-  if (end_ - p < 4) {
-    fail(kJsonTruncated, "the text ends inside an escape", static_cast<std::size_t>(p - begin_));
+inline unsigned JsonReader::readHex4(const char* cursor) const {
+  if (end_ - cursor < 4) {
+    fail(kJsonTruncated, "the text ends inside an escape",
+         static_cast<std::size_t>(cursor - begin_));
   }
   unsigned value = 0;
-  for (int i = 0; i < 4; ++i) {
-    const char c = p[i];
+  for (int pos = 0; pos < 4; ++pos) {
+    const char character = cursor[pos];
     unsigned digit = 0;
-    if (detail::isDigit(c)) {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<unsigned>(c - 'A') + 10;
+    if (detail::isDigit(character)) {
+      digit = static_cast<unsigned>(character - '0');
+    } else if (character >= 'a' && character <= 'f') {
+      digit = static_cast<unsigned>(character - 'a') + 10;
+    } else if (character >= 'A' && character <= 'F') {
+      digit = static_cast<unsigned>(character - 'A') + 10;
     } else {
-      fail(kJsonSyntax, "\\u wants four hexadecimal digits", static_cast<std::size_t>(p - begin_));
+      fail(kJsonSyntax, "\\u wants four hexadecimal digits",
+           static_cast<std::size_t>(cursor - begin_));
     }
     value = value * 16 + digit;
   }
   return value;
 }
 
-inline const char* JsonReader::decodeEscape(const char* p) {
-  const std::size_t at = static_cast<std::size_t>(p - begin_);
-  ++p;
-  if (p == end_) fail(kJsonTruncated, "the text ends inside an escape", at);
+inline const char* JsonReader::decodeEscape(const char* cursor) {
+  const std::size_t place = static_cast<std::size_t>(cursor - begin_);
+  ++cursor;
+  if (cursor == end_) fail(kJsonTruncated, "the text ends inside an escape", place);
   static const char from[] = "\"\\/bfnrt";
-  static const char to[] = "\"\\/\b\f\n\r\t";
-  if (const char* simple = *p != '\0' ? strchr(from, *p) : nullptr) {
-    scratch_ += to[simple - from];
-    return p + 1;
+  static const char target[] = "\"\\/\b\f\n\r\t";
+  if (const char* simple = *cursor != '\0' ? strchr(from, *cursor) : nullptr) {
+    scratch_ += target[simple - from];
+    return cursor + 1;
   }
-  if (*p != 'u') fail(kJsonSyntax, "unknown escape", at);
-  unsigned code = readHex4(p + 1);
-  p += 5;
-  if (code >= 0xDC00 && code <= 0xDFFF) fail(kJsonUtf8, "second half of a surrogate pair", at);
+  if (*cursor != 'u') fail(kJsonSyntax, "unknown escape", place);
+  unsigned code = readHex4(cursor + 1);
+  cursor += 5;
+  if (code >= 0xDC00 && code <= 0xDFFF) fail(kJsonUtf8, "second half of a surrogate pair", place);
   if (code >= 0xD800 && code <= 0xDBFF) {
-    if (end_ - p < 2 || p[0] != '\\' || p[1] != 'u') {
-      fail(kJsonUtf8, "half of a surrogate pair", at);
+    if (end_ - cursor < 2 || cursor[0] != '\\' || cursor[1] != 'u') {
+      fail(kJsonUtf8, "half of a surrogate pair", place);
     }
-    const unsigned low = readHex4(p + 2);
-    if (low < 0xDC00 || low > 0xDFFF) fail(kJsonUtf8, "half of a surrogate pair", at);
+    const unsigned low = readHex4(cursor + 2);
+    if (low < 0xDC00 || low > 0xDFFF) fail(kJsonUtf8, "half of a surrogate pair", place);
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    p += 6;
+    cursor += 6;
   }
   const auto append = [this](unsigned byte) { scratch_ += static_cast<char>(byte); };
   if (code < 0x80) {
@@ -1634,37 +1691,37 @@ inline const char* JsonReader::decodeEscape(const char* p) {
     append(0x80 | ((code >> 6) & 0x3F));
     append(0x80 | (code & 0x3F));
   }
-  return p;
+  return cursor;
 }
 
 inline JsonReader::Slice JsonReader::readString() {
   if (peek() != '"') unexpected("a string");
   const char* start = cursor_ + 1;
-  const char* p = scanString(start);
-  if (*p == '"') {
-    cursor_ = p + 1;
-    return Slice{start, static_cast<std::size_t>(p - start)};
+  const char* cursor = scanString(start);
+  if (*cursor == '"') {
+    cursor_ = cursor + 1;
+    return Slice{start, static_cast<std::size_t>(cursor - start)};
   }
-  scratch_.assign(start, static_cast<std::size_t>(p - start));
-  while (*p != '"') {
-    p = decodeEscape(p);
-    const char* stop = scanString(p);
-    scratch_.append(p, static_cast<std::size_t>(stop - p));
-    p = stop;
+  scratch_.assign(start, static_cast<std::size_t>(cursor - start));
+  while (*cursor != '"') {
+    cursor = decodeEscape(cursor);
+    const char* stop = scanString(cursor);
+    scratch_.append(cursor, static_cast<std::size_t>(stop - cursor));
+    cursor = stop;
   }
-  cursor_ = p + 1;
+  cursor_ = cursor + 1;
   return Slice{scratch_.data(), scratch_.size()};
 }
 
 inline JsonReader::Slice JsonReader::readNumber() {
-  const char c = peek();
-  if (c != '-' && !detail::isDigit(c)) unexpected("a number");
+  const char character = peek();
+  if (character != '-' && !detail::isDigit(character)) unexpected("a number");
   const char* start = cursor_;
   const auto digits = [this]() {
     if (cursor_ == end_ || !detail::isDigit(*cursor_)) unexpected("a digit");
     while (cursor_ < end_ && detail::isDigit(*cursor_)) ++cursor_;
   };
-  if (c == '-') ++cursor_;
+  if (character == '-') ++cursor_;
   if (cursor_ < end_ && *cursor_ == '0') {
     ++cursor_;
     if (cursor_ < end_ && detail::isDigit(*cursor_)) {
@@ -1689,17 +1746,17 @@ namespace detail {
 
 /// Reads a decimal integer; false for anything else and for what does not fit in 64 bits.
 inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
-  const char* p = text;
+  const char* cursor = text;
   const char* end = text + size;
-  const bool negative = p < end && *p == '-';
-  if (negative) ++p;
-  if (p == end || end - p > 19) return false;
+  const bool negative = cursor < end && *cursor == '-';
+  if (negative) ++cursor;
+  if (cursor == end || end - cursor > 19) return false;
   uint64_t magnitude = 0;
-  for (; p < end; ++p) {
-    if (!isDigit(*p)) return false;
-    magnitude = magnitude * 10 + static_cast<uint64_t>(*p - '0');
+  for (; cursor < end; ++cursor) {
+    if (!isDigit(*cursor)) return false;
+    magnitude = magnitude * 10 + static_cast<uint64_t>(*cursor - '0');
   }
-  const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const uint64_t limit = static_cast<uint64_t>((std::numeric_limits<int64_t>::max)());
   if (magnitude > limit + (negative ? 1 : 0)) return false;
   *value = negative ? static_cast<int64_t>(0 - magnitude) : static_cast<int64_t>(magnitude);
   return true;
@@ -1707,12 +1764,17 @@ inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
 
 /// Reads a number in JSON's grammar as double, independent of the locale.
 inline double parseDouble(const std::string& text) {
+#if defined(__cpp_lib_to_chars)
+  double fast = 0;
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, fast).ec == std::errc()) return fast;
+#endif
   std::istringstream stream(text);
   stream.imbue(std::locale::classic());
   double value = 0;
   if (stream >> value) return value;
   // Out of range: streams return the nearest limit and fail.
-  if (value == std::numeric_limits<double>::max()) return std::numeric_limits<double>::infinity();
+  if (value == (std::numeric_limits<double>::max)()) return std::numeric_limits<double>::infinity();
   if (value == std::numeric_limits<double>::lowest()) {
     return -std::numeric_limits<double>::infinity();
   }
@@ -1721,11 +1783,11 @@ inline double parseDouble(const std::string& text) {
 
 /// `num` of a number: truncated towards zero and clamped to the range of int.
 inline int toInt(double value) {
-  if (value >= static_cast<double>(std::numeric_limits<int>::max())) {
-    return std::numeric_limits<int>::max();
+  if (value >= static_cast<double>((std::numeric_limits<int>::max)())) {
+    return (std::numeric_limits<int>::max)();
   }
-  if (value <= static_cast<double>(std::numeric_limits<int>::min())) {
-    return std::numeric_limits<int>::min();
+  if (value <= static_cast<double>((std::numeric_limits<int>::min)())) {
+    return (std::numeric_limits<int>::min)();
   }
   return static_cast<int>(value);
 }
@@ -1750,11 +1812,11 @@ inline std::string numberText(const JsonVal& value) {
 }  // namespace detail
 
 inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t high) {
-  const char c = peek();
-  const std::size_t at = offset();
+  const char character = peek();
+  const std::size_t place = offset();
   if (cursor_ == end_) unexpected(what);
-  if (c != '-' && !detail::isDigit(c)) {
-    fail(kJsonType, std::string(what) + " must be an integer", at);
+  if (character != '-' && !detail::isDigit(character)) {
+    fail(kJsonType, std::string(what) + " must be an integer", place);
   }
   const Slice text = readNumber();
   int64_t value = 0;
@@ -1762,29 +1824,29 @@ inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t hi
   if (!integer && memchr(text.data, '.', text.size) == nullptr &&
       memchr(text.data, 'e', text.size) == nullptr &&
       memchr(text.data, 'E', text.size) == nullptr) {
-    fail(kJsonRange, std::string(what) + " " + text.str() + " is out of range", at);
+    fail(kJsonRange, std::string(what) + " " + text.str() + " is out of range", place);
   }
-  if (!integer) fail(kJsonType, std::string(what) + " must be an integer", at);
+  if (!integer) fail(kJsonType, std::string(what) + " must be an integer", place);
   if (value < low || value > high) {
     fail(kJsonRange,
          std::string(what) + " " + std::to_string(value) + " is not within " + std::to_string(low) +
              " to " + std::to_string(high),
-         at);
+         place);
   }
   return value;
 }
 
 inline void JsonReader::expectWord(const char* word) {
-  for (const char* w = word; *w != '\0'; ++w, ++cursor_) {
-    if (cursor_ == end_ || *cursor_ != *w) unexpected(word);
+  for (const char* expected = word; *expected != '\0'; ++expected, ++cursor_) {
+    if (cursor_ == end_ || *cursor_ != *expected) unexpected(word);
   }
 }
 
 inline bool JsonReader::readBool() {
-  const char c = peek();
-  if (c != 't' && c != 'f') unexpected("true or false");
-  expectWord(c == 't' ? "true" : "false");
-  return c == 't';
+  const char character = peek();
+  if (character != 't' && character != 'f') unexpected("true or false");
+  expectWord(character == 't' ? "true" : "false");
+  return character == 't';
 }
 
 inline void JsonReader::readNull() {
@@ -1803,8 +1865,8 @@ inline JsonVal JsonReader::readValue() {
   std::vector<Frame> open;
   JsonVal* target = &root;
   for (;;) {
-    const char c = peek();
-    switch (c) {
+    const char character = peek();
+    switch (character) {
       case '{':
         beginObject();
         target->type = MAP;
@@ -1830,7 +1892,7 @@ inline JsonVal JsonReader::readValue() {
         *target = JsonVal::null();
         break;
       default:
-        if (c != '-' && !detail::isDigit(c)) unexpected("a value");
+        if (character != '-' && !detail::isDigit(character)) unexpected("a value");
         *target = detail::makeNumber(readNumber().str());
     }
     for (;;) {
@@ -1845,13 +1907,13 @@ inline JsonVal JsonReader::readValue() {
       } else {
         Slice key;
         if (nextKey(&top.first, &key)) {
-          const std::size_t at = offset();
+          const std::size_t place = offset();
           const auto added = top.container->map.emplace(JsonVal(key.str()), JsonVal());
           if (!added.second) {
             fail(
                 kJsonDuplicateKey,
                 "the key " + detail::quoted(added.first->first.str) + " occurs twice in one object",
-                at);
+                place);
           }
           target = &added.first->second;
           break;
@@ -1897,12 +1959,12 @@ class TextBuffer {
     advance(count);
   }
   void append(const std::string& text) { append(text.data(), text.size()); }
-  template <std::size_t N>
-  void append(const char (&text)[N]) {
-    append(text, N - 1);
+  template <std::size_t TextSize>
+  void append(const char (&text)[TextSize]) {
+    append(text, TextSize - 1);
   }
-  void push(char c) {
-    *room(1) = c;
+  void push(char character) {
+    *room(1) = character;
     advance(1);
   }
   void noteNotAscii() { ascii_ = false; }
@@ -1933,7 +1995,7 @@ class TextBuffer {
     closeBlock();
     // Little memory for small texts, few blocks for large ones.
     const std::size_t last = blocks_.empty() ? 256 : blocks_.back().size;
-    const std::size_t size = std::max(count, std::min<std::size_t>(2 * last, 1 << 20));
+    const std::size_t size = (std::max)(count, std::min<std::size_t>(2 * last, 1 << 20));
     blocks_.push_back(Block{std::unique_ptr<char[]>(new char[size]), size});
     room_ = blocks_.back().text.get();
     left_ = size;
@@ -1948,48 +2010,48 @@ class TextBuffer {
 /// Appends a string in quotes. `raw_controls`: leave control characters other than \n \r \t
 /// unescaped, which is not JSON, but the format of MXNet.
 inline void appendString(const char* text, std::size_t size, bool raw_controls, TextBuffer* out) {
-  const char* p = text;
+  const char* cursor = text;
   const char* end = text + size;
   const char* written = text;
   out->push('"');
-  while (p < end) {
-    p = skipPlain(p, end);
-    if (p == end) break;
-    const unsigned char c = static_cast<unsigned char>(*p);
-    if (c >= 0x80) {
-      const std::size_t length = utf8Length(p, end);
+  while (cursor < end) {
+    cursor = skipPlain(cursor, end);
+    if (cursor == end) break;
+    const unsigned char character = static_cast<unsigned char>(*cursor);
+    if (character >= 0x80) {
+      const std::size_t length = utf8Length(cursor, end);
       if (length == 0) {
-        const std::size_t at = static_cast<std::size_t>(p - text);
+        const std::size_t place = static_cast<std::size_t>(cursor - text);
         throw JsonError(
             kJsonUtf8,
             "a string holds bytes that are not UTF-8, which JSON cannot express (byte " +
-                std::to_string(at) + " of the string)",
-            at, 1, at + 1);
+                std::to_string(place) + " of the string)",
+            place, 1, place + 1);
       }
       out->noteNotAscii();
-      p += length;
+      cursor += length;
       continue;
     }
     static const char from[] = "\"\\\n\r\t\b\f";
-    static const char to[] = "\"\\nrtbf";
-    const char* simple = c != 0 ? strchr(from, static_cast<char>(c)) : nullptr;
+    static const char target[] = "\"\\nrtbf";
+    const char* simple = character != 0 ? strchr(from, static_cast<char>(character)) : nullptr;
     const bool plain =
-        simple == nullptr ? c >= 0x20 || raw_controls : raw_controls && simple - from >= 5;
+        simple == nullptr ? character >= 0x20 || raw_controls : raw_controls && simple - from >= 5;
     if (plain) {
-      ++p;
+      ++cursor;
       continue;
     }
-    out->append(written, static_cast<std::size_t>(p - written));
+    out->append(written, static_cast<std::size_t>(cursor - written));
     if (simple != nullptr) {
       out->push('\\');
-      out->push(to[simple - from]);
+      out->push(target[simple - from]);
     } else {
       const char digits[] = "0123456789abcdef";
       out->append("\\u00");
-      out->push(digits[c >> 4]);
-      out->push(digits[c & 15]);
+      out->push(digits[character >> 4]);
+      out->push(digits[character & 15]);
     }
-    written = ++p;
+    written = ++cursor;
   }
   out->append(written, static_cast<std::size_t>(end - written));
   out->push('"');
@@ -2011,17 +2073,17 @@ inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
 }
 
 /// Copies type, number and text, and makes room for children, which are queued.
-inline void copyShallow(const JsonVal& from, JsonVal* to,
+inline void copyShallow(const JsonVal& from, JsonVal* target,
                         std::vector<std::pair<const JsonVal*, JsonVal*>>* queue) {
-  to->type = from.type;
-  to->num = from.num;
-  to->str = from.str;
-  to->list.resize(from.list.size());
-  for (std::size_t i = 0; i < from.list.size(); ++i) {
-    queue->emplace_back(&from.list[i], &to->list[i]);
+  target->type = from.type;
+  target->num = from.num;
+  target->str = from.str;
+  target->list.resize(from.list.size());
+  for (std::size_t pos = 0; pos < from.list.size(); ++pos) {
+    queue->emplace_back(&from.list[pos], &target->list[pos]);
   }
   for (const auto& member : from.map) {
-    JsonVal& child = to->map.emplace_hint(to->map.end(), member.first, JsonVal())->second;
+    JsonVal& child = target->map.emplace_hint(target->map.end(), member.first, JsonVal())->second;
     queue->emplace_back(&member.second, &child);
   }
 }
@@ -2029,17 +2091,18 @@ inline void copyShallow(const JsonVal& from, JsonVal* to,
 inline int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
 
 /// Order of two values without their children: type, number, text.
-inline int compareScalars(const JsonVal& a, const JsonVal& b) {
-  if (a.type != b.type) return sign(a.type<b.type, a.type> b.type);
-  if (a.type == STR) return sign(a.str < b.str, b.str < a.str);
-  if (a.type == BOOL) return sign(a.num<b.num, a.num> b.num);
-  if (a.type == NUM) {
-    if (a.str.empty() && b.str.empty()) return sign(a.num<b.num, a.num> b.num);
-    const double x = a.toDouble();
-    const double y = b.toDouble();
-    if (x < y || y < x) return sign(x < y, y < x);
-    const std::string text_a = numberText(a);
-    const std::string text_b = numberText(b);
+inline int compareScalars(const JsonVal& left, const JsonVal& right) {
+  if (left.type != right.type) return sign(left.type<right.type, left.type> right.type);
+  if (left.type == STR) return sign(left.str < right.str, right.str < left.str);
+  if (left.type == BOOL) return sign(left.num<right.num, left.num> right.num);
+  if (left.type == NUM) {
+    if (left.str.empty() && right.str.empty()) return sign(left.num<right.num, left.num> right.num);
+    const double left_number = left.toDouble();
+    const double right_number = right.toDouble();
+    if (left_number < right_number || right_number < left_number)
+      return sign(left_number < right_number, right_number < left_number);
+    const std::string text_a = numberText(left);
+    const std::string text_b = numberText(right);
     return sign(text_a < text_b, text_b < text_a);
   }
   return 0;
@@ -2049,32 +2112,33 @@ inline int compareScalars(const JsonVal& a, const JsonVal& b) {
 inline int compareJson(const JsonVal& left, const JsonVal& right) {
   // A step without values compares two lengths, after all elements were equal.
   struct Step {
-    const JsonVal* a;
-    const JsonVal* b;
+    const JsonVal* left;
+    const JsonVal* right;
     int verdict;
   };
   std::vector<Step> steps(1, Step{&left, &right, 0});
   while (!steps.empty()) {
     const Step step = steps.back();
     steps.pop_back();
-    const int order = step.a == nullptr ? step.verdict : compareScalars(*step.a, *step.b);
+    const int order = step.left == nullptr ? step.verdict : compareScalars(*step.left, *step.right);
     if (order != 0) return order;
-    if (step.a == nullptr || (step.a->type != LIST && step.a->type != MAP)) continue;
-    const bool lists = step.a->type == LIST;
-    const std::size_t size_a = lists ? step.a->list.size() : step.a->map.size();
-    const std::size_t size_b = lists ? step.b->list.size() : step.b->map.size();
+    if (step.left == nullptr || (step.left->type != LIST && step.left->type != MAP)) continue;
+    const bool lists = step.left->type == LIST;
+    const std::size_t size_a = lists ? step.left->list.size() : step.left->map.size();
+    const std::size_t size_b = lists ? step.right->list.size() : step.right->map.size();
     steps.push_back(Step{nullptr, nullptr, sign(size_a<size_b, size_a> size_b)});
     const std::size_t first_child = steps.size();
     if (lists) {
-      for (std::size_t i = 0; i < std::min(size_a, size_b); ++i) {
-        steps.push_back(Step{&step.a->list[i], &step.b->list[i], 0});
+      for (std::size_t pos = 0; pos < (std::min)(size_a, size_b); ++pos) {
+        steps.push_back(Step{&step.left->list[pos], &step.right->list[pos], 0});
       }
     } else {
-      auto i = step.a->map.begin();
-      auto j = step.b->map.begin();
-      for (; i != step.a->map.end() && j != step.b->map.end(); ++i, ++j) {
-        steps.push_back(Step{&i->first, &j->first, 0});
-        steps.push_back(Step{&i->second, &j->second, 0});
+      auto pos = step.left->map.begin();
+      auto other_pos = step.right->map.begin();
+      for (; pos != step.left->map.end() && other_pos != step.right->map.end();
+           ++pos, ++other_pos) {
+        steps.push_back(Step{&pos->first, &other_pos->first, 0});
+        steps.push_back(Step{&pos->second, &other_pos->second, 0});
       }
     }
     std::reverse(steps.begin() + static_cast<std::ptrdiff_t>(first_child), steps.end());
@@ -2177,17 +2241,35 @@ inline JsonVal& JsonVal::operator=(const JsonVal& other) {
   return *this;
 }
 
+inline JsonVal& JsonVal::operator=(JsonVal&& other) noexcept {
+  // `other` may be a child of this value: it must be moved out before the children go.
+  JsonVal taken(std::move(other));
+  std::swap(type, taken.type);
+  std::swap(num, taken.num);
+  str.swap(taken.str);
+  list.swap(taken.list);
+  map.swap(taken.map);
+  return *this;
+}
+
 inline JsonVal JsonVal::integer(int64_t value) { return detail::makeNumber(std::to_string(value)); }
 
 inline JsonVal JsonVal::real(double value) {
   if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
   std::string text;
   for (int digits = 15; digits <= 17; ++digits) {
+#if defined(__cpp_lib_to_chars)
+    char buffer[32];  // the longest has 24 characters
+    const std::to_chars_result result =
+        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
+    text.assign(buffer, result.ptr);
+#else
     std::ostringstream stream;
     stream.imbue(std::locale::classic());
     stream.precision(digits);
     stream << value;
     text = stream.str();
+#endif
     if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
   }
   return detail::makeNumber(text);
@@ -2293,6 +2375,68 @@ inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
 
 namespace detail {
 
+/// A hash of text under a key that differs from process to process (SipHash-1-3): texts of a file
+/// cannot be chosen so that they collide.
+class TextHash {
+ public:
+  std::size_t operator()(const char* text, std::size_t size) const {
+    uint64_t state[4] = {key()[0] ^ 0x736f6d6570736575ULL, key()[1] ^ 0x646f72616e646f6dULL,
+                         key()[0] ^ 0x6c7967656e657261ULL, key()[1] ^ 0x7465646279746573ULL};
+    uint64_t word = 0;
+    std::size_t pos = 0;
+    for (; pos + 8 <= size; pos += 8) {
+      memcpy(&word, text + pos, 8);
+      absorb(word, state);
+    }
+    word = 0;
+    memcpy(&word, text + pos, size - pos);
+    absorb(word | (static_cast<uint64_t>(size) << 56), state);
+    state[2] ^= 0xff;
+    for (int round = 0; round < 3; ++round) mix(state);
+    return static_cast<std::size_t>(state[0] ^ state[1] ^ state[2] ^ state[3]);
+  }
+  /// For containers of std::string and of std::string_view.
+  template <typename TextType>
+  std::size_t operator()(const TextType& text) const {
+    return (*this)(text.data(), text.size());
+  }
+
+ private:
+  static const uint64_t* key() {
+    static const std::pair<uint64_t, uint64_t> made(makeKey(), makeKey());
+    static const uint64_t words[2] = {made.first, made.second};
+    return words;
+  }
+  static uint64_t makeKey() {
+    uint64_t word = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&word));
+    try {
+      std::random_device device;
+      word ^= (static_cast<uint64_t>(device()) << 32) ^ device();
+    } catch (const std::exception&) {
+      // No random device: the address, which differs from process to process, must do.
+    }
+    return word;
+  }
+  static uint64_t turn(uint64_t word, int bits) { return (word << bits) | (word >> (64 - bits)); }
+  static void mix(uint64_t* state) {
+    state[0] += state[1];
+    state[1] = turn(state[1], 13) ^ state[0];
+    state[0] = turn(state[0], 32);
+    state[2] += state[3];
+    state[3] = turn(state[3], 16) ^ state[2];
+    state[0] += state[3];
+    state[3] = turn(state[3], 21) ^ state[0];
+    state[2] += state[1];
+    state[1] = turn(state[1], 17) ^ state[2];
+    state[2] = turn(state[2], 32);
+  }
+  static void absorb(uint64_t word, uint64_t* state) {
+    state[3] ^= word;
+    mix(state);
+    state[0] ^= word;
+  }
+};
+
 /// Names in use, compared by text. A flat table, for the names of a million variables.
 class NameTable {
  public:
@@ -2302,7 +2446,7 @@ class NameTable {
   }
   /// Returns the node that already has this name, or adds the name of `node` and returns null.
   const Node* add(const Node* node) {
-    std::size_t slot = std::hash<std::string>()(node->name) & mask_;
+    std::size_t slot = TextHash()(node->name) & mask_;
     for (; slots_[slot] != nullptr; slot = (slot + 1) & mask_) {
       if (slots_[slot]->name == node->name) return slots_[slot];
     }
@@ -2368,6 +2512,7 @@ class GraphReader {
     bool has_control_deps = false;
     bool has_subgraphs = false;
     bool has_attrs[3] = {false, false, false};
+    std::set<std::string> extra_names;  // of the node's extra members, if they are many
     int attribute_objects = 0;
   };
 
@@ -2441,10 +2586,10 @@ class GraphReader {
       readIntegers("row pointer", &draft.row_ptr);
     } else {
       const std::string name = key.str();
-      const std::size_t at = reader_.offset();
+      const std::size_t place = reader_.offset();
       if (draft.graph->attrs.count(name) != 0) {
         reader_.fail(kJsonDuplicateKey, "the key " + quoted(name) + " occurs twice in one object",
-                     at);
+                     place);
       }
       draft.graph->attrs.emplace(name, reader_.readValue());
     }
@@ -2464,6 +2609,7 @@ class GraphReader {
     frame->has_control_deps = frame->has_subgraphs = false;
     std::fill(frame->has_attrs, frame->has_attrs + 3, false);
     frame->attribute_objects = 0;
+    frame->extra_names.clear();
   }
 
   void readNodeMember(Frame* frame, const JsonReader::Slice& key) {
@@ -2499,12 +2645,25 @@ class GraphReader {
       reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; unused since
     } else {
       const std::string name = key.str();
-      bool seen = std::any_of(
-          node->extra.begin(), node->extra.end(),
-          [&](const std::pair<std::string, JsonVal>& member) { return member.first == name; });
+      bool seen = hasExtra(frame, name);
       once(&seen, name.c_str());
       node->extra.emplace_back(name, reader_.readValue());
     }
+  }
+
+  /// Whether the node has an extra member of this name, and notes the name.
+  static bool hasExtra(Frame* frame, const std::string& name) {
+    typedef std::pair<std::string, JsonVal> Member;
+    const std::vector<Member>& extra = frame->node->extra;
+    const std::size_t few = 16;
+    if (extra.size() < few) {
+      return std::any_of(extra.begin(), extra.end(),
+                         [&](const Member& member) { return member.first == name; });
+    }
+    if (extra.size() == few) {
+      for (const Member& member : extra) frame->extra_names.insert(member.first);
+    }
+    return !frame->extra_names.insert(name).second;
   }
 
   void assign(std::string* target) {
@@ -2532,14 +2691,34 @@ class GraphReader {
     }
     // Reserved in advance, so that the table is never rehashed.
     node->attrs.reserve(node->attrs.size() + count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto added = node->attrs.emplace(pairs_[i].first, pairs_[i].second);
+    requireSpread(*node, count);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      const auto added = node->attrs.emplace(pairs_[pos].first, pairs_[pos].second);
       if (added.second) continue;
       if (only_one) {
-        reader_.fail(kJsonDuplicateKey, "attribute " + quoted(pairs_[i].first) +
+        reader_.fail(kJsonDuplicateKey, "attribute " + quoted(pairs_[pos].first) +
                                             " occurs twice in node " + quoted(node->name));
       }
-      if (!give_way) added.first->second = pairs_[i].second;
+      if (!give_way) added.first->second = pairs_[pos].second;
+    }
+  }
+
+  /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
+  /// would be compared with all before it.
+  void requireSpread(const Node& node, std::size_t count) const {
+    const std::size_t most = 64;  // by chance, a dozen in a million
+    if (count <= most) return;
+    std::vector<std::size_t> buckets;
+    buckets.reserve(count);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      buckets.push_back(node.attrs.bucket(pairs_[pos].first));
+    }
+    std::sort(buckets.begin(), buckets.end());
+    for (std::size_t pos = most; pos < count; ++pos) {
+      if (buckets[pos] != buckets[pos - most]) continue;
+      reader_.fail(kJsonRange, "the attributes of node " + quoted(node.name) +
+                                   " have the same key many times, or keys chosen to collide in "
+                                   "a hash table");
     }
   }
 
@@ -2559,32 +2738,34 @@ class GraphReader {
       int count = 0;
       bool first_number = true;
       reader_.peek();
-      const std::size_t at = reader_.offset();
+      const std::size_t place = reader_.offset();
       reader_.beginList();
       while (reader_.nextItem(&first_number)) {
-        if (count == 3) reader_.fail(kJsonType, what + std::string(shape), at);
-        numbers[count++] = reader_.readInteger("number of an entry", 0, kIntMax);
+        if (count == 3) reader_.fail(kJsonType, what + std::string(shape), place);
+        // The count of outputs, one more than the largest number, is an int too.
+        const int64_t most = count == 1 ? kIntMax - 1 : kIntMax;
+        numbers[count++] = reader_.readInteger("number of an entry", 0, most);
       }
-      if (count < 2) reader_.fail(kJsonType, what + std::string(shape), at);
+      if (count < 2) reader_.fail(kJsonType, what + std::string(shape), place);
       edges->push_back(
           GraphDraft::Edge{numbers[0], static_cast<int>(numbers[1]), static_cast<int>(numbers[2])});
     }
   }
 
-  [[noreturn]] void missing(const char* key, const std::string& where, std::size_t at) const {
-    reader_.fail(kJsonMissingKey, where + " has no " + quoted(key), at);
+  [[noreturn]] void missing(const char* key, const std::string& where, std::size_t place) const {
+    reader_.fail(kJsonMissingKey, where + " has no " + quoted(key), place);
   }
 
   void finishNode(Frame* frame) const {
-    const std::size_t at = frame->draft.offsets.back();
+    const std::size_t place = frame->draft.offsets.back();
     const std::string& name = frame->node->name;
     const std::string where =
         frame->has_name && frame->has_op && frame->has_inputs ? std::string()
         : frame->has_name ? "node " + quoted(name)
                           : "node number " + std::to_string(frame->draft.offsets.size() - 1);
-    if (!frame->has_op) missing("op", where, at);
-    if (!frame->has_name) missing("name", where, at);
-    if (!frame->has_inputs) missing("inputs", where, at);
+    if (!frame->has_op) missing("op", where, place);
+    if (!frame->has_name) missing("name", where, place);
+    if (!frame->has_inputs) missing("inputs", where, place);
     frame->draft.edge_end.push_back(frame->draft.edges.size());
   }
 
@@ -2617,30 +2798,30 @@ class GraphReader {
                    "node_row_ptr must begin with 0 and have one number more than there are nodes",
                    draft.start);
     }
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (ptr[i + 1] < ptr[i]) {
-        reader_.fail(kJsonRange, "node_row_ptr decreases at node " + quoted(nodes[i]->name),
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      if (ptr[pos + 1] < ptr[pos]) {
+        reader_.fail(kJsonRange, "node_row_ptr decreases at node " + quoted(nodes[pos]->name),
                      draft.start);
       }
-      nodes[i]->_declareOutputs(static_cast<int>(ptr[i + 1] - ptr[i]));
+      nodes[pos]->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
     }
   }
 
   NodeEntry resolve(const GraphDraft& draft, const GraphDraft::Edge& edge, const std::string& what,
-                    std::size_t at) const {
+                    std::size_t place) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
     if (edge.node >= static_cast<int64_t>(nodes.size())) {
       reader_.fail(kJsonRange,
                    what + " refers to node " + std::to_string(edge.node) + ", but there are " +
                        std::to_string(nodes.size()) + " nodes",
-                   at);
+                   place);
     }
     Node* node = nodes[static_cast<std::size_t>(edge.node)];
     if (node->num_outputs > 0 && edge.entry >= node->num_outputs) {
       reader_.fail(kJsonRange,
                    what + " refers to output " + std::to_string(edge.entry) + " of node " +
                        quoted(node->name) + ", which has " + std::to_string(node->num_outputs),
-                   at);
+                   place);
     }
     return NodeEntry(node, edge.entry, edge.version);
   }
@@ -2654,23 +2835,24 @@ class GraphReader {
         ++consumers[static_cast<std::size_t>(edge.node)];
       }
     }
-    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i]->outputs.reserve(consumers[i]);
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos)
+      nodes[pos]->outputs.reserve(consumers[pos]);
     bool ordered = true;
     std::size_t next = 0;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      Node* node = nodes[i];
-      node->inputs.reserve(draft->edge_end[i] - next);
-      for (; next < draft->edge_end[i]; ++next) {
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      Node* node = nodes[pos];
+      node->inputs.reserve(draft->edge_end[pos] - next);
+      for (; next < draft->edge_end[pos]; ++next) {
         const GraphDraft::Edge& edge = draft->edges[next];
         const int slot = static_cast<int>(node->inputs.size());
         if (!inRange(*draft, edge)) {
           resolve(*draft, edge, "input " + std::to_string(slot) + " of node " + quoted(node->name),
-                  draft->offsets[i]);
+                  draft->offsets[pos]);
         }
         Node* producer = nodes[static_cast<std::size_t>(edge.node)];
         node->inputs.emplace_back(producer, edge.entry, edge.version);
         producer->outputs.emplace_back(node, slot);
-        ordered = ordered && edge.node < static_cast<int64_t>(i);
+        ordered = ordered && edge.node < static_cast<int64_t>(pos);
       }
     }
     for (const auto& dep : draft->control_deps) {
@@ -2699,13 +2881,13 @@ class GraphReader {
     NameTable names(graph->inputs.size());
     for (Node* node : graph->inputs) {
       if (names.add(node) == nullptr) continue;
-      const auto at = std::find(graph->nodes.begin(), graph->nodes.end(), node);
+      const auto place = std::find(graph->nodes.begin(), graph->nodes.end(), node);
       reader_.fail(kJsonDuplicateName, "two variables are named " + quoted(node->name),
-                   draft.offsets[static_cast<std::size_t>(at - graph->nodes.begin())]);
+                   draft.offsets[static_cast<std::size_t>(place - graph->nodes.begin())]);
     }
-    for (int64_t id : draft.arg_nodes) {
-      resolve(draft, GraphDraft::Edge{id, 0, 0}, "arg_nodes", draft.start);
-      const Node* node = graph->nodes[static_cast<std::size_t>(id)];
+    for (int64_t number : draft.arg_nodes) {
+      resolve(draft, GraphDraft::Edge{number, 0, 0}, "arg_nodes", draft.start);
+      const Node* node = graph->nodes[static_cast<std::size_t>(number)];
       if (node->op != "null") {
         reader_.fail(kJsonType,
                      "arg_nodes lists node " + quoted(node->name) +
@@ -2724,17 +2906,18 @@ class GraphReader {
 
 inline void appendInteger(int64_t value, TextBuffer* out) {
   char digits[20];
-  char* p = digits + sizeof(digits);
+  char* cursor = digits + sizeof(digits);
   uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
   do {
-    *--p = static_cast<char>('0' + rest % 10);
+    *--cursor = static_cast<char>('0' + rest % 10);
     rest /= 10;
   } while (rest != 0);
-  if (value < 0) *--p = '-';
-  out->append(p, static_cast<std::size_t>(digits + sizeof(digits) - p));
+  if (value < 0) *--cursor = '-';
+  out->append(cursor, static_cast<std::size_t>(digits + sizeof(digits) - cursor));
 }
 
-/// Writes NNVM's JSON, on one line or in the layout of MXNet's writer: two spaces for each level,
+/// Writes NNVM's JSON, on one line or in the layout of MXNet's writer: two spaces for each level up
+/// to the 64th,
 /// a space after every comma, a list on several lines when it has more than ten items or composite
 /// ones, an object when it has more than one member.
 class GraphWriter {
@@ -2797,7 +2980,7 @@ class GraphWriter {
     void addPosition(const NodeTable& table, const NodeEntry& entry) {
       const std::size_t position = static_cast<std::size_t>(table.find(entry.node));
       positions.push_back(position);
-      outputs[position] = std::max(outputs[position], entry.entry + 1);
+      outputs[position] = (std::max)(outputs[position], static_cast<int64_t>(entry.entry) + 1);
     }
 
     const Graph& graph;
@@ -2805,7 +2988,7 @@ class GraphWriter {
     std::size_t depth;
     std::vector<Node*> order;
     std::vector<std::size_t> positions;  // of the producer of every edge, in order of writing
-    std::vector<int> outputs;            // per node: the number of outputs that its uses imply
+    std::vector<int64_t> outputs;        // per node: the number of outputs that its uses imply
     std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
@@ -2824,10 +3007,12 @@ class GraphWriter {
 
   void newline(std::size_t depth) {
     if (!pretty_) return;
-    char* line = out_.room(2 * depth + 1);
+    // Bounded, since the text of deeply nested graphs would grow with the square of their depth.
+    const std::size_t width = 2 * std::min<std::size_t>(depth, 64);
+    char* line = out_.room(width + 1);
     line[0] = '\n';
-    memset(line + 1, ' ', 2 * depth);
-    out_.advance(2 * depth + 1);
+    memset(line + 1, ' ', width);
+    out_.advance(width + 1);
   }
 
   void separate(bool comma, std::size_t depth) {
@@ -2835,8 +3020,8 @@ class GraphWriter {
     newline(depth);
   }
 
-  template <std::size_t N>
-  void key(const char (&name)[N], bool comma, std::size_t depth) {
+  template <std::size_t TextSize>
+  void key(const char (&name)[TextSize], bool comma, std::size_t depth) {
     separate(comma, depth);
     out_.push('"');
     out_.append(name);
@@ -2894,16 +3079,17 @@ class GraphWriter {
     typedef std::pair<const std::string, std::string> Attribute;
     sorted_.clear();
     for (const Attribute& attribute : node.attrs) sorted_.push_back(&attribute);
-    std::sort(sorted_.begin(), sorted_.end(),
-              [](const Attribute* a, const Attribute* b) { return a->first < b->first; });
+    std::sort(sorted_.begin(), sorted_.end(), [](const Attribute* left, const Attribute* right) {
+      return left->first < right->first;
+    });
     const bool lines = sorted_.size() > 1;
     out_.push('{');
-    for (std::size_t i = 0; i < sorted_.size(); ++i) {
-      if (i > 0) out_.append(", ");
+    for (std::size_t pos = 0; pos < sorted_.size(); ++pos) {
+      if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      string(sorted_[i]->first);
+      string(sorted_[pos]->first);
       out_.append(": ");
-      string(sorted_[i]->second);
+      string(sorted_[pos]->second);
     }
     if (lines) newline(depth);
     out_.push('}');
@@ -2912,15 +3098,15 @@ class GraphWriter {
   void writeEntries(Frame* frame, const std::vector<NodeEntry>& entries, std::size_t depth) {
     const bool lines = entries.size() > 10;
     out_.push('[');
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (i > 0) out_.append(", ");
+    for (std::size_t pos = 0; pos < entries.size(); ++pos) {
+      if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
       out_.push('[');
       appendInteger(static_cast<int64_t>(frame->positions[frame->next_position++]), &out_);
       out_.append(", ");
-      appendInteger(entries[i].entry, &out_);
+      appendInteger(entries[pos].entry, &out_);
       out_.append(", ");
-      appendInteger(entries[i].version, &out_);
+      appendInteger(entries[pos].version, &out_);
       out_.push(']');
     }
     if (lines) newline(depth);
@@ -2931,10 +3117,10 @@ class GraphWriter {
   void writeIntegers(std::size_t count, std::size_t depth, Number number) {
     const bool lines = count > 10;
     out_.push('[');
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) out_.append(", ");
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      appendInteger(number(i), &out_);
+      appendInteger(number(pos), &out_);
     }
     if (lines) newline(depth);
     out_.push(']');
@@ -2946,19 +3132,19 @@ class GraphWriter {
     out_.push(']');
     std::vector<int64_t> variables;
     std::vector<int64_t> row_ptr(1, 0);
-    for (std::size_t i = 0; i < frame.order.size(); ++i) {
-      const Node& node = *frame.order[i];
-      const int used = frame.outputs[i];
-      if (node.op == "null") variables.push_back(static_cast<int64_t>(i));
+    for (std::size_t pos = 0; pos < frame.order.size(); ++pos) {
+      const Node& node = *frame.order[pos];
+      const int64_t used = frame.outputs[pos];
+      if (node.op == "null") variables.push_back(static_cast<int64_t>(pos));
       // A reader that knows the operator must be able to detect uses beyond its outputs.
-      const bool fact = node.num_outputs > 0 && !node._hasOutput(used - 1);
+      const bool fact = node.num_outputs > 0 && !node._hasOutput(static_cast<int>(used - 1));
       row_ptr.push_back(row_ptr.back() +
-                        (fact ? node.num_outputs : std::max(node.num_outputs, used)));
+                        (fact ? node.num_outputs : std::max<int64_t>(node.num_outputs, used)));
     }
     key("arg_nodes", true, depth);
-    writeIntegers(variables.size(), depth, [&](std::size_t i) { return variables[i]; });
+    writeIntegers(variables.size(), depth, [&](std::size_t pos) { return variables[pos]; });
     key("node_row_ptr", true, depth);
-    writeIntegers(row_ptr.size(), depth, [&](std::size_t i) { return row_ptr[i]; });
+    writeIntegers(row_ptr.size(), depth, [&](std::size_t pos) { return row_ptr[pos]; });
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
     for (const auto& attribute : frame.attributes) {
@@ -3019,17 +3205,17 @@ class GraphWriter {
 inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : mask_(15) {
   while (mask_ < nodes.size() * 2) mask_ = mask_ * 2 + 1;
   slots_.resize(mask_ + 1, Slot{nullptr, -1});
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i] == nullptr) {
-      throw GraphStructureError("node number " + std::to_string(i) + " is null");
+  for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+    if (nodes[pos] == nullptr) {
+      throw GraphStructureError("node number " + std::to_string(pos) + " is null");
     }
-    std::size_t slot = hash(nodes[i]);
+    std::size_t slot = hash(nodes[pos]);
     for (; slots_[slot].node != nullptr; slot = (slot + 1) & mask_) {
-      if (slots_[slot].node == nodes[i]) {
-        throw GraphStructureError("node " + detail::quoted(nodes[i]->name) + " is listed twice");
+      if (slots_[slot].node == nodes[pos]) {
+        throw GraphStructureError("node " + detail::quoted(nodes[pos]->name) + " is listed twice");
       }
     }
-    slots_[slot] = Slot{nodes[i], static_cast<int64_t>(i)};
+    slots_[slot] = Slot{nodes[pos], static_cast<int64_t>(pos)};
   }
 }
 
@@ -3041,12 +3227,12 @@ inline std::size_t countDependencies(const Node& node) {
 }
 
 /// Position of dependency `i`. Throws if it is not in the table.
-inline std::size_t dependency(const Node& node, std::size_t i, const NodeTable& table) {
-  const bool data = i < node.inputs.size();
-  const Node* other = data ? node.inputs[i].node : node.control_deps[i - node.inputs.size()];
+inline std::size_t dependency(const Node& node, std::size_t pos, const NodeTable& table) {
+  const bool data = pos < node.inputs.size();
+  const Node* other = data ? node.inputs[pos].node : node.control_deps[pos - node.inputs.size()];
   const int64_t position = table.find(other);
   if (position < 0) {
-    throw GraphStructureError((data ? "input " + std::to_string(i) : "a control dependency") +
+    throw GraphStructureError((data ? "input " + std::to_string(pos) : "a control dependency") +
                               " of node " + quoted(node.name) +
                               " comes from a node that is not in the graph");
   }
@@ -3058,12 +3244,12 @@ inline std::size_t dependency(const Node& node, std::size_t i, const NodeTable& 
 inline std::string describeCycle(const std::vector<Node*>& path, std::size_t start) {
   const std::size_t shown = 8;
   std::string text = "nodes wait for each other in a cycle: ";
-  for (std::size_t i = start; i < path.size(); ++i) {
-    if (i - start == shown && path.size() - i > 1) {
+  for (std::size_t pos = start; pos < path.size(); ++pos) {
+    if (pos - start == shown && path.size() - pos > 1) {
       text += "... (" + std::to_string(path.size() - start) + " nodes) -> ";
-      i = path.size() - 1;
+      pos = path.size() - 1;
     }
-    text += quoted(path[i]->name) + " -> ";
+    text += quoted(path[pos]->name) + " -> ";
   }
   return text + quoted(path[start]->name);
 }
@@ -3072,9 +3258,9 @@ inline std::string describeCycle(const std::vector<Node*>& path, std::size_t sta
 
 inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table) {
   bool ordered = true;
-  for (std::size_t i = 0; i < nodes.size() && ordered; ++i) {
-    for (std::size_t k = 0; k < detail::countDependencies(*nodes[i]); ++k) {
-      ordered = ordered && detail::dependency(*nodes[i], k, table) < i;
+  for (std::size_t pos = 0; pos < nodes.size() && ordered; ++pos) {
+    for (std::size_t nth = 0; nth < detail::countDependencies(*nodes[pos]); ++nth) {
+      ordered = ordered && detail::dependency(*nodes[pos], nth, table) < pos;
     }
   }
   if (ordered) return nodes;
@@ -3115,32 +3301,32 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
 }
 
 inline Graph::~Graph() {
-  // Subgraphs are emptied one by one, and two nodes may point to the same one.
-  std::vector<Graph*> nested;
-  std::unordered_set<Graph*> known;
-  const auto destroy = [&](Graph* graph) {
+  // Subgraphs are emptied one by one, and two nodes may point to the same one. A node that faulty
+  // passes listed twice is deleted once: all lists are read before the first node is deleted.
+  std::vector<Graph*> graphs(1, this);
+  std::unordered_set<Graph*> known(graphs.begin(), graphs.end());
+  for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
+    Graph* graph = graphs[pos];
     for (std::vector<Node*>* list : {&graph->nodes, &graph->removed_}) {
       for (Node*& node : *list) {
         if (node != nullptr && node->doomed_) node = nullptr;
-        if (node != nullptr) node->doomed_ = true;
+        if (node == nullptr) continue;
+        node->doomed_ = true;
+        for (Graph* subgraph : node->subgraphs) {
+          if (subgraph != nullptr && known.insert(subgraph).second) graphs.push_back(subgraph);
+        }
       }
     }
+  }
+  for (Graph* graph : graphs) {
     for (std::vector<Node*>* list : {&graph->nodes, &graph->removed_}) {
-      for (Node* node : *list) {
-        if (node == nullptr) continue;
-        for (Graph* subgraph : node->subgraphs) {
-          if (subgraph != nullptr && subgraph != this && known.insert(subgraph).second) {
-            nested.push_back(subgraph);
-          }
-        }
-        delete node;
-      }
+      for (Node* node : *list) delete node;
       list->clear();
     }
-  };
-  destroy(this);
-  for (std::size_t i = 0; i < nested.size(); ++i) destroy(nested[i]);
-  for (Graph* graph : nested) delete graph;
+  }
+  for (Graph* graph : graphs) {
+    if (graph != this) delete graph;
+  }
 }
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
@@ -3210,25 +3396,25 @@ inline void Graph::connect(Node* producer, int producer_output, Node* consumer,
   producer->outputs.emplace_back(consumer, consumer_input);
 }
 
-inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& to) {
+inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target) {
   std::size_t uses = 0;
   std::vector<NodeEntry> kept;
   std::vector<NodeEntry> moved;
   for (const NodeEntry& use : from.node->outputs) {
     NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
-    if (use.node == to.node || input.node != from.node || input.entry != from.entry) {
+    if (use.node == target.node || input.node != from.node || input.entry != from.entry) {
       kept.push_back(use);
       continue;
     }
-    input = to;
+    input = target;
     moved.push_back(use);
     ++uses;
   }
   from.node->outputs.swap(kept);
-  to.node->outputs.insert(to.node->outputs.end(), moved.begin(), moved.end());
+  target.node->outputs.insert(target.node->outputs.end(), moved.begin(), moved.end());
   for (NodeEntry& head : outputs) {
     if (head.node != from.node || head.entry != from.entry) continue;
-    head = to;
+    head = target;
     ++uses;
   }
   return uses;
@@ -3265,12 +3451,12 @@ inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   for (Node* node : consumers) {
     // Inputs after a lost one move up, so update their producers.
     std::size_t slot = 0;
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-      const NodeEntry input = node->inputs[i];
+    for (std::size_t pos = 0; pos < node->inputs.size(); ++pos) {
+      const NodeEntry input = node->inputs[pos];
       if (is_gone(input.node)) continue;
-      if (slot != i && input.node != nullptr) {
+      if (slot != pos && input.node != nullptr) {
         for (NodeEntry& use : input.node->outputs) {
-          if (use.node != node || use.entry != static_cast<int>(i)) continue;
+          if (use.node != node || use.entry != static_cast<int>(pos)) continue;
           use.entry = static_cast<int>(slot);
           break;
         }
@@ -3334,7 +3520,7 @@ inline void Graph::print(int indent) const {
   struct Frame {
     Frame(const Graph* target, int width)
         : graph(target),
-          space(static_cast<std::size_t>(std::max(width, 0)), ' '),
+          space(static_cast<std::size_t>((std::max)(width, 0)), ' '),
           order(target->topological_sort()) {
       std::reverse(order.begin(), order.end());
     }
@@ -3484,6 +3670,10 @@ inline MXTensor* PassResource::allocate(std::unordered_map<std::string, MXTensor
                                         int is_arg, const std::string& name,
                                         const std::vector<int64_t>& shape, const MXContext& ctx,
                                         MXDType dtype) const {
+  if (name.find('\0') != std::string::npos) {
+    throw std::runtime_error("a parameter named " + detail::quoted(name.c_str()) +
+                             " and more after a NUL byte cannot be allocated: rename its node");
+  }
   void* data = nullptr;
   nd_malloc_(nd_alloc_, shape.data(), static_cast<int>(shape.size()), ctx.dev_type.c_str(),
              ctx.dev_id, static_cast<int>(dtype), name.c_str(), is_arg, &data);
@@ -3504,15 +3694,15 @@ inline std::string listEntry(const std::string& text, unsigned index, const char
   if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
     std::size_t start = 1;
     int depth = 0;
-    for (std::size_t i = 1; i < size; ++i) {
-      if (depth == 0 && (text[i] == ',' || i == size - 1)) {
-        if (index == 0 && i > start) return text.substr(start, i - start);
+    for (std::size_t pos = 1; pos < size; ++pos) {
+      if (depth == 0 && (text[pos] == ',' || pos == size - 1)) {
+        if (index == 0 && pos > start) return text.substr(start, pos - start);
         if (index == 0) break;
         --index;
-        start = i + 1;
+        start = pos + 1;
       }
-      if (text[i] == '[') ++depth;
-      if (text[i] == ']') --depth;
+      if (text[pos] == '[') ++depth;
+      if (text[pos] == ']') --depth;
     }
   }
   throw std::out_of_range(std::string(what) + ": no such entry in " + text);
@@ -3546,7 +3736,7 @@ inline MXReturnValue CustomStatefulOp::Backward(std::vector<MXTensor>*, std::vec
 }
 
 template <typename Function>
-CustomOp& CustomOp::add(Function fn, const char* ctx, const char* what,
+CustomOp& CustomOp::add(Function function, const char* ctx, const char* what,
                         std::vector<Function>* functions, std::vector<const char*>* contexts) {
   // No exception: this runs while the library is loaded, and nothing could catch it.
   for (const char* known : *contexts) {
@@ -3555,7 +3745,7 @@ CustomOp& CustomOp::add(Function fn, const char* ctx, const char* what,
                             " functions for the context '" + ctx + "'");
     valid = false;
   }
-  functions->push_back(fn);
+  functions->push_back(function);
   contexts->push_back(ctx);
   return *this;
 }
@@ -3564,39 +3754,66 @@ CustomOp& CustomOp::add(Function fn, const char* ctx, const char* what,
 
 namespace detail {
 
+#if defined(__GLIBCXX__)
+/// Where a thread that is being ended unwinds through, it must not be stopped.
+#define PASSLIB_RETHROW_END_OF_THREAD \
+  catch (abi::__forced_unwind&) {     \
+    throw;                            \
+  }
+#else
+#define PASSLIB_RETHROW_END_OF_THREAD
+#endif
+
+/// The text of an exception, also of one that has none.
+inline std::string textOf(const std::exception& error) {
+  const char* text = error.what();
+  return text == nullptr ? std::string("an exception without text") : std::string(text);
+}
+
 /// Runs the body of an entry point. Any exception becomes a message.
 template <typename Body>
 int guarded(const std::string& what, Body body) {
   try {
     return body();
   } catch (const std::exception& error) {
-    MXerrorMsgs::get()->add(what + ": " + error.what());
-  } catch (...) {
+    MXerrorMsgs::get()->add(what + ": " + textOf(error));
+  }
+  PASSLIB_RETHROW_END_OF_THREAD
+  catch (...) {
     MXerrorMsgs::get()->add(what + ": something was thrown that is not a std::exception");
   }
   return MX_FAIL;
 }
 
+/// Operator number idx; one without name and functions if there is none.
+inline CustomOp& operatorAt(int idx) {
+  static CustomOp& none = *new CustomOp(nullptr);
+  Registry<CustomOp>* operators = Registry<CustomOp>::get();
+  return idx >= 0 && idx < operators->size() ? operators->get(idx) : none;
+}
+
 inline options_map_t makeOptions(const char* const* keys, const char* const* vals, int num) {
   options_map_t options;
-  for (int i = 0; i < num; ++i) options[keys[i]] = vals[i];
+  for (int pos = 0; pos < num; ++pos) options[keys[pos]] = vals[pos];
   return options;
 }
 
-inline void addParams(PASSLIB_PARAM_BLOCK(param), std::unordered_map<std::string, MXTensor>* to) {
-  for (int i = 0; i < num_param; ++i) {
-    const std::vector<int64_t> shape(param_shapes[i], param_shapes[i] + param_dims[i]);
-    (*to)[param_names[i]] = MXTensor(param_data[i], shape, static_cast<MXDType>(param_types[i]),
-                                     param_IDs[i], MXContext(param_dev_type[i], param_dev_id[i]));
+inline void addParams(PASSLIB_PARAM_BLOCK(param),
+                      std::unordered_map<std::string, MXTensor>* target) {
+  for (int pos = 0; pos < num_param; ++pos) {
+    const std::vector<int64_t> shape(param_shapes[pos], param_shapes[pos] + param_dims[pos]);
+    (*target)[param_names[pos]] =
+        MXTensor(param_data[pos], shape, static_cast<MXDType>(param_types[pos]), param_IDs[pos],
+                 MXContext(param_dev_type[pos], param_dev_id[pos]));
   }
 }
 
 /// Calls a pass, for both entry points. `args`, `aux`: the parameters by name.
-inline int runPass(graphPass_t fp, Graph* graph, const options_map_t& options, const char* name,
-                   std::unordered_map<std::string, MXTensor>* args,
+inline int runPass(graphPass_t function, Graph* graph, const options_map_t& options,
+                   const char* name, std::unordered_map<std::string, MXTensor>* args,
                    std::unordered_map<std::string, MXTensor>* aux, nd_malloc_t nd_malloc,
                    const void* nd_alloc) {
-  if (fp == nullptr) {
+  if (function == nullptr) {
     MXerrorMsgs::get()->add(std::string("pass '") + name + "' has no body: call setBody");
     return MX_FAIL;
   }
@@ -3609,22 +3826,22 @@ inline int runPass(graphPass_t fp, Graph* graph, const options_map_t& options, c
     Graph* graph;
     ~EndOfPass() { graph->_endPass(); }
   } end = {graph};
-  return fp(graph, options) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
+  return function(graph, options) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
 }
 
 /// Memory for the host, freed here unless released to it.
 class Handout {
  public:
-  template <typename T>
-  T* array(std::size_t count) {
-    void* memory = malloc(std::max<std::size_t>(count, 1) * sizeof(T));
+  template <typename ValueType>
+  ValueType* array(std::size_t count) {
+    void* memory = malloc(std::max<std::size_t>(count, 1) * sizeof(ValueType));
     if (memory == nullptr) throw std::bad_alloc();
     blocks_.emplace_back(memory);
-    return static_cast<T*>(memory);
+    return static_cast<ValueType*>(memory);
   }
-  template <typename T>
-  T* copy(const std::vector<T>& values) {
-    T* memory = array<T>(values.size());
+  template <typename ValueType>
+  ValueType* copy(const std::vector<ValueType>& values) {
+    ValueType* memory = array<ValueType>(values.size());
     std::copy(values.begin(), values.end(), memory);
     return memory;
   }
@@ -3645,16 +3862,16 @@ class Handout {
   std::vector<Block> blocks_;
 };
 
-template <typename T>
-void requireCount(const std::vector<T>& values, int count, const char* what) {
+template <typename ValueType>
+void requireCount(const std::vector<ValueType>& values, int count, const char* what) {
   if (values.size() == static_cast<std::size_t>(count)) return;
   throw std::runtime_error(std::string("there must be ") + std::to_string(count) + " " + what +
                            ", the function left " + std::to_string(values.size()));
 }
 
 template <typename Function>
-void requireFunction(Function fn, const char* setter) {
-  if (fn != nullptr) return;
+void requireFunction(Function function, const char* setter) {
+  if (function != nullptr) return;
   throw std::runtime_error(std::string("there is no such function: call ") + setter);
 }
 
@@ -3662,16 +3879,16 @@ typedef std::vector<std::vector<unsigned int>> ShapeList;
 
 inline ShapeList makeShapes(unsigned int** shapes, const int* dims, int count) {
   ShapeList list;
-  for (int i = 0; i < count; ++i) list.emplace_back(shapes[i], shapes[i] + dims[i]);
+  for (int pos = 0; pos < count; ++pos) list.emplace_back(shapes[pos], shapes[pos] + dims[pos]);
   return list;
 }
 
 inline void handOut(const ShapeList& list, Handout* memory, unsigned int*** shapes, int** dims) {
   *shapes = memory->array<unsigned int*>(list.size());
   *dims = memory->array<int>(list.size());
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    (*shapes)[i] = memory->copy(list[i]);
-    (*dims)[i] = static_cast<int>(list[i].size());
+  for (std::size_t pos = 0; pos < list.size(); ++pos) {
+    (*shapes)[pos] = memory->copy(list[pos]);
+    (*dims)[pos] = static_cast<int>(list[pos].size());
   }
 }
 
@@ -3695,20 +3912,20 @@ struct TensorBlock {
 /// `sparse` receives the targets of the data_ptr of sparse tensors.
 inline std::vector<MXTensor> makeTensors(const TensorBlock& block, std::deque<MXSparse>* sparse) {
   std::vector<MXTensor> tensors(static_cast<std::size_t>(block.count));
-  for (int i = 0; i < block.count; ++i) {
-    const MXStorageType storage = static_cast<MXStorageType>(block.storage_types[i]);
-    void* data = block.data[i];
+  for (int pos = 0; pos < block.count; ++pos) {
+    const MXStorageType storage = static_cast<MXStorageType>(block.storage_types[pos]);
+    void* data = block.data[pos];
     if (storage != kDefaultStorage) {
       sparse->emplace_back();
       const bool csr = storage == kCSRStorage;
-      sparse->back().set(data, block.shapes[i], block.dims[i], block.indices[i],
-                         block.indices_counts[i], csr ? block.indptr[i] : nullptr,
-                         csr ? block.indptr_counts[i] : 0);
+      sparse->back().set(data, block.shapes[pos], block.dims[pos], block.indices[pos],
+                         block.indices_counts[pos], csr ? block.indptr[pos] : nullptr,
+                         csr ? block.indptr_counts[pos] : 0);
       data = &sparse->back();
     }
-    tensors[static_cast<std::size_t>(i)].setTensor(
-        data, static_cast<MXDType>(block.types[i]), block.shapes[i], block.dims[i], block.ids[i],
-        MXContext(block.device_types[i], block.device_ids[i]), storage);
+    tensors[static_cast<std::size_t>(pos)].setTensor(
+        data, static_cast<MXDType>(block.types[pos]), block.shapes[pos], block.dims[pos],
+        block.ids[pos], MXContext(block.device_types[pos], block.device_ids[pos]), storage);
   }
   return tensors;
 }
@@ -3732,14 +3949,14 @@ int compute(Body body, PASSLIB_IO_BLOCK, PASSLIB_RESOURCE_BLOCK) {
 
 /// Calls an inferType or inferSType function. Outputs are initially -1: unknown.
 template <typename Function>
-int inferInPlace(Function fn, const options_map_t& attributes, int* in, int num_in, int* out,
-                 int num_out) {
-  std::vector<int> in_codes(in, in + num_in);
+int inferInPlace(Function function, const options_map_t& attributes, int* inputs, int num_in,
+                 int* out, int num_out) {
+  std::vector<int> in_codes(inputs, inputs + num_in);
   std::vector<int> out_codes(static_cast<std::size_t>(num_out), -1);
-  if (fn(attributes, &in_codes, &out_codes) != MX_SUCCESS) return MX_FAIL;
+  if (function(attributes, &in_codes, &out_codes) != MX_SUCCESS) return MX_FAIL;
   requireCount(in_codes, num_in, "input types");
   requireCount(out_codes, num_out, "output types");
-  std::copy(in_codes.begin(), in_codes.end(), in);
+  std::copy(in_codes.begin(), in_codes.end(), inputs);
   std::copy(out_codes.begin(), out_codes.end(), out);
   return MX_SUCCESS;
 }
@@ -3763,7 +3980,9 @@ void callSelector(void* selector, Body body) {
     body(static_cast<OwnedSelector*>(selector)->selector.get());
   } catch (const std::exception&) {
     throw;
-  } catch (...) {
+  }
+  PASSLIB_RETHROW_END_OF_THREAD
+  catch (...) {
     throw std::runtime_error("the selector threw something that is not a std::exception");
   }
 }
@@ -3772,8 +3991,8 @@ void callSelector(void* selector, Body body) {
 #define PASSLIB_TEXT(x) PASSLIB_TEXT_(x)
 
 /// The layout of the types in Graph as text: equal text, equal layout.
-PASSLIB_HIDDEN inline const char* buildTag() {
-  static const std::string tag =
+inline const char* buildTag() {
+  static const std::string& tag = *new std::string(
       std::string("header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION))
 #if defined(__GXX_ABI_VERSION)
       + ", c++ abi " PASSLIB_TEXT(__GXX_ABI_VERSION)
@@ -3794,7 +4013,7 @@ PASSLIB_HIDDEN inline const char* buildTag() {
       std::to_string(sizeof(std::string)) + " " + std::to_string(sizeof(std::vector<bool>)) + " " +
       std::to_string(sizeof(std::unordered_map<std::string, std::string>)) + " " +
       std::to_string(sizeof(std::map<JsonVal, JsonVal>)) + " " +
-      std::to_string(alignof(std::max_align_t));
+      std::to_string(alignof(std::max_align_t)));
   return tag.c_str();
 }
 
@@ -3811,25 +4030,31 @@ inline int _opVersion() { return MX_LIBRARY_VERSION; }
 inline int _msgSize() { return mxnet::ext::MXerrorMsgs::get()->size(); }
 
 inline void _msgGet(int idx, const char** msg) {
-  const std::string* text = mxnet::ext::MXerrorMsgs::get()->get(idx);
-  *msg = text == nullptr ? nullptr : text->c_str();
+  *msg = nullptr;
+  mxnet::ext::detail::guarded("_msgGet", [&]() -> int {
+    const std::string* text = mxnet::ext::MXerrorMsgs::get()->get(idx);
+    if (text != nullptr) *msg = text->c_str();
+    return mxnet::ext::MX_SUCCESS;
+  });
 }
 
 inline void _opCallFree(void* ptr) { free(ptr); }
 
 inline int _passRegSize() { return mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->size(); }
 
-inline void _passRegGet(int idx, mxnet::ext::graphPass_t* fp, const char** name) {
-  const mxnet::ext::CustomPass& pass =
-      mxnet::ext::Registry<mxnet::ext::CustomPass>::get()->get(idx);
-  *fp = pass.pass;
-  *name = pass.name;
+inline void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const char** name) {
+  *function = nullptr;
+  *name = nullptr;
+  const auto* passes = mxnet::ext::Registry<mxnet::ext::CustomPass>::get();
+  if (idx < 0 || idx >= passes->size()) return;
+  *function = passes->get(idx).pass;
+  *name = passes->get(idx).name;
 }
 
-inline int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph, char** out_graph,
-                              PASSLIB_OPTION_BLOCK, const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
-                              PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
-                              const void* nd_alloc) {
+inline int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_graph,
+                              char** out_graph, PASSLIB_OPTION_BLOCK, const char* pass_name,
+                              PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                              mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
   using namespace mxnet::ext;  // NOLINT: this function only
   *out_graph = nullptr;
   return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
@@ -3839,7 +4064,7 @@ inline int _passCallGraphPass(mxnet::ext::graphPass_t fp, const char* in_graph, 
     detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
     const std::unique_ptr<Graph> graph = detail::readGraph(in_graph);
     const int result =
-        detail::runPass(fp, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
+        detail::runPass(function, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
                         pass_name, &args, &aux, nd_malloc, nd_alloc);
     if (result != MX_SUCCESS) return MX_FAIL;
     detail::Handout memory;
@@ -3857,7 +4082,7 @@ inline const char* _passlibBuildTag(const void** operator_new, const void** oper
   return mxnet::ext::detail::buildTag();
 }
 
-inline int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* graph,
+inline int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::Graph* graph,
                                  PASSLIB_OPTION_BLOCK, const char* pass_name,
                                  PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                  mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
@@ -3867,8 +4092,8 @@ inline int _passlibCallGraphPass(mxnet::ext::graphPass_t fp, mxnet::ext::Graph* 
     std::unordered_map<std::string, MXTensor> aux;
     detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
     detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
-    return detail::runPass(fp, graph, detail::makeOptions(opt_keys, opt_vals, num_opts), pass_name,
-                           &args, &aux, nd_malloc, nd_alloc);
+    return detail::runPass(function, graph, detail::makeOptions(opt_keys, opt_vals, num_opts),
+                           pass_name, &args, &aux, nd_malloc, nd_alloc);
   });
 }
 
@@ -3882,7 +4107,7 @@ inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** for
                       mxnet::ext::parseAttrs_t* parse, mxnet::ext::inferType_t* type,
                       mxnet::ext::inferSType_t* stype, mxnet::ext::inferShape_t* shape,
                       mxnet::ext::mutateInputs_t* mutate) {
-  mxnet::ext::CustomOp& op = mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->get(idx);
+  mxnet::ext::CustomOp& op = mxnet::ext::detail::operatorAt(idx);
   *name = op.name;
   *isSGop = op.isSGop ? 1 : 0;
   // An invalid registration shows no functions, so that hosts reject it.
@@ -3905,25 +4130,25 @@ inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** for
   *mutate = op.mutate_inputs;
 }
 
-inline int _opCallParseAttrs(mxnet::ext::parseAttrs_t fp, PASSLIB_ATTR_BLOCK, int* num_in,
+inline int _opCallParseAttrs(mxnet::ext::parseAttrs_t function, PASSLIB_ATTR_BLOCK, int* num_in,
                              int* num_out) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("parseAttrs", [&]() -> int {
-    detail::requireFunction(fp, "setParseAttrs");
-    return fp(detail::makeOptions(keys, vals, num), num_in, num_out);
+    detail::requireFunction(function, "setParseAttrs");
+    return function(detail::makeOptions(keys, vals, num), num_in, num_out);
   });
 }
 
-inline int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
+inline int _opCallInferShape(mxnet::ext::inferShape_t function, PASSLIB_ATTR_BLOCK,
                              unsigned int** inshapes, int* indims, int num_in,
                              unsigned int*** mod_inshapes, int** mod_indims,
                              unsigned int*** outshapes, int** outdims, int num_out) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("inferShape", [&]() -> int {
-    detail::requireFunction(fp, "setInferShape");
+    detail::requireFunction(function, "setInferShape");
     detail::ShapeList in_shapes = detail::makeShapes(inshapes, indims, num_in);
     detail::ShapeList out_shapes(static_cast<std::size_t>(num_out));
-    if (fp(detail::makeOptions(keys, vals, num), &in_shapes, &out_shapes) != MX_SUCCESS) {
+    if (function(detail::makeOptions(keys, vals, num), &in_shapes, &out_shapes) != MX_SUCCESS) {
       return MX_FAIL;
     }
     detail::requireCount(in_shapes, num_in, "input shapes");
@@ -3936,47 +4161,47 @@ inline int _opCallInferShape(mxnet::ext::inferShape_t fp, PASSLIB_ATTR_BLOCK,
   });
 }
 
-inline int _opCallInferType(mxnet::ext::inferType_t fp, PASSLIB_ATTR_BLOCK, int* intypes,
+inline int _opCallInferType(mxnet::ext::inferType_t function, PASSLIB_ATTR_BLOCK, int* intypes,
                             int num_in, int* outtypes, int num_out) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("inferType", [&]() -> int {
-    detail::requireFunction(fp, "setInferType");
-    return detail::inferInPlace(fp, detail::makeOptions(keys, vals, num), intypes, num_in, outtypes,
-                                num_out);
+    detail::requireFunction(function, "setInferType");
+    return detail::inferInPlace(function, detail::makeOptions(keys, vals, num), intypes, num_in,
+                                outtypes, num_out);
   });
 }
 
-inline int _opCallInferSType(mxnet::ext::inferSType_t fp, PASSLIB_ATTR_BLOCK, int* instypes,
+inline int _opCallInferSType(mxnet::ext::inferSType_t function, PASSLIB_ATTR_BLOCK, int* instypes,
                              int num_in, int* outstypes, int num_out) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("inferSType", [&]() -> int {
-    detail::requireFunction(fp, "setInferSType");
-    return detail::inferInPlace(fp, detail::makeOptions(keys, vals, num), instypes, num_in,
+    detail::requireFunction(function, "setInferSType");
+    return detail::inferInPlace(function, detail::makeOptions(keys, vals, num), instypes, num_in,
                                 outstypes, num_out);
   });
 }
 
-inline int _opCallFCompute(mxnet::ext::fcomp_t fp, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
+inline int _opCallFCompute(mxnet::ext::fcomp_t function, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
                            PASSLIB_RESOURCE_BLOCK) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("compute", [&]() -> int {
-    detail::requireFunction(fp, "setForward or setBackward");
+    detail::requireFunction(function, "setForward or setBackward");
     const options_map_t attributes = detail::makeOptions(keys, vals, num);
     return detail::compute(
         [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& lent) {
-          return fp(attributes, inputs, outputs, lent);
+          return function(attributes, inputs, outputs, lent);
         },
         PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
   });
 }
 
-inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK,
+inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t function, PASSLIB_ATTR_BLOCK,
                                int** mutate_indices, int* indices_size) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("mutateInputs", [&]() -> int {
-    detail::requireFunction(fp, "setMutateInputs");
+    detail::requireFunction(function, "setMutateInputs");
     std::vector<int> indices;
-    if (fp(detail::makeOptions(keys, vals, num), &indices) != MX_SUCCESS) return MX_FAIL;
+    if (function(detail::makeOptions(keys, vals, num), &indices) != MX_SUCCESS) return MX_FAIL;
     detail::Handout memory;
     *mutate_indices = memory.copy(indices);
     *indices_size = static_cast<int>(indices.size());
@@ -3985,16 +4210,16 @@ inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t fp, PASSLIB_ATTR_BLOCK
   });
 }
 
-inline int _opCallCreateOpState(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
+inline int _opCallCreateOpState(mxnet::ext::createOpState_t function, PASSLIB_ATTR_BLOCK,
                                 const char* dev_type, int dev_id, unsigned int** inshapes,
                                 int* indims, int num_in, const int* intypes, void** state_op) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("createOpState", [&]() -> int {
-    detail::requireFunction(fp, "setCreateOpState");
+    detail::requireFunction(function, "setCreateOpState");
     CustomStatefulOp* state = nullptr;
-    if (fp(detail::makeOptions(keys, vals, num), MXContext(dev_type, dev_id),
-           detail::makeShapes(inshapes, indims, num_in),
-           std::vector<int>(intypes, intypes + num_in), &state) != MX_SUCCESS) {
+    if (function(detail::makeOptions(keys, vals, num), MXContext(dev_type, dev_id),
+                 detail::makeShapes(inshapes, indims, num_in),
+                 std::vector<int>(intypes, intypes + num_in), &state) != MX_SUCCESS) {
       return MX_FAIL;
     }
     if (state == nullptr) throw std::runtime_error("the function made no state");
@@ -4029,33 +4254,42 @@ inline int _partRegSize() {
 }
 
 inline int _partRegGetCount(int idx, const char** name) {
-  const mxnet::ext::CustomPartitioner& partitioner =
-      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->get(idx);
-  *name = partitioner.name;
-  return static_cast<int>(partitioner.strategies.size());
+  *name = nullptr;
+  const auto* partitioners = mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get();
+  if (idx < 0 || idx >= partitioners->size()) return 0;
+  *name = partitioners->get(idx).name;
+  return static_cast<int>(partitioners->get(idx).strategies.size());
 }
 
 inline void _partRegGet(int part_idx, int stg_idx, const char** strategy,
                         mxnet::ext::supportedOps_t* supported_ops,
                         mxnet::ext::createSelector_t* create_selector,
                         mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name) {
-  const mxnet::ext::CustomPartitioner& partitioner =
-      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->get(part_idx);
-  *strategy = partitioner.strategies.at(static_cast<std::size_t>(stg_idx));
-  *op_name = partitioner.op_names.at(static_cast<std::size_t>(stg_idx));
-  *supported_ops = partitioner.getSupportedOps(stg_idx);
-  *create_selector = partitioner.getCreateSelector(stg_idx);
-  *review_subgraph = partitioner.getReviewSubgraph(stg_idx);
+  *strategy = nullptr;
+  *op_name = nullptr;
+  *supported_ops = nullptr;
+  *create_selector = nullptr;
+  *review_subgraph = nullptr;
+  mxnet::ext::detail::guarded("_partRegGet", [&]() -> int {
+    const mxnet::ext::CustomPartitioner& partitioner =
+        mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->get(part_idx);
+    *supported_ops = partitioner.getSupportedOps(stg_idx);
+    *create_selector = partitioner.getCreateSelector(stg_idx);
+    *review_subgraph = partitioner.getReviewSubgraph(stg_idx);
+    *op_name = partitioner.op_names.at(static_cast<std::size_t>(stg_idx));
+    *strategy = partitioner.strategies.at(static_cast<std::size_t>(stg_idx));
+    return mxnet::ext::MX_SUCCESS;
+  });
 }
 
-inline int _partCallSupportedOps(mxnet::ext::supportedOps_t fp, const char* json, int num_ids,
+inline int _partCallSupportedOps(mxnet::ext::supportedOps_t function, const char* json, int num_ids,
                                  int* ids, PASSLIB_OPTION_BLOCK) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("supportedOps", [&]() -> int {
-    detail::requireFunction(fp, "setSupportedOps");
+    detail::requireFunction(function, "setSupportedOps");
     const std::unique_ptr<Graph> graph = detail::readGraph(json);
     std::vector<int> supported(static_cast<std::size_t>(num_ids), -2);
-    if (fp(graph.get(), &supported, detail::makeOptions(opt_keys, opt_vals, num_opts)) !=
+    if (function(graph.get(), &supported, detail::makeOptions(opt_keys, opt_vals, num_opts)) !=
         MX_SUCCESS) {
       return MX_FAIL;
     }
@@ -4065,16 +4299,16 @@ inline int _partCallSupportedOps(mxnet::ext::supportedOps_t fp, const char* json
   });
 }
 
-inline int _partCallCreateSelector(mxnet::ext::createSelector_t fp, const char* json,
+inline int _partCallCreateSelector(mxnet::ext::createSelector_t function, const char* json,
                                    void** selector, PASSLIB_OPTION_BLOCK) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded("createSelector", [&]() -> int {
-    detail::requireFunction(fp, "setCreateSelector");
+    detail::requireFunction(function, "setCreateSelector");
     std::unique_ptr<detail::OwnedSelector> owned(new detail::OwnedSelector());
     owned->graph = detail::readGraph(json);
     CustomOpSelector* made = nullptr;
     const MXReturnValue result =
-        fp(owned->graph.get(), &made, detail::makeOptions(opt_keys, opt_vals, num_opts));
+        function(owned->graph.get(), &made, detail::makeOptions(opt_keys, opt_vals, num_opts));
     owned->selector.reset(made);
     if (result != MX_SUCCESS) return MX_FAIL;
     if (made == nullptr) throw std::runtime_error("the function made no selector");
@@ -4126,7 +4360,7 @@ inline void _passlibPartDestroySelector(void* selector) {
   });
 }
 
-inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* json,
+inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const char* json,
                                    int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                    char*** attr_keys, char*** attr_vals, int* num_attrs,
                                    PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
@@ -4135,7 +4369,7 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* 
   *attr_vals = nullptr;
   *num_attrs = 0;
   return detail::guarded("reviewSubgraph", [&]() -> int {
-    detail::requireFunction(fp, "setReviewSubgraph");
+    detail::requireFunction(function, "setReviewSubgraph");
     std::unordered_map<std::string, MXTensor> args;
     std::unordered_map<std::string, MXTensor> aux;
     detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
@@ -4144,8 +4378,8 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* 
     subgraph->_setParams(&args, &aux);
     bool accepted = false;
     options_map_t attributes;
-    if (fp(subgraph.get(), subgraph_id, &accepted,
-           detail::makeOptions(opt_keys, opt_vals, num_opts), &attributes) != MX_SUCCESS) {
+    if (function(subgraph.get(), subgraph_id, &accepted,
+                 detail::makeOptions(opt_keys, opt_vals, num_opts), &attributes) != MX_SUCCESS) {
       return MX_FAIL;
     }
     *accept = accepted ? 1 : 0;
@@ -4165,5 +4399,7 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t fp, const char* 
 
 }  // extern "C"
 #endif  // PASSLIB_NO_ENTRY_POINTS
+
+#pragma GCC visibility pop
 
 #endif  // MXNET_LIB_API_H_

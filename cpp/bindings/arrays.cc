@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "errors.h"
 
 namespace passlib {
 
@@ -42,9 +43,14 @@ ParamBlock makeBlock(const py::list& params) {
   for (const py::handle& item : params) {
     const auto fields = item.cast<py::tuple>();
     const auto array = fields[1].cast<py::array>();
+    const auto name = fields[0].cast<std::string>();
+    if (name.find('\0') != std::string::npos) {
+      throw GraphError("the parameter named '" + name.substr(0, name.find('\0')) +
+                       "' and more after a NUL byte cannot be passed to a library, whose texts end "
+                       "there: rename it");
+    }
     std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    block.add(fields[0].cast<std::string>(), const_cast<void*>(array.data()), std::move(shape),
-              fields[2].cast<int>());
+    block.add(name, const_cast<void*>(array.data()), std::move(shape), fields[2].cast<int>());
   }
   return block;
 }

@@ -1,8 +1,11 @@
 #include "graph/check.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "errors.h"
 
@@ -75,8 +78,9 @@ void checkLevel(Graph* graph) {
       checkEntry(node.inputs[k], "input " + std::to_string(k) + " of node " + quoted(node.name),
                  table);
     }
-    if (node.num_outputs < 0) {
-      throw GraphError("node " + quoted(node.name) + " has a negative number of outputs");
+    if (node.num_outputs < 0 || node.num_outputs > kMostOutputs) {
+      throw GraphError("node " + quoted(node.name) + " claims to have " +
+                       std::to_string(node.num_outputs) + " outputs");
     }
   }
   if (graph->outputs.empty()) throw GraphError("the graph has no outputs");
@@ -91,15 +95,34 @@ void checkLevel(Graph* graph) {
   sortNodes(graph->nodes, table);  // throws for a cycle
 }
 
+/// Throws if a node is listed in two of the graphs, each of which would delete it.
+void checkOwners(const std::unordered_set<const Graph*>& graphs) {
+  if (graphs.size() == 1) return;  // within one graph the node table finds it
+  std::vector<const Node*> nodes;
+  for (const Graph* graph : graphs) {
+    nodes.insert(nodes.end(), graph->nodes.begin(), graph->nodes.end());
+  }
+  std::sort(nodes.begin(), nodes.end(), std::less<>());
+  const auto twice = std::adjacent_find(nodes.begin(), nodes.end());
+  if (twice == nodes.end()) return;
+  throw GraphError("node " + quoted((*twice)->name) +
+                   " is listed in two graphs, of which one is nested in the other or next to it; "
+                   "add a node of its own to each");
+}
+
 }  // namespace
 
-void checkGraph(Graph* graph) {
+void checkGraph(Graph* graph, int max_depth) {
   try {
-    std::vector<Graph*> pending{graph};
+    std::vector<std::pair<Graph*, int>> pending{{graph, 0}};
     std::unordered_set<const Graph*> known{graph};
     while (!pending.empty()) {
-      Graph* level = pending.back();
+      const auto [level, depth] = pending.back();
       pending.pop_back();
+      if (depth > max_depth) {
+        throw GraphError("subgraphs are nested more than " + std::to_string(max_depth) +
+                         " deep, the limit for what a pass returns");
+      }
       checkLevel(level);
       for (const Node* node : level->nodes) {
         for (Graph* subgraph : node->subgraphs) {
@@ -110,10 +133,11 @@ void checkGraph(Graph* graph) {
             throw GraphError("a subgraph of node " + quoted(node->name) +
                              " also belongs to another node; give each node its own");
           }
-          pending.push_back(subgraph);
+          pending.emplace_back(subgraph, depth + 1);
         }
       }
     }
+    checkOwners(known);
   } catch (const mxnet::ext::GraphStructureError& error) {
     throw GraphError(error.what());
   }

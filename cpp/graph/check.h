@@ -2,14 +2,17 @@
 #ifndef PASSLIB_GRAPH_CHECK_H_
 #define PASSLIB_GRAPH_CHECK_H_
 
+#include <limits>
+
 #include "graph/graph.h"
 
 namespace passlib {
 
 /// Throws GraphError if the graph or one of its subgraphs is inconsistent: null or repeated nodes,
+/// nodes of two graphs, subgraphs in subgraphs beyond `max_depth` levels,
 /// edges to nodes outside the graph or to outputs that a node does not have, no heads, a cycle, two
 /// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
-void checkGraph(Graph* graph);
+void checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max());
 
 }  // namespace passlib
 

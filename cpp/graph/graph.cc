@@ -120,6 +120,20 @@ bool equalGraphs(const Graph& left, const Graph& right) {
   return true;
 }
 
+int nestingDepth(const Graph& graph) {
+  std::vector<std::pair<const Graph*, int>> pending{{&graph, 0}};
+  int deepest = 0;
+  while (!pending.empty()) {
+    const auto [level, depth] = pending.back();
+    pending.pop_back();
+    deepest = std::max(deepest, depth);
+    for (const Node* node : level->nodes) {
+      for (const Graph* subgraph : node->subgraphs) pending.emplace_back(subgraph, depth + 1);
+    }
+  }
+  return deepest;
+}
+
 std::unique_ptr<Graph> copyGraph(const Graph& graph) {
   auto copy = std::make_unique<Graph>();
   std::vector<std::pair<const Graph*, Graph*>> pending{{&graph, copy.get()}};

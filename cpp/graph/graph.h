@@ -21,6 +21,9 @@ std::unique_ptr<Graph> copyGraph(const Graph& graph);
 /// and subgraphs. Top-level attributes are not compared.
 bool equalGraphs(const Graph& left, const Graph& right);
 
+/// Returns the number of levels of subgraphs in a sound graph, 0 without any.
+int nestingDepth(const Graph& graph);
+
 /// Puts the nodes of a sound graph and of its subgraphs into post-order from the heads, as NNVM
 /// does, and drops nodes that no head needs.
 void orderGraph(Graph* graph);

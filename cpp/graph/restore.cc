@@ -10,7 +10,8 @@ namespace passlib {
 
 void restoreLost(const Graph& before, Graph* after) {
   // Names of operators may repeat: the first node of a name matches the first, and so on.
-  std::unordered_map<std::string_view, std::vector<const Node*>> by_name;
+  std::unordered_map<std::string_view, std::vector<const Node*>, mxnet::ext::detail::TextHash>
+      by_name;
   for (auto node = before.nodes.rbegin(); node != before.nodes.rend(); ++node) {
     by_name[(*node)->name].push_back(*node);
   }

@@ -1,8 +1,25 @@
 #include "graph/source.h"
 
+#include <atomic>
 #include <utility>
 
 namespace passlib {
+namespace {
+
+/// Whether `pointer` is the only one to its object, so that the object may be changed. The count
+/// alone orders nothing: reads through pointers that other threads dropped must come before.
+template <typename T>
+bool ownedAlone(const std::shared_ptr<T>& pointer) {
+  if (pointer == nullptr || pointer.use_count() != 1) return false;
+#if defined(__SANITIZE_THREAD__)
+  std::shared_ptr<T>(pointer).reset();  // orders alike, and the sanitizer knows it
+#else
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+  return true;
+}
+
+}  // namespace
 
 using mxnet::ext::JsonVal;
 
@@ -38,7 +55,7 @@ std::unique_ptr<Graph> GraphSource::take() {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool has_text = text_.data() != nullptr;
     // use_count cannot rise meanwhile: the graph is only shared under this lock.
-    if (has_text && graph_ != nullptr && graph_.use_count() == 1) {
+    if (has_text && ownedAlone(graph_)) {
       std::unique_ptr<Graph> graph = std::move(*graph_);
       graph_.reset();
       return graph;
@@ -55,7 +72,7 @@ std::unique_ptr<Graph> GraphSource::take() {
 std::unique_ptr<Graph> GraphSource::consume() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (graph_ != nullptr && graph_.use_count() == 1) return std::move(*graph_);
+    if (ownedAlone(graph_)) return std::move(*graph_);
   }
   return take();
 }

@@ -27,8 +27,10 @@ CallOutcome callLibrary(const Library& library, Body body) {
   try {
     outcome.returned_success = body() == mxnet::ext::MX_SUCCESS;
   } catch (const std::exception& error) {
-    outcome.thrown = std::string("it threw: ") + error.what();
-  } catch (...) {
+    outcome.thrown = "it threw: " + mxnet::ext::detail::textOf(error);
+  }
+  PASSLIB_RETHROW_END_OF_THREAD
+  catch (...) {
     outcome.thrown = "it threw something that is not a std::exception";
   }
   outcome.messages = library.messagesFrom(before);

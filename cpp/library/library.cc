@@ -89,8 +89,10 @@ void Library::shakeHands(int version) {
   try {
     result = start(version);
   } catch (const std::exception& error) {
-    thrown = std::string(", which threw: ") + error.what();
-  } catch (...) {
+    thrown = ", which threw: " + mxnet::ext::detail::textOf(error);
+  }
+  PASSLIB_RETHROW_END_OF_THREAD
+  catch (...) {
     thrown = ", which threw something that is not a std::exception";
   }
   if (result == mxnet::ext::MX_SUCCESS && thrown.empty()) return;

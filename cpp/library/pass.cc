@@ -17,6 +17,10 @@ namespace {
 
 using mxnet::ext::detail::quoted;
 
+/// Levels of nested graphs that a pass may return for a graph that has fewer. Writing them takes
+/// memory that grows with their depth, and no model has so many.
+constexpr int kMostNestedGraphs = 100;
+
 class Caller {
  public:
   Caller(const PassCall& call, Allocator* allocator)
@@ -99,7 +103,7 @@ std::vector<std::string> missingNames(std::vector<std::string> names, const Grap
     ++same;
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
-  std::unordered_set<std::string_view> present;
+  std::unordered_set<std::string_view, mxnet::ext::detail::TextHash> present;
   for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
   const auto found = [&](const std::string& name) { return present.count(name) != 0; };
   names.erase(std::remove_if(names.begin(), names.end(), found), names.end());
@@ -108,9 +112,9 @@ std::vector<std::string> missingNames(std::vector<std::string> names, const Grap
 
 }  // namespace
 
-void finishGraph(Graph* graph, bool ordered, const std::string& what) {
+void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth) {
   try {
-    checkGraph(graph);
+    checkGraph(graph, max_depth);
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }
@@ -124,12 +128,13 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
   const bool direct = call.library->sharesTypes() && !call.force_json;
   std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
   std::vector<std::string> names = variableNames(*shown);
+  const int max_depth = std::max(kMostNestedGraphs, nestingDepth(*shown));
   shown->attrs = call.attributes;
   PassResult result;
   result.graph =
       direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
   finishGraph(result.graph.get(), call.ordered,
-              caller.described("returned a graph that is not sound"));
+              caller.described("returned a graph that is not sound"), max_depth);
   result.gone = missingNames(std::move(names), *result.graph);
   result.params = allocator.take();
   return result;

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_LIBRARY_PASS_H_
 #define PASSLIB_LIBRARY_PASS_H_
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,8 +43,9 @@ struct PassResult {
 PassResult runPass(const PassCall& call, GraphSource* source);
 
 /// Checks a graph that a library changed and arranges it, see arrangeGraph. Throws PassResultError,
-/// with `what` before the problem.
-void finishGraph(Graph* graph, bool ordered, const std::string& what);
+/// with `what` before the problem; also for subgraphs nested more than `max_depth` levels deep.
+void finishGraph(Graph* graph, bool ordered, const std::string& what,
+                 int max_depth = std::numeric_limits<int>::max());
 
 }  // namespace passlib
 

@@ -97,7 +97,7 @@ class Folding {
   void append(const Layer& layer, const Node& norm, Affine* total) const {
     const NormFacts& facts = *findNorm(family_, norm);
     if (usesBatchStatistics(family_, norm)) throw LeftAlone("it normalizes as in training");
-    layer.requireChannels(facts.axis ? static_cast<int>(numberAttribute(norm, "axis", 1)) : 1);
+    layer.requireChannels(facts.axis ? integerAttribute(norm, "axis", 1) : 1);
     if (pinned_.count(&norm) != 0) {
       throw LeftAlone("its mean or variance is an output, or it has control dependencies");
     }

@@ -20,6 +20,17 @@ double numberAttribute(const Node& node, const char* key, double preset) {
   return value;
 }
 
+int integerAttribute(const Node& node, const char* key, int preset) {
+  const double value = numberAttribute(node, key, preset);
+  const bool fits = value >= (std::numeric_limits<int>::min)() &&
+                    value <= (std::numeric_limits<int>::max)() && value == std::trunc(value);
+  if (!fits) {
+    throw LeftAlone("'" + node.name + "' has " + key + "=" + *findAttribute(node, key) +
+                    ", which is no whole number of 32 bits");
+  }
+  return static_cast<int>(value);
+}
+
 const MXTensor& parameterOf(const Family& family, const Node& node, std::size_t input) {
   const Node& parameter = *node.inputs.at(input).node;
   if (parameter.op != "null") {

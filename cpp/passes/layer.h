@@ -28,6 +28,8 @@ struct Affine {
 /// Reads a numeric attribute; `preset` if the node does not have it. Throws LeftAlone for other
 /// text.
 double numberAttribute(const Node& node, const char* key, double preset);
+/// The same for a whole number. Throws LeftAlone for any other, and for one that is no int.
+int integerAttribute(const Node& node, const char* key, int preset);
 
 /// Returns the data of a parameter: dense real numbers. Throws LeftAlone for other inputs.
 const MXTensor& parameterOf(const Family& family, const Node& node, std::size_t input);

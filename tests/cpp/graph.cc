@@ -191,3 +191,63 @@ TEST(graph_allocation_needs_a_pass) {
   CHECK_THROWS(chain.data->alloc_arg({1}, MXContext::CPU(), kFloat32), std::runtime_error,
                "'data'");
 }
+
+TEST(graph_node_of_two_graphs_is_deleted_once) {
+  std::unique_ptr<Graph> graph(new Graph());
+  Node* shared = graph->addNode("shared", "relu");
+  for (int i = 0; i < 2; ++i) {
+    Graph* nested = new Graph();
+    nested->nodes.push_back(shared);
+    nested->addNode("own", "relu");
+    nested->nodes.push_back(nested->nodes.back());
+    graph->addNode("holder", "_subgraph")->subgraphs.push_back(nested);
+  }
+}
+
+TEST(graph_largest_numbers_of_outputs) {
+  Chain chain;
+  chain.graph.outputs[0].entry = std::numeric_limits<int>::max();
+  CHECK(chain.graph.toString().find("2147483651") != std::string::npos);
+  const std::string text = chain.graph.toString();
+  CHECK_THROWS(read(text), JsonError, "is not within 0 to 2147483647");
+}
+
+TEST(graph_indentation_is_bounded) {
+  Graph graph;
+  Graph* level = &graph;
+  for (int i = 0; i < 2000; ++i) {
+    Node* node = level->addNode("n", "s");
+    node->subgraphs.push_back(new Graph());
+    level = node->subgraphs.back();
+  }
+  std::string text;
+  graph.writePretty(&text);
+  CHECK(text.size() < 2000 * 2000);
+  CHECK_EQUAL(read(text)->toString(), graph.toString());
+}
+
+TEST(graph_unknown_keys_of_a_node) {
+  std::string text = "{\"nodes\": [{\"op\": \"null\", \"name\": \"x\", \"inputs\": []";
+  for (int i = 0; i < 20000; ++i) text += ", \"k" + std::to_string(i) + "\": 1";
+  const std::string end = "}], \"arg_nodes\": [0], \"heads\": [[0, 0, 0]]}";
+  CHECK_EQUAL(read(text + end)->nodes[0]->extra.size(), 20000u);
+  for (const char* key : {"k0", "k15", "k16", "k17", "k19999"}) {
+    CHECK_THROWS(read(text + ", \"" + key + "\": 2" + end), JsonError, "occurs twice");
+  }
+}
+
+TEST(graph_attributes_that_collide) {
+  std::unordered_map<std::string, std::string> table;
+  table.reserve(200);
+  std::string attributes;
+  int count = 0;
+  for (int i = 0; count < 200; ++i) {
+    const std::string key = "a" + std::to_string(i);
+    if (table.bucket(key) != 0) continue;
+    attributes += (count++ > 0 ? ", \"" : "\"") + key + "\": \"\"";
+  }
+  const std::string text =
+      "{\"nodes\": [{\"op\": \"null\", \"name\": \"x\", \"inputs\": [], \"attrs\": {" + attributes +
+      "}}], \"arg_nodes\": [0], \"heads\": [[0, 0, 0]]}";
+  CHECK_THROWS(read(text), JsonError, "chosen to collide");
+}

@@ -170,3 +170,13 @@ TEST(json_control_characters_on_request) {
   options.allow_control_characters = true;
   CHECK_EQUAL(JsonReader(text.data(), text.size(), options).readString().str(), "a\nb");
 }
+
+TEST(json_a_child_takes_the_place_of_its_parent) {
+  JsonVal value = JsonVal::parse("[[1,{\"k\":[2]}],3]");
+  value = std::move(value.list[0]);
+  CHECK_EQUAL(value.dump(), "[1,{\"k\" : [2]}]");
+  value = std::move(value.list[1].map.begin()->second);
+  CHECK_EQUAL(value.dump(), "[2]");
+  value = value.list[0];
+  CHECK_EQUAL(value.dump(), "2");
+}

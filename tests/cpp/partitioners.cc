@@ -169,3 +169,31 @@ TEST(reviews) {
 }
 
 MXReturnValue initialize(int) { return MX_SUCCESS; }
+
+TEST(numbers_of_nothing_registered) {
+  for (int idx : {-1, 1000}) {
+    const char* name = "";
+    graphPass_t pass = nullptr;
+    _passRegGet(idx, &pass, &name);
+    CHECK(name == nullptr && pass == nullptr);
+    name = "";
+    CHECK_EQUAL(_partRegGetCount(idx, &name), 0);
+    CHECK(name == nullptr);
+    const char* op = "";
+    supportedOps_t supported = nullptr;
+    createSelector_t create = nullptr;
+    reviewSubgraph_t review_function = nullptr;
+    for (int part : {0, idx}) {
+      _partRegGet(part, idx, &name, &supported, &create, &review_function, &op);
+      CHECK(name == nullptr && op == nullptr && supported == nullptr);
+    }
+  }
+}
+
+TEST(exception_without_text) {
+  struct Silent : std::exception {
+    const char* what() const noexcept override { return nullptr; }
+  };
+  CHECK_EQUAL(detail::guarded("call", []() -> int { throw Silent(); }), 0);
+  CHECK(contains(lastMessage(), "without text"));
+}

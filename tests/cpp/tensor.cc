@@ -107,3 +107,15 @@ TEST(messages_stay_where_they_are) {
   CHECK_EQUAL(text.substr(text.size() - 6), ": late");
   CHECK_EQUAL(MXerrorMsgs::get()->size(), 1001);
 }
+
+TEST(messages_already_read_stay_valid) {
+  std::stringstream& stream = MX_ERROR_MSG;
+  stream << "first";
+  const std::string* before = MXerrorMsgs::get()->get(0);
+  const std::string copy = *before;
+  CHECK(MXerrorMsgs::get()->get(0) == before);
+  stream << std::string(1000, 'x');
+  const std::string* after = MXerrorMsgs::get()->get(0);
+  CHECK_EQUAL(*before, copy);
+  CHECK_EQUAL(after->size(), copy.size() + 1000);
+}

@@ -21,8 +21,8 @@ class Lent:
     """The arrays of ``args`` or of ``aux``, lent to one call of a pass.
 
     A pass gets the memory of every array itself, so nothing is copied. An array that is not
-    C-contiguous, not in native byte order, read-only, sparse or no array at all is lent as a copy;
-    `commit` copies the pass's writes back.
+    C-contiguous, not aligned, not in native byte order, read-only, sparse or no array at all is
+    lent as a copy; `commit` copies the pass's writes back.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Lent:
         array = _as_array(f"{self._kind}[{name!r}]", value)
         plain = isinstance(value, np.ndarray) and array.dtype.isnative
         flags = array.flags
-        if not (plain and flags.c_contiguous and flags.writeable):
+        if not (plain and flags.c_contiguous and flags.writeable and flags.aligned):
             native = array.dtype.newbyteorder("=")
             original, array = array, np.array(array, dtype=native, order="C")
             self._copies[name] = (array, original)
