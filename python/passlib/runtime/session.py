@@ -28,6 +28,8 @@ class Session:
         Its weights are used in place, without a copy, and kept alive by the session. ONNX
         Runtime may keep its own rearranged copies, so a changed weight needs a new session.
     settings : Settings
+    optimization, threads
+        Replace those of the settings.
 
     Raises
     ------
@@ -35,7 +37,18 @@ class Session:
         ONNX Runtime is absent, lacks a provider or an option, or refuses the model.
     """
 
-    def __init__(self, lowered: Lowered, settings: Settings = DEFAULT) -> None:
+    def __init__(
+        self,
+        lowered: Lowered,
+        settings: Settings = DEFAULT,
+        *,
+        optimization: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if optimization is not None:
+            settings = settings._replace(optimization=optimization)
+        if threads is not None:
+            settings = settings._replace(threads=threads)
         self._runtime: Any = require("onnxruntime", extra="run")
         self._lowered = lowered
         self._inputs = _inputs(lowered)
