@@ -43,6 +43,7 @@ BAD: dict[str, tuple[str, str]] = {
     "nullNode": ("bad_nodes", "node number 1 is null"),
     "listedTwice": ("bad_nodes", "node 'data' is listed twice"),
     "badSubgraph": ("bad_nodes", "output -1 of node 'x'|number of an entry -1 is not within"),
+    "nestedTooDeep": ("bad_nodes", "nested more than 100 deep"),
     "emptyOperator": ("bad_nodes", "node 'resnetv10_dense0_fwd' has no operator"),
     "nameNotUtf8": ("bad_nodes", "not UTF-8"),
     "attributeNotUtf8": ("bad_nodes", "not UTF-8"),
@@ -83,7 +84,8 @@ def test_bad_pass(load_plugin: LoadPlugin, resnet: Symbol, name: str) -> None:
 
 def test_every_bad_pass_is_in_the_table(load_plugin: LoadPlugin) -> None:
     names = {n for lib in {lib for lib, _ in BAD.values()} for n in load_plugin(lib).passes}
-    assert names - set(BAD) == {"sharedSubgraph", "nullSubgraph", "ownSubgraph"}
+    others = {"sharedSubgraph", "nodeOfTwoGraphs", "nullSubgraph", "ownSubgraph"}
+    assert names - set(BAD) == others
 
 
 @pytest.mark.usefixtures("handover")
@@ -120,6 +122,16 @@ def test_subgraph_of_two_nodes(load_plugin: LoadPlugin, resnet: Symbol, handover
     # Nodes of a text cannot share a subgraph, so each has its own copy.
     result = resnet.optimize_for("sharedSubgraph")
     assert result.tojson().count('"subgraphs"') == 2
+
+
+def test_node_of_two_graphs(load_plugin: LoadPlugin, handover: str, resnet: Symbol) -> None:
+    load_plugin("bad_nodes")
+    if handover == "direct":
+        with pytest.raises(PassResultError, match="node 'data' is listed in two graphs"):
+            resnet.optimize_for("nodeOfTwoGraphs")
+        return
+    # Nodes of a text cannot be in two graphs, so each has its own copy.
+    assert '"subgraphs"' in resnet.optimize_for("nodeOfTwoGraphs").tojson()
 
 
 def test_messages_are_those_of_the_call(load_plugin: LoadPlugin, resnet: Symbol) -> None:

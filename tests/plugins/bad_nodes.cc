@@ -48,6 +48,25 @@ MXReturnValue sharedSubgraph(Graph* graph, const Options&) {
 }
 REGISTER_PASS(sharedSubgraph).setBody(sharedSubgraph);
 
+/// A variable of the outer graph is also listed in a nested one.
+MXReturnValue nodeOfTwoGraphs(Graph* graph, const Options&) {
+  Graph* nested = smallGraph();
+  nested->nodes.push_back(graph->inputs[0]);
+  graph->outputs[0].node->subgraphs.push_back(nested);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(nodeOfTwoGraphs).setBody(nodeOfTwoGraphs);
+
+MXReturnValue nestedTooDeep(Graph* graph, const Options&) {
+  Node* holder = graph->outputs[0].node;
+  for (int i = 0; i < 101; ++i) {
+    holder->subgraphs.push_back(smallGraph());
+    holder = holder->subgraphs.back()->nodes[0];
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(nestedTooDeep).setBody(nestedTooDeep);
+
 MXReturnValue nullSubgraph(Graph* graph, const Options&) {
   graph->outputs[0].node->subgraphs.push_back(nullptr);
   return MX_SUCCESS;
