@@ -42,7 +42,7 @@ def edited(model: Model, edit: Callable[[list[Node], list[Entry]], Any]) -> Mode
     graph = _core.Graph.build(nodes, heads)
     graph.check()
     symbol = passlib.symbol.Symbol.of_graph(graph, model.symbol.attributes, "dlprim")
-    return Model(symbol, model.args, model.aux, "dlprim", template=model._template)
+    return Model.of_parts(symbol, model.args, model.aux, model._template)
 
 
 def position(nodes: list[Node], name: str) -> int:
