@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import passlib
@@ -289,3 +290,13 @@ def test_other_threads_run_during_a_pass(
     thread.join()
     assert steps > 20
     assert capsys.readouterr().out == "slept for a thread\n"
+
+
+def test_misaligned_arrays_are_lent_as_copies() -> None:
+    library = passlib.library.load_standard()
+    raw = np.zeros(13, "u1")[1:].view("f4")
+    lent = passlib.library.lent.Lent("args", {"w": raw}, ["w"])
+    assert [array.flags.aligned for _, array, _ in lent.params] == [True]
+    symbol = passlib.sym.broadcast_add(passlib.sym.var("x"), passlib.sym.var("w\0v"))
+    with pytest.raises(passlib.GraphError, match="NUL byte"):
+        symbol.optimize_for(library.passes[0], args={"w\0v": raw})
