@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import passlib
+from example_build import build_example
 from places import ROOT
 from plugin_build import INCLUDE, compile_to
 from printed_blocks import Block, blocks_of, same_output, shell
@@ -139,11 +140,8 @@ def test_declarations(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> passlib.library.Library:
-    path = tmp_path_factory.mktemp("lib_pass") / "libpass_lib.so"
-    command = ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE))
-    compile_to(path, command, [TUTORIAL / "pass_lib.cc"])
-    return passlib.library.load(path, verbose=False)
+def example() -> passlib.library.Library:
+    return passlib.library.load(build_example("lib_pass", "pass_lib.cc"), verbose=False)
 
 
 @pytest.mark.usefixtures("example", "handover")

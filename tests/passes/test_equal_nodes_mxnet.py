@@ -151,7 +151,7 @@ def test_equal_weights() -> None:
     assert operators(merged)["FullyConnected"] == 1
     np.testing.assert_allclose(np.asarray(merged(data)), np.asarray(model(data)), rtol=1e-6)
     for other in (args["b_bias"] + 1, args["b_bias"].astype("f8"), args["b_bias"][:, None]):
-        changed = Model(symbol, {**args, "b_bias": other})
+        changed = Model.of_parts(symbol, {**args, "b_bias": other}, {}, None)
         result = changed.optimize_for(MERGE, parameters=True, skip_infer=True)
         assert {"a_bias", "b_bias"} < {*result.args}
         assert len(result.args) == 3

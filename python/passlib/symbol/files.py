@@ -6,6 +6,7 @@ import logging
 import os
 from pathlib import Path
 
+from passlib.dialects.mxnet.files import SYMBOL_SUFFIX
 from passlib.dialects.mxnet.reading.legacy import CURRENT
 from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.table import find, names
@@ -37,6 +38,8 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
 
 def _of_another(path: Path) -> FormatError | None:
     """Return the error for a model of another family, which only `passlib.load` reads."""
+    if path.name.endswith(SYMBOL_SUFFIX):
+        return None  # a damaged symbol, whatever its content resembles
     for name in names():
         dialect = find(name)
         if name != "mxnet" and dialect.recognises(path):

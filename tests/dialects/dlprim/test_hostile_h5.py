@@ -14,8 +14,8 @@ import pytest
 
 import passlib
 from dlprim_files import network, operator, write
+from passlib.dialects import ModelData, find
 from passlib.errors import FormatError
-from passlib.model import Model
 
 h5py: Any = pytest.importorskip("h5py")
 
@@ -23,11 +23,11 @@ MB = 1 << 20
 NETWORK = network(operator("relu", "Activation", activation="relu"))
 
 
-def read(tmp_path: Path, fill: Callable[[Any], None]) -> Model:
-    """Load a network without parameters with the .h5 file that ``fill`` writes."""
+def read(tmp_path: Path, fill: Callable[[Any], None]) -> ModelData:
+    """Read a network without parameters with the .h5 file that ``fill`` writes."""
     with h5py.File(tmp_path / "w.h5", "w") as file:
         fill(file)
-    return passlib.load(write(tmp_path, NETWORK), params=tmp_path / "w.h5")
+    return find("dlprim").load(write(tmp_path, NETWORK), params=tmp_path / "w.h5")
 
 
 def circle(file: Any) -> None:
