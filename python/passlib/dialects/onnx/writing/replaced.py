@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from passlib.dialects.onnx import external
+from passlib.dialects.onnx import external, wire
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.reading.file import map_file, parse_model
 from passlib.errors import FormatError
@@ -29,8 +29,7 @@ def data_left_behind(path: Path, model: Any) -> list[Path]:
     model : onnx.ModelProto
         The new model.
     """
-    # Most models have no data files: the key of a location is found without parsing.
-    if not path.is_file() or map_file(path).find(b"location") < 0:
+    if not path.is_file() or not _may_have_data_files(path):
         return []
     left = _files_of(path, _parsed(path)) - _files_of(path, model)
     if not left:
@@ -45,6 +44,15 @@ def data_left_behind(path: Path, model: Any) -> list[Path]:
         )
         return []
     return sorted(left)
+
+
+def _may_have_data_files(path: Path) -> bool:
+    """Whether a file has the key of a location outside its weights; it is not parsed for that."""
+    try:
+        message, _ = wire.split(map_file(path))
+    except FormatError:
+        return False
+    return b"location" in message
 
 
 def _parsed(path: Path) -> Any:
