@@ -48,6 +48,7 @@ interop: .venv/installed
 bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/pip install -q --group bench
 	$(BIN)/python bench/run.py --mxnet .venv-mxnet/bin/python
+	$(BIN)/python bench/compile.py --mxnet .venv-mxnet/bin/python
 	$(BIN)/python bench/partition.py --mxnet .venv-mxnet/bin/python
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py

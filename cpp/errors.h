@@ -2,6 +2,7 @@
 #ifndef PASSLIB_ERRORS_H_
 #define PASSLIB_ERRORS_H_
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,13 +10,26 @@
 
 namespace passlib {
 
-/// A library could not be loaded, or refused to be.
+/// A library could not be loaded, or may not be called any more.
 struct LoadError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// A graph is not sound; the text names the nodes.
 struct GraphError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A file does not follow its format; `offset` is the place, or kNoOffset.
+struct FormatError : std::runtime_error {
+  static constexpr std::size_t kNoOffset = static_cast<std::size_t>(-1);
+  explicit FormatError(const std::string& what, std::size_t place = kNoOffset)
+      : std::runtime_error(what), offset(place) {}
+  std::size_t offset;
+};
+
+/// Something is well-formed, but not supported, or the ABI cannot express it; the text names it.
+struct UnsupportedError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

@@ -994,6 +994,11 @@ class CustomPass {
   graphPass_t pass;
 };
 
+/// Whether the user wants the call that runs now to end, as after Ctrl-C in Python. A pass that may
+/// take long asks from time to time and returns MX_FAIL, which leaves the model unchanged. Any
+/// thread may ask. Always false under a host that never tells, such as MXNet.
+bool passInterrupted();
+
 // ================================================================================================
 // Registration
 // ================================================================================================
@@ -1168,6 +1173,8 @@ typedef int (*passlibCallGraphPass_t)(graphPass_t function, Graph* graph, PASSLI
                                       PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
                                       const void* nd_alloc);
 typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void** operator_delete);
+typedef int (*interrupted_t)(const void* host);
+typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host);
 
 }  // namespace passlib1
 }  // namespace ext
@@ -1210,6 +1217,10 @@ PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet:
                                         PASSLIB_OPTION_BLOCK, const char* pass_name,
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                         mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
+/// Sets what passInterrupted() asks: function(host), which returns 0 or 1, needs no lock, never
+/// throws, and stays valid until the process ends. Called before initialize. Not part of MXNet's
+/// ABI.
+PASSLIB_ENTRY void _passlibSetInterrupted(mxnet::ext::interrupted_t function, const void* host);
 
 /// Number of operators; operator number idx. The library owns the arrays, with one entry per
 /// context; functions that were not set are null.
@@ -3770,6 +3781,16 @@ inline std::string textOf(const std::exception& error) {
   return text == nullptr ? std::string("an exception without text") : std::string(text);
 }
 
+/// What passInterrupted() asks. Hosts set it once, before they run anything else.
+struct InterruptSource {
+  interrupted_t function;
+  const void* host;
+  static InterruptSource* get() {
+    static InterruptSource source = {nullptr, nullptr};
+    return &source;
+  }
+};
+
 /// Runs the body of an entry point. Any exception becomes a message.
 template <typename Body>
 int guarded(const std::string& what, Body body) {
@@ -4018,6 +4039,12 @@ inline const char* buildTag() {
 }
 
 }  // namespace detail
+
+inline bool passInterrupted() {
+  const detail::InterruptSource* source = detail::InterruptSource::get();
+  return source->function != nullptr && source->function(source->host) != 0;
+}
+
 }  // namespace passlib1
 }  // namespace ext
 }  // namespace mxnet
@@ -4095,6 +4122,12 @@ inline int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::G
     return detail::runPass(function, graph, detail::makeOptions(opt_keys, opt_vals, num_opts),
                            pass_name, &args, &aux, nd_malloc, nd_alloc);
   });
+}
+
+inline void _passlibSetInterrupted(mxnet::ext::interrupted_t function, const void* host) {
+  mxnet::ext::detail::InterruptSource* source = mxnet::ext::detail::InterruptSource::get();
+  source->function = function;
+  source->host = host;
 }
 
 inline int _opRegSize() { return mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->size(); }

@@ -21,6 +21,8 @@ DOCUMENTS = (
     "example/lib_fold/README.md",
     "example/lib_custom_op/README.md",
     "example/lib_subgraph/README.md",
+    "docs/pipelines.md",
+    "docs/python-passes.md",
     "docs/writing-passes.md",
 )
 # Languages that are run, and "text", the output of the block before it.

@@ -21,7 +21,18 @@ NAMES = {
     "nd": "NDArray CSRNDArray RowSparseNDArray array arange empty full load load_frombuffer ones "
     "save waitall zeros contrib sparse",
     "nn": "Parameter ParameterDict SymbolBlock",
-    "random": "seed",
+    "base": "_LIB MXNetError SymbolHandle c_str c_str_array check_call mx_uint py_str",
+    "init": "Bilinear Constant Initializer Load Mixed Normal One Orthogonal Uniform Xavier Zero",
+    "initializer": "InitDesc Initializer MSRAPrelu LSTMBias FusedRNN create register",
+    "ndarray": "NDArray array zeros contrib random linalg sparse",
+    "random": "seed uniform normal randint shuffle multinomial",
+    "test_utils": "assert_almost_equal almost_equal default_context same rand_ndarray",
+    "util": "np_shape is_np_shape set_np_shape use_np_shape getenv",
+    "viz": "print_summary plot_network",
+    "visualization": "print_summary plot_network",
+    "autograd": "record pause predict_mode is_training backward",
+    "optimizer": "SGD Adam",
+    "module": "Module",
     "symbol": "Symbol Group Variable var load load_json zeros ones full arange eye maximum minimum "
     "pow contrib linalg image random sparse FullyConnected Convolution Activation",
 }
@@ -76,3 +87,7 @@ def test_names_of_one_thing_are_one_thing() -> None:
     assert passlib.symbol.Symbol is passlib.Symbol
     assert passlib.library.Library is passlib.Library
     assert passlib.model.load is passlib.load
+    assert passlib.nd is passlib.ndarray
+    assert passlib.init is passlib.initializer
+    assert passlib.rnd is passlib.random
+    assert passlib.MXNetError is passlib.base.MXNetError is passlib.PasslibError

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -36,6 +37,35 @@ std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
   return positions;
 }
 
+bool sameContent(const py::array& left, const py::array& right) {
+  if (left.ndim() != right.ndim() ||
+      !std::equal(left.shape(), left.shape() + left.ndim(), right.shape()) ||
+      !(left.dtype().is(right.dtype()) || left.dtype().equal(right.dtype()))) {
+    return false;
+  }
+  const auto bytes = static_cast<std::size_t>(left.nbytes());
+  const bool contiguous = (left.flags() & right.flags() & py::array::c_style) != 0;
+  if (left.data() == right.data() && contiguous) return true;
+  if (contiguous) return std::memcmp(left.data(), right.data(), bytes) == 0;
+  const auto plain = [](const py::array& array) {
+    return py::array::ensure(array, py::array::c_style);
+  };
+  return std::memcmp(plain(left).data(), plain(right).data(), bytes) == 0;
+}
+
+/// Whether each array equals that of its name in `among` in type, shape and every bit.
+bool sameArrays(const py::dict& arrays, const py::dict& among) {
+  for (const auto& [name, array] : arrays) {
+    PyObject* const other = PyDict_GetItemWithError(among.ptr(), name.ptr());
+    if (other == nullptr || !py::isinstance<py::array>(array)) return false;
+    if (!sameContent(py::reinterpret_borrow<py::array>(array),
+                     py::reinterpret_borrow<py::array>(other))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 ParamBlock makeBlock(const py::list& params) {
@@ -62,6 +92,9 @@ py::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size) {
                               static_cast<const uint8_t*>(data), owner);
 }
 
-void bindArrays(py::module_* m) { m->def("differing_arrays", &differingArrays, py::arg("pairs")); }
+void bindArrays(py::module_* m) {
+  m->def("differing_arrays", &differingArrays, py::arg("pairs"));
+  m->def("same_arrays", &sameArrays, py::arg("arrays"), py::arg("among"));
+}
 
 }  // namespace passlib

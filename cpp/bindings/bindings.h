@@ -25,6 +25,9 @@ void bindNodes(pybind11::module_* m, GraphClass* graphs);
 /// Adds OutputTable, and to Graph questions about some of its nodes and changes to them.
 void bindQueries(pybind11::module_* m, GraphClass* graphs);
 
+/// Adds EditableGraph and the classes of its nodes, values and attributes. Needs Graph.
+void bindEditing(pybind11::module_* m);
+
 /// Adds Library, CallSettings and run_pass. Needs Graph.
 void bindLibraries(pybind11::module_* m);
 
@@ -34,10 +37,16 @@ void bindOperators(pybind11::module_* m);
 /// Adds PartitionSettings and run_partition. Needs Graph and Library.
 void bindPartition(pybind11::module_* m);
 
+/// Adds close_gate.
+void bindExitGate(pybind11::module_* m);
+
 /// Adds JsonObject, JsonArray and parse_json.
 void bindJson(pybind11::module_* m);
 
-/// Adds differing_arrays.
+/// Adds OnnxFile, is_onnx and strip_onnx. Needs Graph.
+void bindOnnx(pybind11::module_* m);
+
+/// Adds differing_arrays and same_arrays.
 void bindArrays(pybind11::module_* m);
 
 }  // namespace passlib

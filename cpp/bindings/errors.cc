@@ -3,6 +3,7 @@
 #include "errors.h"
 
 #include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
 #include "lib_api.h"
 
@@ -36,6 +37,7 @@ void setJsonError(const JsonError& error) {
 }
 
 void translate(std::exception_ptr pointer) {
+  const GateHold hold;  // exceptions are classes in Python
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const JsonError& error) {
@@ -50,6 +52,12 @@ void translate(std::exception_ptr pointer) {
     setLibraryError("PassError", error);
   } catch (const LoadError& error) {
     setError("LoadError", error.what());
+  } catch (const FormatError& error) {
+    py::dict details;
+    if (error.offset != FormatError::kNoOffset) details["offset"] = error.offset;
+    setError("FormatError", error.what(), details);
+  } catch (const UnsupportedError& error) {
+    setError("UnsupportedError", error.what());
   } catch (const GraphError& error) {
     setError("GraphError", error.what());
   } catch (const mxnet::ext::GraphStructureError& error) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
 #include "graph/check.h"
 #include "graph/source.h"
@@ -20,8 +21,7 @@ namespace {
 /// Keeps a Python object alive for as long as C++ uses its memory.
 std::shared_ptr<void> keepAlive(const py::object& object) {
   return std::shared_ptr<void>(object.inc_ref().ptr(), [](void* pointer) {
-    const py::gil_scoped_acquire acquired;
-    py::handle(static_cast<PyObject*>(pointer)).dec_ref();
+    withGil([](void* held) { py::handle(static_cast<PyObject*>(held)).dec_ref(); }, pointer);
   });
 }
 
@@ -38,7 +38,7 @@ std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, 
     text = bytes;
   }
   const std::shared_ptr<void> owner = keepAlive(source);
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   mxnet::ext::JsonOptions reading;
   reading.allow_control_characters = lenient;
   return std::make_shared<GraphSource>(std::string_view(text, static_cast<std::size_t>(size)),
@@ -70,7 +70,7 @@ py::str makeString(mxnet::ext::detail::TextBuffer* buffer) {
 py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
   mxnet::ext::detail::TextBuffer buffer;
   {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     mxnet::ext::detail::GraphWriter(pretty, &buffer).write(*source.get(), parseAttributes(texts));
   }
   return makeString(&buffer);
@@ -85,7 +85,7 @@ py::tuple variableNames(GraphSource& source, const AuxiliaryInputs& auxiliary,
 bool equal(GraphSource& left, GraphSource& right) {
   const std::shared_ptr<const Graph> a = left.get();
   const std::shared_ptr<const Graph> b = right.get();
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   return equalGraphs(*a, *b);
 }
 
@@ -104,7 +104,7 @@ void bindGraphs(py::module_* m) {
           [](GraphSource& source) {
             return std::make_shared<GraphSource>(copyGraph(*source.get()));
           },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<ReleasedGil>())
       .def("__len__", [](GraphSource& source) { return source.get()->size(); });
   bindNodes(m, &graphs);
   bindQueries(m, &graphs);

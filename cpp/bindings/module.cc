@@ -5,10 +5,13 @@
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
   passlib::bindErrors();
+  passlib::bindExitGate(&m);
   passlib::bindGraphs(&m);
+  passlib::bindEditing(&m);
   passlib::bindLibraries(&m);
   passlib::bindOperators(&m);
   passlib::bindPartition(&m);
+  passlib::bindOnnx(&m);
   passlib::bindJson(&m);
   passlib::bindArrays(&m);
 }

@@ -2,9 +2,12 @@
 
 #include <pybind11/stl.h>
 
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bindings/bindings.h"
@@ -33,36 +36,75 @@ void addNodeTuple(py::module_* m) {
   node_tuple = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr());
 }
 
-/// Returns tuple.__new__(NodeTuple, fields), without the cost of a call in Python.
-py::object nodeTuple(const py::tuple& fields) {
-  const py::tuple arguments = py::make_tuple(fields);
-  PyObject* made = PyTuple_Type.tp_new(node_tuple, arguments.ptr(), nullptr);
+py::object textObject(const std::string& text) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
 
+/// Strings that repeat, such as operators and names of attributes, made once each.
+class Texts {
+ public:
+  const py::object& operator[](const std::string& text) {
+    const auto [place, fresh] = known_.try_emplace(text);
+    if (fresh) place->second = textObject(text);
+    return place->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, py::object, mxnet::ext::detail::TextHash> known_;
+};
+
 /// Entries as (position of the node, output, version).
 py::list entryList(const std::vector<NodeEntry>& entries, const NodeTable& table) {
-  py::list list;
-  for (const NodeEntry& entry : entries) {
-    list.append(py::make_tuple(table.find(entry.node), entry.entry, entry.version));
+  py::list list(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const NodeEntry& entry = entries[i];
+    py::tuple numbers(3);
+    PyTuple_SET_ITEM(numbers.ptr(), 0, PyLong_FromLongLong(table.find(entry.node)));
+    PyTuple_SET_ITEM(numbers.ptr(), 1, PyLong_FromLong(entry.entry));
+    PyTuple_SET_ITEM(numbers.ptr(), 2, PyLong_FromLong(entry.version));
+    PyList_SET_ITEM(list.ptr(), static_cast<py::ssize_t>(i), numbers.release().ptr());
   }
   return list;
+}
+
+py::dict attributeDict(const Node& node, Texts* keys) {
+  py::dict attrs;
+  for (const auto& [key, value] : node.attrs) {
+    if (PyDict_SetItem(attrs.ptr(), (*keys)[key].ptr(), textObject(value).ptr()) != 0) {
+      throw py::error_already_set();
+    }
+  }
+  return attrs;
+}
+
+/// Makes a NodeTuple without the cost of a call in Python.
+py::object nodeTuple(const Node& node, const NodeTable& table, Texts* repeated) {
+  py::list deps;
+  for (const Node* dep : node.control_deps) deps.append(table.find(dep));
+  py::object fields[] = {(*repeated)[node.op],          textObject(node.name),
+                         attributeDict(node, repeated), entryList(node.inputs, table),
+                         py::int_(node.num_outputs),    std::move(deps),
+                         py::cast(copySubgraphs(node))};
+  PyObject* made = node_tuple->tp_alloc(node_tuple, std::size(fields));
+  if (made == nullptr) throw py::error_already_set();
+  for (std::size_t i = 0; i < std::size(fields); ++i) {
+    PyTuple_SET_ITEM(made, static_cast<py::ssize_t>(i), fields[i].release().ptr());
+  }
+  return py::reinterpret_steal<py::object>(made);
 }
 
 py::list listNodes(GraphSource& source) {
   const std::shared_ptr<const Graph> shared = source.get();
   const Graph& graph = *shared;
   const NodeTable table(graph.nodes);
-  py::list list;
-  for (const Node* node : graph.nodes) {
-    py::dict attrs;
-    for (const auto& [key, value] : node->attrs) attrs[py::str(key)] = py::str(value);
-    py::list deps;
-    for (const Node* dep : node->control_deps) deps.append(table.find(dep));
-    list.append(
-        nodeTuple(py::make_tuple(node->op, node->name, attrs, entryList(node->inputs, table),
-                                 node->num_outputs, deps, copySubgraphs(*node))));
+  Texts repeated;
+  py::list list(graph.nodes.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    PyList_SET_ITEM(list.ptr(), static_cast<py::ssize_t>(i),
+                    nodeTuple(*graph.nodes[i], table, &repeated).release().ptr());
   }
   return list;
 }

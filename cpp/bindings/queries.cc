@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
+#include "graph/difference.h"
 #include "graph/graph.h"
 #include "graph/source.h"
 
@@ -93,6 +95,69 @@ py::list listUses(GraphSource& source, const std::unordered_set<std::string>& na
   return uses;
 }
 
+/// Names of removed, added and changed nodes.
+py::tuple difference(GraphSource& before, GraphSource& after) {
+  const std::shared_ptr<const Graph> left = before.get();
+  const std::shared_ptr<const Graph> right = after.get();
+  Difference found;
+  {
+    const ReleasedGil released;
+    found = differenceOf(*left, *right);
+  }
+  return py::make_tuple(found.removed, found.added, found.changed);
+}
+
+using NameMap = std::unordered_map<std::string, std::string>;
+
+/// Calls `visit` with each node whose operator is a key of `names`, in nested graphs too.
+template <typename Visit>
+void forEachNamed(Graph* root, const NameMap& names, Visit visit) {
+  mxnet::ext::detail::forEachGraph(root, [&](Graph* graph) {
+    for (Node* node : graph->nodes) {
+      const auto found = names.find(node->op);
+      if (found != names.end()) visit(node, found->second);
+    }
+  });
+}
+
+/// Replaces names of operators. The text of a graph that has none of them is kept.
+void renameOperators(GraphSource& source, const NameMap& names) {
+  bool present = false;
+  const std::shared_ptr<const Graph> graph = source.get();
+  // Only read here; the walk over nested graphs takes pointers that could be written to.
+  forEachNamed(const_cast<Graph*>(graph.get()), names,
+               [&](const Node*, const std::string&) { present = true; });
+  if (!present) return;
+  forEachNamed(source.edit(), names, [](Node* node, const std::string& name) { node->op = name; });
+}
+
+/// The value of a node's attribute; empty if it has none.
+const std::string& attributeOf(const Node& node, const std::string& key) {
+  static const std::string none;
+  const auto found = node.attrs.find(key);
+  return found == node.attrs.end() ? none : found->second;
+}
+
+/// The variables: name, and the value of one attribute.
+py::list variablesWith(GraphSource& source, const std::string& key) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list list;
+  for (const Node* node : graph->nodes) {
+    if (node->op == "null") list.append(py::make_tuple(node->name, attributeOf(*node, key)));
+  }
+  return list;
+}
+
+/// The outputs of the graph: the value of one attribute of the node, its name, and the output.
+py::list headsWith(GraphSource& source, const std::string& key) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  py::list list;
+  for (const NodeEntry& head : graph->outputs) {
+    list.append(py::make_tuple(attributeOf(*head.node, key), head.node->name, head.entry));
+  }
+  return list;
+}
+
 void setNodeAttributes(GraphSource& source, const std::vector<NodeAttribute>& values) {
   Graph* graph = source.edit();
   for (const auto& [position, key, value] : values) graph->nodes.at(position)->attrs[key] = value;
@@ -118,8 +183,12 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
   graphs->def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
       .def("nodes_with", &listNodesWith, py::arg("operators"))
+      .def("difference", &difference, py::arg("other"))
+      .def("variables_with", &variablesWith, py::arg("key"))
+      .def("heads_with", &headsWith, py::arg("key"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)
+      .def("rename_operators", &renameOperators, py::arg("names"))
       .def("set_node_attributes", &setNodeAttributes)
       .def("drop_node_attributes", &dropNodeAttributes);
 }

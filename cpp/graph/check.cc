@@ -121,7 +121,7 @@ void checkGraph(Graph* graph, int max_depth) {
       pending.pop_back();
       if (depth > max_depth) {
         throw GraphError("subgraphs are nested more than " + std::to_string(max_depth) +
-                         " deep, the limit for what a pass returns");
+                         " deep, the limit for what a library returns");
       }
       checkLevel(level);
       for (const Node* node : level->nodes) {

@@ -41,7 +41,7 @@ std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attribu
 }
 
 std::shared_ptr<const Graph> GraphSource::get() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   if (graph_ == nullptr) {
     std::map<std::string, JsonVal> again;
     graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&again));
@@ -52,7 +52,7 @@ std::shared_ptr<const Graph> GraphSource::get() {
 std::unique_ptr<Graph> GraphSource::take() {
   std::shared_ptr<const Graph> shared;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
     const bool has_text = text_.data() != nullptr;
     // use_count cannot rise meanwhile: the graph is only shared under this lock.
     if (has_text && ownedAlone(graph_)) {
@@ -71,7 +71,7 @@ std::unique_ptr<Graph> GraphSource::take() {
 
 std::unique_ptr<Graph> GraphSource::consume() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
     if (ownedAlone(graph_)) return std::move(*graph_);
   }
   return take();
@@ -79,9 +79,10 @@ std::unique_ptr<Graph> GraphSource::consume() {
 
 Graph* GraphSource::edit() {
   get();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<void> dropped;  // destroyed after the lock, because it may run Python
+  const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   text_ = std::string_view();
-  owner_.reset();
+  dropped.swap(owner_);
   return graph_->get();
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fork_mutex.h"
 #include "graph/graph.h"
 
 namespace passlib {
@@ -38,7 +39,7 @@ class GraphSource {
  private:
   std::unique_ptr<Graph> read(std::map<std::string, mxnet::ext::JsonVal>* attributes) const;
 
-  std::mutex mutex_;
+  ForkMutex<std::mutex> mutex_;
   // A pointer to a pointer, so that the last of its sharers can move the graph out.
   std::shared_ptr<std::unique_ptr<Graph>> graph_;
   std::string_view text_;

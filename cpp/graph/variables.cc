@@ -1,6 +1,9 @@
 #include "graph/variables.h"
 
+#include <algorithm>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 
 namespace passlib {
 
@@ -28,6 +31,29 @@ Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
     (states.count(node) != 0 ? variables.aux : variables.args).push_back(node->name);
   }
   return variables;
+}
+
+std::vector<std::string> namesOfVariables(const Graph& graph) {
+  std::vector<std::string> names;
+  names.reserve(graph.inputs.size());
+  for (const Node* node : graph.inputs) names.push_back(node->name);
+  return names;
+}
+
+std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
+  // Most passes leave most variables in place: only names after the first difference are looked
+  // up.
+  std::size_t same = 0;
+  while (same < names.size() && same < graph.inputs.size() &&
+         graph.inputs[same]->name == names[same]) {
+    ++same;
+  }
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
+  std::unordered_set<std::string_view, mxnet::ext::detail::TextHash> present;
+  for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
+  const auto found = [&](const std::string& name) { return present.count(name) != 0; };
+  names.erase(std::remove_if(names.begin(), names.end(), found), names.end());
+  return names;
 }
 
 }  // namespace passlib

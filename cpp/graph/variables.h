@@ -28,6 +28,12 @@ struct Variables {
 Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
                         const NodeStates& own = {});
 
+/// Returns the names of all variables.
+std::vector<std::string> namesOfVariables(const Graph& graph);
+
+/// Returns the names that no variable of the graph has.
+std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph);
+
 }  // namespace passlib
 
 #endif  // PASSLIB_GRAPH_VARIABLES_H_

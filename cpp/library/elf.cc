@@ -49,6 +49,27 @@ std::string machineName(unsigned machine) {
   }
 }
 
+/// Says what a file without an ELF header is, by its first bytes.
+std::string describeForeign(const unsigned char* head, std::size_t size) {
+  struct Kind {
+    const char* mark;
+    std::size_t length;
+    const char* what;
+  };
+  constexpr Kind kinds[] = {
+      {"!<arch>", 7, "an archive of object files; link them into one with g++ -shared"},
+      {"MZ", 2, "a program or library for Windows; compile it on this system"},
+      {"\xcf\xfa\xed\xfe", 4, "a program or library for macOS; compile it on this system"},
+      {"PK\x03\x04", 4, "a zip archive"},
+  };
+  for (const Kind& kind : kinds) {
+    if (size >= kind.length && std::memcmp(head, kind.mark, kind.length) == 0) {
+      return std::string("it is ") + kind.what;
+    }
+  }
+  return "it is not a shared library (no ELF header); compile it with g++ -shared -fPIC";
+}
+
 /// Refuses a truncated file, which the dynamic linker would map and then crash on.
 void checkLength(const std::string& path, std::ifstream* file, const Elf64_Ehdr& header) {
   file->clear();
@@ -85,10 +106,10 @@ void checkLibraryFile(const std::string& path) {
   Elf64_Ehdr header;
   std::memset(&header, 0, sizeof(header));
   file.read(reinterpret_cast<char*>(&header), sizeof(header));
+  if (file.gcount() == 0) refuseLibrary(path, "the file is empty");
   if (file.bad() || file.gcount() < EI_NIDENT ||
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    refuseLibrary(path,
-                  "it is not a shared library (no ELF header); compile it with g++ -shared -fPIC");
+    refuseLibrary(path, describeForeign(header.e_ident, static_cast<std::size_t>(file.gcount())));
   }
   // e_type and e_machine have the same offset in 32-bit and 64-bit files.
   if (kMachine != EM_NONE && header.e_machine != kMachine) {
@@ -96,8 +117,11 @@ void checkLibraryFile(const std::string& path) {
                             machineName(kMachine));
   }
   if (header.e_type != ET_DYN) {
-    refuseLibrary(path,
-                  "it is an ELF file, but not a shared library; compile it with g++ -shared -fPIC");
+    const char* kind = header.e_type == ET_EXEC  ? "a program"
+                       : header.e_type == ET_REL ? "an object file"
+                                                 : "an ELF file of another kind";
+    refuseLibrary(
+        path, std::string("it is ") + kind + ", not a library; compile it with g++ -shared -fPIC");
   }
   if (header.e_ident[EI_CLASS] == ELFCLASS64) checkLength(path, &file, header);
 }

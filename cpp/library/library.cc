@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "errors.h"
+#include "library/calls/call.h"
 #include "library/elf.h"
 
 namespace passlib {
@@ -28,10 +30,19 @@ Library::Library(const std::string& path) : path_(path) {
   checkLibraryFile(path);
   // NOW: a missing symbol is an error here, not a dead process later. LOCAL: libraries do not see
   // each other's symbols.
+  const FloatingPoint arithmetic;
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle_ != nullptr) return;
+  const bool changed_arithmetic = arithmetic.restore();
+  if (handle_ != nullptr) {
+    state_ = &CallState::of(handle_, path);
+    if (changed_arithmetic) state_->noteArithmetic();
+    return;
+  }
   const char* reason = dlerror();
   std::string text = reason == nullptr ? "unknown reason" : reason;
+  if (text.find("position-independent executable") != std::string::npos) {
+    text = "it is a program, not a library; compile it with g++ -shared -fPIC";
+  }
   if (text.find("undefined symbol") != std::string::npos) {
     text +=
         "; if the library was written for MXNet, compile MXNet's src/lib_api.cc into it or use "
@@ -63,11 +74,30 @@ Function Library::require(const char* name) const {
 std::shared_ptr<Library> Library::open(const std::string& path, int version) {
   std::shared_ptr<Library> library(new Library(path));
   library->shakeHands(version);
-  library->listPasses();
-  library->listPartitioners();
-  library->listOperators();
-  library->compareTags();
+  const CallState::Lock lock(library->state_);
+  try {
+    library->listPasses();
+    library->listPartitioners();
+    library->listOperators();
+    library->compareTags();
+  } catch (const LoadError&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuseLibrary(path,
+                  "it threw while it listed what it holds: " + mxnet::ext::detail::textOf(error));
+  }
+  PASSLIB_RETHROW_END_OF_THREAD
+  catch (...) {
+    refuseLibrary(path,
+                  "it threw something that is no std::exception while it listed what it holds");
+  }
   return library;
+}
+
+void Library::release(void* memory) const {
+  if (memory == nullptr) return;
+  const CallState::Lock lock(state_);
+  call_free_(memory);
 }
 
 void Library::shakeHands(int version) {
@@ -83,22 +113,15 @@ void Library::shakeHands(int version) {
   }
   message_size_ = find<mxnet::ext::msgSize_t>("_msgSize");
   message_get_ = find<mxnet::ext::msgGet_t>("_msgGet");
-  const int before = messageCount();
-  int result = 0;
-  std::string thrown;
-  try {
-    result = start(version);
-  } catch (const std::exception& error) {
-    thrown = ", which threw: " + mxnet::ext::detail::textOf(error);
+  if (const auto set = find<mxnet::ext::passlibSetInterrupted_t>("_passlibSetInterrupted")) {
+    const CallState::Lock lock(state_);
+    set([](const void* state) { return static_cast<const CallState*>(state)->interrupted(); },
+        state_);
   }
-  PASSLIB_RETHROW_END_OF_THREAD
-  catch (...) {
-    thrown = ", which threw something that is not a std::exception";
-  }
-  if (result == mxnet::ext::MX_SUCCESS && thrown.empty()) return;
-  std::string reason = "its initialize(" + std::to_string(version) + ") failed" + thrown;
-  for (const std::string& message : messagesFrom(before)) reason += "\n  " + message;
-  refuseLibrary(path_, reason);
+  const CallOutcome outcome = callLibrary(*this, [&]() { return start(version); });
+  if (outcome.succeeded()) return;
+  refuseLibrary(path_,
+                describeFailure("its initialize(" + std::to_string(version) + ") failed", outcome));
 }
 
 void Library::listPasses() {

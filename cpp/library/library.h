@@ -4,11 +4,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "lib_api.h"
+#include "library/calls/state.h"
 
 namespace passlib {
 
@@ -103,15 +103,15 @@ class Library {
 
   mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }
   mxnet::ext::passlibCallGraphPass_t callPassDirect() const { return call_pass_direct_; }
-  void release(void* memory) const { call_free_(memory); }
+  /// Releases memory that the library returned; takes the lock.
+  void release(void* memory) const;
 
   /// The number of messages, and those from number `first` on. Libraries of ABI 7 have none.
   int messageCount() const;
   std::vector<std::string> messagesFrom(int first) const;
 
-  /// Held during every call into the library, whose state may not be thread-safe. Recursive, since
-  /// a library may call back into the host.
-  std::recursive_mutex& mutex() { return mutex_; }
+  /// What all calls of the library share; calls go through callLibrary, see calls/call.h.
+  CallState& state() const { return *state_; }
 
  private:
   explicit Library(const std::string& path);
@@ -142,7 +142,7 @@ class Library {
   mxnet::ext::msgGet_t message_get_ = nullptr;
   mxnet::ext::passCallGraphPass_t call_pass_ = nullptr;
   mxnet::ext::passlibCallGraphPass_t call_pass_direct_ = nullptr;
-  std::recursive_mutex mutex_;
+  CallState* state_ = nullptr;
 };
 
 }  // namespace passlib

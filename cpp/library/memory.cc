@@ -1,5 +1,6 @@
 #include "library/memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -15,17 +16,16 @@ constexpr unsigned char kPattern = 0xA5;
 }  // namespace
 
 std::optional<std::size_t> arrayBytes(std::size_t element, const int64_t* shape, int num_dims) {
-  for (int i = 0; i < num_dims; ++i) {
-    if (shape[i] == 0) return 0;
-  }
   constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   std::size_t bytes = element;
+  bool empty = false;
   for (int i = 0; i < num_dims; ++i) {
-    const auto extent = static_cast<std::size_t>(shape[i]);
+    empty = empty || shape[i] == 0;
+    const auto extent = static_cast<std::size_t>(std::max<int64_t>(shape[i], 1));
     if (bytes > kMost / extent) return std::nullopt;
     bytes *= extent;
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 std::size_t elementSize(int dtype) {

@@ -19,11 +19,14 @@ using OwnedMemory = std::unique_ptr<void, FreeMemory>;
 /// Cache line and widest vector register of today's machines.
 constexpr std::size_t kMemoryAlignment = 64;
 
+/// NumPy 1's limit; MXNet's arrays have fewer dimensions.
+constexpr int kMostDims = 32;
+
 /// Returns the size of an element in bytes, by MXNet's dtype code; 0 for an unknown code.
 std::size_t elementSize(int dtype);
 
-/// Returns the size of an array in bytes; nothing if it exceeds the address space. No extent may be
-/// negative.
+/// Returns the size of an array in bytes; nothing if it exceeds the address space, or would if its
+/// extents of 0 were 1, since NumPy has no such array. No extent may be negative.
 std::optional<std::size_t> arrayBytes(std::size_t element, const int64_t* shape, int num_dims);
 
 /// Zeroed memory. A guarded buffer has a zone at each end in which writes are detected.

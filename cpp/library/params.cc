@@ -49,6 +49,10 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
   };
   const std::size_t element = elementSize(dtype);
   if (element == 0) return refuse(" with the unknown dtype code " + std::to_string(dtype));
+  if (num_dims < 0 || num_dims > kMostDims) {
+    return refuse(" with " + std::to_string(num_dims) + " dimensions; 0 to " +
+                  std::to_string(kMostDims) + " are possible");
+  }
   for (int i = 0; i < num_dims; ++i) {
     if (shape[i] < 0) {
       return refuse(" with the negative extent " + std::to_string(shape[i]));

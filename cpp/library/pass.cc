@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <tuple>
-#include <unordered_set>
 
-#include "errors.h"
 #include "graph/check.h"
 #include "graph/restore.h"
-#include "library/call.h"
+#include "graph/variables.h"
+#include "library/calls/call.h"
 #include "library/text_columns.h"
 
 namespace passlib {
 namespace {
 
 using mxnet::ext::detail::quoted;
-
-/// Levels of nested graphs that a pass may return for a graph that has fewer. Writing them takes
-/// memory that grows with their depth, and no model has so many.
-constexpr int kMostNestedGraphs = 100;
 
 class Caller {
  public:
@@ -60,10 +54,7 @@ class Caller {
     }
   }
 
-  std::string described(const std::string& what) const {
-    return "pass " + quoted(pass_.name) + " of library " + quoted(call_.library->path()) + " " +
-           what;
-  }
+  std::string described(const std::string& what) const { return describePass(call_) + " " + what; }
 
  private:
   /// `enter` calls an entry point; the arguments that both entry points share are given to it.
@@ -86,31 +77,12 @@ class Caller {
   TextColumns options_;
 };
 
-std::vector<std::string> variableNames(const Graph& graph) {
-  std::vector<std::string> names;
-  names.reserve(graph.inputs.size());
-  for (const Node* node : graph.inputs) names.push_back(node->name);
-  return names;
-}
-
-/// Returns the names that no variable of the graph has.
-std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
-  // Most passes leave most variables in place: only names after the first difference are looked
-  // up.
-  std::size_t same = 0;
-  while (same < names.size() && same < graph.inputs.size() &&
-         graph.inputs[same]->name == names[same]) {
-    ++same;
-  }
-  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
-  std::unordered_set<std::string_view, mxnet::ext::detail::TextHash> present;
-  for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
-  const auto found = [&](const std::string& name) { return present.count(name) != 0; };
-  names.erase(std::remove_if(names.begin(), names.end(), found), names.end());
-  return names;
-}
-
 }  // namespace
+
+int mostNestedGraphs(const Graph& before) {
+  constexpr int kMostNestedGraphs = 100;
+  return std::max(kMostNestedGraphs, nestingDepth(before));
+}
 
 void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth) {
   try {
@@ -121,14 +93,18 @@ void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_de
   arrangeGraph(graph, ordered);
 }
 
+std::string describePass(const PassCall& call) {
+  return "pass " + quoted(call.library->passes()[call.index].name) + " of library " +
+         quoted(call.library->path());
+}
+
 PassResult runPass(const PassCall& call, GraphSource* source) {
-  const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
   Allocator allocator(call.accept_args, call.accept_aux);
   Caller caller(call, &allocator);
   const bool direct = call.library->sharesTypes() && !call.force_json;
   std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
-  std::vector<std::string> names = variableNames(*shown);
-  const int max_depth = std::max(kMostNestedGraphs, nestingDepth(*shown));
+  std::vector<std::string> names = namesOfVariables(*shown);
+  const int max_depth = mostNestedGraphs(*shown);
   shown->attrs = call.attributes;
   PassResult result;
   result.graph =

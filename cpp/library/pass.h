@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "graph/source.h"
 #include "library/library.h"
 #include "library/params.h"
@@ -37,12 +38,19 @@ struct PassResult {
   std::vector<std::string> gone;  ///< names of removed variables
 };
 
+/// Returns "pass 'x' of library 'y'".
+std::string describePass(const PassCall& call);
+
 /// Runs a pass on a copy of the graph of `source`; checks the result and, if `call.ordered`, orders
 /// it. Throws PassError if the pass fails and PassResultError if its result is not a sound graph.
 /// Needs no GIL.
 PassResult runPass(const PassCall& call, GraphSource* source);
 
-/// Checks a graph that a library changed and arranges it, see arrangeGraph. Throws PassResultError,
+/// Returns how deeply a pass may nest graphs in its result: as deeply as in the graph that it was
+/// given, but at least 100 levels. Writing nested graphs takes memory that grows with their depth.
+int mostNestedGraphs(const Graph& before);
+
+/// Checks a graph that a pass changed and arranges it, see arrangeGraph. Throws PassResultError,
 /// with `what` before the problem; also for subgraphs nested more than `max_depth` levels deep.
 void finishGraph(Graph* graph, bool ordered, const std::string& what,
                  int max_depth = std::numeric_limits<int>::max());

@@ -11,6 +11,8 @@ using mxnet::ext::detail::quoted;
 
 /// The ABI's initial number of a node.
 constexpr int kUnsupported = -2;
+/// More attributes than any node has. Bounds what the host reads for a library.
+constexpr int kMostAttributes = 1000000;
 
 }  // namespace
 
@@ -56,9 +58,9 @@ StrategyLibrary::Selector StrategyLibrary::createSelector(const std::string& jso
                                    options_.keys(), options_.values(), options_.count());
   });
   if (selector == nullptr) fail("createSelector succeeded, but returned no selector");
-  const auto destroy = calls().destroy_selector;
-  return Selector(selector, [destroy](void* pointer) {
-    if (destroy != nullptr) destroy(pointer);
+  return Selector(selector, [this](void* pointer) {
+    const auto destroy = calls().destroy_selector;
+    if (destroy != nullptr) library_.state().destroy(pointer, destroy);
   });
 }
 
@@ -90,6 +92,10 @@ StrategyLibrary::Attributes StrategyLibrary::takeAttributes(char** keys, char** 
   const Owned<char*> owned_values = own(values);
   if (count < 0 || (count > 0 && (keys == nullptr || values == nullptr))) {
     fail("reviewSubgraph returned " + std::to_string(count) + " attributes without arrays");
+  }
+  if (count > kMostAttributes) {
+    fail("reviewSubgraph returned " + std::to_string(count) + " attributes; " +
+         std::to_string(kMostAttributes) + " are possible");
   }
   std::vector<Owned<char>> texts;
   for (int i = 0; i < count; ++i) {

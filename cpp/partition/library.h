@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "library/call.h"
+#include "library/calls/call.h"
 #include "library/library.h"
 #include "library/params.h"
 #include "library/pass.h"

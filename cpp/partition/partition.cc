@@ -109,11 +109,15 @@ std::vector<std::vector<int>> chooseGroups(const PartitionCall& call,
 
 }  // namespace
 
+std::string describePartition(const PartitionCall& call) {
+  return StrategyLibrary(call.library, call.partitioner, call.strategy, call.options).described();
+}
+
 std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
                                     GraphSource* source) {
-  const std::lock_guard<std::recursive_mutex> lock(call.library->mutex());
   const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options);
   std::unique_ptr<Graph> graph = call.consume ? source->consume() : source->take();
+  const int max_depth = mostNestedGraphs(*graph);
   const NumberedGraph numbers(*graph);
   const std::vector<std::vector<int>> groups = chooseGroups(call, library, numbers, graph.get());
   const Reviewer reviewer(call, library, *graph);
@@ -127,7 +131,8 @@ std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffi
     if (attributes) cut.accept(library.strategy().op, names.next(i), *attributes);
   }
   cutter.finish();
-  finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound");
+  finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound",
+              max_depth);
   return graph;
 }
 

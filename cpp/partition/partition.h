@@ -31,6 +31,9 @@ struct PartitionCall {
   bool ordered = false;       ///< see orderGraph
 };
 
+/// Returns "partitioner 'x', strategy 'y', of library 'z'".
+std::string describePartition(const PartitionCall& call);
+
 /// Runs a strategy on a copy of the graph of `source`: a node of the strategy's operator replaces
 /// each group of nodes that the library chose and, if it reviews subgraphs, accepted. Checks the
 /// result and, if `call.ordered`, orders it. Throws PassError if the library fails. Needs no GIL.

@@ -8,21 +8,35 @@ sym.optimize_for("myPass").save("optimized-symbol.json")
 
 from __future__ import annotations
 
+import sys as _sys
+
 from passlib import (
     attribute,
+    base,
     context,
     executor,
     gluon,
+    initializer,
     library,
     model,
     name,
     nd,
     nn,
+    passes,
     random,
     symbol,
+    test_utils,
+    util,
+    viz,
 )
+from passlib import initializer as init
+from passlib import nd as ndarray
+from passlib import random as rnd
 from passlib import symbol as sym
-from passlib.arrays.context import Context, cpu, current_context, gpu
+from passlib import viz as visualization
+from passlib.arrays.context import Context, cpu, cpu_pinned, current_context, gpu
+from passlib.arrays.shape_mode import ShapeMode as np_shape  # noqa: N813 (MXNet's name)
+from passlib.arrays.shape_mode import is_np_shape, set_np_shape
 from passlib.dialects import Problem
 from passlib.errors import (
     FormatError,
@@ -33,9 +47,11 @@ from passlib.errors import (
     PassError,
     PasslibError,
     PassResultError,
+    PipelineError,
     UnsoundFileError,
     UnsupportedError,
 )
+from passlib.errors import PasslibError as MXNetError
 from passlib.files.installation import checked_version as _checked_version
 from passlib.files.installation import get_cmake_dir, get_include
 from passlib.files.limits import limits
@@ -45,51 +61,79 @@ from passlib.library import Library
 from passlib.model import Model, load
 from passlib.model.convert import convert
 from passlib.model.validate import validate
+from passlib.passes import Graph, Pipeline, graph_pass
 from passlib.symbol import Symbol
+from passlib.training import autograd
+from passlib.training import modules as _training_modules
 
 __all__ = [
     "AttrScope",
     "Context",
     "Entry",
     "FormatError",
+    "Graph",
     "GraphError",
     "InternalError",
     "Library",
     "LoadError",
+    "MXNetError",
     "Model",
     "Node",
     "OperatorError",
     "PassError",
     "PassResultError",
     "PasslibError",
+    "Pipeline",
+    "PipelineError",
     "Problem",
     "Symbol",
     "UnsoundFileError",
     "UnsupportedError",
     "attribute",
+    "autograd",
+    "base",
     "context",
     "convert",
     "cpu",
+    "cpu_pinned",
     "current_context",
     "executor",
     "get_cmake_dir",
     "get_include",
     "gluon",
     "gpu",
+    "graph_pass",
+    "init",
+    "initializer",
+    "is_np_shape",
     "library",
     "limits",
     "load",
     "model",
     "name",
     "nd",
+    "ndarray",
     "nn",
+    "np_shape",
+    "passes",
     "random",
+    "rnd",
+    "set_np_shape",
     "sym",
     "symbol",
+    "test_utils",
+    "util",
     "validate",
+    "visualization",
+    "viz",
 ]
 
 __version__ = _checked_version()
+
+# Modules that MXNet has under two names, and those that only say that passlib does not train.
+_also = {"autograd": autograd, "init": init, "ndarray": nd, "visualization": visualization}
+for _name, _module in {**_also, **_training_modules}.items():
+    globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _module
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ __all__ = [
     "PassError",
     "PassResultError",
     "PasslibError",
+    "PipelineError",
     "UnsoundFileError",
     "UnsupportedError",
     "listed",
@@ -37,7 +38,7 @@ def _rebuilt(
 
 
 class LoadError(PasslibError):
-    """A library could not be loaded, or its initialization failed."""
+    """A library could not be loaded, failed to initialize, or may not be called any more."""
 
 
 class FormatError(PasslibError):
@@ -86,6 +87,25 @@ class PassError(PasslibError):
     def __init__(self, message: str, *, messages: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.messages = messages
+
+
+class PipelineError(PassError):
+    """A step of a pipeline failed; the cause is the error of the step.
+
+    Attributes
+    ----------
+    step : str
+        The step with its options.
+    model : Model
+        The model that the step failed on.
+    """
+
+    def __init__(
+        self, message: str, *, step: str, model: Any, messages: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, messages=messages)
+        self.step = step
+        self.model = model
 
 
 class OperatorError(PasslibError):

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from passlib import nn
 from passlib.nn import Parameter, ParameterDict, SymbolBlock
+from passlib.training import Trainer
 
-__all__ = ["Parameter", "ParameterDict", "SymbolBlock", "nn"]
+__all__ = ["Parameter", "ParameterDict", "SymbolBlock", "Trainer", "nn"]

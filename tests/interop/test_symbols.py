@@ -14,7 +14,11 @@ from legacy_cases import GRAPHS, VERSIONS, versioned
 from mxnet_process import MXNet
 from observe import describe
 from passlib import sym
+from passlib.dialects.mxnet import schema
+from passlib.symbol.composition.create import create
 from places import DATA
+
+PROBES = json.loads((DATA / "schema/probes.json").read_text("utf-8"))
 
 
 def as_json(value: Any) -> Any:
@@ -42,6 +46,24 @@ def test_answers_alike(mxnet: MXNet, model: str) -> None:
 def test_read_and_written_alike(mxnet: MXNet, model: str) -> None:
     ours = sym.load(MODELS[model]).tojson()
     assert ours == mxnet("load", path=str(MODELS[model]))
+
+
+def test_aliases_become_the_same_operators(mxnet: MXNet) -> None:
+    named, texts = [], []
+    for name, cases in PROBES.items():
+        operator = schema.find(name)
+        if operator is None or not operator.aliases or not operator.makes_variables:
+            continue
+        count = len(cases[0]["inputs"]) if operator.takes_any_number else 0
+        inputs = [sym.var(f"x{i}") for i in range(count)]
+        text = sym.Symbol(create(name, inputs, cases[0]["attrs"], "n")).tojson()
+        for alias in operator.aliases:
+            named.append(text)
+            texts.append(text.replace(f'"op": "{name}"', f'"op": "{alias}"'))
+    assert len(texts) > 150
+    answers = mxnet("rewrite", texts=texts)
+    assert [answer.get("value") for answer in answers] == named
+    assert [sym.load_json(text).tojson() for text in texts] == named
 
 
 def test_composed_symbols_load_in_mxnet(mxnet: MXNet) -> None:

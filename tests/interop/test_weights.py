@@ -80,7 +80,9 @@ def test_same_weights(
     assert isinstance(expected, dict)
     found = {f"arg:{key}": array for key, array in args.items()}
     found |= {f"aux:{key}": array for key, array in aux.items()}
-    assert found.keys() == expected.keys()
+    # MXNet keeps arrays whose variables no output needs; here they leave with their nodes.
+    stray = {"aux:state"} if case == "added_state" else set()
+    assert found.keys() == expected.keys() - stray
     for key, array in found.items():
         assert array.dtype == expected[key].dtype
         assert array.shape == expected[key].shape

@@ -170,8 +170,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "no initialize": ("no_initialize", r"no function initialize"),
     "no function to free": ("plain_c_no_free", r"no function _opCallFree"),
     "one name twice": ("plain_c_same_name", r"registers the pass 'plainTwin' twice"),
-    "program": ("program", r"not a shared library"),
-    "position-independent program": ("program_pie", r"position-independent executable"),
+    "program": ("program", r"it is a program, not a library"),
+    "position-independent program": ("program_pie", r"it is a program, not a library"),
 }
 
 
@@ -210,15 +210,21 @@ def test_initialize_refuses(plugin: Plugin, version: int, words: str, others: st
         passlib.library.find_backend("choosyPass")
 
 
-def test_initialize_is_told_the_version_of_mxnet(tmp_path: Path) -> None:
-    source = tmp_path / "version.c"
+def write_version(folder: Path) -> Path:
+    """Write a library in C that registers nothing and takes one version only."""
+    source = folder / "version.c"
     source.write_text(
         "int _opVersion(void) { return 11; }\n"
         "void _opCallFree(void* p) { (void)p; }\n"
         "int initialize(int version) { return version == 10901; }\n"
     )
+    return source
+
+
+@pytest.mark.filterwarnings("ignore:.*registered no pass")
+def test_initialize_is_told_the_version_of_mxnet(tmp_path: Path) -> None:
     path = tmp_path / "version.so"
-    compile_to(path, ("gcc", "-shared", "-fPIC"), [source])
+    compile_to(path, ("gcc", "-shared", "-fPIC"), [write_version(tmp_path)])
     assert passlib.library.load(path).passes == ()
     other = shutil.copy(path, tmp_path / "other.so")
     with pytest.raises(LoadError, match=r"initialize\(20000\) failed"):
@@ -228,13 +234,17 @@ def test_initialize_is_told_the_version_of_mxnet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "no ELF header"),
+        (b"", "the file is empty"),
+        (b"!<arch>\n", "an archive of object files"),
+        (b"MZ" + bytes(100), "for Windows"),
+        (b"\xcf\xfa\xed\xfe" + bytes(100), "for macOS"),
+        (b"PK\x03\x04" + bytes(100), "a zip archive"),
         (b"#!/bin/sh\n", "no ELF header"),
         (b"\x7fELF", "no ELF header"),
         (b"\x7fELF" + bytes(60), "machine type 0"),
         (None, "does not exist"),
     ],
-    ids=["empty", "script", "four bytes", "zeros", "absent"],
+    ids=["empty", "objects", "windows", "macos", "zip", "script", "four bytes", "zeros", "absent"],
 )
 def test_file_that_is_no_library(tmp_path: Path, content: bytes | None, words: str) -> None:
     path = tmp_path / "library.so"
@@ -245,9 +255,46 @@ def test_file_that_is_no_library(tmp_path: Path, content: bytes | None, words: s
     assert str(path) in str(caught.value)
 
 
-def test_folder_is_no_library(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match="directory"):
-        passlib.library.load(tmp_path)
+def test_folders_and_pipes_are_no_libraries(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in ((tmp_path, "a folder"), (tmp_path / "pipe", "a named pipe")):
+        with pytest.raises(LoadError, match=words) as caught:
+            passlib.library.load(path)
+        assert str(path) in str(caught.value)
+
+
+def test_object_file_is_no_library(tmp_path: Path) -> None:
+    source, path = tmp_path / "part.c", tmp_path / "part.o"
+    source.write_text("int part(void) { return 0; }\n", "utf-8")
+    compile_to(path, ("gcc", "-c"), [source])
+    with pytest.raises(LoadError, match="an object file, not a library"):
+        passlib.library.load(path)
+
+
+def test_library_that_registers_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.so"
+    compile_to(path, ("gcc", "-shared", "-fPIC"), [write_version(tmp_path)])
+    with pytest.warns(UserWarning, match="registered no pass.*REGISTER_PASS"):
+        library = passlib.library.load(path)
+    assert passlib.library.load(path) is library
+
+
+def test_unknown_pass_that_is_a_standard_one() -> None:
+    code = (
+        "import passlib as pl\n"
+        "x = pl.sym.relu(pl.sym.var('x'))\n"
+        "try:\n"
+        "    x.optimize_for('removeDeadNodes')\n"
+        "except pl.PasslibError as error:\n"
+        "    print(error)\n"
+        "pl.library.load_standard()\n"
+        "x.optimize_for('removeDeadNodes')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "passlib.library.load_standard()" in run.stdout
+    with pytest.raises(PasslibError) as caught:
+        passlib.sym.var("x").optimize_for("noSuchPassAnywhere")
+    assert "load_standard" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

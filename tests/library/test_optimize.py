@@ -223,6 +223,7 @@ def test_mxnet_style_passes(
     load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
 ) -> None:
     load_plugin("mxnet_style")
+    assert capsys.readouterr().out == "MXNet version 10901 supported\n"
     resnet.optimize_for("styledPrint", key="value")
     text = capsys.readouterr().out
     assert text.startswith("option: key ==> value\n########### Graph #############\n")

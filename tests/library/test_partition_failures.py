@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +16,7 @@ from partition_graphs import (
     run,
     whole_again,
 )
-from passlib.errors import PassError
+from passlib.errors import PassError, PassResultError
 from passlib.symbol import Symbol
 
 pytestmark = pytest.mark.usefixtures("partitioners")
@@ -84,3 +85,21 @@ def test_everything_supported(resnet: Symbol) -> None:
     text = whole.tojson()
     assert len(members(text)) == 1
     assert whole_again(text) == resnet.tojson()
+
+
+def nested(depth: int) -> str:
+    """Return a graph whose last node has graphs in it, as many levels as given."""
+    inner: dict[str, object] = {}
+    for level in range(depth + 1):
+        node = {"op": "exp", "name": f"e{level}", "inputs": [[0, 0, 0]]}
+        if level > 0:
+            node["subgraphs"] = [inner]
+        variable = {"op": "null", "name": f"a{level}", "inputs": []}
+        inner = {"nodes": [variable, node], "arg_nodes": [0], "heads": [[1, 0, 0]]}
+    return json.dumps({**inner, "attrs": {"mxnet_version": ["int", 10901]}})
+
+
+def test_subgraphs_in_subgraphs_are_bounded() -> None:
+    assert members(run(nested(99), ops="exp", skip_infer=True)) == {"_op0": ["e99"]}
+    with pytest.raises(PassResultError, match=r"'partitionSupported'.*nested more than 100 deep"):
+        run(nested(100), ops="exp", skip_infer=True)

@@ -98,7 +98,7 @@ def test_initializer_of_ones_own():
 
 @pytest.mark.parametrize(
     ("init", "error", "message"),
-    [("xavier", ValueError, "'xavier'; the names are uniform"), (3, TypeError, "not int")],
+    [("nonsense", ValueError, "'nonsense'; the names are bilinear"), (3, TypeError, "not int")],
 )
 def test_unknown_initializer(init, error, message):
     with pytest.raises(error, match=message):

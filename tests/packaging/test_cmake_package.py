@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import zipfile
@@ -95,6 +96,11 @@ def test_authors_find_the_package(form, tmp_path: Path) -> None:
     )
     library = project / "build" / "libkeep.so"
     assert shell(project, [sys.executable, "-c", code, str(library)]) == "['y_output']\n"
+    symbols = shell(project, ["nm", "-D", "--defined-only", str(library)]).splitlines()
+    names = [line.split()[-1] for line in symbols]
+    assert [name for name in names if not re.match(r"initialize$|_(msg|op|part|pass)", name)] == []
+    assert "_passCallGraphPass" in names
+    assert "SYMBOLIC" in shell(project, ["readelf", "-d", str(library)])
 
 
 @pytest.fixture
@@ -105,6 +111,8 @@ def package(tmp_path: Path) -> Path:
     text = (ROOT / "cmake" / "passlibConfig.cmake.in").read_text("utf-8")
     place = "${CMAKE_CURRENT_LIST_DIR}/../include"
     text = text.replace("@PASSLIB_CONFIG_INCLUDE@", place)
+    text = text.replace("@PASSLIB_CONFIG_SCRIPT@", "${CMAKE_CURRENT_LIST_DIR}/passlib.map")
+    shutil.copy(ROOT / "cmake" / "passlib.map", folder / "cmake")
     assert "@" not in text
     (folder / "cmake" / "passlibConfig.cmake").write_text(text, "utf-8")
     (folder / "include").symlink_to(ROOT / "include")

@@ -1,5 +1,5 @@
 // A pass, a partitioner and operators in one library, whose names end with NUMBER: compiled several
-// times for tests that need several libraries.
+// times for tests that need several libraries. Every function says that it runs.
 #include <cmath>
 
 #include "lib_api.h"
@@ -11,8 +11,11 @@ using namespace mxnet::ext;
 
 namespace {
 
+void say(const char* what) { std::cout << what << NUMBER << std::endl; }
+
 // A pass that renames operators and counts how often it ran, in a variable of the library.
 MXReturnValue count(Graph* graph, const options_map_t&) {
+  say("pass");
   static int runs = 0;
   ++runs;
   for (Node* node : graph->nodes) {
@@ -22,18 +25,21 @@ MXReturnValue count(Graph* graph, const options_map_t&) {
 }
 
 MXReturnValue parse(const options_map_t&, int* num_inputs, int* num_outputs) {
+  say("parse");
   *num_inputs = 1;
   *num_outputs = 1;
   return MX_SUCCESS;
 }
 
 MXReturnValue inferType(const options_map_t&, std::vector<int>* in, std::vector<int>* out) {
+  say("type");
   out->at(0) = in->at(0);
   return MX_SUCCESS;
 }
 
 MXReturnValue inferShape(const options_map_t&, std::vector<std::vector<unsigned int>>* in,
                          std::vector<std::vector<unsigned int>>* out) {
+  say("shape");
   out->at(0) = in->at(0);
   return MX_SUCCESS;
 }
@@ -46,6 +52,7 @@ void addNumber(const MXTensor& in, MXTensor* out, float number) {
 
 MXReturnValue forward(const options_map_t&, std::vector<MXTensor>* in, std::vector<MXTensor>* out,
                       const OpResource&) {
+  say("forward");
   addNumber(in->at(0), &out->at(0), NUMBER);
   return MX_SUCCESS;
 }
@@ -53,9 +60,11 @@ MXReturnValue forward(const options_map_t&, std::vector<MXTensor>* in, std::vect
 /// Adds the number of its call. As an operator for subgraphs it takes exp of its input.
 class Counter : public CustomStatefulOp {
  public:
-  explicit Counter(bool is_subgraph) : is_subgraph_(is_subgraph) {}
+  explicit Counter(bool is_subgraph) : is_subgraph_(is_subgraph) { say("create"); }
+  ~Counter() override { say("destroy"); }
   MXReturnValue Forward(std::vector<MXTensor>* in, std::vector<MXTensor>* out,
                         const OpResource&) override {
+    say("compute");
     ++calls_;
     if (!is_subgraph_) {
       addNumber(in->at(0), &out->at(0), static_cast<float>(calls_));
@@ -80,6 +89,7 @@ MXReturnValue create(const options_map_t& attributes, const MXContext&,
 }
 
 MXReturnValue supportExp(const Graph* graph, std::vector<int>* ids, const options_map_t&) {
+  say("support");
   for (std::size_t i = 0; i < graph->size(); ++i) {
     if (graph->getNode(i)->op == "exp") ids->at(i) = static_cast<int>(i);
   }
@@ -107,4 +117,7 @@ MXReturnValue supportExp(const Graph* graph, std::vector<int>* ids, const option
 
 REGISTER_ALL(NUMBER);
 
-MXReturnValue initialize(int) { return MX_SUCCESS; }
+MXReturnValue initialize(int) {
+  say("initialize");
+  return MX_SUCCESS;
+}

@@ -137,6 +137,7 @@ MXReturnValue everyApi(Graph* graph, const options_map_t&) {
   useGraph();
   useMessages();
   REQUIRE(getShapeAt("[[2,4],[4]]", 0) == "[2,4]" && getDtypeAt("[0,6]", 1) == "6");
+  REQUIRE(!passInterrupted());
   REQUIRE(Registry<CustomPass>::get()->size() == 1);
   REQUIRE(std::string(Registry<CustomPass>::get()->get(0).name) == "everyApi");
   for (Node* node : graph->nodes) REQUIRE(node->tensor == nullptr);

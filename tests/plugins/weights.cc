@@ -125,4 +125,33 @@ MXReturnValue tellWhatISee(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(tellWhatISee).setBody(tellWhatISee);
 
+/// Allocates an array for a new variable, and removes the variable again.
+MXReturnValue allocateAndRemove(Graph* graph, const Options& options) {
+  Node* variable = addVariable(graph, options.at("name"));
+  fill(variable->alloc_arg({2}, MXContext::CPU(0), kFloat32), 1);
+  graph->removeNode(variable);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(allocateAndRemove).setBody(allocateAndRemove);
+
+/// Computes each `_mul_scalar` of an array in advance, and removes it with its variable.
+MXReturnValue foldScalars(Graph* graph, const Options&) {
+  const std::vector<Node*> nodes = graph->nodes;
+  for (Node* node : nodes) {
+    if (node->op != "_mul_scalar" || node->inputs[0].node->tensor == nullptr) continue;
+    Node* old = node->inputs[0].node;
+    Node* made = addVariable(graph, node->name + "_folded");
+    MXTensor* values = made->alloc_arg(old->tensor->shape, MXContext::CPU(0), kFloat32);
+    const float factor = std::stof(node->attrs.at("scalar"));
+    for (int64_t i = 0; i < values->size(); ++i) {
+      values->data<float>()[i] = old->tensor->data<float>()[i] * factor;
+    }
+    graph->replace(NodeEntry(node, 0), NodeEntry(made, 0));
+    graph->removeNode(node);
+    graph->removeNode(old);
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(foldScalars).setBody(foldScalars);
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

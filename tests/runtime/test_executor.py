@@ -6,7 +6,7 @@ import pytest
 import passlib
 import places
 from passlib import executor, model, nd, sym
-from passlib.errors import GraphError, PasslibError, UnsupportedError
+from passlib.errors import GraphError, UnsupportedError
 
 MODELS = places.DATA / "mxnet" / "models"
 WITH_WEIGHTS = ("lstm_lm", "resnet_v1_small", "mobilenet0.25", "squeezenet1.1")
@@ -125,8 +125,6 @@ class TestForward:
         np.testing.assert_allclose(bound.forward()[0], np.zeros((2, 3)))
 
     def test_outputs(self, bound):
-        with pytest.raises(PasslibError, match=r"call forward\(\) first"):
-            _ = bound.outputs
         out = bound.forward()
         assert bound.outputs is out
         assert bound.output_dict == {"fc_output": out[0]}
@@ -276,3 +274,30 @@ class TestEvaluate:
     def test_missing(self):
         with pytest.raises(ValueError, match="args has no array for 'a'"):
             executor.evaluate(sym.var("a") * 2)
+
+
+def test_simple_bind_heeds_what_variables_declare():
+    data = sym.var("data", dtype="float16")
+    bound = sym.exp(data).simple_bind(passlib.cpu(), data=(2,))
+    assert bound.arg_dict["data"].dtype == np.float16
+    bound = sym.exp(data).simple_bind(passlib.cpu(), type_dict={"data": "float64"}, data=(2,))
+    assert bound.arg_dict["data"].dtype == np.float64
+
+
+def test_simple_bind_ignores_keywords_that_name_no_variable():
+    given = {"foo": "bar", "more": (1, 2), "stype_dict": {}, "shared_exec": None, "fc_bias": None}
+    bound = layer().simple_bind(passlib.cpu(), data=(2, 2), **given)
+    assert list(bound.arg_dict) == ["data", "fc_weight", "fc_bias"]
+
+
+def test_outputs_before_forward_have_their_shapes():
+    bound = layer().simple_bind(passlib.cpu(), data=(4, 2))
+    assert [(array.shape, array.dtype) for array in bound.outputs] == [((4, 3), np.float32)]
+    assert list(bound.output_dict) == ["fc_output"]
+
+
+def test_smaller_arrays_are_the_beginning_of_the_old_ones(bound):
+    smaller = bound.reshape(data=(1, 2))
+    np.testing.assert_allclose(smaller.forward()[0], Y[:1])
+    smaller.arg_dict["data"][:] = 7
+    np.testing.assert_array_equal(bound.arg_dict["data"], [[7, 7], X[1]])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +27,18 @@ def case_lines(path: Path) -> list[str]:
 
 
 def case_tensors(path: Path) -> dict[str, np.ndarray]:
-    """Read the arrays that belong to a file."""
+    """Read the arrays that belong to a file.
+
+    An archive that lists arrays in ``index`` holds the elements of all of one type in one member.
+    """
     archive = path.with_suffix(".npz")
     with np.load(archive if archive.exists() else path.with_name("tensors.npz")) as file:
-        return dict(file)
+        if "index" not in file:
+            return dict(file)
+        elements = dict(file)
+    tensors, taken = {}, dict.fromkeys(elements, 0)
+    for name, dtype, shape in json.loads(elements["index"].tobytes()):
+        start, size = taken[dtype], math.prod(shape)
+        tensors[name] = elements[dtype][start : start + size].reshape(shape)
+        taken[dtype] = start + size
+    return tensors

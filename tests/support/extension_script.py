@@ -12,8 +12,12 @@ import importlib
 import json
 import sys
 
+import numpy as np
+
 mx = importlib.import_module(sys.argv[1])
 nn = importlib.import_module(f"{sys.argv[1]}.gluon").nn
+base = importlib.import_module(f"{sys.argv[1]}.base")
+test_utils = importlib.import_module(f"{sys.argv[1]}.test_utils")
 
 FOUND = {}
 
@@ -112,6 +116,42 @@ def partition_with_a_parameter(backend):
     note(f"{backend} imported with a parameter", again(arrays["a"]))
 
 
+def imported_names():
+    """Use the names that scripts import from MXNet's modules, next to those of libraries."""
+    wanted = ["_LIB", "check_call", "mx_uint", "c_str", "c_str_array", "SymbolHandle", "py_str"]
+    assert [name for name in wanted if not hasattr(base, name)] == []
+    device = mx.gpu() if mx.context.num_gpus() else test_utils.default_context()
+    a = mx.nd.array([[1, 2], [3, 4]], ctx=device)
+    b = mx.nd.array([[5, 6], [7, 8]], ctx=device)
+    product = mx.nd.my_gemm(a, b)
+    test_utils.assert_almost_equal(product, np.dot(a.asnumpy(), b.asnumpy()), rtol=1e-5, atol=1e-5)
+    assert test_utils.same(product.asnumpy(), mx.nd.dot(a, b).asnumpy())
+    note("functions of arrays", [mx.nd.log(mx.nd.exp(a + b)), (product - 1).clip(0, 40).flatten()])
+    note("compressed rows", a.tostype("csr") * 2)
+    try:
+        mx.nd.my_gemm(a, mx.nd.ones((3, 3)))
+    except base.MXNetError:
+        note("refused by the library", mx.nd.ones((1,)))
+    s, t = mx.sym.var("s"), mx.sym.var("t")
+    exe = mx.sym.my_gemm(s, t).simple_bind(ctx=device, grad_req="null", s=(2, 2), t=(2, 2))
+    exe.arg_dict["s"][:] = a
+    exe.arg_dict["t"][:] = b
+    note("simple_bind", exe.forward())
+    exe.copy_params_from({"s": b})
+    note("with copied parameters", exe.forward(t=a))
+    graph = mx.sym.log(mx.sym.exp(s + mx.sym.var("t", init=mx.init.Constant(2))))
+    prefix = f"{sys.argv[4]}/checkpoint"
+    mx.model.save_checkpoint(prefix, 3, graph, {"t": b}, {})
+    loaded, arguments, states = mx.model.load_checkpoint(prefix, 3)
+    assert (list(arguments), states) == (["t"], {})
+    block = nn.SymbolBlock(loaded, [mx.sym.var("s")])
+    block.initialize(mx.init.Zero())
+    block.collect_params()["t"].set_data(arguments["t"])
+    block.optimize_for(a, backend="myProp", myOpt="green", clear=True)
+    note("block of a checkpoint", block(a))
+    mx.nd.waitall()
+
+
 def main():
     """Load the libraries and run all steps."""
     mx.library.load(sys.argv[2])
@@ -120,6 +160,7 @@ def main():
     for backend in ("myProp", "mySelect"):
         partition(backend)
         partition_with_a_parameter(backend)
+    imported_names()
     sys.stdout.write(json.dumps(FOUND) + "\n")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from passlib.graph.node import Entry, Node, postorder
 
@@ -13,6 +15,7 @@ class PlainGraph:
     """Heads and nodes, as lowering requires them."""
 
     entries: tuple[Entry, ...]
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     def nodes(self) -> list[Node]:
         return postorder(entry.node for entry in self.entries)
@@ -22,7 +25,10 @@ class PlainGraph:
 
 
 def read_graph(text: str) -> PlainGraph:
-    document = json.loads(text)
+    return _graph(json.loads(text))
+
+
+def _graph(document: dict[str, Any]) -> PlainGraph:
     rows = document.get("node_row_ptr")
     nodes: list[Node] = []
     for position, node in enumerate(document["nodes"]):
@@ -33,9 +39,11 @@ def read_graph(text: str) -> PlainGraph:
                 node.get("attrs") or node.get("attr") or node.get("param") or {},
                 [Entry(nodes[entry[0]], *entry[1:]) for entry in node["inputs"]],
                 num_outputs=rows[position + 1] - rows[position] if rows else 0,
+                subgraphs=[_graph(nested) for nested in node.get("subgraphs", ())],
             )
         )
-    return PlainGraph(tuple(Entry(nodes[head[0]], *head[1:]) for head in document["heads"]))
+    heads = tuple(Entry(nodes[head[0]], *head[1:]) for head in document["heads"])
+    return PlainGraph(heads, {"attrs": json.dumps(document.get("attrs", {}))})
 
 
 def graph_of(

@@ -3,11 +3,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 
-#include "library/call.h"
+#include "library/calls/call.h"
 #include "library/operators/resources.h"
 #include "library/text_columns.h"
 
@@ -175,7 +174,6 @@ Columns outputColumns(const CustomOp& op, ComputeCall* call) {
 template <typename Enter>
 void run(const CustomOp& op, ComputeCall* call, Enter enter) {
   Library& library = *op.library();
-  const std::lock_guard<std::recursive_mutex> lock(library.mutex());
   Resources resources(&call->outputs, call->check_memory);
   Columns in = inputColumns(call->inputs);
   Columns out = outputColumns(op, call);

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <set>
 
 #include "errors.h"
-#include "library/call.h"
+#include "library/calls/call.h"
 #include "library/text_columns.h"
 
 namespace passlib {
@@ -53,7 +52,6 @@ std::pair<int, int> CustomOp::arity(const Attributes& attributes, const std::str
   const TextColumns columns(attributes);
   int inputs = 0;
   int outputs = 0;
-  const std::lock_guard<std::recursive_mutex> lock(library_->mutex());
   call("parse its attributes", node, [&]() {
     return library_->operatorCalls().parse(functions().parse, columns.keys(), columns.values(),
                                            columns.count(), &inputs, &outputs);
@@ -73,7 +71,6 @@ std::vector<int> CustomOp::mutatedInputs(const Attributes& attributes, int num_i
   const TextColumns columns(attributes);
   int* positions = nullptr;
   int count = 0;
-  const std::lock_guard<std::recursive_mutex> lock(library_->mutex());
   call("name the inputs that it writes to", node, [&]() {
     return library_->operatorCalls().mutate(functions().mutate, columns.keys(), columns.values(),
                                             columns.count(), &positions, &count);
@@ -101,7 +98,6 @@ ShapeAnswer CustomOp::inferShapes(const Attributes& attributes, const std::vecto
   if (functions().shape == nullptr) fail("has no function that infers shapes", node);
   const TextColumns columns(attributes);
   ShapeColumns given(inputs);
-  const std::lock_guard<std::recursive_mutex> lock(library_->mutex());
   ReturnedShapes ins(*library_, given.count());
   ReturnedShapes outs(*library_, num_outputs);
   call("infer shapes", node, [&]() {
@@ -123,7 +119,6 @@ NumberAnswer CustomOp::inferTypes(const Attributes& attributes, std::vector<int>
   if (functions().type == nullptr) fail("has no function that infers types", node);
   const TextColumns columns(attributes);
   std::vector<int> outputs(static_cast<std::size_t>(num_outputs), -1);
-  const std::lock_guard<std::recursive_mutex> lock(library_->mutex());
   call("infer types", node, [&]() {
     return library_->operatorCalls().type(
         functions().type, columns.keys(), columns.values(), columns.count(), inputs.data(),
@@ -151,7 +146,6 @@ std::vector<int> CustomOp::inferStorage(const Attributes& attributes, std::vecto
   const std::vector<int> before = inputs;
   const TextColumns columns(attributes);
   outputs.assign(outputs.size(), -1);
-  const std::lock_guard<std::recursive_mutex> lock(library_->mutex());
   call("infer storage types", node, [&]() {
     return library_->operatorCalls().storage(
         functions().storage, columns.keys(), columns.values(), columns.count(), inputs.data(),

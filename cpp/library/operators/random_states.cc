@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "fork_mutex.h"
+
 namespace passlib {
 namespace {
 
@@ -11,7 +13,7 @@ namespace {
 constexpr uint32_t kSeedStride = 127;
 
 struct Pool {
-  std::mutex mutex;
+  ForkMutex<std::mutex> mutex;
   uint32_t seed = 0;
   uint64_t generation = 1;
   std::size_t made = 0;
@@ -28,7 +30,7 @@ Pool& pool() {
 
 void seedRandomStates(uint32_t seed) {
   Pool& all = pool();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
   all.seed = seed;
   ++all.generation;
 }
@@ -38,7 +40,7 @@ RandomLease::RandomLease() {
   uint32_t seed = 0;
   uint64_t generation = 0;
   {
-    const std::lock_guard<std::mutex> lock(all.mutex);
+    const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
     const auto first = std::min_element(
         all.free.begin(), all.free.end(),
         [](const auto& left, const auto& right) { return left->number < right->number; });
@@ -61,7 +63,7 @@ RandomLease::RandomLease() {
 
 RandomLease::~RandomLease() {
   Pool& all = pool();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
   all.free.push_back(std::move(set_));
 }
 

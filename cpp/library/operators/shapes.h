@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "library/library.h"
+#include "library/memory.h"
 
 namespace passlib {
 
@@ -14,9 +15,6 @@ namespace passlib {
 using Extents = std::vector<unsigned int>;
 /// An unknown extent, in both directions.
 constexpr unsigned int kUnknownExtent = 0xFFFFFFFFU;
-
-/// NumPy 1's limit; MXNet's arrays have fewer.
-constexpr int kMostDims = 32;
 
 /// Shapes that a library allocated: an array of arrays, and their lengths.
 class ReturnedShapes {

@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 
-#include "library/call.h"
+#include "library/calls/call.h"
 #include "library/text_columns.h"
 
 namespace passlib {
@@ -19,7 +18,6 @@ OperatorState::OperatorState(const CustomOp& op, const Attributes& attributes,
   ShapeColumns given(shapes);
   Library& library = *op_.library();
   const Library::OperatorCalls& calls = library.operatorCalls();
-  const std::lock_guard<std::recursive_mutex> lock(library.mutex());
   CallOutcome outcome = callLibrary(library, [&]() {
     if (calls.create_state == nullptr) {
       return calls.create_state_before_10(create->second, columns.keys(), columns.values(),
@@ -37,13 +35,8 @@ OperatorState::OperatorState(const CustomOp& op, const Attributes& attributes,
 }
 
 OperatorState::~OperatorState() {
-  Library& library = *op_.library();
-  if (handle_ == nullptr || library.operatorCalls().destroy_state == nullptr) return;
-  const std::lock_guard<std::recursive_mutex> lock(library.mutex());
-  callLibrary(library, [this, &library]() {
-    library.operatorCalls().destroy_state(handle_);
-    return static_cast<int>(mxnet::ext::MX_SUCCESS);
-  });
+  const auto destroy = op_.library()->operatorCalls().destroy_state;
+  if (handle_ != nullptr && destroy != nullptr) op_.library()->state().destroy(handle_, destroy);
 }
 
 bool OperatorState::madeByCreate() const {

@@ -17,18 +17,11 @@ __all__ = [
     "gpu",
     "num_gpus",
     "require_host",
+    "set_default_context",
 ]
 
 DEVICE_TYPES: Final = MappingProxyType({"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5})
 """Device types and their numbers in .params files and ``__ctx__`` fields."""
-
-
-class _Active(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Context] = []
-
-
-_active = _Active()
 
 
 class Context:
@@ -107,6 +100,15 @@ class Context:
 _DEFAULT: Final = Context("cpu", 0)
 
 
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Context] = []
+        self.default = _DEFAULT
+
+
+_active = _Active()
+
+
 def cpu(device_id: int = 0) -> Context:
     """Return the context of the host's processor.
 
@@ -126,8 +128,13 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def current_context() -> Context:
-    """Return the context of the innermost ``with`` block of this thread, else ``cpu(0)``."""
-    return _active.stack[-1] if _active.stack else _DEFAULT
+    """Return the context of the innermost ``with`` block of this thread, else the default."""
+    return _active.stack[-1] if _active.stack else _active.default
+
+
+def set_default_context(ctx: Context) -> None:
+    """Set the context outside of ``with`` blocks in this thread; at first it is ``cpu(0)``."""
+    _active.default = ctx
 
 
 def num_gpus() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -49,7 +50,13 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     return _place(np.array(source_array, _element_type(dtype), subok=False), context)
 
 
-def full(shape: Shape, val: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+def full(
+    shape: Shape,
+    val: Any,
+    ctx: Context | None = None,
+    dtype: Any = None,
+    out: NDArray | None = None,
+) -> NDArray:
     """Make an array of one value.
 
     Parameters
@@ -60,6 +67,8 @@ def full(shape: Shape, val: Any, ctx: Context | None = None, dtype: Any = None) 
         The current one by default.
     dtype : dtype-like, optional
         float32 by default.
+    out : NDArray, optional
+        The array to write to and return; its element type and device stay.
 
     Returns
     -------
@@ -71,7 +80,11 @@ def full(shape: Shape, val: Any, ctx: Context | None = None, dtype: Any = None) 
         The context is a GPU, or MXNet does not have the element type.
     """
     context = require_host(ctx, "an array")
-    return _place(np.full(shape, val, _element_type(dtype)), context)
+    made = _place(np.full(shape, val, _element_type(dtype)), context)
+    if out is None:
+        return made
+    np.copyto(out, made, casting="unsafe")
+    return out
 
 
 def zeros(
@@ -100,6 +113,7 @@ def arange(
     stop: float | None = None,
     step: float = 1.0,
     repeat: int = 1,
+    infer_range: Any = None,
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> NDArray:
@@ -114,20 +128,26 @@ def arange(
     step : float
     repeat : int
         How often each number occurs.
+    infer_range : bool, optional
+        Ignored; accepted for compatibility with MXNet.
     ctx, dtype
-        As in `full`.
+        As in `full`. Of integers, start and step lose their fractions, as in MXNet.
 
     Returns
     -------
     NDArray
     """
+    del infer_range  # MXNet's argument, without meaning for arrays
     context = require_host(ctx, "an array")
+    kind = _element_type(dtype)
     first, end = (0, start) if stop is None else (start, stop)
-    # Integers stay exact beyond 2**53, where a float step would round them.
-    if all(float(number).is_integer() for number in (first, end, step)):
-        first, end, step = int(first), int(end), int(step)
-    numbers = np.repeat(np.arange(first, end, step), repeat)
-    return _place(numbers.astype(_element_type(dtype)), context)
+    if kind.kind in "iu":
+        # MXNet counts the numbers with the arguments as given, and then steps in whole numbers.
+        count = max(math.ceil((end - first) / step), 0)
+        numbers: np.ndarray[Any, Any] = int(first) + int(step) * np.arange(count)
+    else:
+        numbers = np.arange(first, end, step)
+    return _place(np.repeat(numbers, repeat).astype(kind), context)
 
 
 def _element_type(dtype: Any) -> np.dtype[Any]:

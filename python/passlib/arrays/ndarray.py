@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from numbers import Number
 from typing import Any, Final, cast
 
 import numpy as np
 
 from passlib.arrays import dtypes
+from passlib.arrays.arithmetic import Arithmetic
 from passlib.arrays.context import Context, cpu, require_host
 from passlib.arrays.placed import Placed
+from passlib.arrays.shape_mode import in_shape_mode
 
 __all__ = ["NDArray", "register_compression"]
 
 _HOST: Final = cpu()
+_OPERANDS: Final = (np.ndarray, Number, list, tuple)
 
 _compress: list[Callable[[np.ndarray[Any, Any], str], Any]] = []
 
@@ -26,20 +30,21 @@ def register_compression(function: Callable[[np.ndarray[Any, Any], str], Any]) -
     _compress[:] = [function]
 
 
-class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
-    """A NumPy array that also has MXNet's methods.
+class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
+    """An array with MXNet's methods, in the memory of a NumPy array.
 
-    Slicing, arithmetic and everything else follow NumPy: comparisons return bool, indexing with
-    integers only returns 0 dimensions. Unlike in NumPy, such results and those of ``sum`` and
-    similar functions are arrays, so that ``x[0].asscalar()`` works as in MXNet; the result of
-    integer indexing still shares memory.
+    Methods, Python's operators and indexing have the meaning that MXNet gives them: results of
+    one element have the shape ``(1,)``, comparisons give 0 and 1 in the type of the array.
+    Methods that MXNet does not have, and the functions of NumPy (``np.sort(x)``), have NumPy's
+    meaning; their results are arrays of this class.
 
     Notes
     -----
-    Made by the functions of `passlib.nd`, or from any array by ``array.view(NDArray)``.
+    Made by the functions of `passlib.nd`, or from any array by ``array.view(NDArray)``. The
+    module `passlib.nd.methods` adds the methods that apply an operator.
     """
 
-    # Higher than ndarray's, so that np.concatenate and similar functions return this class.
+    # Higher than ndarray's, for libraries that neither of the protocols below concerns.
     __array_priority__ = 1.0
 
     _context: Context
@@ -47,21 +52,73 @@ class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
     def __array_finalize__(self, source: Any) -> None:
         self._context = getattr(source, "_context", _HOST)
 
-    def __array_wrap__(  # type: ignore[override]
-        self,
-        array: np.ndarray[Any, Any],
-        context: Any = None,
-        return_scalar: bool = False,
-    ) -> NDArray:
-        wrapped = array.view(NDArray)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not all(isinstance(value, _OPERANDS) or np.isscalar(value) for value in inputs):
+            return NotImplemented
+        results = kwargs.get("out")
+        if results is not None:
+            kwargs["out"] = tuple(_plain(result) for result in results)
+        # MXNet's numbers have no type of their own, unlike NumPy's.
+        given = [
+            value.item() if isinstance(value, (np.floating, np.integer)) else _plain(value)
+            for value in inputs
+        ]
+        computed = getattr(ufunc, method)(*given, **kwargs)
+        if results is not None:
+            return results[0] if len(results) == 1 else results
+        return self._wrapped(computed)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # NumPy's functions call methods of arrays by name, and here these are MXNet's.
+        del types
+        given = {key: _plain(value) for key, value in kwargs.items()}
+        return self._wrapped(func(*(_plain(value) for value in args), **given))
+
+    def as_numpys(self, result: np.ndarray[Any, Any]) -> NDArray:
+        """Return an array of NumPy as one of this class, on the same memory and this device."""
+        wrapped = np.asarray(result).view(NDArray)
         wrapped._context = self._context
         return wrapped
 
+    def _wrapped(self, result: Any) -> Any:
+        if isinstance(result, (tuple, list)):
+            wrapped = [self._wrapped(each) for each in result]
+            fields = hasattr(result, "_fields")
+            return type(result)(*wrapped) if fields else type(result)(wrapped)
+        if isinstance(result, (np.ndarray, np.generic)):
+            return self.as_numpys(np.asarray(result))
+        return result
+
     def __getitem__(self, key: Any) -> Any:
-        result = super().__getitem__(key)
-        if isinstance(result, np.ndarray):
-            return result
-        return super().__getitem__((*key, ...) if isinstance(key, tuple) else (key, ...))
+        result = np.asarray(self)[_as_key(key)]
+        if not isinstance(result, np.ndarray):
+            result = np.asarray(self)[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        return self.as_numpys(in_shape_mode(result))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        given = value.asnumpy() if hasattr(value, "asnumpy") else value
+        if isinstance(given, np.ndarray) and given.size == 1:
+            given = given.reshape(())  # a single element of the array may be meant
+        np.asarray(self)[_as_key(key)] = given
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError("an array of shape () has no elements to iterate over")
+        return (self[position] for position in range(len(self)))
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            raise ValueError(f"the truth value of an array of shape {self.shape} is ambiguous")
+        return bool(np.asarray(self).any())
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.asscalar(), spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         rebuild, arguments, state = cast("tuple[Any, ...]", super().__reduce__())
@@ -107,6 +164,20 @@ class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
             raise ValueError(f"an array of shape {self.shape} is not a scalar")
         return np.asarray(self).reshape(-1)[0]
 
+    def copy(self, order: Any = "C") -> NDArray:
+        """Copy into a new array on the same device.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A", "K"}
+            As in NumPy.
+
+        Returns
+        -------
+        NDArray
+        """
+        return self.as_numpys(np.asarray(self).copy(order))
+
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> NDArray:
         """Do what `numpy.ndarray.astype` does, ``"bfloat16"`` included.
 
@@ -120,18 +191,20 @@ class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         -------
         NDArray
         """
-        return cast("NDArray", super().astype(dtypes.as_dtype(dtype), *args, **kwargs))
+        plain = np.asarray(self)
+        converted = plain.astype(dtypes.as_dtype(dtype), *args, **kwargs)
+        return self if converted is plain else self.as_numpys(converted)
 
-    def copyto(self, other: NDArray | Context) -> NDArray:
+    def copyto(self, other: Any) -> Any:
         """Copy into another array, or into a new one on a device.
 
         Parameters
         ----------
-        other : NDArray or Context
+        other : NDArray, BaseSparseNDArray or Context
 
         Returns
         -------
-        NDArray
+        array
             ``other``, or the new array.
 
         Raises
@@ -145,7 +218,10 @@ class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
             return self._copy_to(other)
         if other.shape != self.shape:
             raise ValueError(f"an array of shape {self.shape} does not fit into {other.shape}")
-        np.copyto(other, self, casting="unsafe")
+        if other.stype == "default":
+            np.copyto(other, self, casting="unsafe")
+        else:
+            other[:] = self
         return other
 
     def _copy_to(self, context: Context) -> NDArray:
@@ -176,3 +252,26 @@ class NDArray(Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
     def wait_to_write(self) -> None:
         """Do nothing: passlib computes synchronously."""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without this class, in lists and tuples too."""
+    if isinstance(value, NDArray):
+        return value.view(np.ndarray)
+    if type(value) in (list, tuple):
+        return type(value)(_plain(each) for each in value)
+    return value
+
+
+def _as_key(key: Any) -> Any:
+    """Return a key as NumPy takes it: as in MXNet, real numbers are indices without fractions."""
+    if isinstance(key, tuple):
+        return tuple(_part_of_key(part) for part in key)
+    return _part_of_key(key)
+
+
+def _part_of_key(part: Any) -> Any:
+    if not isinstance(part, np.ndarray):
+        return part
+    plain = np.asarray(part)
+    return plain if plain.dtype.kind in "iub" else plain.astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,11 @@ import numpy as np
 
 from passlib import _core
 from passlib.arrays.context import Context, require_host
+from passlib.files.fork_lock import ForkLock
 
 __all__ = ["draw", "seed"]
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _generator = np.random.Generator(np.random.PCG64(0))
 
 

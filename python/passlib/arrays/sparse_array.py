@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import operator
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from passlib.arrays import dtypes
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.ndarray import NDArray, register_compression
 from passlib.arrays.placed import Placed
+from passlib.arrays.sparse_arithmetic import SparseArithmetic
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
+from passlib.errors import PasslibError, UnsupportedError
 
 __all__ = [
     "BaseSparseNDArray",
@@ -21,7 +25,7 @@ __all__ = [
 ]
 
 
-class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
+class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
     """Base class of both kinds of sparse arrays.
 
     Parameters
@@ -39,6 +43,8 @@ class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
     # NumPy's operators would treat this as a Python object; refuse instead.
     __array_ufunc__ = None
 
+    __hash__ = object.__hash__
+
     def __init__(self, parts: Sparse, context: Context | None = None) -> None:
         parts.check()
         self._parts = parts
@@ -50,7 +56,7 @@ class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
         return self._parts
 
     @property
-    def stype(self) -> str:
+    def stype(self) -> str:  # type: ignore[override]
         """MXNet's storage type."""
         return self._parts.stype
 
@@ -108,6 +114,66 @@ class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
             dense[rows, self._parts.indices] = self._parts.data
         return dense
 
+    def copyto(self, other: Any) -> Any:
+        """Copy into another array, dense or sparse, or into a new one on a device.
+
+        Parameters
+        ----------
+        other : NDArray, BaseSparseNDArray or Context
+
+        Returns
+        -------
+        array
+            ``other``, or the new array.
+
+        Raises
+        ------
+        ValueError
+            The shapes differ.
+        UnsupportedError
+            The device is a GPU.
+        """
+        if isinstance(other, Context):
+            return self._copy_to(other)
+        if other.shape != self.shape:
+            raise ValueError(f"an array of shape {self.shape} does not fit into {other.shape}")
+        if isinstance(other, BaseSparseNDArray):
+            other.replace(self)
+        else:
+            np.copyto(other, self.asnumpy(), casting="unsafe")
+        return other
+
+    def replace(self, source: Any) -> None:
+        """Take over the elements of an array of the same shape, in this array's element type.
+
+        Parameters
+        ----------
+        source : NDArray, numpy.ndarray or BaseSparseNDArray
+        """
+        dense = np.asarray(source).view(NDArray)
+        stored = source if isinstance(source, type(self)) else dense.tostype(self.stype)
+        self._parts = stored.astype(self.dtype).parts
+
+    def __getitem__(self, key: Any) -> Any:
+        raise NotImplementedError
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(key, slice) or key != slice(None):
+            raise ValueError(
+                f"only all elements of a {self.stype} array can be set: array[:] = ..."
+            )
+        given = value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value)
+        self.replace(np.broadcast_to(given, self.shape).astype(self.dtype))
+
+    def check_format(self, full_check: bool = True) -> None:
+        """Check that the parts fit together; ValueError says what does not."""
+        del full_check
+        self._parts.check()
+
+    def asscipy(self) -> Any:
+        """Raise an error unless this is a matrix in compressed rows; see `CSRNDArray.asscipy`."""
+        raise UnsupportedError(f"SciPy has no arrays of the kind {self.stype}")
+
     def tostype(self, stype: str) -> NDArray | BaseSparseNDArray:
         """Return this array in another storage type; see `NDArray.tostype`."""
         if stype == self.stype:
@@ -153,9 +219,70 @@ class BaseSparseNDArray(Placed["BaseSparseNDArray"]):
 class RowSparseNDArray(BaseSparseNDArray):
     """An array of which only some rows are stored; all others are zero."""
 
+    def __getitem__(self, key: Any) -> RowSparseNDArray:
+        if not isinstance(key, slice) or key != slice(None):
+            raise ValueError("of a row_sparse array only [:] can be taken; make it dense first")
+        return self
+
+    def retain(self, indices: Any) -> RowSparseNDArray:
+        """Return the array with some rows only.
+
+        Parameters
+        ----------
+        indices : array of int
+            The rows that stay.
+        """
+        old = self._parts
+        kept = np.isin(old.indices, np.asarray(indices).astype(np.int64))
+        parts = Sparse(old.stype, old.shape, old.data[kept], old.indices[kept])
+        return RowSparseNDArray(parts, self._context)
+
 
 class CSRNDArray(BaseSparseNDArray):
     """A matrix in compressed rows."""
+
+    def __getitem__(self, key: Any) -> CSRNDArray:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self.shape[0])
+            if step != 1:
+                raise ValueError(
+                    f"rows of a csr matrix are taken one after the other, not by {step}"
+                )
+        elif isinstance(key, (int, np.integer)):
+            start = operator.index(key) + (self.shape[0] if key < 0 else 0)
+            stop = start + 1
+            if not 0 <= start < self.shape[0]:
+                raise IndexError(f"row {key} of a matrix with {self.shape[0]} rows")
+        else:
+            raise ValueError("of a csr matrix only rows can be taken: matrix[i] or matrix[i:j]")
+        old = self._parts
+        pointers = self.indptr.asnumpy()[start : max(stop, start) + 1]
+        inside = slice(int(pointers[0]), int(pointers[-1]))
+        shape = (len(pointers) - 1, self.shape[1])
+        parts = Sparse(
+            old.stype, shape, old.data[inside], old.indices[inside], pointers - pointers[0]
+        )
+        return CSRNDArray(parts, self._context)
+
+    def asscipy(self) -> Any:
+        """Return the matrix as one of SciPy.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix
+
+        Raises
+        ------
+        PasslibError
+            The package scipy is not installed.
+        """
+        try:
+            scipy: Any = importlib.import_module("scipy.sparse")
+        except ModuleNotFoundError as error:
+            message = "this needs the Python package 'scipy'; install it with: pip install scipy"
+            raise PasslibError(message) from error
+        old = self._parts
+        return scipy.csr_matrix((old.data, old.indices, old.indptr), old.shape)
 
     @property
     def indptr(self) -> NDArray:

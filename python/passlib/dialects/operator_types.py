@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from passlib.graph.node import Node
 from passlib.lowering.shapes import merged
 from passlib.lowering.types import Shape, TypeSpec, Value
 
-__all__ = ["CustomTypes", "InferGraph", "handed_attributes", "infer_node"]
+__all__ = ["CustomTypes", "InferGraph", "handed_attributes", "infer_node", "refusals"]
 
 SUBGRAPH = "subgraph_sym_json"
 """The attribute that passes the subgraph of a node to its operator."""
@@ -102,6 +102,35 @@ def infer_node(
             raise
     outputs = [TypeSpec(*pair) for pair in zip(types[1], shapes[1], strict=True)]
     return _joined(node, inputs, shapes[0], types[0]), outputs
+
+
+def refusals(
+    operators: Mapping[str, Rules], outputs: Mapping[Node, Sequence[TypeSpec]]
+) -> Iterator[str]:
+    """Iterate over what operators say of inputs that are not all known.
+
+    Inference goes on after an operator that refuses unknown inputs; this asks again for the reason.
+
+    Parameters
+    ----------
+    operators : mapping of str to Rules
+    outputs : mapping of Node to sequence of TypeSpec
+        The result of inference.
+    """
+    for node, specs in outputs.items():
+        operator = operators.get(node.op)
+        if operator is None or not operator.infers or all(spec.shape is not None for spec in specs):
+            continue
+        inputs = [outputs[entry.node][entry.index] for entry in node.inputs]
+        shapes, types = [spec.shape for spec in inputs], [spec.dtype for spec in inputs]
+        if inputs and all(shape is None for shape in shapes):
+            continue
+        attributes = handed_attributes(node)
+        try:
+            operator.infer_shapes(attributes, shapes, len(specs), node.name)
+            operator.infer_types(attributes, types, len(specs), node.name)
+        except OperatorError as error:
+            yield str(error)
 
 
 def _joined(

@@ -277,6 +277,10 @@ class Dialect(ABC):
         """
         del node, inputs, outputs
 
+    def passed_on(self, graph: PlainGraph) -> frozenset[str]:
+        """Return the inputs whose values are not arrays of numbers: they are run as given."""
+        return frozenset()
+
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         """Return the element types and shapes that the model itself states for its inputs."""
         del model

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from importlib import metadata
 from typing import Any
 
+from passlib.dialects.foreign_files import describe
 from passlib.dialects.protocol import Dialect
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.regular import check_path
@@ -78,6 +79,9 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
             return dialect
     if not place.exists():
         raise FileNotFoundError(2, "there is no such model", os.fspath(place))
+    what = describe(place)
+    if what:
+        raise FormatError(f"{place}: this is no model that passlib reads, but {what}")
     check_path(place)
     # The reader of the only format with this suffix says what is wrong with the file.
     named = [dialect for dialect in known if place.suffix.lower() in dialect.suffixes]

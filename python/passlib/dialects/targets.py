@@ -57,6 +57,11 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
     others = _owners(suffix)
     if others:
         titles = " and ".join(other.title for other in others)
+        if dialect.name == "onnx":
+            raise UnsupportedError(
+                f"{place}: {suffix} is a suffix of {titles}, and this is written as ONNX; name it "
+                f"{place.with_suffix('.onnx')}, or use Model.save for the form that was read"
+            )
         raise UnsupportedError(
             f"{place}: {suffix} is a suffix of {titles}, and the model would be written as "
             f"{dialect.title}; passlib.convert(source, target) and Model.to_onnx(target) write "

@@ -1,7 +1,8 @@
-"""Limits on reading, so that a small file can take neither much memory nor much time."""
+"""Limits on what files ask for, so that a small file can take neither much memory nor time."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,7 +18,7 @@ _RATIO: Final = 100
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits on reading one file.
+    """The limits on reading and running one file.
 
     Attributes
     ----------
@@ -25,10 +26,13 @@ class Limits:
         Levels of graphs nested in one another.
     expanded_bytes : int or None
         Bytes that the content may take beyond those in the file; None for the default.
+    tensor_bytes : int or None
+        Bytes that one value of a graph may take; None for the default.
     """
 
     graph_depth: int = 100
     expanded_bytes: int | None = None
+    tensor_bytes: int | None = None
 
     def expansion_of(self, size: int) -> int:
         """Return how many bytes the content of a file of ``size`` bytes may take beyond those.
@@ -38,6 +42,12 @@ class Limits:
         if self.expanded_bytes is not None:
             return self.expanded_bytes
         return max(_FLOOR, min(_CEILING, _RATIO * size))
+
+    def largest_tensor(self) -> int:
+        """Return how many bytes one value of a graph may take: by default half of the memory."""
+        if self.tensor_bytes is not None:
+            return self.tensor_bytes
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 _limits: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B039 (immutable)
@@ -50,9 +60,12 @@ def current_limits() -> Limits:
 
 @contextmanager
 def limits(
-    *, graph_depth: int | None = None, expanded_bytes: int | None = None
+    *,
+    graph_depth: int | None = None,
+    expanded_bytes: int | None = None,
+    tensor_bytes: int | None = None,
 ) -> Iterator[Limits]:
-    """Set limits on what is read inside the block; others stay as they are outside.
+    """Set limits on what is read and run inside the block; others stay as they are outside.
 
     Parameters
     ----------
@@ -61,6 +74,9 @@ def limits(
     expanded_bytes : int, optional
         How many bytes compressed or unallocated arrays of a weight file may take beyond those in
         the file. By default 100 times the file, but at least 64 MB and at most 4 GB.
+    tensor_bytes : int, optional
+        How many bytes a value may take whose size the graph alone determines, where a model is
+        run or exported. By default half of the machine's memory.
 
     Yields
     ------
@@ -76,7 +92,11 @@ def limits(
     >>> with passlib.limits(expanded_bytes=20 << 30):
     ...     model = passlib.load("net.json")
     """
-    given = {"graph_depth": graph_depth, "expanded_bytes": expanded_bytes}
+    given = {
+        "graph_depth": graph_depth,
+        "expanded_bytes": expanded_bytes,
+        "tensor_bytes": tensor_bytes,
+    }
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if value < 0:

@@ -120,6 +120,6 @@ def _check_mode(path: Path, mode: int) -> None:
         return
     kind = next((kind for matches, kind in _KINDS if matches(mode)), "no file")
     raise FormatError(
-        f"{path}: this is {kind}, and only regular files are read"
+        f"{path}: this is {kind}, and only regular files are read and written"
         + ("" if stat.S_ISDIR(mode) else "; copy what it yields to a file")
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from passlib.library.handle import Backend, Library
+from passlib.library import ending as ending
+from passlib.library.backends import find_backend, passes
+from passlib.library.call import Backend
+from passlib.library.declared import Declaration, Option
+from passlib.library.handle import MXNET_VERSION, Library
 from passlib.library.loading import (
-    MXNET_VERSION,
-    find_backend,
     load,
     load_standard,
     loaded,
@@ -14,9 +16,12 @@ from passlib.library.loading import (
 __all__ = [
     "MXNET_VERSION",
     "Backend",
+    "Declaration",
     "Library",
+    "Option",
     "find_backend",
     "load",
     "load_standard",
     "loaded",
+    "passes",
 ]

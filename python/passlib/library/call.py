@@ -1,19 +1,24 @@
-"""One call of a pass on a graph: options, parameters, output, and the result."""
+"""What `optimize_for` runs by name, what it is called with, and what it returns."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from passlib import _core
-from passlib.library.handle import Backend
+from passlib.dialects import Dialect
+from passlib.errors import UnsupportedError
+from passlib.library.declared import Declaration
+from passlib.library.handle import Library
 
-__all__ = ["Call", "NewParam", "Outcome", "Param", "call_pass"]
+__all__ = ["Backend", "Call", "Holder", "NewParam", "Outcome", "Param"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Param = tuple[str, "np.ndarray[Any, Any]", int]
 """A parameter as the host hands it over: name, C-contiguous array, MXNet's dtype code."""
@@ -30,37 +35,74 @@ class NewParam(NamedTuple):
     """The bytes, which own the memory."""
 
 
+class Holder(Protocol):
+    """The arrays of ``args`` or of ``aux`` during one call."""
+
+    @property
+    def params(self) -> list[Param]:
+        """Those of the graph's variables."""
+
+    @property
+    def accepts_new(self) -> bool:
+        """Whether there is a dictionary to put new parameters into."""
+
+    def commit(
+        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+    ) -> None:
+        """Bring the caller's dictionary up to date, after everything else has succeeded.
+
+        Parameters
+        ----------
+        gone : iterable of str
+            Variables that are gone from the graph.
+        new : iterable of NewParam
+            Parameters that the pass allocated.
+        is_parameter : callable
+            Whether a name in ``gone`` was a parameter; data inputs stay.
+        """
+
+
 @dataclass(frozen=True)
 class Call:
-    """A pass or partitioner, and what it is called with besides the graph.
+    """What a pass or partitioner is called with besides the graph.
 
     Attributes
     ----------
-    backend : Backend
     options : mapping
-        Reach the library as ``str(value)``.
+        Checked by the declaration; reach a library as text.
     attributes : mapping of str to str
-        Attributes of the graph that the library sees, as JSON by key.
-    args, aux : sequence of Param
-    accept_args, accept_aux : bool
-        Whether the pass may allocate new ones.
-    consume : bool
-        Whether the graph may be used up, because nobody needs it any more.
+        Attributes of the graph that the pass sees, as JSON by key.
+    args, aux : Holder
+        As `Backend.lend` returned them.
+    types_known : bool
+        Whether the graph is a copy whose nodes have inferred shapes and types. The call may use
+        it up.
     """
 
-    backend: Backend
     options: Mapping[str, object]
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    args: Sequence[Param] = ()
-    aux: Sequence[Param] = ()
-    accept_args: bool = False
-    accept_aux: bool = False
-    consume: bool = False
+    attributes: Mapping[str, str]
+    args: Holder
+    aux: Holder
+    types_known: bool = False
 
     @property
     def option_texts(self) -> list[tuple[str, str]]:
-        """The options as the library gets them."""
-        return [(key, str(value)) for key, value in self.options.items()]
+        """The options as a library gets them.
+
+        Raises
+        ------
+        UnsupportedError
+            One has half of a surrogate pair in it, which UTF-8 cannot express.
+        """
+        texts = [(key, str(value)) for key, value in self.options.items()]
+        for key, value in texts:
+            if _SURROGATE.search(key + value):
+                message = (
+                    f"the option {key!r} has half of a surrogate pair in it and cannot be passed "
+                    "to a library, whose texts are UTF-8"
+                )
+                raise UnsupportedError(message)
+        return texts
 
 
 class Outcome(NamedTuple):
@@ -75,47 +117,46 @@ class Outcome(NamedTuple):
     """Variables that the graph had before and no longer has."""
 
 
-def call_pass(call: Call, graph: _core.Graph, *, ordered: bool = True) -> Outcome:
-    """Run a pass on a copy of ``graph``.
+@dataclass(frozen=True)
+class Backend(ABC):
+    """A pass or a partitioner, which ``optimize_for`` runs by name.
 
-    What the library prints to ``std::cout`` goes to `sys.stdout`. Where the environment has
-    ``PASSLIB_FORCE_JSON=1``, graphs cross as JSON text even to libraries that could take them as
-    objects.
-
-    Parameters
+    Attributes
     ----------
-    call : Call
-        Of a pass.
-    graph : _core.Graph
-        Stays as it is, unless ``call.consume``.
-    ordered : bool
-        Put the result into post-order and leave out what no output needs.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    PassError
-        The pass failed, or returned no sound graph (`PassResultError`).
+    declaration : Declaration
     """
-    settings = _core.CallSettings(
-        accept_args=call.accept_args,
-        accept_aux=call.accept_aux,
-        force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
-        consume=call.consume,
-        ordered=ordered,
-    )
-    result, own, params, gone = _core.run_pass(
-        call.backend.library.core,
-        call.backend.index,
-        graph,
-        dict(call.attributes),
-        call.option_texts,
-        list(call.args),
-        list(call.aux),
-        settings,
-        sys.stdout.write,
-    )
-    return Outcome(result, own, [NewParam(*param) for param in params], gone)
+
+    declaration: Declaration
+
+    @property
+    def library(self) -> Library | None:
+        """The library that has it; None for a Python function."""
+        return None
+
+    @abstractmethod
+    def lend(
+        self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
+    ) -> Holder:
+        """Return the arrays of ``args`` or ``aux`` for one call; see `Lent` and `Parameters`."""
+
+    @abstractmethod
+    def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
+        """Run on a copy of a graph.
+
+        Parameters
+        ----------
+        call : Call
+        graph : _core.Graph
+            Stays as it is, unless ``call.types_known``.
+        dialect : Dialect
+            That of the graph.
+
+        Returns
+        -------
+        Outcome
+
+        Raises
+        ------
+        PassError
+            The pass failed, or returned no sound graph (`PassResultError`).
+        """

@@ -1,12 +1,24 @@
-"""Loaded libraries, and the passes and partitioners that `optimize_for` runs."""
+"""Loaded libraries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
 
 from passlib import _core
 
-__all__ = ["Backend", "Library"]
+__all__ = ["MXNET_VERSION", "Library", "standard_path"]
+
+MXNET_VERSION: Final = 10901
+"""The version that ``initialize`` gets by default: that of the MXNet that passlib follows."""
+
+_STANDARD: Final = "libpasslib_passes.so"
+
+
+def standard_path() -> Path:
+    """Return the path of the library of standard passes, which is installed with passlib."""
+    return Path(_core.__file__).with_name(_STANDARD)
 
 
 @dataclass(frozen=True)
@@ -33,13 +45,3 @@ class Library:
     ops: tuple[str, ...]
     core: _core.Library = field(repr=False, compare=False)
     inode: tuple[int, int] = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class Backend:
-    """A pass or a partitioner of a library, which ``optimize_for`` runs by name."""
-
-    library: Library
-    index: int
-    """Position in ``library.passes`` or ``library.partitioners``."""
-    is_partitioner: bool

@@ -14,7 +14,7 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.library.call import NewParam, Param
 
-__all__ = ["Lent", "wrap"]
+__all__ = ["Lent", "as_lent_array", "wrap"]
 
 
 class Lent:
@@ -61,7 +61,7 @@ class Lent:
         return self._given is not None
 
     def _lend(self, name: str, value: Any) -> Param:
-        array = _as_array(f"{self._kind}[{name!r}]", value)
+        array = as_lent_array(f"{self._kind}[{name!r}]", value)
         plain = isinstance(value, np.ndarray) and array.dtype.isnative
         flags = array.flags
         if not (plain and flags.c_contiguous and flags.writeable and flags.aligned):
@@ -129,7 +129,14 @@ def wrap(param: NewParam) -> NDArray:
     return param.data.view(dtype).reshape(param.shape).view(NDArray)
 
 
-def _as_array(what: str, value: Any) -> np.ndarray[Any, Any]:
+def as_lent_array(what: str, value: Any) -> np.ndarray[Any, Any]:
+    """Return a weight as an array; a sparse one as a dense copy.
+
+    Raises
+    ------
+    TypeError
+        It is no array.
+    """
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, BaseSparseNDArray):

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import logging
 import os
-import threading
+import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from passlib import _core
-from passlib.errors import LoadError, PasslibError
+from passlib.errors import FormatError, LoadError, PasslibError
+from passlib.files.fork_lock import ForkLock
+from passlib.files.regular import read_regular
 from passlib.library import registry
-from passlib.library.handle import Backend, Library
+from passlib.library.backends import register, require_free
+from passlib.library.call import Backend
+from passlib.library.compiled import CompiledPass, Partitioner
+from passlib.library.declared import Declaration
+from passlib.library.handle import MXNET_VERSION, Library, standard_path
 
-__all__ = ["find_backend", "load", "load_standard", "loaded"]
+__all__ = ["load", "load_standard", "loaded"]
 
 logger = logging.getLogger(__name__)
 
-MXNET_VERSION = 10901
-"""The version that ``initialize`` gets by default: that of the MXNet that passlib follows."""
-
-_STANDARD = "libpasslib_passes.so"
-"""The library of standard passes, installed next to the native module."""
-
-_lock = threading.RLock()
+_lock = ForkLock()
 _libraries: list[Library] = []
-_backends: dict[str, Backend] = {}
 
 
 def load(
@@ -39,7 +39,8 @@ def load(
     """Load a library and register its passes, partitioners and operators.
 
     Loading runs the library's code in this process, so load only code that you trust. Loading
-    the same file again returns the same `Library` and changes nothing.
+    the same file again returns the same `Library` and changes nothing. What the library prints to
+    ``std::cout`` meanwhile goes to `sys.stdout`. A library that registers nothing is a warning.
 
     Parameters
     ----------
@@ -69,13 +70,26 @@ def load(
     """
     # Not resolve(): a symbolic link is opened, and reported, under its own name.
     absolute = os.path.abspath(path)  # noqa: PTH100
-    with _lock:
-        known, opening = _recall(absolute)
-        if known is None:
-            known = _open(absolute, opening, version)
-            if verbose:
-                _log(known)
-        _register(known, replace=replace)
+    printed: list[str] = []
+    try:
+        with _lock:
+            known, opening = _recall(absolute)
+            is_new = known is None
+            if known is None:
+                known = _open(absolute, opening, version, printed.append)
+                if verbose:
+                    _log(known)
+            _register(known, replace=replace)
+    finally:
+        # After the lock, because this may run any Python.
+        for text in printed:
+            sys.stdout.write(text)
+    if is_new and not (known.passes or known.partitioners or known.ops):
+        warnings.warn(
+            f"library {absolute!r} registered no pass, partitioner or operator; is a REGISTER_PASS "
+            "missing, or its source file left out when it was compiled?",
+            stacklevel=2,
+        )
     return known
 
 
@@ -99,7 +113,7 @@ def load_standard(*, replace: bool = False) -> Library:
     LoadError
         The library is missing from the installation, or a name is taken.
     """
-    return load(Path(_core.__file__).with_name(_STANDARD), verbose=False, replace=replace)
+    return load(standard_path(), verbose=False, replace=replace)
 
 
 def loaded() -> tuple[Library, ...]:
@@ -108,37 +122,14 @@ def loaded() -> tuple[Library, ...]:
         return tuple(_libraries)
 
 
-def find_backend(name: str) -> Backend:
-    """Find a pass or a partitioner by name; of a library that has both, the partitioner.
-
-    Raises
-    ------
-    PasslibError
-        No loaded library has it; the message lists the known names.
-    """
-    with _lock:
-        found = _backends.get(name)
-        kinds = {known: backend.is_partitioner for known, backend in sorted(_backends.items())}
-    if found is not None:
-        return found
-    near = difflib.get_close_matches(name, kinds, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    passes = ", ".join(known for known, is_partitioner in kinds.items() if not is_partitioner)
-    partitioners = ", ".join(known for known, is_partitioner in kinds.items() if is_partitioner)
-    have = [f"the loaded libraries have: {passes or 'no passes'}"]
-    if partitioners:
-        have.append(f"partitioners: {partitioners}")
-    if not kinds:
-        have = ["no library with passes is loaded; call passlib.library.load(path) first"]
-    message = f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})"
-    raise PasslibError(message)
-
-
 def _hash(path: str) -> str:
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return hashlib.sha256(read_regular(path)).hexdigest()
     except FileNotFoundError:
         message = f"cannot load library {path!r}: the file does not exist"
+        raise LoadError(message) from None
+    except FormatError as error:
+        message = f"cannot load library: {error}"
         raise LoadError(message) from None
     except OSError as error:
         message = f"cannot load library {path!r}: {error.strerror}"
@@ -166,10 +157,10 @@ def _recall(path: str) -> tuple[Library | None, str]:
     return None, os.path.join(folder, *["."] * len(earlier), name)  # noqa: PTH118 (Path drops the dots)
 
 
-def _open(path: str, opening: str, version: int) -> Library:
+def _open(path: str, opening: str, version: int, write: Callable[[str], object]) -> Library:
     digest = _hash(path)
     stat = Path(path).stat()
-    core = _core.Library(opening, version)
+    core = _core.Library(opening, version, write)
     library = Library(
         path=path,
         sha256=digest,
@@ -189,24 +180,20 @@ def _open(path: str, opening: str, version: int) -> Library:
 
 
 def _register(library: Library, *, replace: bool) -> None:
-    backends = {name: Backend(library, i, False) for i, name in enumerate(library.passes)}
-    partitioners = enumerate(library.partitioners)
-    backends.update({name: Backend(library, i, True) for i, name in partitioners})
-    for name in backends:
-        holder = _backends.get(name)
-        if holder is None or holder.library is library or replace:
-            continue
-        other = holder.library
-        rebuilt = other.path == library.path
-        kind = "partitioner" if holder.is_partitioner else "pass"
-        message = (
-            f"cannot load library {library.path!r}: the {kind} {name!r} is already registered by "
-            + (f"an earlier build of it ({other.sha256[:12]})" if rebuilt else repr(other.path))
-            + "; load with replace=True to let the new one take over"
-        )
-        raise LoadError(message)
+    backends: dict[str, Backend] = {}
+    for i, name in enumerate(library.passes):
+        declaration = Declaration(name, library=library.path)
+        backends[name] = CompiledPass(declaration, library, i)
+    for i, name in enumerate(library.partitioners):
+        declaration = Declaration(name, library=library.path, is_partitioner=True)
+        backends[name] = Partitioner(declaration, library, i)
+    if not replace:
+        try:
+            require_free(backends, f"cannot load library {library.path!r}: ")
+        except PasslibError as error:
+            raise LoadError(str(error)) from None
     registry.require_names(library, replace=replace)
-    _backends.update(backends)
+    register(backends)
     registry.register(library)
     if not any(library is known for known in _libraries):
         _libraries.append(library)

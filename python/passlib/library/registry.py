@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-
 from passlib.dialects import Dialect, find
 from passlib.errors import LoadError
+from passlib.files.fork_lock import ForkLock
 from passlib.library.handle import Library
 from passlib.library.operator import Operator
 
 __all__ = ["find_operator", "names", "register", "require_names"]
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _operators: dict[str, Operator] = {}
 
 

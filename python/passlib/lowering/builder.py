@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.fresh_names import NameSource
 from passlib.lowering.kernels import computed_types, substitute
+from passlib.lowering.shapes import check_extent
 from passlib.lowering.types import Shape, TypeSpec, Value, describe
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["IR_VERSION", "OPSET", "GraphBuilder", "NodeSpec"]
+__all__ = ["IR_VERSION", "OPSET", "Body", "GraphBuilder", "NodeSpec"]
 
 OPSET = 21
 """The ONNX operator set version that every lowering targets."""
@@ -26,6 +28,9 @@ IR_VERSION = 10
 
 _KNOWN_DATA_LIMIT = 1024
 """Constants of at most this many elements are passed to type inference (shapes, axes, pads)."""
+
+_NO_TYPE = 0
+"""ONNX's code for a type that is not known, while only types are inferred."""
 
 
 class NodeSpec(NamedTuple):
@@ -53,11 +58,11 @@ class GraphBuilder:
 
     def __init__(self, blame: Callable[[], str], *, types_only: bool = False) -> None:
         self._onnx: Any = require("onnx", extra="onnx")
-        self._helper: Any = require("onnx.helper", extra="onnx")
+        self.helper: Any = require("onnx.helper", extra="onnx")
         self._inference: Any = require("onnx.shape_inference", extra="onnx")
         self._checker: Any = require("onnx.checker", extra="onnx")
         self._numpy_helper: Any = require("onnx.numpy_helper", extra="onnx")
-        self._opset = self._helper.make_opsetid("", OPSET)
+        self._opset = self.helper.make_opsetid("", OPSET)
         self._blame = blame
         self._types_only = types_only
         self._names = NameSource(set())
@@ -67,6 +72,20 @@ class GraphBuilder:
         self.initializers: dict[str, onnx.TensorProto] = {}
         self.updates: dict[str, Value] = {}
         """New contents of values that the current source node writes to, by the value's name."""
+        self.variables: dict[str, Value] = {}
+        """The graph's variables, by their names."""
+
+    @contextmanager
+    def nested(self) -> Iterator[list[onnx.NodeProto]]:
+        """Collect the nodes added inside the ``with`` block in a list of their own.
+
+        They may use the values of the enclosing graphs. Constants stay those of the whole model.
+        """
+        outer, self.nodes = self.nodes, []
+        try:
+            yield self.nodes
+        finally:
+            self.nodes = outer
 
     def unique(self, wish: str) -> str:
         """Claim an unused name: ``wish`` itself if it is free."""
@@ -81,7 +100,7 @@ class GraphBuilder:
             ONNX does not have the type.
         """
         try:
-            return int(self._helper.np_dtype_to_tensor_dtype(dtype))
+            return int(self.helper.np_dtype_to_tensor_dtype(dtype))
         except (KeyError, ValueError, TypeError):
             raise UnsupportedError(f"{self._blame()}: ONNX has no element type {dtype}") from None
 
@@ -179,7 +198,7 @@ class GraphBuilder:
         return native, back
 
     def _append(self, schema: Any, spec: NodeSpec, inputs: Sequence[Value | None]) -> list[Value]:
-        node = self._helper.make_node(
+        node = self.helper.make_node(
             spec.op_type,
             ["" if value is None else value.name for value in inputs],
             list(spec.names),
@@ -188,6 +207,9 @@ class GraphBuilder:
             **spec.attributes,
         )
         types = spec.types if spec.types is not None else self._infer(schema, node, inputs)
+        if not self._types_only:
+            for found in types:
+                check_extent(f"{self._blame()}: its value", found.dtype, found.shape)
         self.nodes.append(node)
         values = [Value(name, *spec) for name, spec in zip(spec.names, types, strict=True)]
         if spec.op_type == "Identity" and inputs[0] is not None:
@@ -244,13 +266,13 @@ class GraphBuilder:
 
     def _type_proto(self, value: Value) -> Any:
         assert value.dtype is not None
-        return self._helper.make_tensor_type_proto(self.tensor_type(value.dtype), value.shape)
+        return self.helper.make_tensor_type_proto(self.tensor_type(value.dtype), value.shape)
 
     def _spec(self, proto: Any) -> TypeSpec:
         if proto is None or not proto.tensor_type.elem_type:
             return TypeSpec(None, None)
         tensor = proto.tensor_type
-        dtype = np.dtype(self._helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        dtype = np.dtype(self.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
         if not tensor.HasField("shape"):
             return TypeSpec(dtype, None)
         shape: Shape = tuple(
@@ -258,6 +280,63 @@ class GraphBuilder:
             for dimension in tensor.shape.dim
         )
         return TypeSpec(dtype, shape)
+
+
+class Body:
+    """A nested graph under construction.
+
+    Parameters
+    ----------
+    builder : GraphBuilder
+        Of the whole model.
+    stem : str
+        Beginning of the graph's name and of its inputs' names.
+    nodes : list of onnx.NodeProto
+        The nodes of this graph, to which the builder adds while the graph is open.
+    """
+
+    def __init__(self, builder: GraphBuilder, stem: str, nodes: list[onnx.NodeProto]) -> None:
+        self._builder = builder
+        self._stem = stem
+        self._nodes = nodes
+        self._inputs: list[Value] = []
+        self._outputs: list[Value] = []
+
+    def input(self, what: str, dtype: np.dtype | None, shape: Shape | None) -> Value:
+        """Add an input of the graph and return its value."""
+        value = Value(self._builder.unique(f"{self._stem}_{what}"), dtype, shape)
+        self._inputs.append(value)
+        return value
+
+    def output(self, value: Value, shape: Shape | None = None) -> None:
+        """Add an output of the graph.
+
+        Parameters
+        ----------
+        value : Value
+            Of this graph or of an enclosing one.
+        shape : tuple of (int or None), optional
+            Declared shape, by default the value's own.
+        """
+        # An output must be computed in this graph, under a name of its own.
+        name = self._builder.unique(f"{self._stem}_result")
+        made = self._builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
+        self._outputs.append(Value(made.name, made.dtype, made.shape if shape is None else shape))
+
+    def graph(self) -> Any:
+        """Return the finished graph, an ``onnx.GraphProto``."""
+        helper = self._builder.helper
+        return helper.make_graph(
+            self._nodes,
+            self._builder.unique(f"{self._stem}_body"),
+            [self._declared(value) for value in self._inputs],
+            [self._declared(value) for value in self._outputs],
+        )
+
+    def _declared(self, value: Value) -> Any:
+        helper = self._builder.helper
+        code = _NO_TYPE if value.dtype is None else self._builder.tensor_type(value.dtype)
+        return helper.make_tensor_value_info(value.name, code, value.shape)
 
 
 def _formal(parameters: Sequence[Any], count: int) -> list[Any]:

@@ -17,7 +17,11 @@ __all__ = [
     "flattened",
     "gathered_shape",
     "numbers_or_none",
+    "places",
     "reshaped",
+    "reshaped_like",
+    "reshaped_to",
+    "scaled",
     "vector",
 ]
 
@@ -58,9 +62,50 @@ def gathered_shape(op: Operation, value: Value, axes: Sequence[int]) -> Value:
     return concatenated(op, [extent(op, value, axis) for axis in axes])
 
 
+def places(op: Operation, value: Value, axis: int) -> Value:
+    """Return 0, 1, 2, ... up to the size of an axis, int64 of shape (size,)."""
+    size = value.shape[axis] if value.shape is not None else None
+    if size is not None:
+        op.affordable(size)
+        return vector(op, *range(size))
+    count = op.emit("Squeeze", extent(op, value, axis), vector(op, 0))
+    return op.emit("Range", op.constant(0, np.int64), count, op.constant(1, np.int64))
+
+
 def flattened(op: Operation, value: Value) -> Value:
     """Flatten to one axis."""
     return op.emit("Reshape", value, vector(op, -1))
+
+
+def reshaped_to(op: Operation, value: Value, sizes: Sequence[Value]) -> Value:
+    """Reshape to sizes given as vectors, of which some are computed at run time."""
+    result = op.emit("Reshape", value, concatenated(op, sizes), allowzero=1)
+    shape: list[int | None] = []
+    for part in sizes:
+        if part.constant is not None:
+            shape += [None if size < 0 else int(size) for size in part.constant]
+        elif part.shape is not None and part.shape[0] is not None:
+            shape += [None] * part.shape[0]
+        else:
+            return result
+    result.shape = tuple(shape)
+    return result
+
+
+def scaled(op: Operation, size: Value, factor: int, divisor: int = 1) -> Value:
+    """Multiply a size (1,) by a factor, and divide by a divisor without remainder."""
+    if size.constant is not None:
+        return vector(op, int(size.constant[0]) * factor // divisor)
+    size = op.emit("Mul", size, vector(op, factor)) if factor != 1 else size
+    return op.emit("Div", size, vector(op, divisor)) if divisor != 1 else size
+
+
+def reshaped_like(op: Operation, value: Value, like: Value) -> Value:
+    """Reshape to the shape of another value."""
+    shape = gathered_shape(op, like, range(op.rank_of(like)))
+    result = op.emit("Reshape", value, shape)
+    result.shape = like.shape
+    return result
 
 
 def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -> Value:
@@ -89,6 +134,27 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
         factors = [shape[axis] for axis in dim]
         known = [factor for factor in factors if factor is not None]
         sizes.append(math.prod(known) if len(known) == len(factors) else None)
+    if None in sizes and 0 not in sizes:
+        # For ONNX a 0 is the size of the same axis of the data.
+        copied = {
+            i
+            for i, dim in enumerate(dims)
+            if sizes[i] is None and not isinstance(dim, int) and tuple(dim) == (i,)
+        }
+        rest = [i for i, size in enumerate(sizes) if size in (None, -1) and i not in copied]
+        if len(rest) <= 1:
+            wanted = [0 if i in copied else size or -1 for i, size in enumerate(sizes)]
+            result = op.emit("Reshape", value, vector(op, *wanted))
+            others = [size for axis, size in enumerate(shape) if axis not in copied]
+            if None not in others:
+                count = math.prod(size for size in others if size is not None)
+                fixed = math.prod(size for size in wanted if size > 0)
+                left = count // fixed
+                result.shape = tuple(
+                    shape[i] if i in copied else left if size == -1 else size
+                    for i, size in enumerate(wanted)
+                )
+            return result
     if sizes.count(None) == 1 and -1 not in sizes:
         sizes[sizes.index(None)] = -1
     if None not in sizes:
@@ -100,4 +166,4 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
         elif not isinstance(dim, int):
             factors_at_run_time = gathered_shape(op, value, dim)
             parts.append(op.emit("ReduceProd", factors_at_run_time, keepdims=1))
-    return op.emit("Reshape", value, concatenated(op, parts))
+    return reshaped_to(op, value, parts)

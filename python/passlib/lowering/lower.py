@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def lower_graph(
     walk.run()
     outputs = _outputs(walk, graph)
     updates = {name: _written(walk, name, value) for name, value in walk.updates.items()}
-    used = {name for node in walk.builder.nodes for name in node.input}
+    used = _used(walk.builder.nodes)
     weights = {name: array for name, array in walk.weights.items() if name in used}
     return Lowered(
         _model(walk, [*outputs, *updates.values()], weights),
@@ -74,6 +74,18 @@ def lower_graph(
         walk.source_of,
         {name: value.name for name, value in updates.items()},
     )
+
+
+def _used(nodes: Sequence[Any]) -> set[str]:
+    """Return the names that nodes take, those in nested graphs included."""
+    used: set[str] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        used.update(node.input)
+        for attribute in node.attribute:
+            waiting.extend(attribute.g.node)
+    return used
 
 
 def _written(walk: Walk, variable: str, value: Value) -> Value:

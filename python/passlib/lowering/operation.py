@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -12,11 +13,14 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
-from passlib.lowering.builder import GraphBuilder, NodeSpec
+from passlib.lowering.builder import Body, GraphBuilder, NodeSpec
 from passlib.lowering.misfit import Misfit
 from passlib.lowering.types import Shape, TypeSpec, Value, describe
 
-__all__ = ["Operation"]
+__all__ = ["LowerNested", "Operation"]
+
+LowerNested = Callable[[int, Sequence[Value]], list[Value]]
+"""Lowers a nested graph of a node, by its position, for values of its variables in order."""
 
 _CONSTANT_LIMIT = 1 << 26
 
@@ -51,6 +55,8 @@ class Operation(Attributes):
         Lower as for training: batch statistics, active dropout.
     overriding : mapping of str to str
         Attribute values that replace the node's own.
+    nested : callable, optional
+        See `subgraph`; a node without nested graphs needs none.
     """
 
     def __init__(
@@ -61,8 +67,10 @@ class Operation(Attributes):
         *,
         train: builtins.bool = False,
         overriding: Mapping[str, str] | None = None,
+        nested: LowerNested | None = None,
     ) -> None:
         super().__init__(node, overriding)
+        self._nested = nested
         self.inputs: list[Value] = _Inputs(inputs)
         self.train = train
         self._builder = builder
@@ -141,6 +149,36 @@ class Operation(Attributes):
         made = self._builder.add(NodeSpec(op_type, names, node_name, domain, given, types), inputs)
         return made if outputs is not None else made[0]
 
+    @contextmanager
+    def body(self) -> Iterator[Body]:
+        """Begin a nested ONNX graph, to which everything emitted in the ``with`` block belongs."""
+        with self._builder.nested() as nodes:
+            yield Body(self._builder, self.node.name, nodes)
+
+    def subgraph(self, position: builtins.int, values: Sequence[Value]) -> list[Value]:
+        """Lower a nested graph of the node into the ONNX graph that is being written.
+
+        Parameters
+        ----------
+        position : int
+            Which of the node's nested graphs.
+        values : sequence of Value
+            The graph's variables, in their order in the graph.
+
+        Returns
+        -------
+        list of Value
+            Its outputs.
+
+        Raises
+        ------
+        Misfit
+            There is no such graph, or it has another number of variables.
+        """
+        if self._nested is None or position >= len(self.node.subgraphs):
+            raise Misfit(f"it has {len(self.node.subgraphs)} nested graphs, too few")
+        return self._nested(position, values)
+
     def operands(self, count: builtins.int, *, more: builtins.bool = False) -> list[Value]:
         """Return the inputs of an operator that takes ``count``; with ``more``, the first ones.
 
@@ -181,6 +219,19 @@ class Operation(Attributes):
         """Add a constant with the element type of ``like``."""
         return self.constant(np.asarray(array).astype(self.dtype_of(like)))
 
+    def variable(self, name: str) -> Value:
+        """Return the value of one of the graph's variables.
+
+        Raises
+        ------
+        UnsupportedError
+            The graph has none of this name.
+        """
+        value = self._builder.variables.get(name)
+        if value is None:
+            self.unsupported(f"the graph has no variable {name!r}")
+        return value
+
     def update(self, index: builtins.int, value: Value) -> None:
         """Write ``value`` to the variable that is input ``index``, for the nodes that follow."""
         self._builder.updates[self.inputs[index].name] = value
@@ -217,13 +268,24 @@ class Operation(Attributes):
             One is unknown.
         """
         self.require_rank(value, rank, least=least)
-        if value.shape is None or None in value.shape:
-            if value.absent:
-                value.require(blame(self.node))
+        return tuple(self.size_of(value, axis) for axis in range(self.rank_of(value)))
+
+    def size_of(self, value: Value, axis: builtins.int) -> builtins.int:
+        """Return the size of one axis.
+
+        Raises
+        ------
+        UnsupportedError
+            It is unknown, or there is no such axis.
+        """
+        place = self.axis(value, axis)
+        size = None if value.shape is None else value.shape[place]
+        if size is None:
             self.unsupported(
-                f"requires a known shape of {self._name_of(value)}, which is {describe(value)}"
+                f"requires a known size of axis {place} of {self._name_of(value)}, which is "
+                f"{describe(value)}"
             )
-        return tuple(size for size in value.shape if size is not None)
+        return size
 
     def require_rank(
         self, value: Value, rank: builtins.int | None = None, *, least: builtins.int = 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passlib.lowering.extents import concatenated, extent, vector
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value
 
@@ -22,7 +23,7 @@ def pad_spatial(op: Operation, data: Value, pads: Sequence[int], fill: float) ->
     ----------
     op : Operation
     data : Value
-        Its shape must be known.
+        Of known rank; its sizes may be open.
     pads : sequence of int
         As in ONNX: the start of each spatial axis, then the end of each.
     fill : float
@@ -30,16 +31,25 @@ def pad_spatial(op: Operation, data: Value, pads: Sequence[int], fill: float) ->
     Raises
     ------
     UnsupportedError
-        The shape is unknown, or the padding unreasonably large.
+        The rank is unknown, or the padding unreasonably large.
     """
     rank = len(pads) // 2
-    for axis in range(rank):
-        shape = list(op.shape_of(data))
+    for axis in range(2, rank + 2):
         parts = [data]
-        for place, count in ((0, pads[axis]), (2, pads[rank + axis])):
+        for place, count in ((0, pads[axis - 2]), (2, pads[rank + axis - 2])):
             if count:
-                shape[axis + 2] = count
-                op.affordable(*shape)
-                parts.insert(place, op.constant_like(np.full(shape, fill), data))
-        data = op.emit("Concat", *parts, axis=axis + 2) if len(parts) > 1 else data
+                parts.insert(place, _block(op, data, axis, count, fill))
+        data = op.emit("Concat", *parts, axis=axis) if len(parts) > 1 else data
     return data
+
+
+def _block(op: Operation, data: Value, axis: int, count: int, fill: float) -> Value:
+    """Add an array like ``data`` with ``count`` elements along an axis, all of them ``fill``."""
+    axes = range(op.rank_of(data))
+    sizes = [count if i == axis else size for i, size in enumerate(data.shape or ())]
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes):
+        op.affordable(*known)
+        return op.constant_like(np.full(known, fill), data)
+    shape = [vector(op, count) if i == axis else extent(op, data, i) for i in axes]
+    return op.emit("Expand", op.constant_like(fill, data), concatenated(op, shape))

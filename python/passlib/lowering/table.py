@@ -24,11 +24,17 @@ class Lowerings:
     dialect : str
     hint : str
         Advice that follows the message about an operator without a lowering function.
+    reason : callable, optional
+        Returns why an operator cannot be lowered, or None if it is not known; it replaces the
+        advice.
     """
 
-    def __init__(self, dialect: str, hint: str = "") -> None:
+    def __init__(
+        self, dialect: str, hint: str = "", reason: Callable[[str], str | None] | None = None
+    ) -> None:
         self.dialect = dialect
         self.hint = hint
+        self.reason = reason
         self._functions: dict[str, LoweringFunction] = {}
 
     def register(self, *operators: str) -> Callable[[_F], _F]:
@@ -49,6 +55,18 @@ class Lowerings:
 
         return decorate
 
+    def alias(self, name: str, operator: str) -> None:
+        """Register the function of an operator under another name.
+
+        Raises
+        ------
+        KeyError
+            The operator has none.
+        ValueError
+            The name is registered already.
+        """
+        self.register(name)(self._functions[operator])
+
     def fill(self, package: str, paths: Iterable[str]) -> None:
         """Import all modules of a package and its sub-packages, which register their functions.
 
@@ -66,11 +84,18 @@ class Lowerings:
         """Return the function of an operator, or None."""
         return self._functions.get(operator)
 
+    def why_missing(self, operator: str) -> str:
+        """Return a sentence about an operator that has no function."""
+        text = f"no lowering to ONNX is known for the {self.dialect} operator {operator!r}"
+        why = self.reason(operator) if self.reason else None
+        addition = why or self.hint
+        return f"{text}{':' if why else ';'} {addition}" if addition else text
+
     def without(self, operators: Collection[str]) -> Lowerings:
         """Return the table without some operators: itself if it has none of them."""
         if self._functions.keys().isdisjoint(operators):
             return self
-        rest = Lowerings(self.dialect, self.hint)
+        rest = Lowerings(self.dialect, self.hint, self.reason)
         rest._functions = {k: v for k, v in self._functions.items() if k not in operators}
         return rest
 

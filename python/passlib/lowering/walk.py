@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -62,6 +63,8 @@ class Walk:
         Called with each node and its inputs before the node is lowered, and again with its
         outputs if ``types_only`` leaves some of them unknown.
     overriding : mapping, optional
+    builder : GraphBuilder, optional
+        Where to add the nodes of a graph that is nested in another; by default a new one.
 
     Attributes
     ----------
@@ -86,6 +89,7 @@ class Walk:
         types_only: bool = False,
         complete: Complete | None = None,
         overriding: Overriding | None = None,
+        builder: GraphBuilder | None = None,
     ) -> None:
         self._nodes = graph.nodes()
         self._table = table
@@ -94,7 +98,7 @@ class Walk:
         self._complete = complete
         self._overriding = overriding or {}
         self._at: Node | None = None
-        self.builder = GraphBuilder(self._blame, types_only=types_only)
+        self.builder = builder or GraphBuilder(self._blame, types_only=types_only)
         self.inputs: list[Value] = []
         self.weights: dict[str, np.ndarray] = {}
         self.value_of: dict[tuple[Node, int], Value] = {}
@@ -117,6 +121,7 @@ class Walk:
                 raise GraphError(f"two variables are named {node.name!r}")
             names.add(node.name)
             self.value_of[node, 0] = self._variable(node.name, inputs, params)
+            self.builder.variables[node.name] = self.value_of[node, 0]
         unknown = sorted(set(inputs) - names)
         if unknown:
             raise GraphError(
@@ -229,15 +234,43 @@ class Walk:
     def _apply(self, node: Node, inputs: list[Value]) -> Value | Sequence[Value]:
         function = self._table.find(node.op)
         if function is None:
-            text = (
-                f"{blame(node)}: no lowering to ONNX is known for the {self._table.dialect} "
-                f"operator {node.op!r}"
-            )
-            raise UnsupportedError(f"{text}; {self._table.hint}" if self._table.hint else text)
-        overriding = self._overriding.get(node)
+            raise UnsupportedError(f"{blame(node)}: {self._table.why_missing(node.op)}")
         return function(
-            Operation(node, inputs, self.builder, train=self._train, overriding=overriding)
+            Operation(
+                node,
+                inputs,
+                self.builder,
+                train=self._train,
+                overriding=self._overriding.get(node),
+                nested=partial(self._within, node),
+            )
         )
+
+    def _within(self, node: Node, position: int, values: Sequence[Value]) -> list[Value]:
+        """Lower a graph nested in a node, in the same ONNX model."""
+        graph = node.subgraphs[position]
+        inner = Walk(
+            graph,
+            self._table,
+            train=self._train,
+            types_only=self._types_only,
+            complete=self._complete,
+            overriding=self._overriding,
+            builder=self.builder,
+        )
+        variables = [each for each in graph.nodes() if each.is_variable]
+        if len(variables) != len(values):
+            raise Misfit(f"its graph {position} has {len(variables)} inputs, not {len(values)}")
+        inner.value_of.update({(v, 0): w for v, w in zip(variables, values, strict=True)})
+        inner.run()
+        if inner.updates:
+            names = ", ".join(map(repr, inner.updates))
+            raise UnsupportedError(
+                f"{blame(node)}: its graph {position} writes to {names}, which an ONNX graph "
+                f"inside a loop or a branch cannot"
+            )
+        self.source_of.update(inner.source_of)
+        return [inner.input_of(node, entry) for entry in graph.entries]
 
     def _unknowns(self, node: Node, why: str) -> list[Value]:
         return [self._unknown(node, why) for _ in range(max(node.num_outputs, 1))]

@@ -9,6 +9,7 @@ from typing import Any
 from passlib.dialects import find
 from passlib.dialects.targets import check_target
 from passlib.model.loading import load
+from passlib.runtime.opset import OPSET, check_opset
 
 __all__ = ["convert"]
 
@@ -20,6 +21,7 @@ def convert(
     *,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     types: Mapping[str, Any] | None = None,
+    opset: int = OPSET,
     **options: Any,
 ) -> None:
     """Read a model and write it as an ONNX file, checked by ONNX.
@@ -34,6 +36,8 @@ def convert(
         The family of models, by default recognised by the content.
     shapes, types
         Shapes and element types of inputs that the model does not declare; see `Model.to_onnx`.
+    opset : int
+        Version of ONNX's operator set, from 13 on.
     **options
         Options of the dialect's reader, such as ``epoch`` for MXNet.
 
@@ -53,4 +57,5 @@ def convert(
     """
     # Before a model is read that may be large.
     target = check_target(dst, find("onnx"))
-    load(src, dialect, **options).to_onnx(target, shapes, types)
+    check_opset(opset)
+    load(src, dialect, **options).to_onnx(target, shapes, types, opset)

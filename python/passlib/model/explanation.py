@@ -48,7 +48,8 @@ def hint(
         if parameters:
             return _without_weights(dialect, [n for n in missing if n in parameters])
         return f"no value was given for {listed(missing)}"
-    doubles = [name for name, array in feeds.items() if array.dtype == np.float64]
+    kinds = {name: getattr(value, "dtype", None) for name, value in feeds.items()}
+    doubles = [name for name, dtype in kinds.items() if dtype == np.float64]
     if not doubles or any(array.dtype == np.float64 for array in weights):
         return ""
     return (

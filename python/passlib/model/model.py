@@ -9,20 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from passlib import dialects, nd
+from passlib import dialects
 from passlib.arrays.given import as_mapping
 from passlib.dialects import ModelData
 from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.collector import collection_off
+from passlib.files.unit import durability
 from passlib.model.explanation import hint, unknown_inputs
-from passlib.model.input_types import input_types
-from passlib.model.weights import Weights, check_weights, frozen, owner
-from passlib.nd import BaseSparseNDArray, NDArray
+from passlib.model.feeds import as_fed
+from passlib.model.lowered import lowered_for
+from passlib.model.weights import Weights, check_weights, frozen, owner, remaining, replaced
+from passlib.nd import NDArray
 from passlib.nd.files import to_parts
 from passlib.runtime.export import save_onnx
+from passlib.runtime.opset import OPSET
 from passlib.runtime.runner import Runner
-from passlib.runtime.sessions import as_dense
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
 from passlib.symbol.symbol import Symbol
 
@@ -123,16 +125,16 @@ class Model:
         """Names of the outputs, in order."""
         return self._symbol.list_outputs()
 
-    def optimize_for(self, name: str, /, **options: Any) -> Model:
-        """Run a pass and return the resulting model; this one stays unchanged.
+    def optimize_for(self, name: Any, /, **options: Any) -> Model:
+        """Run a pass or a pipeline and return the resulting model; this one stays unchanged.
 
         The pass works on copies of the weights. Both models share the weights that it does not
         modify; their copies are freed.
 
         Parameters
         ----------
-        name : str
-            Name of a pass of a loaded library, see `passlib.library.load`.
+        name : str, list or Pipeline
+            Name of a pass, text of a pipeline, or a list, as of `Symbol.optimize_for`.
         **options
             Passed to the pass as ``str(value)``, except ``shapes`` and ``types`` (in MXNet
             ``shape_dict`` and ``type_dict``) of inputs, ``stype_dict``, ``skip_infer`` and
@@ -152,7 +154,8 @@ class Model:
         # Read-only arrays are lent to a pass as copies, and changed copies replace them here.
         args, aux = dict(self._args), dict(self._aux)
         graph = self._symbol.optimize_for(name, args, aux, **options)
-        return Model.of_parts(graph, args, aux, self._template)
+        kept = remaining(self._symbol, graph, args, aux)
+        return Model.of_parts(graph, kept[0], kept[1], self._template)
 
     def run(
         self,
@@ -170,7 +173,9 @@ class Model:
         inputs : mapping of str to array
             A value for each variable of `inputs` that the outputs depend on; a value for a weight
             replaces it in this call. Arrays keep their element type; everything else is converted
-            to an array of float32, as by `passlib.nd.array`.
+            to an array of float32, as by `passlib.nd.array`. Where an ONNX model takes strings,
+            sequences, maps or optional values, these are arrays of `str`, lists, dictionaries,
+            and None or nothing at all.
         train : bool
             Run the forward pass of training: use the statistics of the batch, and update the
             running statistics in `aux` if the dialect defines how. Operators of libraries may
@@ -188,7 +193,8 @@ class Model:
         Returns
         -------
         dict of str to NDArray
-            By the names of `outputs`.
+            By the names of `outputs`. Sequences are lists, maps dictionaries, and an optional
+            value may be None.
 
         Raises
         ------
@@ -243,7 +249,7 @@ class Model:
     ) -> list[NDArray]:
         names = self.inputs
         given = as_mapping("inputs", inputs, "array", names[0] if names else "")
-        feeds = {name: _as_array(value) for name, value in given.items()}
+        feeds = as_fed(given, self._format.passed_on(self._symbol))
         problem = unknown_inputs(feeds, self._symbol.list_inputs(), names)
         if problem:
             raise GraphError(problem)
@@ -266,7 +272,37 @@ class Model:
                 self._aux[name] = frozen(name, array)
         return outcome.outputs
 
-    def save(self, path: str | os.PathLike[str], **options: Any) -> tuple[str, ...]:
+    def with_weights(
+        self, args: Mapping[str, Any] | None = None, aux: Mapping[str, Any] | None = None
+    ) -> Model:
+        """Return a model with other values of some weights; this one stays unchanged.
+
+        Parameters
+        ----------
+        args, aux : mapping of str to array, optional
+            Weights and auxiliary states by name; the others stay.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        TypeError
+            A weight is not an array, or has another element type than the one it replaces.
+        GraphError
+            There is no variable of a name, or a shape is another one than before.
+        """
+        new_args = replaced("args", self._args, args, self._aux)
+        new_aux = replaced("aux", self._aux, aux, self._args)
+        added = (new_args.keys() | new_aux.keys()) - self._args.keys() - self._aux.keys()
+        if added:
+            check_weights(self._symbol, {**new_args, **new_aux})
+        return Model.of_parts(self._symbol, new_args, new_aux, self._template)
+
+    def save(
+        self, path: str | os.PathLike[str], *, durable: bool = True, **options: Any
+    ) -> tuple[str, ...]:
         """Write the model in the form it was read in; a failure leaves existing files unchanged.
 
         Parameters
@@ -275,6 +311,9 @@ class Model:
             Folder and name. For MXNet the files are ``<path>-symbol.json`` and
             ``<path>-<epoch>.params``; the path may also be the name of the symbol file,
             ``x-symbol.json`` or ``x.json``.
+        durable : bool
+            Whether to wait until the files are on the disk. Otherwise a save survives the end of
+            the process at any moment, but not that of the machine.
         **options
             Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0.
 
@@ -292,7 +331,7 @@ class Model:
             The path is a folder's, or a file cannot be written.
         """
         place = check_target(path, self._format)
-        with collection_off():
+        with collection_off(), durability(durable):
             return self._format.save(place, self._data(), **options)
 
     def _data(self) -> ModelData:
@@ -309,18 +348,18 @@ class Model:
         path: str | os.PathLike[str],
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         types: Mapping[str, Any] | None = None,
+        opset: int = OPSET,
     ) -> None:
         """Write the model as an ONNX file, checked by ONNX.
 
         Parameters
         ----------
         path : path-like
-        shapes : mapping of str to shape, optional
-            Shapes of the inputs; a size of ``None`` is left open where the operators allow it. By
-            default the shapes that the model declares (in MXNet ``__shape__``) or that follow
-            from others.
-        types : mapping of str to dtype, optional
-            Their element types, by default those that the model declares, or float32.
+        shapes, types : mapping of str to shape or dtype, optional
+            Of the inputs; ``None`` leaves a size open where the operators allow it. By default
+            what the model declares (in MXNet ``__shape__``) or follows from others, or float32.
+        opset : int
+            Version of ONNX's operator set, from 13 on.
 
         Raises
         ------
@@ -332,19 +371,7 @@ class Model:
             The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
         target = check_target(path, dialects.find("onnx"))
-        specs = input_types(self._symbol, self._format, self._data(), shapes, types)
-        weights = {n: as_dense(array) for n, array in {**self._args, **self._aux}.items()}
-        try:
-            lowered = self._format.lower(self._symbol, specs, weights)
-        except (GraphError, UnsupportedError) as error:
-            missing = [name for name in self.inputs if name not in specs]
-            if not missing:
-                raise
-            raise type(error)(
-                f"{error}; give the shapes of {', '.join(missing)} as "
-                f"to_onnx(path, shapes={{{missing[0]!r}: (...)}}), or as convert(..., shapes=...)"
-            ) from error
-        save_onnx(lowered, target)
+        save_onnx(lowered_for(self._symbol, self._data(), shapes, types), target, opset)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -371,9 +398,3 @@ class Model:
             f"outputs {listed(self.outputs, 4)}; {len(self._symbol.graph)} nodes, "
             f"{len(weights)} weights of {count:,} elements>"
         )
-
-
-def _as_array(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic, BaseSparseNDArray)):
-        return value
-    return nd.array(value)

@@ -10,12 +10,13 @@ import numpy as np
 
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
+from passlib.arrays.given import as_mapping
 from passlib.arrays.read_only import read_only
 from passlib.dialects import Dialect, infer
 from passlib.errors import GraphError, listed
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["Weights", "check_weights", "frozen", "is_foreign", "owner"]
+__all__ = ["Weights", "check_weights", "frozen", "is_foreign", "owner", "remaining", "replaced"]
 
 _SHOWN = 20
 """Lines of a representation."""
@@ -96,6 +97,48 @@ def check_weights(symbol: Symbol, arrays: Mapping[str, Any]) -> None:
         raise GraphError(f"the weights do not fit the graph: {error}") from error
 
 
+def replaced(
+    what: str,
+    present: Mapping[str, Any],
+    given: Mapping[str, Any] | None,
+    others: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return weights with other values of some, which have the shape and type of those before.
+
+    Parameters
+    ----------
+    what : str
+        "args" or "aux".
+    present : mapping of str to array
+    given : mapping of str to array, optional
+    others : mapping of str to array
+        The model's weights of the other kind.
+
+    Raises
+    ------
+    TypeError
+        A value is not an array, or its element type is another one.
+    GraphError
+        A weight is one of ``others``, or its shape is another one.
+    """
+    values = {n: frozen(n, a) for n, a in as_mapping(what, given, "array").items()}
+    for name, array in values.items():
+        if name in others:
+            other = "aux" if what == "args" else "args"
+            raise GraphError(f"weight {name!r} is one of {other}, not of {what}")
+        old = present.get(name)
+        if old is None:
+            continue
+        if array.shape != old.shape:
+            raise GraphError(f"weight {name!r} has shape {array.shape}; it was {old.shape}")
+        if array.dtype != old.dtype:
+            raise TypeError(
+                f"weight {name!r} has element type {array.dtype}; it was {old.dtype}: convert it "
+                f"with .astype({old.dtype.name!r})"
+            )
+    return {**present, **values}
+
+
 def is_foreign(symbol: Symbol, dialect: Dialect, arrays: Mapping[str, Any]) -> bool:
     """Whether arrays have names that the graph does not have, and lack some of its parameters."""
     if not arrays:
@@ -138,3 +181,9 @@ def _layout(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
 def _summary(array: Any) -> str:
     stype = array.stype if isinstance(array, BaseSparseNDArray) else ""
     return " ".join(filter(None, (stype, array.dtype.name, str(tuple(array.shape)))))
+
+
+def remaining(before: Symbol, after: Symbol, *weights: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return weights without those of variables that a pass removed."""
+    gone = set(before.list_inputs()).difference(after.list_inputs())
+    return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]

@@ -1,49 +1,35 @@
-"""Operators of loaded libraries as functions of arrays: ``nd.my_gemm(a, b)``."""
+"""Operators of loaded libraries as functions of arrays: ``nd.my_gemm(a, b)``; others as MXNet's."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from passlib.dialects.mxnet.schema.namespaces import NAMESPACES, place
 from passlib.graph import scope
 from passlib.library.arrays import ArrayType, type_of
 from passlib.library.operator import Operator
 from passlib.library.registry import find_operator, names
+from passlib.nd import operators
 
-__all__ = ["SPACES", "apply", "find", "operator_names"]
+__all__ = ["SPACES", "apply", "find"]
 
 SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
 """Namespaces in ``nd``, and how `passlib.dialects.mxnet.schema.namespaces.place` calls each."""
 
 
-def operator_names(namespace: str = "") -> list[str]:
-    """Return the names of a namespace's functions: ``""``, ``"contrib"``, ``"_internal"``, ..."""
-    places = map(place, names())
-    return sorted(short for where, short in places if where == namespace)
-
-
 def find(name: str, namespace: str = "") -> Callable[..., Any]:
-    """Return the function that applies an operator to arrays.
+    """Return the function that applies an operator to arrays, a library's or one of MXNet.
 
     Raises
     ------
     AttributeError
-        No loaded library has such an operator.
+        There is no such operator.
     """
     for registered in names():
         if place(registered) == (namespace, name):
             return _function(registered, name)
-    near = difflib.get_close_matches(name, operator_names(namespace), 3)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    where = f"nd.{namespace}" if namespace else "nd"
-    raise AttributeError(
-        f"{where} has no {name!r}{hint}; its operators are those of loaded libraries, built-in "
-        "ones are in passlib.sym"
-    )
+    return operators.find(name, namespace)
 
 
 def _function(registered: str, name: str) -> Callable[..., Any]:
@@ -104,7 +90,7 @@ def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
     ]
     results = _run(operator, node, attributes, inputs, given, outputs)
     if targets is not None:
-        results = _copy_out(operator, targets, results)
+        results = operators.write_out(operator.name, targets, results)
     return results[0] if len(results) == 1 else results
 
 
@@ -120,20 +106,3 @@ def _run(
         return operator.forward(node, attributes, inputs, outputs)
     shapes, types = [t.shape for t in given], [t.dtype for t in given]
     return operator.create_state(node, attributes, shapes, types).forward(inputs, outputs)
-
-
-def _copy_out(operator: Operator, targets: Any, results: list[Any]) -> list[Any]:
-    chosen = list(targets) if isinstance(targets, (list, tuple)) else [targets]
-    if len(chosen) != len(results):
-        raise TypeError(
-            f"operator {operator.name!r} has {len(results)} outputs, and out has {len(chosen)}"
-        )
-    for position, (target, result) in enumerate(zip(chosen, results, strict=True)):
-        if not isinstance(target, np.ndarray) or type_of(target) != type_of(result):
-            raise TypeError(
-                f"output {position} of operator {operator.name!r} is {type_of(result)}; out must "
-                f"be a dense array of that type, not {target!r}"
-            )
-    for target, result in zip(chosen, results, strict=True):
-        np.copyto(target, result)
-    return chosen

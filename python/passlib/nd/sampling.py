@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,24 @@ from passlib.arrays.context import Context
 from passlib.arrays.creation import Shape, array
 from passlib.arrays.ndarray import NDArray
 
-__all__ = ["FUNCTIONS", "normal", "randint", "randn", "uniform"]
+__all__ = [
+    "FUNCTIONS",
+    "OPERATORS",
+    "exponential",
+    "gamma",
+    "generalized_negative_binomial",
+    "multinomial",
+    "negative_binomial",
+    "normal",
+    "poisson",
+    "randint",
+    "randn",
+    "shuffle",
+    "uniform",
+]
+
+_Sampler = Callable[..., Any]
+_FLOAT32: Final = np.float32
 
 
 def uniform(
@@ -48,7 +65,7 @@ def uniform(
     UnsupportedError
         The context is a GPU, or MXNet does not have the element type.
     """
-    return _draw("uniform", (low, high), shape, dtype or np.float32, ctx, out)
+    return _draw(_kind("uniform"), (low, high), shape, dtype, ctx, out)
 
 
 def normal(
@@ -63,7 +80,7 @@ def normal(
 
     Other parameters are as of `uniform`.
     """
-    return _draw("normal", (loc, scale), shape, dtype or np.float32, ctx, out)
+    return _draw(_kind("normal"), (loc, scale), shape, dtype, ctx, out)
 
 
 def randn(
@@ -82,14 +99,142 @@ def randint(
     out: NDArray | None = None,
 ) -> NDArray:
     """Draw integers from ``low`` to ``high - 1``, int32 by default, as `uniform`."""
-    return _draw("integers", (low, high), shape, dtype or np.int32, ctx, out)
+    return _draw(_kind("integers"), (low, high), shape, dtype or np.int32, ctx, out)
 
 
-FUNCTIONS = {function.__name__: function for function in (uniform, normal, randn, randint)}
+def exponential(
+    scale: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw from the exponential distribution of mean ``scale``, as `uniform`."""
+    return _draw(_kind("exponential"), (scale,), shape, dtype, ctx, out)
+
+
+def gamma(
+    alpha: Any = 1,
+    beta: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw from the gamma distribution of shape ``alpha`` and scale ``beta``, as `uniform`."""
+    return _draw(_kind("gamma"), (alpha, beta), shape, dtype, ctx, out)
+
+
+def poisson(
+    lam: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw from the Poisson distribution of rate ``lam``, as `uniform`."""
+    return _draw(_kind("poisson"), (lam,), shape, dtype, ctx, out)
+
+
+def negative_binomial(
+    k: Any = 1,
+    p: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw the failures before ``k`` successes of probability ``p``, as `uniform`."""
+    return _draw(_kind("negative_binomial"), (k, p), shape, dtype, ctx, out)
+
+
+def generalized_negative_binomial(
+    mu: Any = 1,
+    alpha: Any = 1,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """Draw from the negative binomial distribution of mean ``mu`` and dispersion ``alpha``.
+
+    It is the Poisson distribution whose rate has a gamma distribution of variance
+    ``alpha * mu**2``. Other parameters are as of `uniform`.
+    """
+    return _draw(_overdispersed, (mu, alpha), shape, dtype, ctx, out)
+
+
+def multinomial(
+    data: Any,
+    shape: Shape | None = None,
+    get_prob: bool = False,
+    out: NDArray | None = None,
+    dtype: Any = "int32",
+) -> Any:
+    """Draw indices with the probabilities in the last axis of ``data``.
+
+    Parameters
+    ----------
+    data : array
+        Probabilities, which add up to 1 along the last axis.
+    shape : int or sequence of int, optional
+        Shape of the indices drawn for each distribution; by default one index.
+    get_prob : bool
+        Also return the logarithm of the probability of each index.
+    out, dtype
+        As of `uniform`; int32 by default.
+
+    Returns
+    -------
+    NDArray, or a list of two
+    """
+    probabilities = np.asarray(data, np.float64)
+    each = _sizes(shape)
+    batch = probabilities.shape[:-1]
+    total = int(np.prod(each, dtype=np.int64))
+    flat = probabilities.reshape(-1, probabilities.shape[-1])
+    ends = np.cumsum(flat, axis=-1)
+    drawn = random.draw(lambda generator: generator.random((len(flat), total)))
+    points = drawn * ends[:, -1:]
+    found = np.stack([np.searchsorted(e, p, "right") for e, p in zip(ends, points, strict=True)])
+    chosen = np.minimum(found, flat.shape[-1] - 1)
+    full = (*batch, *each) or (1,)
+    indices = _placed(chosen.reshape(full), getattr(data, "context", None), dtype, out)
+    if not get_prob:
+        return indices
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.take_along_axis(flat, chosen, axis=-1)).reshape(full)
+    return [indices, array(logs, getattr(data, "context", None))]
+
+
+def shuffle(data: Any, out: NDArray | None = None) -> NDArray:
+    """Return the elements along the first axis in random order."""
+    plain = np.asarray(data)
+    shuffled = random.draw(lambda generator: generator.permutation(plain, axis=0))
+    return _placed(shuffled, getattr(data, "context", None), plain.dtype, out)
+
+
+def _kind(name: str) -> _Sampler:
+    def sample(generator: np.random.Generator, *parameters: Any, size: Any) -> Any:
+        return getattr(generator, name)(*parameters, size=size)
+
+    return sample
+
+
+def _overdispersed(generator: np.random.Generator, mu: Any, alpha: Any, *, size: Any) -> Any:
+    spread = np.where(alpha == 0, 1.0, alpha)
+    rates = generator.gamma(1 / spread, mu * spread, size=size)
+    return generator.poisson(np.where(alpha == 0, mu, rates), size=size)
+
+
+def _sizes(shape: Shape | None) -> tuple[int, ...]:
+    if shape is None:
+        return ()
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def _draw(
-    kind: str,
+    sample: _Sampler,
     parameters: Sequence[Any],
     shape: Shape | None,
     dtype: Any,
@@ -98,13 +243,75 @@ def _draw(
 ) -> NDArray:
     given = [np.asarray(value) for value in parameters]
     batch = np.broadcast_shapes(*(value.shape for value in given))
-    if shape is None:
-        shape = () if batch else (1,)
-    each = (shape,) if isinstance(shape, int) else tuple(shape)
+    each = _sizes(shape) if shape is not None or batch else (1,)
     wide = [value.reshape(value.shape + (1,) * len(each)) for value in given]
-    numbers = random.draw(lambda generator: getattr(generator, kind)(*wide, size=batch + each))
-    drawn: NDArray = array(numbers, ctx, dtype)
+    numbers = random.draw(lambda generator: sample(generator, *wide, size=batch + each))
+    return _placed(numbers, ctx, dtype, out)
+
+
+def _placed(
+    numbers: np.ndarray[Any, Any], ctx: Context | None, dtype: Any, out: NDArray | None
+) -> NDArray:
+    # "None" is how MXNet's operators spell an element type that is not given.
+    drawn: NDArray = array(numbers, ctx, _FLOAT32 if dtype in (None, "None") else dtype)
     if out is None:
         return drawn
-    np.copyto(out, drawn)
+    np.copyto(out, drawn, casting="same_kind")
     return out
+
+
+def _like(function: _Sampler) -> _Sampler:
+    def sample(data: Any, *parameters: Any, out: NDArray | None = None, **named: Any) -> NDArray:
+        kind, context = data.dtype, getattr(data, "context", None)
+        result: NDArray = function(
+            *parameters, shape=tuple(data.shape), dtype=kind, ctx=context, out=out, **named
+        )
+        return result
+
+    sample.__name__ = sample.__qualname__ = f"{function.__name__}_like"
+    sample.__doc__ = (
+        f"Draw as `{function.__name__}`, in shape, element type and device of an array."
+    )
+    return sample
+
+
+def _rate(lam: Any = 1, *args: Any, **kwargs: Any) -> NDArray:
+    """Draw from the exponential distribution of rate ``lam``."""
+    return exponential(1 / np.asarray(lam), *args, **kwargs)
+
+
+def _deviation(mu: Any, sigma: Any, *args: Any, **kwargs: Any) -> NDArray:
+    """Draw from the normal distribution of mean ``mu`` and standard deviation ``sigma``."""
+    return normal(mu, sigma, *args, **kwargs)
+
+
+_DISTRIBUTIONS: Final[tuple[_Sampler, ...]] = (
+    uniform,
+    normal,
+    exponential,
+    gamma,
+    poisson,
+    negative_binomial,
+    generalized_negative_binomial,
+)
+
+_LIKE: Final = {f"{function.__name__}_like": _like(function) for function in _DISTRIBUTIONS}
+_LIKE["exponential_like"] = _like(_rate)
+
+FUNCTIONS: Final[dict[str, _Sampler]] = {
+    **{function.__name__: function for function in _DISTRIBUTIONS},
+    **{function.__name__: function for function in (randn, randint, multinomial, shuffle)},
+    **_LIKE,
+}
+"""The functions of ``nd.random``."""
+
+OPERATORS: Final[dict[str, _Sampler]] = {
+    **{f"_random_{name}": function for name, function in (*FUNCTIONS.items(), *_LIKE.items())},
+    **{f"_sample_{function.__name__}": function for function in _DISTRIBUTIONS},
+    "_random_exponential": _rate,
+    "_sample_exponential": _rate,
+    "_sample_normal": _deviation,
+    "_sample_multinomial": multinomial,
+    "_shuffle": shuffle,
+}
+"""The same by the name of MXNet's operator, with the operator's parameters."""

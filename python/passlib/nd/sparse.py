@@ -7,22 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from passlib.arrays import dtypes
+from passlib.arrays import creation, dtypes
 from passlib.arrays.context import Context
 from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
+from passlib.nd import elementwise, operators
 
 __all__ = [
     "BaseSparseNDArray",
     "CSRNDArray",
     "RowSparseNDArray",
+    "array",
     "csr_matrix",
+    "empty",
+    "retain",
     "row_sparse_array",
+    "zeros",
 ]
 
 
 def csr_matrix(
-    parts: tuple[Any, Any, Any],
+    arg1: Any,
     shape: tuple[int, int] | None = None,
     ctx: Context | None = None,
     dtype: Any = None,
@@ -31,13 +36,14 @@ def csr_matrix(
 
     Parameters
     ----------
-    parts : (data, indices, indptr)
-        See `CSRNDArray`.
+    arg1 : (data, indices, indptr), (data, (row, column)), (int, int) or array-like
+        The parts, see `CSRNDArray`; numbers with their places; a shape, for a matrix of zeros; or
+        a matrix, dense, sparse or of SciPy.
     shape : (int, int), optional
         By default the smallest one that contains all indices.
     ctx : Context, optional
     dtype : dtype-like, optional
-        By default the type of ``data`` if it is an array, else float32.
+        By default that of the array with the numbers, else float32.
 
     Returns
     -------
@@ -46,9 +52,16 @@ def csr_matrix(
     Raises
     ------
     ValueError
-        The parts do not fit together.
+        The parts do not fit together, or the matrix has another shape.
     """
-    data, indices, pointers = parts
+    if not isinstance(arg1, tuple):
+        matrix: CSRNDArray = _of_array(arg1, CSR, shape, ctx, dtype)
+        return matrix
+    if len(arg1) == 2 and all(isinstance(size, (int, np.integer)) for size in arg1):
+        return csr_matrix(np.zeros(arg1), shape, ctx, dtype or np.float32)
+    if len(arg1) == 2:
+        return _of_places(arg1[0], arg1[1], shape, ctx, dtype)
+    data, indices, pointers = arg1
     columns = np.array(indices, np.int64)
     rows = np.array(pointers, np.int64)
     if shape is None:
@@ -57,16 +70,26 @@ def csr_matrix(
 
 
 def row_sparse_array(
-    parts: tuple[Any, Any],
+    arg1: Any,
     shape: Sequence[int] | None = None,
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> RowSparseNDArray:
-    """Make an array that stores only some of its rows, of ``(data, indices)``.
+    """Make an array that stores only some of its rows.
 
-    Other parameters and errors are as of `csr_matrix`; see also `RowSparseNDArray`.
+    Parameters
+    ----------
+    arg1 : (data, indices), tuple of int or array-like
+        The parts, see `RowSparseNDArray`; a shape, for an array of zeros; or an array.
+    shape, ctx, dtype
+        As of `csr_matrix`, as are errors.
     """
-    data, indices = parts
+    if not isinstance(arg1, tuple):
+        made: RowSparseNDArray = _of_array(arg1, ROW_SPARSE, shape, ctx, dtype)
+        return made
+    if all(isinstance(size, (int, np.integer)) for size in arg1):
+        return row_sparse_array(np.zeros(arg1), shape, ctx, dtype or np.float32)
+    data, indices = arg1
     rows = np.array(indices, np.int64)
     values = _values(data, dtype)
     if shape is None:
@@ -74,7 +97,84 @@ def row_sparse_array(
     return RowSparseNDArray(Sparse(ROW_SPARSE, tuple(shape), values, rows), ctx)
 
 
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """Copy a sparse array, or a matrix of SciPy in compressed rows, into a new one.
+
+    Raises
+    ------
+    ValueError
+        The source is dense; `passlib.nd.array` takes it.
+    """
+    if isinstance(source_array, BaseSparseNDArray):
+        return creation.array(source_array, ctx, dtype)
+    if hasattr(source_array, "tocsr"):
+        return csr_matrix(source_array, None, ctx, dtype)
+    raise ValueError(f"{type(source_array).__name__} is no sparse array; use passlib.nd.array")
+
+
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """Make an array of zeros of a storage type: default, csr or row_sparse."""
+    return creation.zeros(shape, ctx, dtype, stype)
+
+
+def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """Make an array of a storage type that stores nothing; a dense one is undefined."""
+    return (
+        creation.empty(shape, ctx, dtype) if stype == "default" else zeros(stype, shape, ctx, dtype)
+    )
+
+
+def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
+    """Return a row_sparse array with some rows only; see `RowSparseNDArray.retain`."""
+    return data.retain(indices)
+
+
+def _of_array(
+    given: Any, stype: str, shape: Sequence[int] | None, ctx: Context | None, dtype: Any
+) -> Any:
+    if hasattr(given, "tocsr"):  # SciPy's
+        rows = given.tocsr()
+        return csr_matrix((rows.data, rows.indices, rows.indptr), rows.shape, ctx, dtype)
+    kind = given.dtype if dtype is None and hasattr(given, "dtype") else dtype
+    dense = creation.array(np.asarray(given), ctx, kind)
+    if shape is not None and dense.shape != tuple(shape):
+        raise ValueError(f"the array has shape {dense.shape}, not {tuple(shape)}")
+    return dense.tostype(stype)
+
+
+def _of_places(
+    data: Any,
+    places: tuple[Any, Any],
+    shape: tuple[int, int] | None,
+    ctx: Context | None,
+    dtype: Any,
+) -> CSRNDArray:
+    rows, columns = (np.array(each, np.int64) for each in places)
+    values = _values(data, dtype)
+    sizes = shape or tuple(int(each.max()) + 1 if each.size else 0 for each in (rows, columns))
+    if rows.size and (rows.min() < 0 or rows.max() >= sizes[0]):
+        raise ValueError(
+            f"its row indices run from {rows.min()} to {rows.max()}; it has {sizes[0]}"
+        )
+    order = np.lexsort((columns, rows))
+    pointers = np.zeros(sizes[0] + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=sizes[0]), out=pointers[1:])
+    parts = Sparse(CSR, tuple(sizes), values[order], columns[order], pointers)
+    return CSRNDArray(parts, ctx)
+
+
 def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if dtype is None:
         dtype = data.dtype if isinstance(data, np.ndarray) else np.float32
     return np.array(data, dtypes.as_dtype(dtype), subok=False)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name in elementwise.FUNCTIONS:
+        return elementwise.FUNCTIONS[name]
+    try:
+        return operators.find(name, "sparse")
+    except AttributeError:
+        return operators.find(name)

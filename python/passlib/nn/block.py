@@ -20,7 +20,7 @@ from passlib.errors import GraphError, PasslibError, listed
 from passlib.graph.substitute import substitute
 from passlib.nd.files import to_parts
 from passlib.nn.block_graph import BlockGraph, PassCall
-from passlib.nn.initializers import Initializer
+from passlib.nn.initializers import Initial
 from passlib.nn.nesting import flatten, regroup
 from passlib.nn.parameter_dict import ParameterDict
 from passlib.nn.variables import make_parameters, outputs_of, require_symbol, variable_names
@@ -132,7 +132,7 @@ class SymbolBlock:
 
     def initialize(
         self,
-        init: Initializer | None = None,
+        init: Initial | None = None,
         ctx: Context | Sequence[Context] | None = None,
         verbose: bool = False,
         force_reinit: bool = False,
@@ -313,7 +313,7 @@ class SymbolBlock:
 
     def export(
         self, path: str | os.PathLike[str], epoch: int = 0, remove_amp_cast: bool = True
-    ) -> tuple[str, str | None]:
+    ) -> tuple[str, str]:
         """Write the graph and its parameters: both files, or neither.
 
         Parameters
@@ -328,8 +328,8 @@ class SymbolBlock:
         Returns
         -------
         symbol file : str
-        parameter file : str or None
-            None if the graph has no parameters; then no such file is written.
+        parameter file : str
+            It has no arrays if the graph has no parameters.
 
         Raises
         ------
@@ -353,8 +353,8 @@ class SymbolBlock:
         target = files.symbol_path(path)
         weights = files.params_path(path, epoch)
         arrays = {name: to_parts(array) for name, array in content.items()}
-        write_model(target, graph.tojson(remove_amp_cast), weights, arrays or None)
-        return str(target), str(weights) if arrays else None
+        write_model(target, graph.tojson(remove_amp_cast), weights, arrays)
+        return str(target), str(weights)
 
     def _values(self, arguments: Sequence[Any]) -> dict[str, Any]:
         """Return the arguments by name of their input."""

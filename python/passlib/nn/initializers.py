@@ -7,10 +7,17 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-__all__ = ["Initializer", "check_initializer", "fill"]
+from passlib.arrays.ndarray import NDArray
+from passlib.nn.initializer import InitDesc, Initializer, create
+from passlib.nn.initializer_classes import Load, Mixed
 
-Initializer: TypeAlias = str | Callable[[str, tuple[int, ...], np.dtype[Any]], Any]
-"""A name in `_NAMES`, or a function of name, shape and type that returns the values."""
+__all__ = ["Initial", "check_initializer", "fill"]
+
+Initial: TypeAlias = (
+    str | Initializer | Load | Mixed | Callable[[str, tuple[int, ...], np.dtype[Any]], Any]
+)
+"""A name in `_NAMES` or of one of MXNet's initializers, one of these, or a function of name, shape
+and type that returns the values."""
 
 _NAMES: Final = ("uniform", "normal", "zeros", "ones")
 _SCALE: Final = 0.07
@@ -25,7 +32,7 @@ _BY_SUFFIX: Final = (
 """Constants that the random initializers use for names with these endings, as in MXNet."""
 
 
-def check_initializer(init: Initializer) -> Initializer:
+def check_initializer(init: Initial) -> Initial:
     """Return the initializer if it is valid.
 
     Raises
@@ -36,12 +43,11 @@ def check_initializer(init: Initializer) -> Initializer:
         It is neither a name nor callable.
     """
     if isinstance(init, str):
-        if init not in _NAMES:
-            raise ValueError(f"unknown initializer {init!r}; the names are {', '.join(_NAMES)}")
-    elif not callable(init):
+        return init if init in _NAMES else create(init)
+    if not callable(init):
         raise TypeError(
-            f"an initializer must be a name ({', '.join(_NAMES)}) or a function of name, shape "
-            f"and dtype, not {type(init).__name__}"
+            f"an initializer must be a name ({', '.join(_NAMES)}), one of passlib.init, or a "
+            f"function of name, shape and dtype, not {type(init).__name__}"
         )
     return init
 
@@ -50,7 +56,7 @@ def fill(
     name: str,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
-    init: Initializer,
+    init: Initial,
     random: np.random.Generator,
 ) -> np.ndarray[Any, np.dtype[Any]]:
     """Compute the initial values of a parameter.
@@ -58,11 +64,11 @@ def fill(
     Parameters
     ----------
     name : str
-        With ``"uniform"`` and ``"normal"``, names that end in ``bias``, ``beta`` or ``mean`` get
-        0, those in ``gamma`` or ``var`` 1.
+        With ``"uniform"``, ``"normal"`` and MXNet's initializers, names that end in ``bias``,
+        ``beta`` or ``mean`` get 0, those in ``gamma`` or ``var`` 1.
     shape : tuple of int
     dtype : numpy.dtype
-    init : Initializer
+    init : Initial
     random : numpy.random.Generator
 
     Returns
@@ -75,6 +81,8 @@ def fill(
     ValueError
         A function returned values of another shape.
     """
+    if isinstance(init, (Initializer, Load, Mixed)):
+        return _by_class(name, np.zeros(shape, dtype), init)
     if callable(init):
         values = np.array(init(name, shape, dtype))
         if values.shape != shape:
@@ -91,3 +99,19 @@ def fill(
     if init == "uniform":
         return random.uniform(-_SCALE, _SCALE, shape).astype(dtype)
     return random.normal(0.0, _DEVIATION, shape).astype(dtype)
+
+
+def _by_class(
+    name: str, array: np.ndarray[Any, Any], init: Initializer | Load | Mixed
+) -> np.ndarray[Any, np.dtype[Any]]:
+    target = array.view(NDArray)
+    if not isinstance(init, Initializer) or init.concerns(name):
+        init(InitDesc(name), target)
+        return array
+    for suffixes, constant in _BY_SUFFIX:
+        if name.endswith(suffixes):
+            array[...] = constant
+            return array
+    # MXNet has no rule for such a name; here it is a weight, as for "uniform".
+    init._init_weight(InitDesc(name), target)
+    return array

@@ -10,7 +10,7 @@ import numpy as np
 from passlib.arrays import BaseSparseNDArray, NDArray, dtypes
 from passlib.arrays.context import Context, require_host
 from passlib.errors import PasslibError, UnsupportedError
-from passlib.nn.initializers import Initializer, check_initializer, fill
+from passlib.nn.initializers import Initial, check_initializer, fill
 from passlib.symbol.variables import var
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 class _Deferred(NamedTuple):
-    init: Initializer
+    init: Initial
     random: np.random.Generator
 
 
@@ -39,7 +39,7 @@ class Parameter:
         A size of 0 is unknown.
     dtype : dtype-like, optional
         By default inferred from the inputs, else float32.
-    init : Initializer, optional
+    init : Initial, optional
         Takes precedence over the argument of `initialize`.
     """
 
@@ -49,7 +49,7 @@ class Parameter:
         grad_req: str = "write",
         shape: Sequence[int] | None = None,
         dtype: Any = None,
-        init: Initializer | None = None,
+        init: Initial | None = None,
     ) -> None:
         self.name = name
         self.grad_req = grad_req
@@ -217,7 +217,7 @@ class Parameter:
 
     def initialize(
         self,
-        init: Initializer | None = None,
+        init: Initial | None = None,
         ctx: Context | Sequence[Context] | None = None,
         force_reinit: bool = False,
         *,
@@ -227,7 +227,7 @@ class Parameter:
 
         Parameters
         ----------
-        init : Initializer, optional
+        init : Initial, optional
             ``"uniform"`` by default, see `passlib.nn.initializers.fill`.
         ctx : Context or sequence of Context, optional
             Only the CPU.

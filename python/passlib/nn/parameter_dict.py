@@ -12,7 +12,7 @@ from passlib import nd
 from passlib.dialects.weights.names import bare_name
 from passlib.errors import FormatError, listed
 from passlib.nd.weights import load_weights
-from passlib.nn.initializers import Initializer
+from passlib.nn.initializers import Initial
 from passlib.nn.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class ParameterDict(Mapping[str, Parameter]):
 
     def initialize(
         self,
-        init: Initializer | None = None,
+        init: Initial | None = None,
         ctx: Context | Sequence[Context] | None = None,
         verbose: bool = False,
         force_reinit: bool = False,

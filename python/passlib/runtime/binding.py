@@ -13,7 +13,7 @@ from passlib.arrays.creation import zeros
 from passlib.arrays.given import as_shapes, as_types
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.plain import PlainGraph
-from passlib.runtime.executor import Executor, variable_types
+from passlib.runtime.executor import Executor, declared_types, variable_types
 from passlib.runtime.gradients import Gradients
 
 __all__ = ["Executor", "bind", "evaluate", "simple_bind"]
@@ -102,9 +102,11 @@ def simple_bind(
     grad_req : {"write", "add", "null"}, or a sequence or mapping of these
         See `bind`.
     type_dict : mapping of str to dtype, optional
-        Element types of variables; float32 where nothing else follows.
+        Element types of variables; where it has none, the type that the variable declares, or
+        float32 where nothing else follows.
     **shapes : tuple of int
-        Shapes of the inputs; those of the weights follow.
+        Shapes of the inputs; those of the weights follow. As in MXNet, keywords that name no
+        variable of the symbol are ignored, and so is None.
 
     Returns
     -------
@@ -120,7 +122,10 @@ def simple_bind(
     context = require_host(ctx, "an executor")
     requests = _requests(grad_req, symbol.list_arguments())
     types = as_types("type_dict", type_dict)
-    found = variable_types(symbol, as_shapes("simple_bind", shapes), types)
+    variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
+    named = {k: v for k, v in shapes.items() if k in variables and v is not None}
+    declared = {**declared_types(symbol), **types}
+    found = variable_types(symbol, as_shapes("simple_bind", named), declared)
 
     def make(names: Sequence[str]) -> dict[str, Any]:
         arrays = {}
@@ -129,7 +134,7 @@ def simple_bind(
             if shape is None:
                 raise GraphError(
                     f"the shape of {name!r} does not follow from those of "
-                    f"{', '.join(shapes) or 'nothing'}; give it as {name}=(...)"
+                    f"{', '.join(named) or 'nothing'}; give it as {name}=(...)"
                 )
             arrays[name] = zeros(shape, context, dtype)
         return arrays

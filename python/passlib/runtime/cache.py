@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from passlib.files.fork_lock import ForkLock
 
 __all__ = ["Cache"]
 
@@ -18,7 +19,7 @@ class _Slot(Generic[_V]):
     __slots__ = ("lock", "size", "value")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = ForkLock()
         self.value: _V | None = None
         self.size = 0
 
@@ -38,7 +39,7 @@ class Cache(Generic[_V]):
         self._most = most
         self._most_bytes = most_bytes
         self._slots: OrderedDict[Hashable, _Slot[_V]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def get(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from passlib.dialects import Dialect
 from passlib.dialects.inference import infer
 from passlib.dialects.operator_types import handed_attributes, infer_node
 from passlib.errors import GraphError
+from passlib.files.fork_lock import ForkLock
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.library.arrays import ArrayType, type_of
@@ -71,7 +71,7 @@ class CustomNode:
         self._attributes = handed_attributes(node)
         self.mutated = _mutated(node, operator, self._attributes)
         self._prepared: OrderedDict[tuple[ArrayType, ...], _Prepared] = OrderedDict()
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def forward(self, inputs: Sequence[Any]) -> Done:
         """Run the operator.

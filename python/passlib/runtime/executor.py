@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from passlib.runtime.custom_node import Done
 from passlib.runtime.gradients import Gradients
 from passlib.runtime.runner import Runner
 
-__all__ = ["Executor", "variable_types"]
+__all__ = ["Executor", "declared_types", "variable_types"]
 
 
 class Executor:
@@ -86,16 +87,14 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """Results of the last `forward`.
+        """Results of the last `forward`; before the first, zeros of their shapes and types.
 
         Raises
         ------
         PasslibError
-            There was none yet.
+            There was none yet, and the shapes and types do not follow from the inputs.
         """
-        if self._outputs is None:
-            raise PasslibError("there are no outputs yet; call forward() first")
-        return self._outputs
+        return self._blank() if self._outputs is None else self._outputs
 
     @property
     def output_dict(self) -> dict[str, NDArray]:
@@ -112,6 +111,20 @@ class Executor:
         if len(set(names)) < len(names):
             raise GraphError(f"some outputs have the same name ({', '.join(names)}); use outputs")
         return dict(zip(names, self.outputs, strict=True))
+
+    def _blank(self) -> list[NDArray]:
+        both = {**self._args, **self._aux}
+        shapes = {name: array.shape for name, array in both.items()}
+        types = {name: array.dtype for name, array in both.items()}
+        found = infer(self._symbol, shapes, types).outputs
+        arrays = []
+        for entry in self._symbol.entries:
+            spec = found[entry.node][entry.index]
+            sizes = [size for size in spec.shape or () if size is not None]
+            if spec.dtype is None or spec.shape is None or len(sizes) < len(spec.shape):
+                raise PasslibError("there are no outputs yet; call forward() first")
+            arrays.append(zeros(tuple(sizes), self._ctx, spec.dtype))
+        return arrays
 
     def forward(self, is_train: bool = False, **inputs: Any) -> list[NDArray]:
         """Compute the outputs.
@@ -243,7 +256,8 @@ class Executor:
         Returns
         -------
         Executor
-            Arrays of another shape are new and zero.
+            A smaller array is the beginning of the old one, in the same memory; a larger one is
+            new and zero.
 
         Raises
         ------
@@ -271,7 +285,7 @@ class Executor:
                     f"{name!r} would change its shape from {array.shape} to {shape} as well; "
                     "give partial_shaping=True to allow that"
                 )
-            new[name] = zeros(shape, self._ctx, array.dtype)
+            new[name] = _resized(array, shape, self._ctx)
         args = {name: new[name] for name in self._args}
         aux = {name: new[name] for name in self._aux}
         gradients = None
@@ -279,7 +293,7 @@ class Executor:
             arrays = {
                 name: array
                 if array is None or array.shape == args[name].shape
-                else zeros(args[name].shape, self._ctx, array.dtype)
+                else _resized(array, args[name].shape, self._ctx)
                 for name, array in self._gradients.arrays.items()
             }
             gradients = Gradients(self._symbol, arrays, self._gradients.requests)
@@ -316,7 +330,26 @@ class Executor:
                 "args_grad to bind; all operators between these arguments and the outputs must be "
                 "a library's, passlib does not train models"
             )
+        if self._outputs is None:
+            raise PasslibError("backward: nothing was computed yet; call forward() first")
         self._gradients.backward(self._record, self.outputs, out_grads)
+
+
+def _resized(array: Any, shape: tuple[int, ...], ctx: Context) -> Any:
+    size = math.prod(shape)
+    if isinstance(array, np.ndarray) and array.flags.c_contiguous and size <= array.size:
+        return array.reshape(-1)[:size].reshape(shape)
+    return zeros(shape, ctx, array.dtype)
+
+
+def declared_types(symbol: PlainGraph) -> dict[str, Any]:
+    """Return the element types of the variables that declare one, by name."""
+    found = infer(symbol, {}, {}).outputs.items()
+    return {
+        node.name: specs[0].dtype
+        for node, specs in found
+        if node.is_variable and "__dtype__" in node.attrs and specs[0].dtype is not None
+    }
 
 
 def variable_types(

@@ -11,8 +11,11 @@ from passlib.dialects.onnx.writing.replaced import data_left_behind
 from passlib.errors import PasslibError
 from passlib.files.journal import settle
 from passlib.files.optional import require
+from passlib.files.regular import check_path
 from passlib.files.unit import Unit, free_name
 from passlib.lowering import Lowered
+from passlib.lowering.builder import OPSET
+from passlib.runtime.opset import at_opset
 
 __all__ = ["save_onnx"]
 
@@ -20,7 +23,7 @@ _INLINE_LIMIT = 3 << 29
 """Weights of more bytes than this go to a file of their own: a protobuf message ends at 2 GiB."""
 
 
-def save_onnx(lowered: Lowered, path: str | Path) -> None:
+def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     """Write a lowered model as an ONNX file, and check it.
 
     Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` next to it. An
@@ -30,16 +33,23 @@ def save_onnx(lowered: Lowered, path: str | Path) -> None:
     ----------
     lowered : Lowered
     path : str or Path
+    opset : int
+        Version of ONNX's operator set, from 13 on.
 
     Raises
     ------
+    FormatError
+        The path is one that no file has, or leads to something other than a file.
+    UnsupportedError
+        A node needs a newer version of the operator set.
     PasslibError
         The ONNX checker objects to the model.
     """
     onnx: Any = require("onnx", extra="onnx")
-    target = Path(path)
+    target = check_path(path)
     model = type(lowered.model)()
     model.CopyFrom(lowered.model)
+    at_opset(model, opset, lowered.source_of)
     large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
     settle(target)
     with Unit(target) as unit:
@@ -54,7 +64,13 @@ def save_onnx(lowered: Lowered, path: str | Path) -> None:
         checker: Any = require("onnx.checker", extra="onnx")
         try:
             checker.check_model(str(file), full_check=True)
-        except (checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        except (
+            checker.ValidationError,
+            onnx.shape_inference.InferenceError,
+            RuntimeError,
+            ValueError,
+            MemoryError,
+        ) as error:
             raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
         if large:
             # The checker had to find the data under its temporary name.

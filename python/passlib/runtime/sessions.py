@@ -17,7 +17,7 @@ from passlib.runtime.cache import Cache
 from passlib.runtime.session import Session
 from passlib.runtime.settings import DEFAULT, Settings
 
-__all__ = ["Sessions", "as_dense"]
+__all__ = ["Sessions", "as_dense", "is_array"]
 
 _KEPT = 8
 _KEPT_BYTES = 256 << 20
@@ -54,7 +54,7 @@ class Sessions:
         settings: Settings = DEFAULT,
         *,
         train: bool = False,
-    ) -> tuple[list[NDArray], dict[str, NDArray]]:
+    ) -> tuple[list[Any], dict[str, NDArray]]:
         """Compute the outputs, and the new content of variables that operators write to.
 
         Parameters and errors are those of `Runner.run`.
@@ -62,31 +62,33 @@ class Sessions:
         Returns
         -------
         outputs : list of NDArray
+            Lists, dictionaries and None for sequences, maps and optional values.
         updates : dict of str to NDArray
             Such as running means, in training. Inputs never change.
         """
-        arrays = {name: as_dense(array) for name, array in feeds.items()}
+        arrays = {n: as_dense(v) if is_array(v) else v for n, v in feeds.items()}
         session = self._session(arrays, constants, settings, train=train)
         outputs, updates = session.run_updating(arrays)
         return (
-            [output.view(NDArray) for output in outputs],
+            [o.view(NDArray) if isinstance(o, np.ndarray) else o for o in outputs],
             {name: array.view(NDArray) for name, array in updates.items()},
         )
 
     def _session(
         self,
-        feeds: Mapping[str, np.ndarray[Any, Any]],
+        feeds: Mapping[str, Any],
         constants: Mapping[str, Any],
         settings: Settings,
         *,
         train: bool,
     ) -> Session:
-        specs = {name: TypeSpec(a.dtype, a.shape) for name, a in sorted(feeds.items())}
+        specs = {name: _spec(value) for name, value in sorted(feeds.items())}
         if self._dialect.runs_open_sizes:
             # One session serves all sizes. Others that are fed are weights, of fixed sizes.
             for name in self._dialect.data_inputs(whole(self._graph).graph):
-                if name in specs:
-                    specs[name] = TypeSpec(specs[name].dtype, (None,) * feeds[name].ndim)
+                shape = specs[name].shape if name in specs else None
+                if shape is not None:
+                    specs[name] = TypeSpec(specs[name].dtype, (None,) * len(shape))
 
         def make() -> _Compiled:
             # Before lowering asks for the package onnx alone, which would not be enough.
@@ -103,6 +105,18 @@ class Sessions:
             size=lambda made: made.session.weight_bytes,
         )
         return compiled.session
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array; others are sequences, maps and optional values."""
+    return isinstance(value, (np.ndarray, np.generic, BaseSparseNDArray))
+
+
+def _spec(value: Any) -> TypeSpec:
+    if not is_array(value):
+        return TypeSpec(None, None)
+    dtype = np.dtype(object) if value.dtype.kind == "U" else value.dtype
+    return TypeSpec(dtype, value.shape)
 
 
 def as_dense(array: Any) -> np.ndarray[Any, Any]:

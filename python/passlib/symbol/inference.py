@@ -10,6 +10,8 @@ import numpy as np
 
 from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects.inference import infer
+from passlib.dialects.mxnet.schema.library_operator import library_rules
+from passlib.dialects.operator_types import refusals
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
 
@@ -88,9 +90,10 @@ def _collect(
     states = [variables[name] for name in symbol.list_auxiliary_states()]
     if not partial and not all(complete(spec) for spec in (*arguments, *results, *states)):
         unknown = [name for name, spec in variables.items() if not complete(spec)]
+        reasons = "".join(f"; {reason}" for reason in refusals(library_rules(symbol), outputs))
         warnings.warn(
             f"the {what}s of some arguments cannot be inferred: "
-            f"{', '.join(unknown[:5]) or 'none'}; give more of them",
+            f"{', '.join(unknown[:5]) or 'none'}; give more of them{reasons}",
             stacklevel=4,
         )
         return None, None, None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlib.dialects.mxnet.schema.namespaces import INTERNAL, Namespace, operator_names
-from passlib.symbol import sampling
+from passlib.symbol import control_flow, sampling
 from passlib.symbol.composition import functions
 from passlib.symbol.symbol import Symbol
 
@@ -29,7 +29,8 @@ def _namespace(name: str, own: dict[str, Callable[..., Any]] | None = None) -> N
 
 
 op = _namespace("")
-contrib = _namespace("contrib")
+contrib = _namespace("contrib", control_flow.FUNCTIONS)
+"""The operators, and the functions that make loops and branches."""
 linalg = _namespace("linalg")
 sparse = _namespace("sparse")
 image = _namespace("image")

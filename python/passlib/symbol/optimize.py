@@ -16,11 +16,10 @@ from passlib.arrays.context import Context, require_host
 from passlib.arrays.given import as_mapping, as_shapes, as_types
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import GraphError, listed
-from passlib.library.call import Call, Param, call_pass
-from passlib.library.lent import Lent
-from passlib.library.loading import find_backend
-from passlib.library.partition_call import call_partitioner
+from passlib.library.backends import find_backend
+from passlib.library.call import Call, Param
 from passlib.symbol.composition.composable import Composable
+from passlib.symbol.removed import removed_parameters, variable_names
 
 __all__ = ["Request", "optimize_graph"]
 
@@ -74,44 +73,38 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     found = find_backend(request.backend)
     args, aux = request.args, request.aux
     dialect = symbol.family
+    found.declaration.require_dialect(dialect.name)
+    options = found.declaration.checked(request.options)
     shapes, types = _given_types(symbol, request)
     before = symbol.graph
     given = args is not None or aux is not None
     arguments, states = dialect.variables(before) if given else ([], [])
-    lent_args = Lent("args", args, arguments)
-    lent_aux = Lent("aux", aux, states)
+    lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
     known = bool(args or aux or shapes or types)
     shown = None
-    if known and not request.skip_infer:
-        shown = _with_inferred(symbol, [*lent_args.params, *lent_aux.params], shapes, types)
+    if known and found.declaration.needs_shapes and not request.skip_infer:
+        shown = _with_inferred(symbol, [*lent[0].params, *lent[1].params], shapes, types)
     hidden = dialect.own_attributes
     visible = {k: v for k, v in symbol.attributes.items() if k not in hidden}
     visible[_DIALECT] = json.dumps(dialect.name)
-    graph = shown if shown is not None else before
-    call = Call(
-        found,
-        request.options,
-        visible,
-        lent_args.params,
-        lent_aux.params,
-        accept_args=lent_args.accepts_new,
-        accept_aux=lent_aux.accepts_new,
-        consume=shown is not None,
-    )
-    if found.is_partitioner:
-        outcome = call_partitioner(call, graph, dialect)
-    else:
-        outcome = call_pass(call, graph, ordered=dialect.ordered)
+    call = Call(options, visible, *lent, types_known=shown is not None)
+    outcome = found.run(call, shown if shown is not None else before, dialect)
     if shown is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
     dialect.complete(outcome.graph)
-    parameters = dialect.parameters_among(before, set(outcome.gone)) if outcome.gone else set()
+    readable = {name for part in lent for name, *_ in part.params}
+    parameters = (
+        removed_parameters(symbol, outcome.graph, outcome.gone, readable) if outcome.gone else set()
+    )
+    # Arrays that the pass allocated for nodes that it removed again belong to nothing.
+    kept = variable_names(outcome.graph) if outcome.params else set()
+    made = [param for param in outcome.params if param.name in kept]
     # The operator that wrote to a state may be gone already; names in aux count as states.
     was_aux = {*states, *(aux or ())}
-    for lent, is_arg in ((lent_args, True), (lent_aux, False)):
-        lent.commit(
+    for part, is_arg in zip(lent, (True, False), strict=True):
+        part.commit(
             [name for name in outcome.gone if (name not in was_aux) == is_arg],
-            [param for param in outcome.params if param.is_arg == is_arg],
+            [param for param in made if param.is_arg == is_arg],
             parameters.__contains__,
         )
     outcome.attributes.pop(_DIALECT, None)

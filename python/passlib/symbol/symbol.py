@@ -18,8 +18,10 @@ from passlib.runtime import binding
 from passlib.symbol import inference
 from passlib.symbol.composition import functions
 from passlib.symbol.composition.arithmetic import Arithmetic
+from passlib.symbol.for_arrays import ForArrays
 from passlib.symbol.mixed_precision import MIXED_PRECISION, without_casts
 from passlib.symbol.optimize import Request, optimize_graph
+from passlib.symbol.sequence import as_steps, refuse_options, run_steps
 
 if TYPE_CHECKING:
     from passlib.arrays.context import Context
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Symbol"]
 
 
-class Symbol(Arithmetic):
+class Symbol(ForArrays, Arithmetic):
     """A graph, seen from its outputs. Immutable; `optimize_for` returns a new one.
 
     Parameters
@@ -146,7 +148,7 @@ class Symbol(Arithmetic):
 
     def optimize_for(
         self,
-        backend: str,
+        backend: Any,
         args: MutableMapping[str, Any] | None = None,
         aux: MutableMapping[str, Any] | None = None,
         ctx: Context | None = None,
@@ -161,8 +163,10 @@ class Symbol(Arithmetic):
 
         Parameters
         ----------
-        backend : str
-            Name of a pass of a loaded library, see `passlib.library.load`.
+        backend : str, list or Pipeline
+            Name of a pass of a loaded library (see `passlib.library.load`) or in Python. Where no
+            pass has that name, the text of a pipeline: ``"first, second{level=2}"``. A list or a
+            `passlib.Pipeline` is run in order; repeats end when the graph does not change.
         args, aux : dict of str to array, optional
             Weights (and data) and auxiliary states by name. The pass reads and writes their
             memory. After success these dictionaries also hold the parameters that it allocated,
@@ -197,6 +201,17 @@ class Symbol(Arithmetic):
         GraphError
             Shapes contradict each other, or one is given for a variable that does not exist.
         """
+        steps = as_steps(backend)
+        if steps is not None:
+            refuse_options(options)
+            common = (ctx, shape_dict, type_dict, stype_dict, skip_infer, keep_inferred)
+            return run_steps(
+                self,
+                steps,
+                backend,
+                (args, aux),
+                lambda s, name, *held, chosen: s.optimize_for(name, *held, *common, **chosen),
+            )
         del stype_dict  # MXNet's argument; storage types do not reach a pass
         # Where Model and convert say shapes and types; a pass's own options are no mappings.
         if isinstance(options.get("shapes"), Mapping):

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from passlib.arrays import dtypes
-from passlib.dialects.mxnet.schema.hidden import hidden_on_variable
+from passlib.dialects.mxnet.schema.hidden import hidden_on_variable, is_dunder
 from passlib.graph import scope
 from passlib.graph.node import Entry
-from passlib.symbol.composition.variable import Variable, is_dunder
+from passlib.symbol.composition.variable import Variable
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["group", "var"]

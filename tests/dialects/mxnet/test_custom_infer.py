@@ -85,6 +85,14 @@ def test_what_is_unknown_stays_unknown(make, given):
     assert set(outputs) == {()}
 
 
+def test_what_an_operator_says_of_unknown_inputs_is_repeated():
+    symbol = sym.tp_accumulate(sym.tp_linear(X, sym.var("w"), num_hidden=4, name="l"), sym.var("t"))
+    with pytest.warns(UserWarning, match=r"(?s)cannot be inferred: .*node 'l'.*be a matrix"):
+        assert symbol.infer_shape(w=(4, 3)) == (None, None, None)
+    with pytest.raises(OperatorError, match="data must be a matrix"):
+        symbol.infer_shape(x=(2, 3, 4), w=(4, 3))
+
+
 @pytest.mark.parametrize(
     ("make", "given"),
     [

@@ -16,6 +16,7 @@ import pytest
 import places
 from case_files import case_lines, case_tensors
 from mxnet_graph import PlainGraph, graph_of, read_graph
+from passlib import sym
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import FormatError, GraphError
 from passlib.graph.node import Entry, Node
@@ -160,7 +161,7 @@ def test_every_listed_difference_exists(key: tuple[str, str]) -> None:
 def test_contradictions_name_node_and_input(
     operator: str, attrs: dict[str, str], shapes: dict[str, tuple[int, ...]], wrong: str
 ) -> None:
-    names = ["a", "b", "c", "d", "e"][: 5 if operator == "BatchNorm" else max(len(shapes), 2)]
+    names = list("abcde")[: {"BatchNorm": 5, "elemwise_add": 2}.get(operator, 3)]
     with pytest.raises(GraphError, match=rf"node 'op' \({operator}\): input \d \('{wrong}'\)"):
         infer(graph_of(operator, names, attrs), shapes)
 
@@ -238,3 +239,70 @@ def test_a_long_chain_is_linear() -> None:
         entry = Entry(Node("relu", f"relu{index}", {}, [entry], 1))
     found = infer(PlainGraph((entry,)), {"data": (2, 3)}, {"data": FLOAT32})
     assert found.outputs[entry.node] == (TypeSpec(FLOAT32, (2, 3)),)
+
+
+X, Y, Z = sym.var("x"), sym.var("y"), sym.var("z")
+
+
+@pytest.mark.parametrize(
+    ("symbol", "given", "expected"),
+    [
+        (
+            sym.Convolution(X, kernel=(3, 3), pad=(1, 1), num_filter=4, name="c") + Z,
+            {"x": (0, 3, 0, 0), "z": (2, 4, 5, 6)},
+            {"x": (2, 3, 5, 6)},
+        ),
+        (
+            sym.Convolution(X, kernel=(3, 3), stride=(2, 1), num_filter=4, name="c") + Z,
+            {"x": (0, 3, 0, 0), "z": (2, 4, 5, 6)},
+            {"x": (2, 3, 0, 8)},
+        ),
+        (sym.Concat(X, Y, dim=1), {"x": (2, 3), "y": (0, 4)}, {"y": (2, 4)}),
+        (sym.Concat(X, Y, dim=1), {"x": (2, 3)}, {"y": (2, 0)}),
+        (
+            sym.SliceChannel(X, num_outputs=2, axis=1)[0] + Z,
+            {"x": (0, 6), "z": (2, 3)},
+            {"x": (2, 6)},
+        ),
+        (sym.transpose(X, axes=(1, 0, 2)) + Z, {"z": (2, 3, 4)}, {"x": (3, 2, 4)}),
+        (sym.transpose(X) + Z, {"x": (0, 0), "z": (2, 3)}, {"x": (3, 2)}),
+        (sym.ones((2, 3)) + sym.transpose(sym.ones((-1, -1))), {}, {}),
+        (sym.expand_dims(X, axis=1) + Z, {"z": (2, 1, 3)}, {"x": (2, 3)}),
+        (sym.sin(sym.cos(X)) + Z, {"z": (2, 3)}, {"x": (2, 3)}),
+        (sym.zeros_like(X) + Z, {"z": (2, 3)}, {"x": (2, 3)}),
+    ],
+)
+def test_shapes_are_inferred_backward(
+    symbol: sym.Symbol, given: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    """The expected shapes are MXNet's answers."""
+    shapes, outputs, _ = symbol.infer_shape_partial(**given)
+    found = dict(zip(symbol.list_arguments(), shapes, strict=True))
+    assert {name: found[name] for name in expected} == expected
+    assert 0 not in outputs[0] or expected == {"y": (2, 0)}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "given", "expected"),
+    [
+        (sym.CTCLoss(X, Y), {"x": "float32"}, {"output": np.float32}),
+        (sym.CTCLoss(X, Y), {"x": "float64", "y": "int32"}, {"output": np.float64}),
+        (sym.Correlation(X, Y), {"x": "float32"}, {"y": np.float32, "output": np.float32}),
+        (sym.argmax(X, axis=0), {"x": "float16"}, {"output": np.float16}),
+        (sym.sin(X) + Z, {"z": "float64"}, {"x": np.float64}),
+        (sym.Concat(X, Y), {"y": "float64"}, {"x": np.float64, "output": np.float64}),
+        (
+            sym.FullyConnected(X, num_hidden=3, name="f") + Z,
+            {"z": "float16"},
+            {"x": np.float16, "f_weight": np.float16, "f_bias": np.float16},
+        ),
+        (sym.broadcast_equal(X, Y), {"x": "int32"}, {"y": np.int32, "output": np.int32}),
+    ],
+)
+def test_types_are_inferred_backward(
+    symbol: sym.Symbol, given: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    """The expected types are MXNet's answers."""
+    types, outputs, _ = symbol.infer_type_partial(**given)
+    found = {**dict(zip(symbol.list_arguments(), types, strict=True)), "output": outputs[0]}
+    assert {name: found[name] for name in expected} == expected

@@ -41,11 +41,11 @@ def one_node(op: str, shapes: list[Shape], **attrs: str) -> tuple[str, dict[str,
 
 
 REFUSED: list[tuple[str, list[Shape], dict[str, str], type[PasslibError], str]] = [
-    ("relu", [], {}, GraphError, "has 0 inputs, too few"),
-    ("take", [(2,), (2,), (2,)], {}, GraphError, "takes 2 inputs, not 3"),
-    ("FullyConnected", [(2, 3)], {"num_hidden": "2"}, GraphError, "takes at least 2 inputs, not 1"),
-    ("FullyConnected", [(2, 3), (2, 3)], {"num_hidden": "2"}, GraphError, "too few"),
-    ("batch_dot", [(1, 2, 2)] * 3, {}, GraphError, "takes 2 inputs, not 3"),
+    ("relu", [], {}, GraphError, r"takes 1 inputs \(data\).*not 0"),
+    ("take", [(2,), (2,), (2,)], {}, GraphError, r"takes 2 inputs \(a, indices\).*not 3"),
+    ("FullyConnected", [(2, 3)], {"num_hidden": "2"}, GraphError, "takes 3 inputs .*not 1"),
+    ("FullyConnected", [(2, 3), (2, 3)], {"num_hidden": "2"}, GraphError, "data, weight, bias"),
+    ("batch_dot", [(1, 2, 2)] * 3, {}, GraphError, "takes 2 inputs .*not 3"),
     ("dot", [(2, 3), ()], {}, GraphError, "must have at least 2 dimensions"),
     ("depth_to_space", [(4, 4)], {"block_size": "2"}, GraphError, "must be 4-dimensional"),
     ("_linalg_det", [(3,)], {}, GraphError, "must have at least 2 dimensions"),
@@ -54,7 +54,6 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], type[PasslibError], str]] 
     ("LRN", [(1, 2, 3, 3)], {"nsize": "0"}, UnsupportedError, "'nsize'"),
     ("im2col", [(1, 2, 4, 4)], {"kernel": "(2,0)"}, UnsupportedError, "'kernel'"),
     ("Pooling", [(1, 2, 4, 4)], {"kernel": "(2,2)", "stride": "(0,1)"}, UnsupportedError, "stride"),
-    ("clip", [(2,)], {"a_min": "x", "a_max": "1"}, UnsupportedError, "'a_min'"),
 ]
 
 

@@ -131,8 +131,8 @@ def test_aliases_share_the_operator() -> None:
 @pytest.mark.parametrize(
     ("type_text", "good", "bad"),
     [
-        ("int (non-negative), required", "0 7 12L", "-1 a 1.5 None"),
-        ("int or None, optional, default='None'", "-3 None", "x True"),
+        ("int (non-negative), required", "0 7 +3 4294967295", "-1 a 1.5 None 12L 4294967296"),
+        ("int or None, optional, default='None'", "-3 None 12L", "x True 2147483648"),
         ("double, optional, default=1", "1 -2.5 1e-7 inf nan .5 2.", "True one None"),
         ("boolean, optional, default=0", "True false 1 0", "yes None 2"),
         ("Shape(tuple), required", "(1,2) [3] () (1,) 5 None (1,None)", "abc (1 (a,) 1,2"),

@@ -37,7 +37,7 @@ def test_identity_returns_an_equal_file(name: str, tmp_path: Path, load_plugin: 
     source = onnx_models.save(TEXTS[name], tmp_path / "a.onnx")
     written = passlib.load(source).optimize_for("identity").save(tmp_path / "b.onnx")
     assert written == (str(tmp_path / "b.onnx"),)
-    assert canonical(tmp_path / "b.onnx") == canonical(source)
+    assert (tmp_path / "b.onnx").read_bytes() == source.read_bytes()
 
 
 @pytest.mark.parametrize("anew", [False, True])
@@ -198,10 +198,10 @@ UNSOUND = {
         GraphError,
         "'nowhere', which nothing before it computes",
     ),
-    "nodes out of order": (
-        [helper.make_node("Relu", ["a"], ["y"]), helper.make_node("Exp", ["x"], ["a"])],
+    "nodes that wait for each other": (
+        [helper.make_node("Relu", ["a"], ["y"]), helper.make_node("Exp", ["y"], ["a"])],
         GraphError,
-        "'a', which nothing before it computes",
+        r"'Relu_0' \(Relu\) needs a value that is computed from its own outputs",
     ),
     "a value defined twice": (
         [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Exp", ["x"], ["y"])],

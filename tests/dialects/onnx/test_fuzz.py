@@ -17,7 +17,7 @@ from onnx import parser
 import onnx_models
 import onnx_nodes
 import passlib
-from passlib.dialects.onnx import wire
+from passlib import _core
 from passlib.errors import FormatError, GraphError, UnsupportedError
 
 EXPECTED = (FormatError, GraphError, UnsupportedError)
@@ -74,10 +74,8 @@ def test_damaged_files(folder: Path, data: bytes) -> None:
     except EXPECTED:
         pass
     else:
-        again = onnx.ModelProto.FromString((folder / "b.onnx").read_bytes())
-        assert again.SerializeToString(deterministic=True) == onnx.ModelProto.FromString(
-            data
-        ).SerializeToString(deterministic=True)
+        assert (folder / "b.onnx").read_bytes() == data
+        onnx.ModelProto.FromString(data)  # refuses nothing that passlib takes
     finally:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -115,9 +113,9 @@ def test_type_inference_survives_any_node() -> None:
 
 @given(data=st.binary(max_size=60))
 def test_random_bytes_on_the_wire(data: bytes) -> None:
-    wire.is_model(data)
+    _core.is_onnx(data)
     try:
-        message, payloads = wire.split(data)
+        message, payloads = _core.strip_onnx(data)
     except FormatError:
         return
     assert message == data
@@ -131,7 +129,7 @@ def test_raw_data_is_taken_out_and_put_back(sizes: list[int]) -> None:
         tensor = model.graph.initializer.add(name=str(number), raw_data=bytes([number]) * size)
         tensor.dims.append(size)
     data = model.SerializeToString()
-    message, payloads = wire.split(data)
+    message, payloads = _core.strip_onnx(data)
     assert set(payloads) == {number for number, size in enumerate(sizes) if size >= 4096}
     stripped = onnx.ModelProto.FromString(message)
     for number, (start, length) in payloads.items():

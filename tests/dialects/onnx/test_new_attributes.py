@@ -101,11 +101,14 @@ def test_marks_of_a_pass_are_metadata(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain", "version"), [("ai.onnx.ml", 3), ("com.example", 1), ("ai.onnx", None)]
+    ("op", "domain", "version"),
+    [("Normalizer", "ai.onnx.ml", 3), ("Neg", "com.example", 1), ("Neg", "ai.onnx", None)],
 )
-def test_a_new_domain_is_imported(domain: str, version: int | None, tmp_path: Path) -> None:
+def test_a_new_domain_is_imported(
+    op: str, domain: str, version: int | None, tmp_path: Path
+) -> None:
     model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
-    model.optimize_for("appendOperator", op="Neg", domain=domain).save(tmp_path / "b.onnx")
+    model.optimize_for("appendOperator", op=op, domain=domain).save(tmp_path / "b.onnx")
     imports = {e.domain: e.version for e in onnx.load(tmp_path / "b.onnx").opset_import}
     assert imports == ({"": 17} if version is None else {"": 17, domain: version})
 

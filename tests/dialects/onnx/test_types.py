@@ -41,6 +41,7 @@ STEPS = (
     y = Neg(c)
 }"""
 )
+PLAIN_STEPS = STEPS.replace("Exp", "Identity").replace("Neg", "Identity")
 
 TYPES_AFTER: dict[str, tuple[str, str, dict[str, str], dict[str, tuple[int, list[Any]]]]] = {
     "another operator gives the output": (
@@ -56,10 +57,10 @@ TYPES_AFTER: dict[str, tuple[str, str, dict[str, str], dict[str, tuple[int, list
         {"y": (1, [2, 4]), "a": (1, [2, 4]), "b": (1, [4, 2]), "c": (1, [2, 4])},
     ),
     "inputs of a node have another type": (
-        STEPS,
+        PLAIN_STEPS,
         "putBefore",
         {"node": "Transpose_1", "op": "IsNaN"},
-        {"a": (1, [2, 4]), "b": (9, [4, 2])},
+        {"y": (9, [4, 2]), "a": (1, [2, 4]), "b": (9, [4, 2])},
     ),
 }  # fmt: skip
 
@@ -72,9 +73,8 @@ def test_types_are_those_of_the_values(what: str, tmp_path: Path) -> None:
     edited = passlib.load(source).optimize_for(edit, **options)
     edited.save(tmp_path / "b.onnx")
     graph = onnx.load(tmp_path / "b.onnx").graph
-    if "b" not in expected or expected["b"][0] == 1:
-        onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
-        edited.run({"x": X})
+    onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
+    edited.run({"x": X})
     found = {}
     for value in (*graph.value_info, *graph.output):
         tensor = value.type.tensor_type

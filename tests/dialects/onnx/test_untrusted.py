@@ -77,6 +77,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: single("Scan", 18, ["x"], num_scan_inputs=1 << 40, body=BODY),
         "num_scan_inputs",
     ),
+    "a mode that there is not": (
+        lambda: single("BatchNormalization", 15, ["x"] * 5, training_mode=3),
+        "training_mode is 3",
+    ),
     "a function that calls itself": (lambda: functions(("f", ["g"]), ("g", ["f"])), "calls itself"),
     "functions that grow": (
         lambda: functions(*((f"f{i}", [f"f{i + 1}"] * 9) for i in range(12)), ("f12", ["Relu"])),
@@ -108,6 +112,48 @@ def test_unsound_nodes_are_refused_before_native_code_sees_them(what: str, tmp_p
         if name != "infer_shape" or what not in ("functions that grow",):
             assert message in str(caught.value), (name, str(caught.value))
     assert [item.name for item in tmp_path.iterdir()] == ["a.onnx"]
+
+
+SIZES = {
+    "zeros of the file's size": "s = Constant<value = int64[2] {300000, 300000}>() "
+    "y = ConstantOfShape(s)",
+    "sizes that are computed": "a = Constant<value = int64[2] {300, 300}>() s = Mul(a, k) "
+    "y = ConstantOfShape(s)",
+    "repetitions": "s = Constant<value = int64[2] {300000, 300000}>() y = Tile(x, s)",
+    "a range": "a = Constant<value = int64 {0}>() b = Constant<value = int64 {90000000000}>() "
+    "c = Constant<value = int64 {1}>() r = Range(a, b, c) y = Cast<to = 1>(r)",
+    "random numbers": "y = RandomNormal<shape = [300000, 300000]>()",
+    "padding": "p = Constant<value = int64[4] {0, 0, 300000, 300000}>() y = Pad(x, p)",
+    "expansion": "s = Constant<value = int64[2] {300000, 300000}>() i = Constant<value_float = "
+    "1.0>() y = Expand(i, s)",
+    "one-hot vectors": "d = Constant<value = int64 {90000000000}>() v = Constant<value_floats = "
+    "[0.0, 1.0]>() i = Cast<to = 7>(x) z = OneHot(i, d, v) y = Cast<to = 1>(z)",
+    "resizing": "r = Constant<value = float[2] {300000.0, 300000.0}>() y = Resize(x, , r)",
+}
+
+
+@pytest.mark.parametrize("what", SIZES)
+def test_values_larger_than_the_memory_are_refused(what: str, tmp_path: Path) -> None:
+    text = (
+        f"{onnx_models.HEAD} (float[2, 2] x) => (float[M, N] y) <int64[2] k = {{1000, 1000}}> "
+        f"{{ {SIZES[what]} }}"
+    )
+    model = passlib.load(parser.parse_model(text))
+    x = np.ones((2, 2), np.float32)
+    with pytest.raises(PasslibError, match="bytes; the limit is"):
+        model.run({"x": x})
+    with pytest.raises(PasslibError, match="bytes; the limit is"):
+        model.to_onnx(tmp_path / "b.onnx")
+
+
+def test_the_limit_of_values_is_an_option() -> None:
+    text = onnx_models.HEAD + "(float[2, 2] x) => (float[64, 2, 2] y) <int64[3] s = {64, 2, 2}> "
+    model = passlib.load(parser.parse_model(text + "{ y = Expand(x, s) }"))
+    x = np.ones((2, 2), np.float32)
+    with passlib.limits(tensor_bytes=1023), pytest.raises(PasslibError, match="1,024 bytes"):
+        model.run({"x": x})
+    with passlib.limits(tensor_bytes=1024):
+        assert model.run({"x": x})["y"].shape == (64, 2, 2)
 
 
 CRASHES = {
@@ -199,6 +245,8 @@ def test_paths_that_no_file_has(name: str, tmp_path: Path) -> None:
         lambda: passlib.load(path),
         lambda: passlib.validate(path),
         lambda: model.save(path),
+        lambda: model.to_onnx(path, shapes={"x": (2, 4)}),
+        lambda: passlib.convert(sound, path, shapes={"x": (2, 4)}),
     ]
     for call in calls:
         with pytest.raises(PasslibError):

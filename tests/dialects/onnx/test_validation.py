@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 import onnx_models
+import passlib
 from passlib import dialects
 from passlib.dialects import Problem
 
@@ -137,3 +139,28 @@ def test_a_file_that_is_not_a_model(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     path.write_bytes(b"\x0a\xff\xff")
     assert [p.severity for p in VALIDATE(path)] == ["error"]
+
+
+ACCEPTED: dict[str, tuple[str, str]] = {
+    "an initializer that is no input in IR version 3": (
+        '<ir_version: 3, opset_import: ["" : 8]> Add',
+        "'w' is no input, as files of IR version 3 require",
+    ),
+    "an operator that ONNX Runtime had before ONNX": (
+        '<ir_version: 7, opset_import: ["" : 11]> LayerNormalization',
+        "ONNX Runtime has it",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ACCEPTED)
+def test_what_onnx_runtime_accepts_is_a_warning(what: str, tmp_path: Path) -> None:
+    (head, _, operator), message = ACCEPTED[what][0].rpartition(" "), ACCEPTED[what][1]
+    text = f"""{head} g (float[2, 4] x) => (float[2, 4] y) <float[4] w = {{1.0, 2.0, 3.0, 4.0}}>
+    {{ y = {operator}(x, w) }}"""
+    path = tmp_path / "a.onnx"
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    (problem,) = passlib.validate(path)
+    assert problem.severity == "warning"
+    assert message in problem.message
+    assert passlib.load(path).run({"x": np.ones((2, 4), np.float32)})

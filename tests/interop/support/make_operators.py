@@ -18,6 +18,7 @@ import ctypes
 import json
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -49,20 +50,9 @@ NEEDED: dict[str, dict[str, str]] = {
     "_linspace": {"stop": "2", "num": "2"},
     "_npi_choice": {"a": "2", "size": "(2,)"},
 }
-# Wrong declarations in the registry: arguments of _arange, or operators that cannot be composed
-# because the list of input names fails on a wrong cast. Found by trial.
+# Operators that cannot be composed, because the list of input names fails on a wrong cast, or that
+# write to inputs that their composition does not show. Found by trial.
 CORRECTIONS: dict[str, dict[str, Any]] = {
-    "_linspace": {
-        "parameters": {
-            "start": "double, required",
-            "stop": "double, required",
-            "num": "int, required",
-            "endpoint": "boolean, optional, default=1",
-            "ctx": "string, optional, default=''",
-            "dtype": "{'bfloat16', 'float16', 'float32', 'float64', 'int32', 'int64', 'int8', "
-            "'uint8'},optional, default='float32'",
-        }
-    },
     "multi_sgd_mom_update": {"mutated": [2]},
     "preloaded_multi_sgd_mom_update": {"mutated": [2]},
     "reset_arrays": {"mutated": [0], "total": 0, "outputs": []},
@@ -141,6 +131,29 @@ def registry() -> dict[str, dict[str, Any]]:
     return table
 
 
+def accepted(name: str) -> dict[str, str] | None:
+    """Return the attributes that an operator reads; None if it does not say.
+
+    The declaration that the registry prints is written by hand, and wrong for some operators. The
+    reader of the attributes lists its own in the error about an unknown one.
+    """
+
+    def refused() -> str:
+        handle, symbol = OpHandle(), SymbolHandle()
+        check_call(_LIB.NNGetOpHandle(c_str(name), ctypes.byref(handle)))
+        given = c_str_array(["no_such_attribute"]), c_str_array(["1"])
+        try:
+            check_call(
+                _LIB.MXSymbolCreateAtomicSymbol(handle, mx_uint(1), *given, ctypes.byref(symbol))
+            )
+        except mx.MXNetError as error:
+            return str(error)
+        return ""
+
+    _, found, listed = (in_child(refused) or "").partition("Possible Arguments:\n")
+    return dict(re.findall(r"^(\w+) : (.*)$", listed, re.MULTILINE)) if found else None
+
+
 def compose(op: str, attrs: dict[str, str], inputs: int) -> dict[str, Any]:
     """Make one node named ``n`` and describe it; without inputs MXNet makes the variables."""
     handle, symbol = OpHandle(), SymbolHandle()
@@ -170,6 +183,40 @@ def compose(op: str, attrs: dict[str, str], inputs: int) -> dict[str, Any]:
         "total": rows[-1] - rows[-2],
         "init": initial,
     }
+
+
+def node_of(op: str, attrs: dict[str, str], inputs: int) -> Any:
+    """Make one node, with variables ``n_0``, ``n_1``, ...; return its first output."""
+    handle, symbol = OpHandle(), SymbolHandle()
+    check_call(_LIB.NNGetOpHandle(c_str(op), ctypes.byref(handle)))
+    keys, values = c_str_array(list(attrs)), c_str_array(list(attrs.values()))
+    check_call(
+        _LIB.MXSymbolCreateAtomicSymbol(
+            handle, mx_uint(len(attrs)), keys, values, ctypes.byref(symbol)
+        )
+    )
+    result = mx.sym.Symbol(symbol)
+    variables = [mx.sym.var(f"n_{i}") for i in range(inputs)]
+    handles = c_array(SymbolHandle, [v.handle for v in variables])
+    check_call(_LIB.NNSymbolCompose(symbol, c_str("n"), mx_uint(inputs), None, handles))
+    return result[0]
+
+
+def shared(op: str, attrs: dict[str, str], inputs: int) -> dict[str, bool]:
+    """Tell whether MXNet infers all inputs from the result, and all types from the first input."""
+
+    def shapes() -> bool:
+        total = mx.sym.elemwise_add(node_of(op, attrs, inputs), mx.sym.var("z"))
+        names, found = total.list_arguments(), total.infer_shape_partial(z=(2, 3))[0]
+        return all(found[names.index(f"n_{i}")] == (2, 3) for i in range(inputs))
+
+    def types() -> bool:
+        node = node_of(op, attrs, inputs)
+        found, results, _ = node.infer_type_partial(n_0="float16")
+        return {value.__name__ for value in (*found, results[0])} == {"float16"}
+
+    asked = {"same_shape": shapes, "same_type": types}
+    return {key: True for key, ask in asked.items() if 0 < inputs < 5 and in_child(ask)}
 
 
 def in_child(work: Callable[[], Any]) -> Any:
@@ -269,6 +316,9 @@ def main(table_path: str, probes_path: str) -> None:
             "inputs": [p for p, t in facts["arguments"] if is_array(t)],
             "parameters": {p: t for p, t in facts["arguments"] if not is_array(t)},
         }
+        read = accepted(name)
+        if read is not None:
+            entry["parameters"] = read
         if any(t.endswith("[]") for _, t in facts["arguments"] if is_array(t)):
             entry["variadic"] = facts["key"]
         if cases:
@@ -286,6 +336,7 @@ def main(table_path: str, probes_path: str) -> None:
             if initial:
                 entry["init"] = initial
             probes[name] = cases
+            entry.update(shared(name, first["attrs"], len(first["inputs"])))
         else:
             entry.update(outputs=[], total=0)
         entry.update(CORRECTIONS.get(name, {}))

@@ -13,7 +13,8 @@ import numpy as np
 
 from passlib import _core
 from passlib.dialects.mxnet import files, schema
-from passlib.dialects.mxnet.inference.infer import infer, open_sizes
+from passlib.dialects.mxnet.inference.infer import infer
+from passlib.dialects.mxnet.inference.open_sizes import open_sizes
 from passlib.dialects.mxnet.inference.parameter_shapes import complete as complete_types
 from passlib.dialects.mxnet.lower import lower
 from passlib.dialects.mxnet.lowering import load_table

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from passlib.dialects.mxnet.inference.infer import open_sizes
+from passlib.dialects.mxnet.inference.open_sizes import open_sizes
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.lowering import table_for
+from passlib.dialects.mxnet.lowering.refused import reason
+from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
 
 __all__ = ["lower"]
@@ -22,6 +24,8 @@ def lower(
     train: bool = False,
 ) -> Lowered:
     """Lower a symbol; see `Dialect.lower`."""
+    # A refused operator has a reason, whatever its attributes.
+    check_nodes(node for node in symbol.nodes() if reason(node.op) is None)
     names = {node.name for node in symbol.nodes() if node.is_variable}
     known = {
         name: TypeSpec(array.dtype, array.shape) for name, array in params.items() if name in names

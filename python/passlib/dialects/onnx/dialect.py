@@ -10,22 +10,25 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.onnx import wire
-from passlib.dialects.onnx.document import ABSENT, DOCUMENT, ID, Document, document_of
+from passlib.dialects.onnx.document import Document, document_of
+from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.lowering import inference
 from passlib.dialects.onnx.lowering import model as lowering
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
-from passlib.dialects.onnx.reading.file import map_file, read, read_bytes
+from passlib.dialects.onnx.lowering.types import other_inputs
+from passlib.dialects.onnx.parsing import map_file
+from passlib.dialects.onnx.reading.file import read, read_bytes
+from passlib.dialects.onnx.soundness import check_accepted
 from passlib.dialects.onnx.validation.file import validate
 from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
-from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, heads, selection
+from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import GraphError
 from passlib.files.journal import settle
 from passlib.files.regular import check_path
 from passlib.graph.attribute_text import parse_position
-from passlib.graph.node import VARIABLE, Node
+from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
@@ -50,9 +53,9 @@ class ONNX(Dialect):
         They are in the order of the file, whatever the order of the nodes; new ones are last.
         """
         inputs = []
-        for op, name, attrs, *_ in graph.nodes():
-            if op == VARIABLE and name != ABSENT:
-                first, _, number = attrs.get(ID, "input.").partition(".")
+        for name, key in graph.variables_with(ID):
+            if name != ABSENT:
+                first, _, number = (key or "input.").partition(".")
                 if first == "input":
                     place = parse_position(number)
                     inputs.append((sys.maxsize if place is None else place, name))
@@ -73,8 +76,7 @@ class ONNX(Dialect):
     def own_after(self, before: PlainGraph, after: _core.Graph) -> dict[str, str]:
         """Return the attributes of the file and of the outputs, which keep their present names."""
         own = super().own_after(before, after)
-        # Native comparison first: nodes are not made for a pass that changed nothing.
-        if DOCUMENT not in own or before.graph.equals(after) or heads(before.graph) == heads(after):
+        if DOCUMENT not in own or before.graph.heads_with(ID) == after.heads_with(ID):
             return own
         document = document_of(before.attributes)
         try:
@@ -88,7 +90,7 @@ class ONNX(Dialect):
 
     def recognises(self, path: Path) -> bool:
         try:
-            return path.is_file() and wire.is_model(map_file(path))
+            return path.is_file() and _core.is_onnx(map_file(path))
         except OSError:
             return False
 
@@ -109,6 +111,8 @@ class ONNX(Dialect):
             document = document_of(model.attributes)
         params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
         assembled = assemble_for_file(model.graph, model.attributes, document, params)
+        if assembled is not None:
+            check_accepted(assembled.model, assembled.arrays, document.model)
         return storage.save(path, assembled, document)
 
     def validate(self, path: Path) -> list[Problem]:
@@ -135,6 +139,9 @@ class ONNX(Dialect):
     ) -> Mapping[Node, tuple[TypeSpec, ...]]:
         del default_dtype, train  # the file states all types, and has one form only
         return inference.infer(whole(graph), shapes, types)
+
+    def passed_on(self, graph: PlainGraph) -> frozenset[str]:
+        return other_inputs(graph)
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         document = model.template

@@ -115,6 +115,9 @@ class Arithmetic(Composable):
         # MXNet multiplies by -1.0.
         return self._apply("*", -1.0)
 
+    def __abs__(self: _S) -> _S:
+        return operator("abs", "", type(self))(self)
+
     def __eq__(self: _S, other: object) -> _S:  # type: ignore[override]
         return self._apply("==", other)
 

@@ -15,12 +15,13 @@ from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import Operator
 from passlib.dialects.mxnet.schema.hidden import hidden_on_operator
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
+from passlib.dialects.mxnet.schema.node_checks import check_attributes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph import names as naming
 from passlib.graph import scope
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
-from passlib.symbol.composition.variable import Variable, is_dunder
+from passlib.symbol.composition.variable import Variable
 
 __all__ = ["create"]
 
@@ -113,31 +114,10 @@ def _attributes(
         key = given if given in parameters else hidden_on_operator(given)
         typed = key == "dtype" and not isinstance(operator, LibraryOperator)
         text = _type_name(value) if typed else scope.text(value)
-        parameter = parameters.get(key)
-        if parameter is not None:
-            if not parameter.accepts(text):
-                message = (
-                    f"node {name!r}, operator {operator.name!r}: attribute {key!r} cannot be "
-                    f"{text!r}; it is declared as {parameter.type_text}"
-                )
-                raise GraphError(message)
-        elif not (operator.open or is_dunder(key) or key == operator.variadic):
-            near = difflib.get_close_matches(key, parameters, 3)
-            message = (
-                f"node {name!r}: operator {operator.name!r} has no attribute {key!r}"
-                f"{_suggest(near)}; it has: {', '.join(parameters) or 'none'}"
-            )
-            raise GraphError(message)
         texts.setdefault(key, text)
     if operator.variadic == _COUNTED:
         texts.setdefault(_COUNTED, str(count))
-    missing = [p.name for p in parameters.values() if p.required and p.name not in texts]
-    if missing:
-        message = (
-            f"node {name!r}: operator {operator.name!r} needs the attribute "
-            f"{missing[0]!r} ({parameters[missing[0]].type_text})"
-        )
-        raise GraphError(message)
+    check_attributes(operator, f"node {name!r}", texts)
     return texts
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import Operator, namespaces
+from passlib.dialects.mxnet.schema.calls import read_call
 from passlib.graph import scope
 from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
@@ -64,10 +65,9 @@ def _operator(name: str, namespace: str, make: Make[Any], generation: int) -> Ca
         hint = f"; did you mean {' or '.join(repr(word) for word in near)}?" if near else ""
         message = f"{where} has no operator {name!r}{hint}"
         raise AttributeError(message)
-    apply = _counted if found.takes_any_number else _fixed
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return make(apply(found, registered, name.lower(), args, kwargs))
+        return make(_apply(found, registered, name.lower(), args, kwargs))
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "passlib.symbol" + (f".{namespace}" if namespace else "")
@@ -75,53 +75,18 @@ def _operator(name: str, namespace: str, make: Make[Any], generation: int) -> Ca
     return function
 
 
-def _counted(
+def _apply(
     found: Operator, op: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Entry, ...]:
-    for position, value in enumerate(args):
-        if not isinstance(value, PlainGraph):
-            message = f"{op}: argument {position} is no symbol but {value!r}"
-            raise TypeError(message)
-    name = kwargs.pop("name", None)
-    kwargs.pop("out", None)
-    kwargs.update(scope.current().get(kwargs.pop("attr", None)))
-    named = {key: value for key, value in kwargs.items() if isinstance(value, PlainGraph)}
-    attrs = {key: value for key, value in kwargs.items() if key not in named}
-    if args and named:
-        message = f"{op}: give the inputs all by position or all by name, not both"
-        raise TypeError(message)
-    return create(op, named or args, attrs, name, hint=hint)
-
-
-def _fixed(
-    found: Operator, op: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Entry, ...]:
-    name = kwargs.pop("name", None)
-    kwargs.pop("out", None)
-    scoped = scope.current().get(kwargs.pop("attr", None))
-    inputs, parameters = found.declared_inputs, found.parameters
-    order = (*inputs, *parameters)
-    if len(args) > len(order):
-        message = f"{op} takes at most {len(order)} arguments by position: {', '.join(order)}"
-        raise TypeError(message)
-    for key, value in zip(order, args, strict=False):
-        if key in kwargs:
-            message = f"{op}: {key!r} is given by position and by keyword"
-            raise TypeError(message)
-        kwargs[key] = value
-    named: dict[str, PlainGraph] = {}
-    # The scope comes first: where it has an attribute that the call gives too, MXNet keeps it.
-    attrs: dict[str, object] = dict(scoped)
-    for key, value in kwargs.items():
-        if isinstance(value, PlainGraph):
-            named[key] = value
-        elif key in inputs and key not in parameters:
-            if value is not None:
-                message = f"{op}: input {key!r} is no symbol but {value!r}"
-                raise TypeError(message)
-        else:
-            attrs.setdefault(key, value)
-    return create(op, named, attrs, name, hint=hint)
+    scoped = scope.current().get(kwargs.get("attr"))
+    call = read_call(found, op, args, kwargs, PlainGraph, "symbol")
+    # Where the scope has an attribute that the call gives too, MXNet keeps the scope's.
+    attrs = (
+        {**call.attributes, **scoped}
+        if found.takes_any_number
+        else {**scoped, **call.attributes, **scoped}
+    )
+    return create(op, call.inputs, attrs, kwargs.get("name"), hint=hint)
 
 
 def _document(found: Operator, registered: str) -> str:

@@ -7,12 +7,7 @@ from types import MappingProxyType
 
 from passlib.graph.node import VARIABLE, Node
 
-__all__ = ["Variable", "is_dunder"]
-
-
-def is_dunder(key: str) -> bool:
-    """Whether a key is free for anyone's use: ``__mine__``."""
-    return key.startswith("__") and key.endswith("__")
+__all__ = ["Variable"]
 
 
 class Variable(Node):

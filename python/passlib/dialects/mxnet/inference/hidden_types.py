@@ -26,7 +26,7 @@ def with_hidden(
     """
     filled = list(specs)
     if node.op in ("sort", "topk", "Pooling") and len(filled) == 2:
-        if filled[1].shape is None:
+        if filled[1].shape is None and filled[1].dtype is None:
             filled[1] = TypeSpec(_INT32, filled[0].shape)
     elif node.op in _DETERMINANTS and inputs and filled[-2].shape is None:
         matrix = filled[-2] = inputs[0]

@@ -12,16 +12,17 @@ from passlib.dialects.mxnet.inference.hidden_types import with_hidden
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.schema.library_operator import library_rules
+from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.dialects.operator_types import CustomTypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, Value
-from passlib.lowering.inference import infer_graph, leaves_sizes_open
+from passlib.lowering.inference import infer_graph
 from passlib.lowering.shapes import partial_shape
-from passlib.lowering.walk import Complete, Overriding
+from passlib.lowering.walk import Complete
 
-__all__ = ["infer", "open_sizes"]
+__all__ = ["completing", "infer"]
 
 _UNKNOWN = TypeSpec(None, None)
 
@@ -37,6 +38,7 @@ def infer(
     """Infer the types of all outputs, hidden ones included; see `Dialect.infer`."""
     given = types or {}
     nodes = symbol.nodes()
+    check_nodes(nodes)
     variables = {node.name: node for node in nodes if node.is_variable}
     known = {
         name: TypeSpec(
@@ -48,7 +50,7 @@ def infer(
         symbol,
         table_for(symbol),
         known,
-        _completing(symbol),
+        completing(symbol),
         default=default_dtype,
         train=train,
     )
@@ -61,26 +63,18 @@ def infer(
     return outputs
 
 
-def open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
-    """Find the sizes that creating operators leave open; see `Dialect.open_sizes`."""
-    if not any(leaves_sizes_open(node) for node in symbol.nodes()):
-        return {}
-    completing = _completing(symbol)
-    return infer_graph(symbol, table_for(symbol), known, completing, train=train).overriding
-
-
-def _completing(symbol: Graph) -> Complete:
+def completing(symbol: Graph) -> Complete:
     """Return the rules for all nodes of a symbol: MXNet's own, and those of libraries."""
     operators = library_rules(symbol)
     if not operators:
         return complete
     custom = CustomTypes(operators, infer)
 
-    def completing(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
+    def complete_node(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
         rule = custom.complete if node.op in operators else complete
         rule(node, inputs, outputs)
 
-    return completing
+    return complete_node
 
 
 def _shape(node: Node, shapes: Mapping[str, Sequence[int] | Shape]) -> Shape | None:

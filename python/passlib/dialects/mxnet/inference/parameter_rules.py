@@ -14,7 +14,7 @@ from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
 from passlib.graph.attributes import Attributes
 from passlib.lowering.types import Shape
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "Known", "rule"]
 
 Known = Sequence["Shape | None"]
 Rule = Callable[[Attributes, Known, "Shape | None"], Known]
@@ -23,7 +23,9 @@ RULES: dict[str, Rule] = {}
 """The rules by operator."""
 
 
-def _rule(*operators: str) -> Callable[[Rule], Rule]:
+def rule(*operators: str) -> Callable[[Rule], Rule]:
+    """Register the decorated rule for these operators."""
+
     def register(rule: Rule) -> Rule:
         for operator in operators:
             RULES[operator] = rule
@@ -32,28 +34,28 @@ def _rule(*operators: str) -> Callable[[Rule], Rule]:
     return register
 
 
-@_rule("Convolution", "Convolution_v1", "_npx_convolution")
-def _convolution(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+@rule("Convolution", "Convolution_v1", "_npx_convolution")
+def _convolution(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     filters, groups, kernel = at.int("num_filter"), at.int("num_group", 1), at.ints("kernel")
     channels = _size(shapes[0], -1 if _channels_last(at) else 1)
     inner = None if channels is None else channels // groups
     weight: Shape = (filters, inner, *kernel)
     if _channels_last(at):
         weight = (filters, *kernel, inner)
-    return None, weight, (filters,)
+    return _before(at, shapes[0], result, transposed=False), weight, (filters,)
 
 
-@_rule("Deconvolution", "_npx_deconvolution")
-def _deconvolution(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+@rule("Deconvolution", "_npx_deconvolution")
+def _deconvolution(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     filters, groups, kernel = at.int("num_filter"), at.int("num_group", 1), at.ints("kernel")
     channels = _size(shapes[0], -1 if _channels_last(at) else 1)
     weight: Shape = (channels, filters // groups, *kernel)
     if _channels_last(at):
         weight = (channels, *kernel, filters // groups)
-    return None, weight, (filters,)
+    return _before(at, shapes[0], result, transposed=True), weight, (filters,)
 
 
-@_rule("FullyConnected", "_npx_fully_connected", "_sparse_FullyConnected")
+@rule("FullyConnected", "_npx_fully_connected", "_sparse_FullyConnected")
 def _fully_connected(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     hidden = at.int("num_hidden")
     data, weight = shapes[:2]
@@ -67,7 +69,7 @@ def _fully_connected(at: Attributes, shapes: Known, result: Shape | None) -> Kno
     return wanted, (hidden, width), (hidden,)
 
 
-@_rule(
+@rule(
     "BatchNorm", "_npx_batch_norm", "BatchNorm_v1", "_contrib_SyncBatchNorm",
     "_contrib_BatchNormWithReLU",
 )  # fmt: skip
@@ -76,38 +78,38 @@ def _batch_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return None, channels, channels, channels, channels
 
 
-@_rule("LayerNorm", "_npx_layer_norm")
+@rule("LayerNorm", "_npx_layer_norm")
 def _layer_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     size = (_size(shapes[0], at.int("axis", -1)),)
     return None, size, size
 
 
-@_rule("InstanceNorm")
+@rule("InstanceNorm")
 def _instance_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     del at
     channels = (_size(shapes[0], 1),)
     return None, channels, channels
 
 
-@_rule("GroupNorm")
+@rule("GroupNorm")
 def _group_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     given = shapes[1] or shapes[2] or (at.int("num_groups", 1),)
     return None, given, given
 
 
-@_rule("IdentityAttachKLSparseReg")
+@rule("IdentityAttachKLSparseReg")
 def _sparse_regularised(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     del at
     return None, (_size(shapes[0], 1),)
 
 
-@_rule("Embedding", "_npx_embedding", "_sparse_Embedding", "_contrib_SparseEmbedding")
+@rule("Embedding", "_npx_embedding", "_sparse_Embedding", "_contrib_SparseEmbedding")
 def _embedding(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     data = result[:-1] if shapes[0] is None and result is not None else None
     return data, (at.int("input_dim"), at.int("output_dim"))
 
 
-@_rule("LeakyReLU", "_npx_leaky_relu")
+@rule("LeakyReLU", "_npx_leaky_relu")
 def _leaky_relu(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     if at.attr("act_type") != "prelu" or len(shapes) < 2:
         return (result,)
@@ -115,7 +117,7 @@ def _leaky_relu(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     return result, learnt
 
 
-@_rule("RNN", "_npx_rnn")
+@rule("RNN", "_npx_rnn")
 def _rnn(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     data = shapes[0]
     if data is None or len(data) != 3 or data[2] is None:
@@ -127,7 +129,7 @@ def _rnn(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return *wanted, (batch,)
 
 
-@_rule("UpSampling")
+@rule("UpSampling")
 def _upsampling(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     if at.attr("sample_type") != "bilinear":
         return ()
@@ -135,7 +137,7 @@ def _upsampling(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return None, (_size(shapes[0], 1), 1, kernel, kernel)
 
 
-@_rule("SoftmaxOutput", "Softmax")
+@rule("SoftmaxOutput", "Softmax")
 def _softmax_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     data = shapes[0]
     if data is None or shapes[1] is not None:
@@ -145,7 +147,7 @@ def _softmax_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return None, data[:-1]
 
 
-@_rule(
+@rule(
     "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput",
     "_sparse_LinearRegressionOutput", "_sparse_LogisticRegressionOutput",
     "_sparse_MAERegressionOutput",
@@ -158,18 +160,18 @@ def _regression_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return None, data[:1] if len(data) == 2 and data[1] == 1 else data
 
 
-@_rule("SVMOutput")
+@rule("SVMOutput")
 def _svm_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     del at
     return None, None if shapes[0] is None else shapes[0][:-1]
 
 
-@_rule("SequenceMask", "SequenceLast", "SequenceReverse", "_npx_sequence_mask")
+@rule("SequenceMask", "SequenceLast", "SequenceReverse", "_npx_sequence_mask")
 def _sequence(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return None, (_size(shapes[0], 1 - at.int("axis", 0)),)
 
 
-@_rule("softmax", "_npx_softmax")
+@rule("softmax", "_npx_softmax")
 def _softmax(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     data = shapes[0]
     if data is None or len(shapes) < 2:
@@ -178,7 +180,7 @@ def _softmax(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     return result, data[:axis] + data[axis + 1 :]
 
 
-@_rule("pick", "_npx_pick")
+@rule("pick", "_npx_pick")
 def _pick(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     data, axis = shapes[0], at.optional_int("axis", -1)
     if data is None or axis is None or shapes[1] is not None:
@@ -186,6 +188,26 @@ def _pick(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     axis %= len(data)
     kept: Shape = (1,) if at.bool("keepdims", False) else ()
     return None, (*data[:axis], *kept, *data[axis + 1 :])
+
+
+def _before(
+    at: Attributes, data: Shape | None, result: Shape | None, *, transposed: bool
+) -> Shape | None:
+    """Return what the result says of the data, of known rank: the batch, and sizes at stride 1."""
+    kernel = at.ints("kernel")
+    if data is None or result is None or _channels_last(at) or any(at.ints("target_shape", ())):
+        return None
+    rank = len(kernel)
+    stride, dilate = at.ints("stride", ()) or (1,) * rank, at.ints("dilate", ()) or (1,) * rank
+    pad = at.ints("pad", ()) or (0,) * rank
+    sizes: list[int | None] = [result[0], None]
+    for axis, size in enumerate(result[2:]):
+        grown = dilate[axis] * (kernel[axis] - 1) - 2 * pad[axis]
+        known = size is not None and stride[axis] == 1
+        sizes.append(
+            size + (-grown if transposed else grown) if size is not None and known else None
+        )
+    return tuple(sizes)
 
 
 def _channels_last(at: Attributes) -> bool:

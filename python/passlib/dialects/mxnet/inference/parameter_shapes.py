@@ -11,8 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passlib.dialects.mxnet.inference import joining_rules  # noqa: F401 (registers its rules)
+from passlib.dialects.mxnet.inference.numpy_types import output_types
 from passlib.dialects.mxnet.inference.parameter_rules import RULES
-from passlib.dialects.mxnet.inference.same_shape import CREATING, SAME, SAME_TYPE
+from passlib.dialects.mxnet.inference.same_shape import (
+    CREATING,
+    FIRST_TYPE,
+    shares_shape,
+    shares_type,
+)
 from passlib.errors import UnsupportedError
 from passlib.graph.attributes import Attributes
 from passlib.graph.node import Node
@@ -48,7 +55,7 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
     """
     if node.op in CREATING and outputs:
         _complete_created(node, outputs[0])
-    if node.op in SAME:
+    if shares_shape(node.op):
         _unify(node, inputs, outputs)
     rule = RULES.get(node.op)
     if rule is not None and inputs:
@@ -60,22 +67,42 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
             return
         for index, (value, wanted) in enumerate(zip(inputs, expected, strict=False)):
             value.shape = merged(node, index, value.shape, wanted)
-    if inputs and (rule is not None or node.op in SAME or node.op in SAME_TYPE):
+    if inputs and outputs:
+        _type_outputs(node, inputs[0], outputs)
+    if shares_type(node.op):
+        _unify_types(inputs, outputs[:1])
+    if inputs and (rule is not None or node.op in FIRST_TYPE):
         for value in outputs:
             if value.dtype is None:
                 value.dtype = inputs[0].dtype
 
 
+def _type_outputs(node: Node, first: Value, outputs: Sequence[Value]) -> None:
+    try:
+        types = output_types(Attributes(node), first.dtype, len(outputs))
+    except _UNRULY:
+        return
+    for value, dtype in zip(outputs, types, strict=True):
+        if value.dtype is None:
+            value.dtype = dtype
+
+
 def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Set one shape and one type for the inputs of an elementwise operator."""
+    """Set one shape for the inputs of an elementwise operator."""
     shape = outputs[0].shape if outputs else None
     for index, value in enumerate(inputs):
         shape = merged(node, index, value.shape, shape)
-    dtypes = [value.dtype for value in inputs if value.dtype is not None]
     for value in inputs:
         value.shape = shape
-        if value.dtype is None and dtypes:
-            value.dtype = dtypes[0]
+
+
+def _unify_types(inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """Set one element type where none is known."""
+    values = [*inputs, *outputs]
+    known = next((value.dtype for value in values if value.dtype is not None), None)
+    for value in values:
+        if value.dtype is None:
+            value.dtype = known
 
 
 def _complete_created(node: Node, value: Value) -> None:

@@ -1,163 +1,51 @@
-"""Operators whose inputs and outputs share shape or type."""
+"""Operators whose inputs and outputs share shape or type, beyond what MXNet itself infers."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CREATING", "SAME", "SAME_TYPE"]
+from passlib.dialects.mxnet.schema import registry
 
-SAME: Final = frozenset(
-    (
-        "elemwise_add",
-        "elemwise_sub",
-        "elemwise_mul",
-        "elemwise_div",
-        "_plus",
-        "_minus",
-        "_mul",
-        "_div",
-        "_Plus",
-        "_Minus",
-        "_Mul",
-        "_Div",
-        "_add",
-        "_sub",
-        "_grad_add",
-        "_mod",
-        "_Mod",
-        "_power",
-        "_Power",
-        "_maximum",
-        "_Maximum",
-        "_minimum",
-        "_Minimum",
-        "_hypot",
-        "_Hypot",
-        "_equal",
-        "_Equal",
-        "_not_equal",
-        "_Not_Equal",
-        "_greater",
-        "_Greater",
-        "_greater_equal",
-        "_Greater_Equal",
-        "_lesser",
-        "_Lesser",
-        "_lesser_equal",
-        "_Lesser_Equal",
-        "_logical_and",
-        "_Logical_And",
-        "_logical_or",
-        "_Logical_Or",
-        "_logical_xor",
-        "_Logical_Xor",
-        "add_n",
-        "ElementWiseSum",
-        "_sparse_add_n",
-        "Activation",
-        "relu",
-        "sigmoid",
-        "tanh",
-        "softsign",
-        "exp",
-        "log",
-        "sqrt",
-        "square",
-        "abs",
-        "negative",
-        "identity",
-        "_copy",
-        "BlockGrad",
-        "stop_gradient",
-        "make_loss",
-        "MakeLoss",
-        "_identity_with_attr_like_rhs",
-        "SoftmaxActivation",
-        "log_softmax",
-        "clip",
-        "Dropout",
-        "amp_cast",
-        "_plus_scalar",
-        "_minus_scalar",
-        "_rminus_scalar",
-        "_mul_scalar",
-        "_div_scalar",
-        "_rdiv_scalar",
-        "_power_scalar",
-        "_rpower_scalar",
-        "_maximum_scalar",
-        "_minimum_scalar",
-    )
-)
-"""Elementwise operators, inferred in both directions: inputs and outputs share one shape."""
+__all__ = ["CREATING", "FIRST_TYPE", "shares_shape", "shares_type"]
 
-SAME_TYPE: Final = frozenset(
+_SHAPE: Final = frozenset(("Dropout", "MakeLoss"))
+
+FIRST_TYPE: Final = frozenset(
     (
         "BilinearSampler",
-        "Concat",
+        "CTCLoss",
         "Crop",
-        "Flatten",
         "GridGenerator",
         "L2Normalization",
         "LRN",
-        "Pad",
-        "Pooling",
-        "Pooling_v1",
         "ROIPooling",
-        "Reshape",
         "SliceChannel",
         "SpatialTransformer",
-        "SwapAxis",
-        "_contrib_AdaptiveAvgPooling2D",
         "_contrib_BilinearResize2D",
         "_contrib_ROIAlign",
-        "_contrib_div_sqrt_dim",
-        "_linalg_gemm",
-        "_linalg_gemm2",
-        "_linalg_potrf",
-        "_linalg_syrk",
-        "_linalg_trmm",
-        "_linalg_trsm",
-        "_rnn_param_concat",
         "_split_v2",
-        "batch_dot",
-        "broadcast_add",
-        "broadcast_axis",
-        "broadcast_div",
         "broadcast_like",
-        "broadcast_maximum",
-        "broadcast_minimum",
-        "broadcast_mul",
-        "broadcast_power",
-        "broadcast_sub",
-        "broadcast_to",
-        "depth_to_space",
-        "dot",
-        "expand_dims",
         "gather_nd",
-        "max",
-        "mean",
-        "min",
-        "pad",
         "pick",
-        "prod",
-        "repeat",
         "reshape_like",
-        "reverse",
         "scatter_nd",
-        "slice",
-        "slice_axis",
         "slice_like",
-        "space_to_depth",
-        "squeeze",
-        "stack",
-        "sum",
         "take",
-        "tile",
-        "transpose",
     )
 )
-"""Operators whose outputs have the element type of the first input, whatever their shapes."""
+"""Operators whose outputs have the element type of the first input, whatever the others have."""
 
 CREATING: Final = frozenset(("_full", "_ones", "_zeros", "_zeros_without_dtype"))
 """Operators without inputs whose attribute ``shape`` may leave sizes open."""
+
+
+def shares_shape(op: str) -> bool:
+    """Whether all inputs and outputs of an operator have one shape, inferred in both directions."""
+    operator = registry.find(op)
+    return operator is not None and (operator.same_shape or operator.name in _SHAPE)
+
+
+def shares_type(op: str) -> bool:
+    """Whether all inputs and the first output have one element type, inferred likewise."""
+    operator = registry.find(op)
+    return operator is not None and operator.same_type

@@ -3,21 +3,63 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
+from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.lowering.numpy_operators.same import IN_NUMPY_MODE, SAME
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.reading.symbol import in_numpy_mode
 from passlib.dialects.mxnet.schema.library_operator import library_rules
+from passlib.files.fork_lock import ForkLock
 from passlib.lowering import Graph, Lowerings
 
 __all__ = ["load_table", "table_for"]
 
 
-@functools.cache
+_lock = ForkLock()
+"""Held while a table is filled: `functools.cache` lets two threads do so at once."""
+
+
 def load_table() -> Lowerings:
-    """Return the table of operators with every family registered."""
+    """Return the table of operators with every family registered, under all names of each."""
+    with _lock:
+        return _filled_table()
+
+
+@functools.cache
+def _filled_table() -> Lowerings:
     table.fill(__name__, __path__)
+    for name, other in SAME.items():
+        table.alias(name, other)
+    for name in schema.names():
+        operator = schema.find(name)
+        if operator is not None and table.find(operator.name) and not table.find(name):
+            table.alias(name, operator.name)
     return table
 
 
 def table_for(symbol: Graph) -> Lowerings:
-    """Return the table without those operators that a library took over."""
-    return load_table().without(library_rules(symbol))
+    """Return the table for a symbol, without those operators that a library took over."""
+    found = load_table()
+    if isinstance(symbol, _Attributed) and in_numpy_mode(symbol.attributes):
+        with _lock:
+            found = _numpy_table()
+    return found.without(library_rules(symbol))
+
+
+@runtime_checkable
+class _Attributed(Protocol):
+    """A graph with attributes of its own."""
+
+    @property
+    def attributes(self) -> Mapping[str, str]: ...
+
+
+@functools.cache
+def _numpy_table() -> Lowerings:
+    """Return the table for graphs in NumPy mode."""
+    found = load_table().without(IN_NUMPY_MODE)
+    for name, other in IN_NUMPY_MODE.items():
+        found.alias(name, other)
+    return found

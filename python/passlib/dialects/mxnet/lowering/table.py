@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passlib.dialects.mxnet.lowering.refused import reason
 from passlib.lowering import Lowerings
 
 __all__ = ["table"]
@@ -12,4 +13,5 @@ table = Lowerings(
         "if it belongs to a library, load that with passlib.library.load to run the model here "
         "(an ONNX file cannot hold it)"
     ),
+    reason=reason,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from passlib import _core
 from passlib.dialects.json_text import parse_plain
@@ -19,7 +19,14 @@ from passlib.files.limits import current_limits
 from passlib.files.regular import memory_named, read_regular
 from passlib.graph.native import freeze, thaw
 
-__all__ = ["ATTRIBUTES", "default_attributes", "read_file", "read_symbol", "saved_version"]
+__all__ = [
+    "ATTRIBUTES",
+    "default_attributes",
+    "in_numpy_mode",
+    "read_file",
+    "read_symbol",
+    "saved_version",
+]
 
 ATTRIBUTES: Final = "attrs"
 """The key of the file that holds the graph's own attributes, the version among them."""
@@ -106,13 +113,7 @@ def _check_depth(graph: _core.Graph, text: str | bytes) -> None:
 
 def saved_version(attributes: Mapping[str, str]) -> int:
     """Return the MXNet version that wrote a file with these top-level attributes (JSON by key)."""
-    try:
-        saved = parse_plain(attributes.get(ATTRIBUTES, "{}"))
-    except FormatError as error:
-        raise error.within("the top-level 'attrs'") from error
-    if not isinstance(saved, dict):
-        message = "the top-level 'attrs' must be an object"
-        raise FormatError(message)
+    saved = _saved(attributes)
     if "mxnet_version" not in saved:
         return UNKNOWN
     stated = saved["mxnet_version"]
@@ -122,6 +123,25 @@ def saved_version(attributes: Mapping[str, str]) -> int:
     shown = repr(stated)
     shown = shown[:40] + "..." * (len(shown) > 40)
     raise FormatError(f'"mxnet_version" must be ["int", number], not {shown}')
+
+
+def in_numpy_mode(attributes: Mapping[str, str]) -> bool:
+    """Whether MXNet's NumPy mode was on when a file with these attributes was written.
+
+    A size of 0 is a size then, and an array may have no axes.
+    """
+    return _saved(attributes).get("is_np_shape") in (["int", 1], ["bool", True])
+
+
+def _saved(attributes: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        saved = parse_plain(attributes.get(ATTRIBUTES, "{}"))
+    except FormatError as error:
+        raise error.within("the top-level 'attrs'") from error
+    if not isinstance(saved, dict):
+        message = "the top-level 'attrs' must be an object"
+        raise FormatError(message)
+    return saved
 
 
 def default_attributes() -> dict[str, str]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from passlib.errors import GraphError
 
-__all__ = ["HIDDEN", "hidden_on_operator", "hidden_on_variable"]
+__all__ = ["HIDDEN", "hidden_on_operator", "hidden_on_variable", "is_dunder"]
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes of any node that MXNet stores as ``__ctx_group__`` and so on."""
+
+
+def is_dunder(key: str) -> bool:
+    """Whether a key is free for anyone's use: ``__mine__``."""
+    return key.startswith("__") and key.endswith("__")
 
 
 def hidden_on_operator(key: str) -> str:

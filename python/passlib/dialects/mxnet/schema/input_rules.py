@@ -83,6 +83,7 @@ CONDITIONS: dict[str, dict[str, Condition]] = {
     "_npi_bernoulli": {"input1": _absent("prob", "logit")},
     "_npi_choice": {"input1": _drawn(any), "input2": _drawn(all)},
     "_npi_exponential": {"input1": _absent("scale")},
+    "_npi_multinomial": {"data": _absent("pvals")},
     **{
         name: {"input1": _any_absent(*given), "input2": _absent(*given)}
         for name, given in (

@@ -30,6 +30,10 @@ class Operator:
         Whether missing inputs may become variables; otherwise all must be given.
     open : bool
         Whether any attribute is accepted because the operator declares none.
+    same_shape : bool
+        Whether all inputs and the first output have one shape, which MXNet infers either way.
+    same_type : bool
+        Whether MXNet infers that all inputs and the first output have one element type.
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -37,6 +41,8 @@ class Operator:
         self.aliases: tuple[str, ...] = tuple(facts.get("aliases", ()))
         self.makes_variables = not facts.get("explicit", False)
         self.open: bool = facts.get("open", False)
+        self.same_shape: bool = facts.get("same_shape", False)
+        self.same_type: bool = facts.get("same_type", False)
         self.initial: Mapping[str, str] = facts.get("init", {})
         """The default ``__init__`` of an input's variable, by input."""
         self._declared_inputs: tuple[str, ...] = tuple(facts["inputs"])

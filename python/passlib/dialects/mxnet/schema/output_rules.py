@@ -88,6 +88,11 @@ def _ranged(flag: str, when: bool) -> Outputs:
     return lambda get: (names, 3) if is_true(get(flag)) is when else (("output",), 1)
 
 
+def _quantized(get: Get) -> tuple[Sequence[str], int]:
+    kept = is_true(get("quantized")) and not is_true(get("enable_float_output"))
+    return (("output", "min_output", "max_output"), 3) if kept else (("output",), 1)
+
+
 def _average(get: Get) -> tuple[Sequence[str], int]:
     return ("output0", "output1") if is_true(get("returned")) else ("output0",), 2
 
@@ -138,8 +143,8 @@ OUTPUTS: dict[str, Outputs] = {
     "_npi_hsplit": _split,
     "_npi_unique": _unique,
     "_sample_multinomial": _sampled,
-    "_sg_mkldnn_selfatt_qk": _ranged("quantized", when=True),
-    "_sg_mkldnn_selfatt_valatt": _ranged("quantized", when=True),
+    "_sg_mkldnn_selfatt_qk": _quantized,
+    "_sg_mkldnn_selfatt_valatt": _quantized,
     "_split_v2": _split,
     "_while_loop": _by("num_outputs"),
     "amp_multicast": _by("num_outputs"),

@@ -1,4 +1,4 @@
-"""Numbers of outputs of the nodes of a graph, from the operators and their attributes."""
+"""What MXNet itself determines about the nodes of a graph: names of operators, outputs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ __all__ = ["complete", "count_outputs"]
 
 
 def complete(graph: _core.Graph) -> None:
-    """Set, for every node of a known operator, the number of outputs that the schema states.
+    """Set the registered name of every operator, and the number of outputs that it states.
 
-    MXNet also computes the numbers and ignores the ``node_row_ptr`` of a file.
+    MXNet writes ``_copy`` where a file or a pass said ``identity``. It also computes the numbers
+    of outputs and ignores the ``node_row_ptr`` of a file.
 
     Raises
     ------
     GraphError
         An output is used that its node does not have.
     """
+    graph.rename_operators(_registered_names(registry.generation()))
     counts = []
     table = _output_table(registry.generation())
     for position, op, attrs, present, carried in graph.doubtful_outputs(table):
@@ -31,6 +33,13 @@ def complete(graph: _core.Graph) -> None:
     if counts:
         graph.set_outputs(counts)
         graph.check()
+
+
+@lru_cache(maxsize=1)
+def _registered_names(generation: int) -> dict[str, str]:
+    del generation  # a library may have taken an alias over
+    found = ((name, registry.find(name)) for name in registry.names())
+    return {name: op.name for name, op in found if op is not None and op.name != name}
 
 
 @lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import NamedTuple
@@ -9,11 +10,29 @@ from typing import NamedTuple
 __all__ = ["Parameter", "declared", "is_true"]
 
 # Longer numbers fit none of MXNet's types.
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}L?\s*")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
+_OPTIONAL_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}L?\s*")
 _REAL = re.compile(
-    r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)f?\s*", re.I
+    r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)f?", re.I
 )
-_TUPLE = re.compile(r"\s*[\[(]\s*((None|[+-]?\d+L?)\s*(,\s*(None|[+-]?\d+L?)\s*)*,?)?\s*[\])]\s*")
+_SIZE = r"(None|[+-]?\d{1,20}L?)"
+_TUPLE = re.compile(rf"\s*[\[(]\s*({_SIZE}\s*(,\s*{_SIZE}\s*)*,?)?\s*[\])]\s*")
+_NUMBER = r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?L?\s*"
+_NUMBERS = re.compile(rf"\s*[\[(]({_NUMBER}(,{_NUMBER})*,?)?\s*[\])]\s*|{_NUMBER}")
+_LIMITS = {"int": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
+_UNSIGNED_LIMITS = {"int": (0, 2**32 - 1), "long": (0, 2**64 - 1)}
+_LARGEST_FLOAT = 3.4028235e38
+_KINDS = {
+    "float": "float",
+    "real_t": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "Shape(tuple)": "shape",
+    "Shape": "shape",
+    "tuple": "numbers",
+}
+"""The kinds of other types, by the first word of the declaration."""
+
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -24,7 +43,8 @@ class Parameter(NamedTuple):
     ----------
     name : str
     kind : str
-        ``"int"``, ``"float"``, ``"boolean"``, ``"shape"``, ``"choice"`` or ``"other"``.
+        ``"int"``, ``"float"``, ``"double"``, ``"boolean"``, ``"shape"``, ``"numbers"``,
+        ``"choice"`` or ``"other"``.
     choices : tuple of str
         The values of a ``"choice"``, including ``"None"`` where it may be absent.
     optional_none : bool
@@ -32,8 +52,8 @@ class Parameter(NamedTuple):
     required : bool
     default : str or None
         As an attribute spells it; None where the parameter is required.
-    minimum : int or None
-        The smallest integer that the type admits.
+    limits : tuple of int or None
+        The smallest and the largest integer that the type admits.
     type_text : str
         The declaration.
     """
@@ -44,26 +64,37 @@ class Parameter(NamedTuple):
     optional_none: bool
     required: bool
     default: str | None
-    minimum: int | None
+    limits: tuple[int, int] | None
     type_text: str
 
     def accepts(self, value: str) -> bool:
         """Whether ``value`` can be read as this parameter's type."""
         if self.optional_none and value == "None":
             return True
-        if self.kind == "int":
-            return bool(_INTEGER.fullmatch(value)) and (
-                self.minimum is None or int(value.strip().rstrip("L")) >= self.minimum
-            )
-        if self.kind == "float":
-            return bool(_REAL.fullmatch(value))
+        if self.limits is not None:
+            least, most = self.limits
+            fits = (_OPTIONAL_INTEGER if self.optional_none else _INTEGER).fullmatch(value)
+            return bool(fits) and least <= int(value.strip().rstrip("L")) <= most
+        if self.kind in ("float", "double"):
+            return self._accepts_real(value)
         if self.kind == "boolean":
             return value.lower() in _BOOLEANS
         if self.kind == "shape":
             return bool(_TUPLE.fullmatch(value)) or bool(_INTEGER.fullmatch(value))
+        if self.kind == "numbers":
+            return bool(_NUMBERS.fullmatch(value))
         if self.kind == "choice":
             return value in self.choices
         return True
+
+    def _accepts_real(self, value: str) -> bool:
+        if not _REAL.fullmatch(value):
+            return False
+        if not any(character.isdigit() for character in value):
+            return not self.optional_none  # infinity, or no number
+        most = math.inf if self.kind == "double" else _LARGEST_FLOAT
+        number = abs(float(value.rstrip("fF")))
+        return number <= most and number != math.inf
 
 
 def is_true(value: str | None) -> bool:
@@ -79,28 +110,25 @@ def declared(name: str, type_text: str) -> Parameter:
     if found:
         default = tail.strip().strip("'")
     choices: tuple[str, ...] = ()
-    minimum = None
+    limits = None
+    word = head.split(" ")[0].rstrip(",")
     if head.startswith("{"):
         kind = "choice"
         choices = tuple(c.strip().strip("'") for c in head[1 : head.rindex("}")].split(","))
-    elif head.startswith(("int", "long")):
+    elif word in _LIMITS:
         kind = "int"
-        minimum = 0 if "non-negative" in head else None
-    elif head.startswith(("float", "double", "real_t")):
-        kind = "float"
-    elif head.startswith("boolean"):
-        kind = "boolean"
-    elif head.startswith("Shape"):
-        kind = "shape"
-    else:
+        limits = (_UNSIGNED_LIMITS if "non-negative" in head else _LIMITS)[word]
+    elif head.startswith("tuple of <Shape"):
         kind = "other"
+    else:
+        kind = _KINDS.get(word, "other")
     return Parameter(
         name,
         kind,
         choices,
-        optional_none=kind == "shape" or "or None" in head or default == "None",
+        optional_none=kind in ("shape", "numbers") or "or None" in head or default == "None",
         required="required" in head,
         default=default,
-        minimum=minimum,
+        limits=limits,
         type_text=type_text,
     )

@@ -9,12 +9,15 @@ from typing import Final
 from passlib import _core
 from passlib.dialects.mxnet.schema import registry
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
+from passlib.dialects.mxnet.schema.parameters import is_true
 from passlib.errors import UnsupportedError
 
 __all__ = ["auxiliary_inputs", "parameters_among", "states", "variables"]
 
 _DEEPEST: Final = 64
 """How deep graphs may be nested in one another."""
+
+_FUSED: Final = "_sg_mkldnn_conv"
 
 _DATA_INPUTS: Final = frozenset(
     ("data", "label", "lhs", "rhs", "a", "b", "x", "y", "A", "B", "C", "condition", "indices")
@@ -70,6 +73,8 @@ def _own_states(graph: _core.Graph, depth: int) -> dict[int, list[int]]:
         operator = registry.find(op)
         if isinstance(operator, LibraryOperator) and operator.is_subgraph:
             own[position] = _states_within(subgraphs, depth + 1) if subgraphs else []
+        elif op == _FUSED:
+            own[position] = [i for i in _fused_states(attrs, subgraphs) if i < number]
         elif operator is not None:
             own[position] = [i for i in sorted(operator.auxiliary(attrs)) if i < number]
     return own
@@ -85,14 +90,31 @@ def _states_within(subgraphs: list[_core.Graph], depth: int) -> list[int]:
     return [position for position, name in enumerate(names) if name in states]
 
 
+def _fused_states(attrs: Mapping[str, str], subgraphs: list[_core.Graph]) -> list[int]:
+    """Return the moving statistics among the inputs of a convolution fused by MXNet.
+
+    The inputs of the convolution come first, then those of the normalisation.
+    """
+    if not subgraphs or not is_true(attrs.get("with_bn")):
+        return []
+    first = max((number for *_, number, _ in subgraphs[0].nodes_with({"Convolution"})), default=0)
+    return [first + 2, first + 3]
+
+
 def _writers_by_node(graph: _core.Graph) -> set[str]:
     """Return the operators of a graph whose auxiliary states depend on the node."""
     present = set()
     for op in graph.operators():
         operator = registry.find(op)
         counted = operator is not None and operator.variadic is not None
-        if isinstance(operator, LibraryOperator) or (
-            operator is not None and counted and operator.auxiliary({operator.variadic or "": "1"})
+        if (
+            op == _FUSED
+            or isinstance(operator, LibraryOperator)
+            or (
+                operator is not None
+                and counted
+                and operator.auxiliary({operator.variadic or "": "1"})
+            )
         ):
             present.add(op)
     return present

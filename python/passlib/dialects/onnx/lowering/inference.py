@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlib.dialects.onnx.document import ABSENT, ID, Document, document_of
+from passlib.dialects.onnx.document import Document, document_of
+from passlib.dialects.onnx.keys import ABSENT, ID
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.soundness import inferred
 from passlib.dialects.onnx.writing.assembly import assemble

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlib.dialects.onnx import external
-from passlib.dialects.onnx.document import OPAQUE, Document, document_of
-from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of
+from passlib.dialects.onnx.document import Document, document_of
+from passlib.dialects.onnx.keys import OPAQUE
+from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
 from passlib.dialects.onnx.messages import external_tensors
-from passlib.dialects.onnx.soundness import check_model, open_sizes
+from passlib.dialects.onnx.soundness import check_model, check_sizes, open_sizes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble
 from passlib.errors import UnsupportedError
@@ -53,9 +54,10 @@ def lower(
     Raises
     ------
     GraphError
-        A shape contradicts the file's, or a node does not have the form of its operator.
+        A shape contradicts the file's, a node does not have the form of its operator, or a value
+        takes more memory than `passlib.limits` permits.
     UnsupportedError
-        ``train`` is set, or an input or output is not a tensor.
+        ``train`` is set, or passlib does not feed or return values of an input's or output's type.
     """
     if train:
         raise UnsupportedError("an ONNX model runs as it is; it has no separate form for training")
@@ -75,6 +77,7 @@ def lower(
         fix_sizes(value, inputs)
     for value in model.graph.output:
         _refuse_other_kinds(value, "output")
+    check_sizes(model)
     default = {tensor.name for tensor in model.graph.initializer}
     default.update(tensor.values.name for tensor in model.graph.sparse_initializer)
     return Lowered(
@@ -122,16 +125,16 @@ def _inline_others(model: Any, document: Document, weights: set[str]) -> None:
 
 def _refuse_other_kinds(value: Any, what: str) -> None:
     kind = value.type.WhichOneof("value")
-    if kind not in (None, "tensor_type"):
+    if kind in ("sparse_tensor_type", "opaque_type"):
         raise UnsupportedError(
             f"{what} {value.name!r} of the model is a {kind.removesuffix('_type')}; passlib runs "
-            "models of tensors only"
+            "models of tensors, sequences, maps and optional values"
         )
     code = value.type.tensor_type.elem_type
-    if what == "input" and code and code not in ELEMENT_TYPES:
+    if what == "input" and code and code not in (*ELEMENT_TYPES, STRING):
         raise UnsupportedError(
             f"input {value.name!r} of the model has elements of ONNX's type {code}; passlib feeds "
-            f"{', '.join(ELEMENT_TYPES.values())}"
+            f"strings, {', '.join(ELEMENT_TYPES.values())}"
         )
 
 

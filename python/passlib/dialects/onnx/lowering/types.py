@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.document import Document, document_of
+from passlib.dialects.onnx.keys import ID
 from passlib.errors import GraphError
 from passlib.files.optional import require
+from passlib.graph.node import VARIABLE
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["fix_sizes", "input_types", "spec_of", "tensor_spec"]
+if TYPE_CHECKING:
+    from passlib.graph.plain import PlainGraph
+
+__all__ = ["STRING", "fix_sizes", "input_types", "other_inputs", "spec_of", "tensor_spec"]
+
+STRING: Final = 8
+"""ONNX's number of the element type of strings."""
 
 
 def spec_of(type_proto: Any) -> TypeSpec:
@@ -53,6 +61,21 @@ def input_types(document: Document) -> dict[str, TypeSpec]:
         for key, (value, _) in document.inputs.items()
         if key.startswith("input.")
     }
+
+
+def other_inputs(graph: PlainGraph) -> frozenset[str]:
+    """Return the inputs of a graph that are no tensors of numbers."""
+    described = document_of(graph.attributes).inputs
+    others = {key for key, (value, _) in described.items() if not _is_of_numbers(value.type)}
+    if not others:
+        return frozenset()
+    variables = (node for node in graph.graph.nodes() if node.op == VARIABLE)
+    return frozenset(node.name for node in variables if node.attrs.get(ID) in others)
+
+
+def _is_of_numbers(kind: Any) -> bool:
+    field = kind.WhichOneof("value")
+    return field is None or (field == "tensor_type" and kind.tensor_type.elem_type != STRING)
 
 
 def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from passlib.dialects.onnx import schema, tensors
 from passlib.dialects.onnx.attributes import is_graph
-from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL, Folder
+from passlib.dialects.onnx.keys import INPUTS_ALSO
 from passlib.dialects.onnx.messages import copy_of
-from passlib.dialects.onnx.reading.file import map_file, parse_model
-from passlib.dialects.onnx.reading.levels import LevelReader
+from passlib.dialects.onnx.parsing import map_file, parse_model
+from passlib.dialects.onnx.reading.file import read
 from passlib.dialects.onnx.soundness import check_model, complaint_about
 from passlib.dialects.onnx.validation.isolated import Findings, check
 from passlib.dialects.protocol import Problem
@@ -26,6 +26,12 @@ __all__ = ["validate"]
 
 _MOST = (1 << 31) - 1
 """The highest version number that ONNX's checker accepts."""
+
+_OF_RUNTIME = frozenset(("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu"))
+"""Operators that ONNX Runtime has in all sets of ONNX's own, also in those before their first."""
+
+
+_NO_OPERATOR = "No Op registered for"
 
 
 def validate(path: Path) -> list[Problem]:
@@ -45,29 +51,29 @@ def validate(path: Path) -> list[Problem]:
         In the order of the file; places are paths in the message, such as ``graph.node[3]``.
     """
     try:
-        model, payloads, _ = parse_model(map_file(path))
+        model, payloads = parse_model(map_file(path))
     except FormatError as error:
         return [Problem("error", os.fspath(path), str(error))]
     own = _Check(model, path, payloads)
     problems = own.run()
     if any(problem.severity == "error" for problem in problems):
         return problems
-    return problems + _as_a_whole(path, model, payloads, own.findings)
+    return problems + _as_a_whole(path, model, own)
 
 
-def _as_a_whole(
-    path: Path, model: Any, payloads: dict[int, np.ndarray[Any, Any]], findings: Findings
-) -> list[Problem]:
+def _as_a_whole(path: Path, model: Any, own: _Check) -> list[Problem]:
     """Return the problems of checks that stop at the first: passlib's reader and ONNX's checker."""
     try:
-        LevelReader(Document(model, path), path.parent, payloads).read(model.graph)
+        read(path)
         check_model(model)
     except (FormatError, GraphError, UnsupportedError) as error:
         return [Problem("error", "graph", str(error))]
+    findings = own.findings
     if findings.failed:
         return [Problem("error", "model", findings.failed)]
     if findings.model:
-        return [Problem("error", "model", findings.model)]
+        # The checker stops at the first: what is a warning already would be reported again.
+        return [] if own.excused(findings.model) else [Problem("error", "model", findings.model)]
     return [Problem("warning", "model", findings.types)] if findings.types else []
 
 
@@ -83,6 +89,7 @@ class _Check:
         self._imports: dict[str, int] = {}
         self._functions = {(f.domain, f.name) for f in model.functions}
         self._nodes: list[bytes] = []
+        self._excused: list[str] = []
         self._pending: list[tuple[int, str, str]] = []
         """Of each of these nodes, where its problem belongs in the list; place and title."""
         self.findings = Findings()
@@ -96,8 +103,17 @@ class _Check:
         self.findings = check(self._path, self._nodes, imports, version)
         for number, message in sorted(self.findings.nodes.items(), reverse=True):
             position, place, what = self._pending[number]
-            self._problems.insert(position, Problem("error", place, f"{what}: {message}"))
+            problem = Problem("error", place, f"{what}: {message}")
+            if _NO_OPERATOR in message and what.partition(" ")[0] in _OF_RUNTIME:
+                text = f"{what}: {message}; ONNX Runtime has it"
+                problem = Problem("warning", place, text)
+                self._excused.append(_NO_OPERATOR)
+            self._problems.insert(position, problem)
         return self._problems
+
+    def excused(self, message: str) -> bool:
+        """Whether a message of ONNX's checker about the model is one of the warnings."""
+        return any(text in message for text in self._excused)
 
     def _error(self, place: str, message: str) -> None:
         self._problems.append(Problem("error", place, message))
@@ -151,6 +167,15 @@ class _Check:
             elif value.name in known:
                 self._error(where, f"{value.name!r} is defined twice")
             known.add(value.name)
+        if place == "graph" and 0 < self._model.ir_version < INPUTS_ALSO:
+            for number, tensor in enumerate(graph.initializer):
+                if tensor.name not in known:
+                    self._warn(
+                        f"graph.initializer[{number}]",
+                        f"{tensor.name!r} is no input, as files of IR version "
+                        f"{self._model.ir_version} require; ONNX Runtime takes it nevertheless",
+                    )
+                    self._excused.append(f"{tensor.name} in initializer but not in graph input")
         known |= defaults
         for number, node in enumerate(graph.node):
             self._check_node(node, f"{place}.node[{number}]", known, outer)

@@ -24,7 +24,7 @@ from passlib.files.collector import collection_off
 from passlib.graph.fresh_names import NameSource
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["Assembled", "assemble", "assemble_for_file", "main_names"]
+__all__ = ["Assembled", "as_in_file", "assemble", "assemble_for_file", "main_names"]
 
 
 @dataclass
@@ -34,7 +34,6 @@ class Assembled:
     Attributes
     ----------
     model : onnx.ModelProto
-        That of the document itself if there are no ``arrays`` and no other files to write.
     arrays : dict of int to numpy.ndarray
         Values of initializers of the main graph that are not in the message, by number.
     external : dict of int to bool
@@ -95,23 +94,25 @@ def assemble_for_file(
     attributes: Mapping[str, str],
     document: Document,
     params: Mapping[str, np.ndarray[Any, Any]],
-) -> Assembled:
-    """Make the model of a graph, without the names of its values if nothing changed.
+) -> Assembled | None:
+    """Make the model of a graph, unless it is the file's.
 
     Parameters and errors are those of `assemble`.
 
     Returns
     -------
-    Assembled
-        Possibly without ``names``.
+    Assembled or None
+        None if nothing changed.
     """
     same_imports = _imports(attributes, document) == _imports({}, document)
     if not same_imports or not is_unchanged(graph, document, params):
         return assemble(graph, attributes, document, params)
-    arrays, external = arrays_aside(document)
-    if not arrays and not document.has_external:
-        return Assembled(document.model)  # writing it will change nothing in it
-    return Assembled(copy_of(document.model), arrays, external)
+    return None
+
+
+def as_in_file(document: Document) -> Assembled:
+    """Return the model of a file as messages, without the names of its values."""
+    return Assembled(copy_of(document.model), *arrays_aside(document))
 
 
 def main_names(graph: _core.Graph, attributes: Mapping[str, str], document: Document) -> Names:
@@ -123,7 +124,7 @@ def main_names(graph: _core.Graph, attributes: Mapping[str, str], document: Docu
 
 def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:
     """Return the versions of operator sets: those that a pass set, else the file's."""
-    imports = {entry.domain: int(entry.version) for entry in document.model.opset_import}
+    imports = dict(document.imports)
     text = attributes.get("opset_import")
     if text is None:
         return imports

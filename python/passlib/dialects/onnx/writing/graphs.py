@@ -9,15 +9,8 @@ import numpy as np
 
 from passlib import _core
 from passlib._core import NodeTuple
-from passlib.dialects.onnx.document import (
-    ABSENT,
-    CAPTURED,
-    FORMAL,
-    ID,
-    INPUTS_ALSO,
-    OUTER,
-    Document,
-)
+from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.keys import ABSENT, CAPTURED, FORMAL, ID, INPUTS_ALSO, OUTER
 from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.writing.annotations import describe_outputs, keep_annotations
 from passlib.dialects.onnx.writing.level import Level, Surroundings

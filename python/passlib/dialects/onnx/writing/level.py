@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from passlib import _core
-from passlib.dialects.onnx.document import ID, Document, OriginalNode
+from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.originals import OriginalNode
 from passlib.dialects.onnx.writing.outputs import Present
 from passlib.files.optional import require
 from passlib.graph.fresh_names import NameSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from passlib.dialects.onnx.document import ABSENT, OUTER
+from passlib.dialects.onnx.keys import ABSENT, OUTER
 from passlib.dialects.onnx.writing.level import Level
 from passlib.errors import GraphError
 from passlib.graph.attribute_text import parse_position

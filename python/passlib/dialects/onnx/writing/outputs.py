@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from passlib import _core
-from passlib.dialects.onnx.document import ID
+from passlib.dialects.onnx.keys import ID
 
-__all__ = ["OUTPUTS", "Present", "PresentOutput", "heads", "present_outputs", "selection"]
+__all__ = ["OUTPUTS", "Present", "PresentOutput", "present_outputs", "selection"]
 
 OUTPUTS = "__outputs__"
 """The attribute of a graph that has them; graphs without it have the outputs of the file."""
@@ -43,22 +43,12 @@ class Present(NamedTuple):
     @classmethod
     def of(cls, graph: _core.Graph, names: Sequence[str]) -> Present:
         """Return the outputs of a graph under the names that it has now."""
-        return cls(
-            True, tuple(PresentOutput(n, *h) for n, h in zip(names, heads(graph), strict=True))
-        )
+        heads = graph.heads_with(ID)
+        return cls(True, tuple(PresentOutput(n, *h) for n, h in zip(names, heads, strict=True)))
 
     def text(self) -> str:
         """Return the value of the attribute `OUTPUTS`."""
         return json.dumps([self.by_place, self.outputs])
-
-
-def heads(graph: _core.Graph) -> list[tuple[str, str, int]]:
-    """Return `ID`, name and output of the node of each output of a graph."""
-    nodes = graph.nodes()
-    return [
-        (nodes[position].attrs.get(ID, ""), nodes[position].name, index)
-        for position, index, _ in graph.heads()
-    ]
 
 
 def present_outputs(attributes: Mapping[str, str]) -> Present:

@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from passlib.dialects.onnx import external, wire
+from passlib import _core
+from passlib.dialects.onnx import external
 from passlib.dialects.onnx.messages import external_tensors
-from passlib.dialects.onnx.reading.file import map_file, parse_model
+from passlib.dialects.onnx.parsing import map_file, parse_model
 from passlib.errors import FormatError
 
 __all__ = ["data_left_behind"]
@@ -26,8 +27,8 @@ def data_left_behind(path: Path, model: Any) -> list[Path]:
     Parameters
     ----------
     path : Path
-    model : onnx.ModelProto
-        The new model.
+    model : onnx.ModelProto or None
+        The new model; None for one without data files.
     """
     if not path.is_file() or not _may_have_data_files(path):
         return []
@@ -49,7 +50,7 @@ def data_left_behind(path: Path, model: Any) -> list[Path]:
 def _may_have_data_files(path: Path) -> bool:
     """Whether a file has the key of a location outside its weights; it is not parsed for that."""
     try:
-        message, _ = wire.split(map_file(path))
+        message, _ = _core.strip_onnx(map_file(path))
     except FormatError:
         return False
     return b"location" in message

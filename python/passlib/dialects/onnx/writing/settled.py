@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from passlib._core import NodeTuple
-from passlib.dialects.onnx.document import ABSENT, OUTER
+from passlib.dialects.onnx.keys import ABSENT, OUTER
 from passlib.dialects.onnx.schema import plain
 from passlib.dialects.onnx.writing.level import Level
 from passlib.dialects.onnx.writing.variables import LevelVariables

@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from passlib.dialects.onnx import external, wire
+from passlib.dialects.onnx import external
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
-from passlib.dialects.onnx.writing.assembly import Assembled
+from passlib.dialects.onnx.writing import wire
+from passlib.dialects.onnx.writing.assembly import Assembled, as_in_file
 from passlib.dialects.onnx.writing.replaced import data_left_behind
-from passlib.dialects.onnx.writing.types import check_outputs
 from passlib.errors import FormatError
 from passlib.files.journal import settle
 from passlib.files.unit import Unit, free_name
@@ -34,14 +34,14 @@ _SMALL = 1024
 """Arrays of fewer bytes always stay in the model."""
 
 
-def save(path: Path, assembled: Assembled, document: Document) -> tuple[str, ...]:
+def save(path: Path, assembled: Assembled | None, document: Document) -> tuple[str, ...]:
     """Write a model; external data that it was read with is written next to it.
 
     Parameters
     ----------
     path : Path
-    assembled : Assembled
-        Its model is consumed.
+    assembled : Assembled or None
+        Its model is consumed; None stands for that of the file.
     document : Document
 
     Returns
@@ -53,13 +53,14 @@ def save(path: Path, assembled: Assembled, document: Document) -> tuple[str, ...
     ------
     FormatError
         A data file is missing, or outside the folder.
-    UnsupportedError
-        The type of an output is not known.
     OSError
         A file cannot be written.
     """
-    check_outputs(assembled.model, document.model)
     settle(path)
+    if assembled is None:
+        if not document.has_external and len(document.data) <= INLINE_LIMIT:
+            return _save_as_it_was(path, document)
+        assembled = as_in_file(document)
     with Unit(path) as unit:
         partial = unit.replace(path)
         files = _DataFiles(path, document, assembled, unit)
@@ -79,6 +80,15 @@ def save(path: Path, assembled: Assembled, document: Document) -> tuple[str, ...
             if left not in files.sources:
                 unit.remove(left)
     return (str(path), *map(str, files.written))
+
+
+def _save_as_it_was(path: Path, document: Document) -> tuple[str, ...]:
+    with Unit(path) as unit:
+        with unit.replace(path).open("wb") as file, memoryview(document.data) as content:
+            file.write(content)
+        for left in data_left_behind(path, None):
+            unit.remove(left)
+    return (str(path),)
 
 
 class _DataFiles:

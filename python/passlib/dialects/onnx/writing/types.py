@@ -8,9 +8,9 @@ from typing import Any
 
 from passlib.dialects.onnx.messages import copy_of, graphs_within
 from passlib.dialects.onnx.soundness import inferred
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import GraphError
 
-__all__ = ["check_outputs", "renew_types"]
+__all__ = ["renew_types"]
 
 
 def renew_types(model: Any, doubtful: set[str]) -> None:
@@ -47,37 +47,6 @@ def renew_types(model: Any, doubtful: set[str]) -> None:
         known = [v for v in graph.value_info if v.name not in doubtful or v.name in found]
         if len(known) < len(graph.value_info):
             _replace(graph.value_info, known)
-
-
-def check_outputs(model: Any, original: Any) -> None:
-    """Refuse a model with an output whose type or rank is not stated, unless the file has it so.
-
-    ONNX's checker refuses such models.
-
-    Parameters
-    ----------
-    model, original : onnx.ModelProto
-
-    Raises
-    ------
-    UnsupportedError
-    """
-    if model is original:
-        return
-    before = {value.name: value for value in original.graph.output}
-    for value in model.graph.output:
-        kind = value.type.WhichOneof("value")
-        tensor = value.type.tensor_type
-        if kind is not None and (kind != "tensor_type" or tensor.HasField("shape")):
-            continue
-        if value.name in before and before[value.name].type == value.type:
-            continue
-        missing = "type" if kind is None else "number of dimensions"
-        raise UnsupportedError(
-            f"output {value.name!r} cannot be written: its {missing} is not known, because ONNX's "
-            "inference does not know that of the node that computes it; let the pass keep the "
-            "output, or follow the node by an operator that fixes the type, such as Cast or Reshape"
-        )
 
 
 def _replace(field: Any, items: Sequence[Any]) -> None:

@@ -26,9 +26,7 @@ def is_unchanged(
     params : mapping of str to numpy.ndarray
         Constants by name; missing ones have the file's elements.
     """
-    if document.graph is None or not graph.equals(document.graph):
-        return False
-    return len(same_params(document, params)) == len(params)
+    return graph.equals(document.graph) and _core.same_arrays(dict(params), dict(document.arrays))
 
 
 def same_params(document: Document, params: Mapping[str, Any]) -> set[str]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from passlib._core import NodeTuple
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.document import ID, OriginalTensor
+from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.messages import copy_of, value_info, with_name
+from passlib.dialects.onnx.originals import OriginalTensor
 from passlib.dialects.onnx.tensors import code_of, same_array, to_bytes
 from passlib.dialects.onnx.writing.level import Level
 from passlib.dialects.onnx.writing.naming import Names

@@ -6,7 +6,8 @@ must have a known and moderate size. All of them take batches: matrices are the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["det", "inverse", "potrf", "potri", "slogdet", "trsm"]
+__all__ = ["det", "inverse", "inverted", "potrf", "potri", "slogdet", "solution", "trsm"]
 
 _MOST_ROWS = 64
 """Larger matrices would require thousands of nodes."""
@@ -93,8 +94,17 @@ def trsm(op: Operation) -> Value:
 
 @table.register("_linalg_potrf", "linalg_potrf")
 def potrf(op: Operation) -> Value:
-    """Compute the Cholesky factor L of A = L L', lower triangular; A is positive definite."""
-    matrix = op.inputs[0]
+    """Compute the Cholesky factor of a positive definite A.
+
+    It is L of A = L L', read from the lower half of A, or without ``lower`` U of A = U' U, read
+    from the upper half.
+    """
+    if op.bool("lower", True):
+        return _cholesky(op, op.inputs[0])
+    return transposed(op, _cholesky(op, transposed(op, op.inputs[0])))
+
+
+def _cholesky(op: Operation, matrix: Value) -> Value:
     size = _size(op, matrix)
     factor: Value | None = None
     for step in range(size):
@@ -117,8 +127,10 @@ def potrf(op: Operation) -> Value:
 
 @table.register("_linalg_potri", "linalg_potri")
 def potri(op: Operation) -> Value:
-    """Compute the inverse of L L' for a lower triangular L."""
+    """Compute the inverse of L L' for a lower triangular L; without ``lower`` of U' U."""
     triangle = op.inputs[0]
+    if not op.bool("lower", True):
+        triangle = transposed(op, triangle)
     unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
     shape = vector(op, *op.shape_of(triangle))
     inverted = _solved(op, triangle, op.emit("Expand", unit, shape), lower=True)
@@ -165,17 +177,32 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
     return _Elimination(matrix, pivots, exchanges)
 
 
+def solution(op: Operation, matrix: Value, right: Value) -> Value:
+    """Solve A X = B by elimination for A (..., n, n) and B (..., n, m) with equal batches.
+
+    A singular matrix results in infinities and NaN.
+    """
+    size = _size(op, matrix)
+    shape = op.shape_of(right)
+    matrix = reshaped(op, matrix, [-1, size, size])
+    right = reshaped(op, right, [-1, size, shape[-1]])
+    pair = op.emit("Concat", matrix, right, axis=2)
+    eliminated = _eliminated(op, pair, size, guarded=False).matrix
+    result = _part(op, eliminated, 2, size, size + shape[-1])
+    return op.emit("Reshape", result, vector(op, *shape))
+
+
+def inverted(op: Operation, matrix: Value) -> Value:
+    """Invert each matrix (..., n, n)."""
+    shape = vector(op, *op.shape_of(matrix))
+    unit = op.constant_like(np.eye(_size(op, matrix)), matrix)
+    return solution(op, matrix, op.emit("Expand", unit, shape))
+
+
 @table.register("_linalg_inverse", "linalg_inverse", "_npi_inv")
 def inverse(op: Operation) -> Value:
     """Invert each matrix; a singular one results in infinities and NaN."""
-    original = op.inputs[0]
-    size = _size(op, original)
-    matrix = reshaped(op, original, [-1, size, size])
-    batch = op.shape_of(matrix)[0]
-    unit = op.emit("Expand", op.constant_like(np.eye(size), matrix), vector(op, batch, size, size))
-    pair = op.emit("Concat", matrix, unit, axis=2)
-    result = _part(op, _eliminated(op, pair, size, guarded=False).matrix, 2, size, 2 * size)
-    return op.emit("Reshape", result, vector(op, *op.shape_of(original)))
+    return inverted(op, op.inputs[0])
 
 
 def _pivots(op: Operation) -> tuple[Value, Value]:
@@ -192,9 +219,9 @@ def _pivots(op: Operation) -> tuple[Value, Value]:
     return op.emit("Squeeze", pivots, vector(op, 2)), sign
 
 
-def _one_each(op: Operation, value: Value) -> Value:
-    """Reshape one number for each matrix to the batch; (1,) for a single matrix."""
-    return op.emit("Reshape", value, vector(op, *(op.shape_of(op.inputs[0])[:-2] or (1,))))
+def _one_each(op: Operation, value: Value, lone: Sequence[int]) -> Value:
+    """Reshape one number for each matrix to the batch; to ``lone`` for a single matrix."""
+    return op.emit("Reshape", value, vector(op, *(op.shape_of(op.inputs[0])[:-2] or lone)))
 
 
 def _product_of_pivots(op: Operation, pivots: Value, sign: Value) -> Value:
@@ -202,19 +229,22 @@ def _product_of_pivots(op: Operation, pivots: Value, sign: Value) -> Value:
     return op.emit("Mul", product, sign)
 
 
-@table.register("_linalg_det", "linalg_det", "_npi_det")
-def det(op: Operation) -> Value:
-    """Compute the determinant of each matrix (..., n, n), shape (...), (1,) for a single one."""
+def det(lone: Sequence[int], op: Operation) -> Value:
+    """Compute the determinant of each matrix: (..., n, n) to (...), a single one to ``lone``."""
     if _side(op, op.inputs[0]) and op.dtype_of(op.inputs[0]) == np.float32:
-        return _one_each(op, op.emit("Det", op.inputs[0]))
-    return _one_each(op, _product_of_pivots(op, *_pivots(op)))
+        return _one_each(op, op.emit("Det", op.inputs[0]), lone)
+    return _one_each(op, _product_of_pivots(op, *_pivots(op)), lone)
 
 
-@table.register("_linalg_slogdet", "linalg_slogdet", "_npi_slogdet")
-def slogdet(op: Operation) -> tuple[Value, Value]:
+def slogdet(lone: Sequence[int], op: Operation) -> tuple[Value, Value]:
     """Return sign and log absolute value of the determinant: 0 and -inf for singular matrices."""
     pivots, sign = _pivots(op)
     total = _product_of_pivots(op, op.emit("Sign", pivots), sign)
     logarithms = op.emit("Log", op.emit("Abs", pivots))
     size = op.emit("ReduceSum", logarithms, vector(op, 1), keepdims=1)
-    return _one_each(op, total), _one_each(op, size)
+    return _one_each(op, total, lone), _one_each(op, size, lone)
+
+
+for _names, _lone in ((("_linalg_{}", "linalg_{}"), (1,)), (("_npi_{}",), ())):
+    table.register(*(name.format("det") for name in _names))(partial(det, _lone))
+    table.register(*(name.format("slogdet") for name in _names))(partial(slogdet, _lone))

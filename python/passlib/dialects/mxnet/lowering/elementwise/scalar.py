@@ -16,7 +16,7 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__: list[str] = []
+__all__ = ["array_and_number"]
 
 _OPERATORS = {
     "_plus_scalar": ("add", False),
@@ -47,7 +47,8 @@ _OPERATORS = {
 """The function of two arrays by MXNet's name, and whether the number is the first operand."""
 
 
-def _operands(op: Operation) -> tuple[Value, Value]:
+def array_and_number(op: Operation) -> tuple[Value, Value]:
+    """Return the input and the attribute ``scalar``, both of the type in which to compute."""
     data = op.inputs[0]
     if not is_real(op.dtype_of(data)):
         if not op.bool("is_int", True):
@@ -58,7 +59,7 @@ def _operands(op: Operation) -> tuple[Value, Value]:
 
 
 def _with_number(function: str, number_first: bool, op: Operation) -> Value:
-    data, number = _operands(op)
+    data, number = array_and_number(op)
     divisor_is_zero = function == "divide" and not number_first and not np.any(number.constant)
     if divisor_is_zero and not is_real(op.dtype_of(data)):
         op.unsupported("division of integers by zero", "scalar")

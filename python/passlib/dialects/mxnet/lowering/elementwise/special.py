@@ -19,7 +19,7 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["erf", "erf_of", "erfinv", "gamma", "gammaln"]
+__all__ = ["erf", "erf_of", "erfinv", "gamma", "gammaln", "log_gamma"]
 
 _LANCZOS_G = 7.0
 _LANCZOS = (
@@ -142,8 +142,7 @@ def _is_whole(op: Operation, x: Value) -> Value:
     return op.emit("Equal", x, op.emit("Floor", x))
 
 
-@table.register("gammaln", "_npx_gammaln")
-def gammaln(op: Operation) -> Value:
+def log_gamma(op: Operation, value: Value) -> Value:
     """Compute log|gamma(x)| by the Lanczos series, below 0.5 by reflection.
 
     The reflection formula is gamma(x) gamma(1 - x) = pi / sin(pi x).
@@ -158,7 +157,13 @@ def gammaln(op: Operation) -> Value:
         endless = op.emit("Or", pole, op.emit("IsInf", x))
         return op.emit("Where", endless, infinity, result)
 
-    return through_real(op, op.inputs[:1], compute, double=True)
+    return through_real(op, (value,), compute, double=True)
+
+
+@table.register("gammaln", "_npx_gammaln")
+def gammaln(op: Operation) -> Value:
+    """Compute log|gamma(x)|."""
+    return log_gamma(op, op.inputs[0])
 
 
 @table.register("gamma", "_npx_gamma")

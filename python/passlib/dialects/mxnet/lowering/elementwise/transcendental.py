@@ -15,7 +15,7 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import through_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__: list[str] = []
+__all__ = ["arctangent"]
 
 _DIRECT = {
     "cos": "Cos",
@@ -173,6 +173,11 @@ def _arctan(op: Operation, x: Value) -> Value:
         return op.emit("Where", is_far, far, fine)
 
     return _odd(op, x, right)
+
+
+def arctangent(op: Operation, x: Value) -> Value:
+    """Compute the arctangent in the floating-point type of x."""
+    return _arctan(op, x) if op.dtype_of(x) == np.float64 else op.emit("Atan", x)
 
 
 def _arcsin(op: Operation, x: Value) -> Value:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["activation", "leaky_relu", "relu"]
 
@@ -78,8 +79,13 @@ def leaky_relu(op: Operation) -> Value | Sequence[Value]:
 
 
 def _slope(op: Operation, data: Value, gamma: Value) -> Value:
-    """Reshape the slopes so that they broadcast: a vector belongs to axis 1."""
-    if op.rank_of(gamma) != 1 or op.rank_of(data) <= 2:
+    """Reshape the slopes so that they broadcast: a vector for axis 1, a matrix for axes 0 and 1."""
+    rank = op.rank_of(gamma)
+    if rank > 2:
+        raise Misfit(f"the slopes have {rank} axes, at most 2 are possible")
+    trailing = op.rank_of(data) - 2
+    if trailing <= 0:
         return gamma
-    trailing = [1] * (op.rank_of(data) - 2)
-    return op.emit("Reshape", gamma, vector(op, -1, *trailing))
+    if rank == 1:
+        return op.emit("Reshape", gamma, vector(op, -1, *[1] * trailing))
+    return op.emit("Unsqueeze", gamma, vector(op, *range(2, trailing + 2)))

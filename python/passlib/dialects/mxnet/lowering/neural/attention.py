@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import extent, reshaped_to, scaled, vector
 
 __all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_valatt"]
 
@@ -47,8 +47,13 @@ def encdec_valatt(op: Operation) -> Value:
 def div_sqrt_dim(op: Operation) -> Value:
     """Divide by the square root of the size of the last axis, shape unchanged."""
     (data,) = op.operands(1)
-    size = op.shape_of(data, least=1)[-1]
-    return op.emit("Div", data, op.constant_like(size**0.5, data))
+    op.require_rank(data, least=1)
+    last = op.rank_of(data) - 1
+    size = None if data.shape is None else data.shape[last]
+    if size is not None:
+        return op.emit("Div", data, op.constant_like(size**0.5, data))
+    length = op.cast(extent(op, data, last), op.dtype_of(data))
+    return op.emit("Div", data, op.emit("Sqrt", length))
 
 
 def _heads_of(op: Operation) -> int:
@@ -61,17 +66,20 @@ def _heads_of(op: Operation) -> int:
 def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
     """Extract one part of the projections, as (B * H, L, D)."""
     heads = _heads_of(op)
-    length, batch, width = op.shape_of(projections, 3)
+    op.require_rank(projections, 3)
+    width = op.size_of(projections, 2)
     if width % (heads * parts):
         op.unsupported(f"does not divide the size {width} of the last axis", "heads")
     depth = width // (heads * parts)
-    split = op.emit("Reshape", projections, vector(op, length, batch * heads, parts, depth))
+    rows = scaled(op, extent(op, projections, 1), heads)
+    sizes = [extent(op, projections, 0), rows, vector(op, parts, depth)]
+    split = reshaped_to(op, projections, sizes)
     chosen = op.emit("Gather", split, op.constant(part, "int64"), axis=2)
     return op.emit("Transpose", chosen, perm=[1, 0, 2])
 
 
 def _scores(op: Operation, queries: Value, keys: Value) -> Value:
-    depth = op.shape_of(queries, 3)[-1]
+    depth = op.size_of(queries, 2)
     if not depth:
         op.unsupported("the queries have no elements")
     scaled = op.emit("Mul", queries, op.constant_like(depth**-0.5, queries))
@@ -81,6 +89,7 @@ def _scores(op: Operation, queries: Value, keys: Value) -> Value:
 def _weighted(op: Operation, attention: Value, values: Value) -> Value:
     heads = _heads_of(op)
     weighted = op.emit("MatMul", attention, values)
-    rows, length, depth = op.shape_of(weighted, 3)
+    depth = op.size_of(weighted, 2)
     by_time = op.emit("Transpose", weighted, perm=[1, 0, 2])
-    return op.emit("Reshape", by_time, vector(op, length, rows // heads, heads * depth))
+    batch = scaled(op, extent(op, weighted, 0), 1, heads)
+    return reshaped_to(op, by_time, [extent(op, weighted, 1), batch, vector(op, heads * depth)])

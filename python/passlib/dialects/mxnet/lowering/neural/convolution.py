@@ -78,7 +78,8 @@ def _padding(op: Operation, window: Spatial, data: Value) -> tuple[list[int], li
             if adjust >= stride:
                 op.unsupported("is not below the stride", "adj")
         return window.pad, adjustment
-    sizes = op.shape_of(data)[2:]
+    op.require_rank(data, window.rank + 2)
+    sizes = [op.size_of(data, axis) for axis in range(2, window.rank + 2)]
     excess = [
         stride * (size - 1) + extent - want
         for stride, size, extent, want in zip(

@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import reshaped_like, vector
 
 __all__ = [
     "batch_norm",
@@ -80,20 +80,20 @@ def group_norm(op: Operation) -> Sequence[Value]:
     groups = op.int("num_groups", 1)
     if groups < 1:
         op.unsupported("must be at least 1", "num_groups")
-    shape = op.shape_of(data, least=2)
-    if shape[1] % groups:
-        op.unsupported(f"does not divide the {shape[1]} channels", "num_groups")
-    inner = [shape[0], groups, shape[1] // groups, *shape[2:]]
-    split = op.emit("Reshape", data, vector(op, *inner))
-    axes = list(range(2, len(inner)))
-    normal, mean, deviation = _standardised(op, split, axes, op.float("eps", 1e-5))
-    trailing = [1] * (len(inner) - 3)
-    a_group = op.shape_of(gamma) == (groups,)
-    each = vector(op, groups, 1 if a_group else -1, *trailing)
-    gamma, beta = (op.emit("Reshape", value, each) for value in (gamma, beta))
-    result = op.emit("Reshape", _affine(op, normal, gamma, beta), vector(op, *shape))
-    flat = vector(op, shape[0], groups)
-    return result, op.emit("Reshape", mean, flat), op.emit("Reshape", deviation, flat)
+    op.require_rank(data, least=2)
+    channels = op.size_of(data, 1)
+    if channels % groups:
+        op.unsupported(f"does not divide the {channels} channels", "num_groups")
+    split = op.emit("Reshape", data, vector(op, 0, groups, -1))
+    normal, mean, deviation = _standardised(op, split, [2], op.float("eps", 1e-5))
+    if op.shape_of(gamma) == (groups,):
+        gamma, beta = (op.emit("Unsqueeze", value, vector(op, 1)) for value in (gamma, beta))
+        result = reshaped_like(op, _affine(op, normal, gamma, beta), data)
+    else:
+        gamma, beta = (_along(op, value, 1, op.rank_of(data)) for value in (gamma, beta))
+        result = _affine(op, reshaped_like(op, normal, data), gamma, beta)
+    last = vector(op, 2)
+    return result, op.emit("Squeeze", mean, last), op.emit("Squeeze", deviation, last)
 
 
 @table.register("InstanceNorm")
@@ -126,8 +126,7 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     norm = op.emit("Sqrt", op.emit("Add", squares, epsilon))
     if mode == "channel":
         return op.emit("Div", data, norm), norm
-    flat = vector(op, *op.shape_of(data)[: 1 if mode == "instance" else 2])
-    return op.emit("Div", data, norm), op.emit("Reshape", norm, flat)
+    return op.emit("Div", data, norm), op.emit("Squeeze", norm, vector(op, *axes))
 
 
 @table.register("LRN")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 
@@ -16,7 +17,7 @@ from passlib.dialects.mxnet.lowering.neural.layout import (
 )
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import concatenated, extent, gathered_shape, places, vector
 from passlib.lowering.padding import pad_spatial
 
 __all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
@@ -76,26 +77,39 @@ def adaptive_average_pooling(op: Operation) -> Value:
         wanted *= 2
     if wanted == (1, 1):
         return op.emit("GlobalAveragePool", data)
-    height, width = op.shape_of(data, 4)[2:]
-    if min(wanted) > 0 and height % wanted[0] == 0 and width % wanted[1] == 0:
-        window = [height // wanted[0], width // wanted[1]]
-        return op.emit("AveragePool", data, kernel_shape=window, strides=window)
+    op.require_rank(data, 4)
     if min(wanted) < 1:
         op.unsupported("has a size below 1", "output_size")
-    op.affordable(height, wanted[0])
-    op.affordable(width, wanted[1])
-    rows = op.constant_like(_averages(height, wanted[0]), data)
-    columns = op.constant_like(_averages(width, wanted[1]).T, data)
+    height, width = data.shape[2:] if data.shape is not None else (None, None)
+    if height and width and height % wanted[0] == 0 and width % wanted[1] == 0:
+        window = [height // wanted[0], width // wanted[1]]
+        return op.emit("AveragePool", data, kernel_shape=window, strides=window)
+    rows = _averages(op, data, 2, wanted[0])
+    columns = op.emit("Transpose", _averages(op, data, 3, wanted[1]), perm=[1, 0])
     return op.emit("MatMul", op.emit("MatMul", rows, data), columns)
 
 
-def _averages(size: int, wanted: int) -> np.ndarray:
-    """Build the matrix that averages ``size`` elements down to ``wanted``."""
-    matrix = np.zeros((wanted, size))
-    for index in range(wanted):
+def _averages(op: Operation, data: Value, axis: int, wanted: int) -> Value:
+    """Build the matrix that averages the elements along an axis down to ``wanted``."""
+    size = data.shape[axis] if data.shape is not None else None
+    index = np.arange(wanted)[:, None]
+    if size is not None:
+        op.affordable(size, wanted)
         start, stop = index * size // wanted, -(-(index + 1) * size // wanted)
-        matrix[index, start:stop] = 1 / (stop - start)
-    return matrix
+        place = np.arange(size)
+        matrix = ((start <= place) & (place < stop)) / (stop - start)
+        return op.constant_like(matrix, data)
+    length, number = extent(op, data, axis), vector(op, wanted)
+    ends = [op.emit("Mul", op.constant(index + more, np.int64), length) for more in (0, 1)]
+    less = op.constant(wanted - 1, np.int64)
+    first = op.emit("Div", ends[0], number)
+    last = op.emit("Div", op.emit("Add", ends[1], less), number)
+    position = places(op, data, axis)
+    inside = op.emit(
+        "And", op.emit("LessOrEqual", first, position), op.emit("Less", position, last)
+    )
+    share = op.emit("Reciprocal", op.cast(op.emit("Sub", last, first), op.dtype_of(data)))
+    return op.emit("Mul", op.cast(inside, op.dtype_of(data)), share)
 
 
 def _include_pad(op: Operation) -> bool:
@@ -141,13 +155,22 @@ def _global_pool(op: Operation, kind: str, power: int | None) -> Value:
 
 
 def _overhang(op: Operation, window: Spatial, data: Value) -> list[int]:
-    """Compute how far the last window extends beyond the padding, along each axis."""
+    """Compute how far the last window may extend beyond the padding, along each axis.
+
+    For an open size it is the most that a window can: with ``stride - 1`` further elements,
+    rounding the number of windows down gives what rounding it up gives without them.
+    """
     return [
-        -(size + 2 * pad - kernel) % stride
+        stride - 1 if size is None else -(size + 2 * pad - kernel) % stride
         for size, pad, kernel, stride in zip(
-            op.shape_of(data)[2:], window.pad, window.kernel, window.stride, strict=True
+            _spatial_sizes(op, window, data), window.pad, window.kernel, window.stride, strict=True
         )
     ]
+
+
+def _spatial_sizes(op: Operation, window: Spatial, data: Value) -> Sequence[int | None]:
+    op.require_rank(data, window.rank + 2)
+    return (None,) * window.rank if data.shape is None else data.shape[2:]
 
 
 def _max_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) -> Value:
@@ -158,7 +181,7 @@ def _max_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
         if dtype.kind not in "fiu":
             op.unsupported(f"has no maximum of {dtype}")
         lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-        data, pads = _with_lowest(op, data, pads, float(lowest)), [0] * len(pads)
+        data, pads = _padded(op, data, pads, float(lowest)), [0] * len(pads)
     return op.emit("MaxPool", data, kernel_shape=window.kernel, strides=window.stride, pads=pads)
 
 
@@ -167,7 +190,11 @@ def _average_pool(
 ) -> Value:
     if any(overhang):
         summed = _sum_pool(op, window, data, overhang)
-        shares = _shares(op, window, data, overhang, include_pad=include_pad)
+        known = [size for size in _spatial_sizes(op, window, data) if size is not None]
+        if len(known) < window.rank:
+            counts = _counts(op, window, data, overhang, include_pad=include_pad)
+            return op.emit("Div", summed, counts)
+        shares = _shares(op, window, known, overhang, include_pad=include_pad)
         return op.emit("Mul", summed, op.constant_like(shares, data))
     return op.emit(
         "AveragePool",
@@ -203,11 +230,11 @@ def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
 
 
 def _shares(
-    op: Operation, window: Spatial, data: Value, overhang: list[int], *, include_pad: bool
+    op: Operation, window: Spatial, sizes: list[int], overhang: list[int], *, include_pad: bool
 ) -> np.ndarray:
     """Compute 1 / (number of elements that count) for each position of the result."""
     counts = np.ones((1,) * window.rank)
-    for axis, size in enumerate(op.shape_of(data)[2:]):
+    for axis, size in enumerate(sizes):
         pad, kernel, stride = window.pad[axis], window.kernel[axis], window.stride[axis]
         positions = (size + 2 * pad + overhang[axis] - kernel) // stride + 1
         op.affordable(positions, counts.size)
@@ -219,7 +246,22 @@ def _shares(
     return 1 / counts
 
 
-def _with_lowest(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
+def _counts(
+    op: Operation, window: Spatial, data: Value, overhang: list[int], *, include_pad: bool
+) -> Value:
+    """Count the elements of each window at run time: the sum of ones in their place."""
+    one = op.constant_like(np.ones((1,) * (window.rank + 2)), data)
+    sizes = gathered_shape(op, data, range(2, window.rank + 2))
+    ones = op.emit("Expand", one, concatenated(op, [vector(op, 1, 1), sizes]))
+    if include_pad and any(window.pad):
+        ones = _padded(op, ones, window.pad * 2, 1.0)
+        window = copy.copy(window)
+        window.pad = [0] * window.rank
+    counts = _sum_pool(op, window, ones, overhang)
+    return op.emit("Max", counts, op.constant_like(1, data))
+
+
+def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
     # Only a Pad with zeros is merged into the pooling, see `pad_spatial`; this one needs no sizes.
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]

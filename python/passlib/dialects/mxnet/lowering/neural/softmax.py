@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import places, vector
 
 __all__ = [
     "log_softmax",
@@ -109,8 +109,8 @@ def _inside(op: Operation, data: Value, axis: int) -> Value:
     """Return whether each position along ``axis`` is below the length, to broadcast to the data."""
     length = op.emit("Unsqueeze", op.inputs[1], vector(op, axis))
     shape: Sequence[int] = [-1 if i == axis else 1 for i in range(op.rank_of(data))]
-    position = op.constant_like(np.arange(op.shape_of(data)[axis]).reshape(shape), length)
-    return op.emit("Less", position, length)
+    position = op.emit("Reshape", places(op, data, axis), vector(op, *shape))
+    return op.emit("Less", op.cast(position, op.dtype_of(length)), length)
 
 
 def _flat_softmax(op: Operation, data: Value) -> Value:

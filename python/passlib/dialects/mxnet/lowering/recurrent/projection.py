@@ -26,7 +26,7 @@ def projected_lstm(
     ``sequence`` is (T, B, I), the states are (directions, B, R) and (directions, B, H). Returns
     the sequence (T, B, directions * R) and the final states.
     """
-    time, batch, _ = op.shape_of(sequence, 3)
+    time, batch = (sequence.shape or (None, None))[:2]
     dtype = op.dtype_of(sequence)
     types = [
         TypeSpec(dtype, (batch, packing.recurrent)),

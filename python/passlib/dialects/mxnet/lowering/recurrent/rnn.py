@@ -12,7 +12,7 @@ from passlib.dialects.mxnet.lowering.recurrent.projection import projected_lstm
 from passlib.dialects.mxnet.lowering.recurrent.weights import DirectionWeights, unpack
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import reshaped, vector
 
 __all__ = ["rnn", "rnn_param_concat"]
 
@@ -51,7 +51,8 @@ def rnn(op: Operation) -> Sequence[Value]:
     for name in ("lstm_state_clip_min", "lstm_state_clip_max"):
         if op.optional_float(name) is not None:
             op.unsupported("ONNX cannot clip the cell of a fused layer", name)
-    width = op.shape_of(op.inputs[0], 3)[2]
+    op.require_rank(op.inputs[0], 3)
+    width = op.size_of(op.inputs[0], 2)
     cell = _CELLS[mode]
     packing = Packing.of(op, width)
     weights = unpack(op, packing, op.inputs[1])
@@ -92,11 +93,13 @@ def rnn_param_concat(op: Operation) -> Value:
 
 def _initial(op: Operation, index: int, packing: Packing, size: int) -> Value:
     """Return an initial state; one created with batch size 0 takes the batch size of the data."""
-    state = op.inputs[index]
+    state, data = op.inputs[index], op.inputs[0]
     value = _CREATORS.get(op.node.inputs[index].node.op)
+    batch = None if data.shape is None else data.shape[1]
     if value is None or state.shape is None or state.shape[1:2] not in ((0,), (None,)):
         return state
-    batch = op.shape_of(op.inputs[0], 3)[1]
+    if batch is None:
+        return state
     op.affordable(packing.layers * packing.directions, batch, size)
     full = np.full((packing.layers * packing.directions, batch, size), value)
     return op.constant_like(full, op.inputs[0])
@@ -111,7 +114,6 @@ def _layer(
     states: Sequence[Value],
     lengths: Value | None,
 ) -> tuple[Value, list[Value]]:
-    time, batch, _ = op.shape_of(sequence, 3)
     directions = packing.directions
     by_input = [_reordered(op, each.input, cell) for each in weights]
     by_state = [_reordered(op, each.state, cell) for each in weights]
@@ -139,8 +141,7 @@ def _layer(
         linear_before_reset=1 if cell.op_type == "GRU" else None,
     )
     together = op.emit("Transpose", made[0], perm=[0, 2, 1, 3])
-    shape = vector(op, time, batch, directions * packing.state)
-    return op.emit("Reshape", together, shape), made[1:]
+    return reshaped(op, together, [(0,), (1,), directions * packing.state]), made[1:]
 
 
 def _reordered(op: Operation, weight: Value, cell: _Cell) -> Value:
@@ -157,7 +158,7 @@ def _stacked(op: Operation, values: Sequence[Value]) -> Value:
 
 
 def _rows(op: Operation, state: Value, span: slice) -> Value:
-    if op.shape_of(state, least=1)[0] == span.stop - span.start:
+    if op.size_of(state, 0) == span.stop - span.start:
         return state
     start, stop = (vector(op, bound) for bound in (span.start, span.stop))
     return op.emit("Slice", state, start, stop, vector(op, 0))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import extent, places, vector
 
 __all__ = ["sequence_last", "sequence_mask", "sequence_reverse"]
 
@@ -21,12 +19,12 @@ def sequence_mask(op: Operation) -> Value:
     if not op.bool("use_sequence_length", False):
         return op.emit("Identity", data)
     axis = _time_axis(op, choices=(0, 1))
-    shape = op.shape_of(data)
-    trailing = [1] * (len(shape) - 2)
+    trailing = [1] * (op.rank_of(data) - 2)
     length_shape = [1, -1, *trailing] if axis == 0 else [-1, 1, *trailing]
     time_shape = [-1, 1, *trailing] if axis == 0 else [1, -1, *trailing]
     length = op.emit("Reshape", op.inputs[1], vector(op, *length_shape))
-    time = op.constant_like(np.arange(shape[axis]).reshape(time_shape), length)
+    steps = op.cast(places(op, data, axis), op.dtype_of(length))
+    time = op.emit("Reshape", steps, vector(op, *time_shape))
     inside = op.emit("Less", time, length)
     return op.emit("Where", inside, data, op.constant_like(op.float("value", 0.0), data))
 
@@ -54,11 +52,10 @@ def sequence_reverse(op: Operation) -> Value:
     """Reverse each sequence up to its length: ``data`` (T, B, ...), shape unchanged."""
     data = op.inputs[0]
     axis = _time_axis(op, choices=(0,))
-    length, batch = op.shape_of(data, least=2)[:2]
     if op.bool("use_sequence_length", False):
         lengths = op.cast(op.inputs[1], "int64")
     else:
-        lengths = op.constant(np.full(batch, length), "int64")
+        lengths = op.emit("Expand", extent(op, data, 0), extent(op, data, 1))
     return op.emit("ReverseSequence", data, lengths, time_axis=axis, batch_axis=1)
 
 

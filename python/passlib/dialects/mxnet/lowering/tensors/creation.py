@@ -2,32 +2,64 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import partial
 
 import numpy as np
 
+from passlib.arrays import dtypes
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_mask
-from passlib.lowering import Operation, Value
+from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import concatenated, extent, reshaped, vector
 
-__all__ = ["arange", "arange_like", "eye", "filled", "full", "linspace"]
+__all__ = [
+    "SIZES_OF",
+    "arange",
+    "arange_like",
+    "eye",
+    "filled",
+    "full",
+    "linspace",
+    "places_of",
+    "progression",
+]
+
+SIZES_OF = "__sizes_of__"
+"""Attribute of a creating operator: for each open size a pair of variable and axis, as JSON."""
 
 
 def filled(op: Operation, number: Value) -> Value:
     """Create an array of the attribute ``shape``, each element ``number``.
 
+    A size of 0, by which MXNet means one that is inferred from other nodes, is that of an axis of
+    a variable, as `SIZES_OF` says.
+
     Raises
     ------
     UnsupportedError
-        The shape has a 0, by which MXNet means a size that is inferred from other nodes.
+        Nothing determines such a size.
     """
     shape = op.ints("shape", ())
-    if not shape or 0 in shape:
-        op.unsupported("leaves a size to be inferred from other nodes", "shape")
-    return op.emit("Expand", number, vector(op, *shape))
+    sources = iter(json.loads(op.string(SIZES_OF, "[]")))
+    sizes = []
+    for size in shape:
+        source = None if size > 0 else next(sources, None)
+        if size < 1 and source is None:
+            op.unsupported("leaves a size to be inferred, which no input determines", "shape")
+        value = (
+            vector(op, size) if source is None else extent(op, op.variable(source[0]), source[1])
+        )
+        sizes.append(value)
+    if not shape:
+        op.unsupported("leaves the shape to be inferred from other nodes", "shape")
+    if all(size.constant is not None for size in sizes):
+        return op.emit("Expand", number, concatenated(op, sizes))
+    known = tuple(None if size.constant is None else int(size.constant[0]) for size in sizes)
+    spec = TypeSpec(number.dtype, known)
+    return op.emit("Expand", number, concatenated(op, sizes), outputs=1, types=[spec])[0]
 
 
 def _filled_with(number: int, op: Operation) -> Value:
@@ -41,17 +73,28 @@ def _like(number: float, op: Operation) -> Value:
 
 table.register("_zeros")(partial(_filled_with, 0))
 table.register("_ones")(partial(_filled_with, 1))
+
+
+@table.register("_zeros_without_dtype")
+def zeros_without_type(op: Operation) -> Value:
+    """Create an array of zeros; ``dtype`` is MXNet's number of an element type."""
+    code = op.int("dtype", -1)
+    if code < 0:
+        op.unsupported("leaves the element type to be inferred from other nodes", "dtype")
+    return filled(op, op.constant(0, dtypes.from_code(code)))
+
+
 table.register("zeros_like")(partial(_like, 0.0))
 table.register("ones_like")(partial(_like, 1.0))
 
 
-@table.register("_full", "_npi_full")
+@table.register("_full")
 def full(op: Operation) -> Value:
     """Create an array of ``shape`` filled with ``value``, as ``dtype``."""
     return filled(op, number_of(op, "value", 0.0, element_type(op, np.float32)))
 
 
-def _progression(op: Operation, places: Value, start: float, step: float, dtype: np.dtype) -> Value:
+def progression(op: Operation, places: Value, start: float, step: float, dtype: np.dtype) -> Value:
     """Compute start + step * places; start and step are first converted to the result's type."""
     working = np.dtype(np.float64 if is_real(dtype) else np.int64)
     if working == np.int64:
@@ -64,7 +107,7 @@ def _progression(op: Operation, places: Value, start: float, step: float, dtype:
     return op.cast(numbers, dtype)
 
 
-def _places(op: Operation, count: Value, repeat: int) -> Value:
+def places_of(op: Operation, count: Value, repeat: int) -> Value:
     """Return 0, 1, 2, ... each ``repeat`` times, ``count`` elements in total; int64."""
     number = op.emit("Reshape", count, op.constant(np.zeros(0, np.int64)))
     if count.constant is not None:
@@ -91,22 +134,26 @@ def arange(op: Operation) -> Value:
     count = math.ceil((stop - start) / step)
     if count <= 0 or repeat < 1:
         op.unsupported("results in an empty range", "stop")
-    places = _places(op, vector(op, count * repeat), repeat)
-    return _progression(op, places, start, step, element_type(op, np.float32))
+    places = places_of(op, vector(op, count * repeat), repeat)
+    return progression(op, places, start, step, element_type(op, np.float32))
 
 
 @table.register("_linspace", "_npi_linspace")
 def linspace(op: Operation) -> Value:
-    """Space ``num`` numbers evenly from ``start`` to ``stop``, which ``endpoint`` includes."""
+    """Space ``num`` numbers evenly from ``start`` to ``stop``, which ``endpoint`` includes.
+
+    Integers are truncated.
+    """
     start, stop, count = op.float("start"), op.float("stop"), op.int("num")
-    if count < 1:
-        op.unsupported("is not positive", "num")
+    if count < 0:
+        op.unsupported("is negative", "num")
     gaps = count - 1 if op.bool("endpoint", True) else count
-    step = (stop - start) / gaps if gaps else 0.0
+    step = (stop - start) / gaps if gaps > 0 else 0.0
     dtype = element_type(op, np.float32)
-    if not is_real(dtype):
-        op.unsupported("rounding to integers is not defined", "dtype")
-    return _progression(op, _places(op, vector(op, count), 1), start, step, dtype)
+    places = places_of(op, vector(op, count), 1)
+    if is_real(dtype):
+        return progression(op, places, start, step, dtype)
+    return op.cast(progression(op, places, start, step, np.dtype(np.float64)), dtype)
 
 
 @table.register("_contrib_arange_like", "_npx_arange_like")
@@ -125,7 +172,7 @@ def arange_like(op: Operation) -> Value:
     else:
         count = extent(op, data, op.axis(data, axis))
     start, step = op.float("start", 0.0), op.float("step", 1.0)
-    line = _progression(op, _places(op, count, repeat), start, step, op.dtype_of(data))
+    line = progression(op, places_of(op, count, repeat), start, step, op.dtype_of(data))
     if axis is not None or op.rank_of(data) == 1:
         return line
     if data.known:

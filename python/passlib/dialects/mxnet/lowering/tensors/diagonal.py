@@ -19,6 +19,7 @@ __all__ = [
     "extracttrian",
     "makediag",
     "maketrian",
+    "on_diagonal",
     "sumlogdiag",
 ]
 
@@ -55,7 +56,7 @@ def _diagonal_places(op: Operation, rows: int, columns: int, k: int) -> np.ndarr
     return np.arange(rows * columns).reshape(rows, columns).diagonal(k)
 
 
-def _on_diagonal(op: Operation, data: Value, k: int) -> Value:
+def on_diagonal(op: Operation, data: Value, k: int) -> Value:
     """Create square matrices with the last axis of ``data`` on diagonal ``k``, 0 elsewhere."""
     size = op.shape_of(data, least=1)[-1] + abs(k)
     zero = op.constant_like(0, data)
@@ -75,7 +76,7 @@ def diag(op: Operation) -> Value:
     data, k = op.inputs[0], op.int("k", 0)
     rank = op.rank_of(data)
     if rank == 1:
-        return _on_diagonal(op, data, k)
+        return on_diagonal(op, data, k)
     first, second = op.axis(data, op.int("axis1", 0)), op.axis(data, op.int("axis2", 1))
     if first == second:
         op.unsupported("is the same axis as axis1", "axis2")
@@ -97,7 +98,7 @@ def extractdiag(op: Operation) -> Value:
 def makediag(op: Operation) -> Value:
     """Create square matrices with (..., n) as diagonal ``offset``, 0 elsewhere."""
     data = op.inputs[0]
-    return _on_diagonal(op, data, op.int("offset", 0))
+    return on_diagonal(op, data, op.int("offset", 0))
 
 
 def _triangle(op: Operation, size: int) -> tuple[np.ndarray, np.ndarray]:

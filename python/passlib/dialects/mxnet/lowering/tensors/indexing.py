@@ -11,7 +11,7 @@ import numpy as np
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_true, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import LAST, extent, gathered_shape, vector
+from passlib.lowering.extents import LAST, extent, gathered_shape, reshaped, vector
 
 __all__ = ["batch_take", "boolean_mask", "index_array", "one_hot", "pick", "take", "where"]
 
@@ -25,6 +25,8 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
         outside = op.emit("Less", indices, zero)
         return op.emit("Where", outside, op.constant(LAST, np.int64), indices)
     size = extent(op, data, axis)
+    if op.rank_of(indices) == 0:
+        size = reshaped(op, size, [])
     if mode == "wrap":
         return op.emit("Mod", indices, size)
     last = op.emit("Sub", size, op.constant(1, np.int64))

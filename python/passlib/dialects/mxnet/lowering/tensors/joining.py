@@ -14,7 +14,16 @@ from passlib.lowering.extents import (
     vector,
 )
 
-__all__ = ["concat", "repeat", "reverse", "slice_channel", "split_v2", "stack", "tile"]
+__all__ = [
+    "concat",
+    "repeat",
+    "reverse",
+    "slice_channel",
+    "split_along",
+    "split_v2",
+    "stack",
+    "tile",
+]
 
 
 @table.register("Concat", "concat")
@@ -51,10 +60,14 @@ def split_v2(op: Operation) -> list[Value]:
     If the sections do not divide the axis, the first ones are longer by one. ``squeeze_axis``
     drops the axis.
     """
+    return split_along(op, op.axis(op.inputs[0], op.int("axis", 1)))
+
+
+def split_along(op: Operation, axis: int) -> list[Value]:
+    """Split along an axis as the attributes ``sections`` and ``indices`` say, see `split_v2`."""
     data, sections = op.inputs[0], op.int("sections", 0)
-    axis = op.axis(data, op.int("axis", 1))
     if sections > 0:
-        size, longer = divmod(op.shape_of(data)[axis], sections)
+        size, longer = divmod(op.size_of(data, axis), sections)
         sizes = vector(op, *[size + 1] * longer, *[size] * (sections - longer))
         return _squeezed(op, op.emit("Split", data, sizes, axis=axis, outputs=sections), axis)
     begins = op.ints("indices")
@@ -90,6 +103,9 @@ def repeat(op: Operation) -> Value:
     if axis is None:
         data, axis = flattened(op, data), 0
     axis, rank = op.axis(data, axis), op.rank_of(data)
+    if repeats == 0:
+        # MXNet drops the other axes, too.
+        return op.emit("Expand", op.constant_like(0, data), vector(op, 0))
     raised = op.emit("Unsqueeze", data, vector(op, axis + 1))
     counts = [repeats if position == axis + 1 else 1 for position in range(rank + 1)]
     copies = op.emit("Tile", raised, vector(op, *counts))

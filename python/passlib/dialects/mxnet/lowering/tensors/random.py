@@ -15,7 +15,7 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["multinomial", "randint"]
+__all__ = ["multinomial", "randint", "whole_numbers"]
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -105,11 +105,15 @@ for _name in _DISTRIBUTIONS:
 @table.register("_random_randint", "random_randint")
 def randint(op: Operation) -> Value:
     """Draw an array of ``shape`` uniformly from the integers ``low`` .. ``high`` - 1."""
+    return whole_numbers(op, _uniform(op, np.dtype(np.float64)))
+
+
+def whole_numbers(op: Operation, uniform: Value) -> Value:
+    """Spread float64 draws from [0, 1) over the integers ``low`` .. ``high`` - 1."""
     low, high = op.int("low"), op.int("high")
     if not 0 < high - low <= 2**53:
         op.unsupported("must be above low, by at most 2**53", "high")
-    double = np.dtype(np.float64)
-    spread = op.emit("Mul", _uniform(op, double), op.constant(high - low, double))
+    spread = op.emit("Mul", uniform, op.constant(high - low, np.float64))
     offset = op.cast(op.emit("Floor", spread), np.int64)
     dtype = element_type(op, np.int32)
     return op.cast(op.emit("Add", offset, op.constant(low, np.int64)), dtype)

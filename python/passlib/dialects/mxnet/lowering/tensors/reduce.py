@@ -16,7 +16,17 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["all_finite", "argmax_channel", "cumsum", "moments", "multi_sum_sq", "norm"]
+__all__ = [
+    "all_finite",
+    "argmax_channel",
+    "cumsum",
+    "extreme",
+    "moments",
+    "multi_sum_sq",
+    "norm",
+    "position_of",
+    "reduced",
+]
 
 _Reduction = Callable[[Value, Value], Value]
 
@@ -47,18 +57,19 @@ def _finish(op: Operation, result: Value, axes: Sequence[int], *, keepdims: bool
     return op.emit("Squeeze", result, vector(op, *drop)) if drop else result
 
 
-def _reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
+def reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    """Reduce axes, which stay as axes of size 1."""
     return op.emit(onnx_operator, data, vector(op, *axes), keepdims=1)
 
 
 def _any_nan(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     missing = op.cast(op.emit("IsNaN", data), np.uint8)
-    return op.cast(_reduced("ReduceMax", op, missing, axes), np.bool_)
+    return op.cast(reduced("ReduceMax", op, missing, axes), np.bool_)
 
 
-def _extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
+def extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Take the extremum, NaN if there is any, which ONNX Runtime does not guarantee."""
-    result = _reduced(onnx_operator, op, data, axes)
+    result = reduced(onnx_operator, op, data, axes)
     if not is_real(op.dtype_of(data)):
         return result
     return op.emit("Where", _any_nan(op, data, axes), op.constant_like(np.nan, data), result)
@@ -67,8 +78,8 @@ def _extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]
 def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Take the mean; for integers the sum, in their own type, by integer division."""
     if is_real(op.dtype_of(data)):
-        return _reduced("ReduceMean", op, data, axes)
-    total = _reduced("ReduceSum", op, data, axes)
+        return reduced("ReduceMean", op, data, axes)
+    total = reduced("ReduceSum", op, data, axes)
     shape = op.shape_of(data)
     count = np.prod([shape[axis] for axis in axes], dtype=np.int64)
     return op.emit("Div", total, op.constant_like(count, data))
@@ -80,18 +91,18 @@ def _without_nan(
     if is_real(op.dtype_of(data)):
         missing = op.emit("IsNaN", data)
         data = op.emit("Where", missing, op.constant_like(neutral, data), data)
-    return _reduced(onnx_operator, op, data, axes)
+    return reduced(onnx_operator, op, data, axes)
 
 
 _REDUCTIONS: dict[str, Callable[[Operation, Value, Sequence[int]], Value]] = {
-    "sum": partial(_reduced, "ReduceSum"),
+    "sum": partial(reduced, "ReduceSum"),
     "mean": _mean,
-    "prod": partial(_reduced, "ReduceProd"),
-    "max": partial(_extreme, "ReduceMax"),
-    "min": partial(_extreme, "ReduceMin"),
+    "prod": partial(reduced, "ReduceProd"),
+    "max": partial(extreme, "ReduceMax"),
+    "min": partial(extreme, "ReduceMin"),
     "nansum": partial(_without_nan, "ReduceSum", 0.0),
     "nanprod": partial(_without_nan, "ReduceProd", 1.0),
-    "_square_sum": partial(_reduced, "ReduceSumSquare"),
+    "_square_sum": partial(reduced, "ReduceSumSquare"),
 }
 _ALIASES = {"sum": ("sum_axis",), "max": ("max_axis",), "min": ("min_axis",)}
 
@@ -124,11 +135,11 @@ def norm(op: Operation) -> Value:
         if onnx_operator == "ReduceL2":
             op.unsupported("whole numbers have no L2 norm in their own type", "ord")
         sizes = op.emit("Abs", op.cast(data, np.int64))
-        total = op.cast(_reduced("ReduceSum", op, sizes, axes), target)
+        total = op.cast(reduced("ReduceSum", op, sizes, axes), target)
         return _finish(op, total, axes, keepdims=op.bool("keepdims", False))
     if not is_real(op.dtype_of(data)) or not is_real(target):
         op.unsupported("a norm of whole numbers has their own type", "out_dtype")
-    result = _reduced(onnx_operator, op, op.cast(data, target), axes)
+    result = reduced(onnx_operator, op, op.cast(data, target), axes)
     return _finish(op, result, axes, keepdims=op.bool("keepdims", False))
 
 
@@ -138,9 +149,9 @@ def moments(op: Operation) -> tuple[Value, Value]:
     data = op.inputs[0]
     axes = _axes(op, data, "axes")
     keepdims = op.bool("keepdims", False)
-    mean = _reduced("ReduceMean", op, data, axes)
+    mean = reduced("ReduceMean", op, data, axes)
     gap = op.emit("Sub", data, mean)
-    variance = _reduced("ReduceMean", op, op.emit("Mul", gap, gap), axes)
+    variance = reduced("ReduceMean", op, op.emit("Mul", gap, gap), axes)
     return (
         _finish(op, mean, axes, keepdims=keepdims),
         _finish(op, variance, axes, keepdims=keepdims),
@@ -157,7 +168,7 @@ def multi_sum_sq(op: Operation) -> Value:
     return op.emit("Concat", *sums, axis=0)
 
 
-def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Value:
+def position_of(onnx_operator: str, op: Operation, data: Value, axis: int) -> Value:
     """Find the position of the first extremum, or of the first NaN, along an axis, which stays."""
     if data.shape is not None and data.shape[axis] == 0:
         raise Misfit(f"axis {axis} of size 0 has no extremum")
@@ -166,7 +177,7 @@ def _position(onnx_operator: str, op: Operation, data: Value, axis: int) -> Valu
         missing = op.cast(op.emit("IsNaN", data), np.uint8)
         first_missing = op.emit("ArgMax", missing, axis=axis, keepdims=1)
         place = op.emit("Where", _any_nan(op, data, [axis]), first_missing, place)
-    return op.cast(place, op.dtype_of(data))
+    return place
 
 
 def _argument(onnx_operator: str, op: Operation) -> Value:
@@ -177,10 +188,12 @@ def _argument(onnx_operator: str, op: Operation) -> Value:
     data, axis = op.inputs[0], op.optional_int("axis")
     keepdims = op.bool("keepdims", False)
     if axis is None:
-        place = _position(onnx_operator, op, flattened(op, data), 0)
+        place = position_of(onnx_operator, op, flattened(op, data), 0)
+        place = op.cast(place, op.dtype_of(data))
         return reshaped(op, place, [1] * op.rank_of(data)) if keepdims else place
     axis = op.axis(data, axis)
-    return _finish(op, _position(onnx_operator, op, data, axis), [axis], keepdims=keepdims)
+    place = op.cast(position_of(onnx_operator, op, data, axis), op.dtype_of(data))
+    return _finish(op, place, [axis], keepdims=keepdims)
 
 
 table.register("argmax")(partial(_argument, "ArgMax"))
@@ -192,7 +205,8 @@ def argmax_channel(op: Operation) -> Value:
     """Find the position of the largest element along axis 1."""
     data = op.inputs[0]
     axis = op.axis(data, 1)
-    return _finish(op, _position("ArgMax", op, data, axis), [axis], keepdims=False)
+    place = op.cast(position_of("ArgMax", op, data, axis), op.dtype_of(data))
+    return _finish(op, place, [axis], keepdims=False)
 
 
 @table.register("all_finite", "multi_all_finite")

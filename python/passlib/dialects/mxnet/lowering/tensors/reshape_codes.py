@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["Dim", "decode", "decode_reversed"]
+__all__ = ["CLASSIC", "NUMPY", "Dim", "decode", "decode_reversed"]
 
 Dim = int | tuple[int, ...]
 """A size, -1 for the remaining size, or the axes of the input whose sizes are multiplied."""
 
-_INFER, _REST, _JOIN, _SPLIT = -1, -2, -3, -4
+_INFER = -1
+
+CLASSIC = {0: "copy", -2: "rest", -3: "join", -4: "split"}
+"""The codes of ``Reshape``."""
+
+NUMPY = {-2: "copy", -3: "skip", -4: "rest", -5: "join", -6: "split"}
+"""The codes of ``_npx_reshape``, in which 0 is a size; ``skip`` drops an axis of size 1."""
 
 
-def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list[Dim]:
+def decode(
+    codes: Sequence[int],
+    shape: Sequence[int | None],
+    rank: int,
+    meaning: Mapping[int, str] = CLASSIC,
+) -> list[Dim]:
     """Determine the source of the size of each axis of the result.
 
     Parameters
     ----------
     codes : sequence of int
-        Sizes, and 0 (copy), -1 (remaining size), -2 (copy the rest), -3 (merge two), -4 (split
-        one into the two numbers that follow).
+        Sizes, -1 (remaining size), and codes that copy one size or the rest, merge two, split one
+        into the two numbers that follow, or skip one.
     shape : sequence of (int or None)
         Of the input.
     rank : int
         Of the input.
+    meaning : mapping of int to str
+        `CLASSIC` or `NUMPY`.
 
     Raises
     ------
@@ -36,22 +49,26 @@ def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list
     while position < len(codes):
         code = codes[position]
         position += 1
-        if code == _REST:
+        kind = meaning.get(code, "")
+        if kind == "rest":
             dims += [(axis,) for axis in range(source, rank)]
             source = rank
-        elif code == _SPLIT:
+        elif kind == "split":
             if position + 2 > len(codes):
-                raise ValueError("-4 must be followed by two numbers")
+                raise ValueError(f"{code} must be followed by two numbers")
             dims += _split(codes[position], codes[position + 1], source, shape)
             position += 2
             source += 1
-        elif code == _JOIN:
+        elif kind == "join":
             _demand(source + 1, rank)
             dims.append((source, source + 1))
             source += 2
-        elif code == 0:
+        elif kind:
             _demand(source, rank)
-            dims.append((source,))
+            if kind == "copy":
+                dims.append((source,))
+            elif shape[source] != 1:
+                raise ValueError(f"skips axis {source}, whose size is not known to be 1")
             source += 1
         elif code >= _INFER:
             dims.append(code)
@@ -63,12 +80,17 @@ def decode(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list
     return dims
 
 
-def decode_reversed(codes: Sequence[int], shape: Sequence[int | None], rank: int) -> list[Dim]:
+def decode_reversed(
+    codes: Sequence[int],
+    shape: Sequence[int | None],
+    rank: int,
+    meaning: Mapping[int, str] = CLASSIC,
+) -> list[Dim]:
     """Decode codes that are matched to the input's axes from the right.
 
-    MXNet reverses the codes, so the two numbers of a split precede their -4.
+    MXNet reverses the codes, so the two numbers of a split precede its code.
     """
-    backward = decode(codes[::-1], shape[::-1], rank)
+    backward = decode(codes[::-1], shape[::-1], rank, meaning)
     return [
         dim if isinstance(dim, int) else tuple(rank - 1 - axis for axis in reversed(dim))
         for dim in reversed(backward)

@@ -15,7 +15,16 @@ from passlib.dialects.mxnet.lowering.vision.suppression import (
     survivors,
 )
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import (
+    concatenated,
+    extent,
+    gathered_shape,
+    places,
+    reshaped,
+    reshaped_like,
+    reshaped_to,
+    vector,
+)
 
 __all__ = ["around", "box_decode", "box_encode", "box_iou", "box_nms", "columns"]
 
@@ -24,15 +33,14 @@ __all__ = ["around", "box_decode", "box_encode", "box_iou", "box_nms", "columns"
 def box_iou(op: Operation) -> Value:
     """Compute the intersection over union of all pairs: (..., 4) and (..., 4) to (..., ...)."""
     left, right = op.operands(2)
-    left_shape, right_shape = op.shape_of(left, least=1), op.shape_of(right, least=1)
+    lengths = [gathered_shape(op, v, range(op.rank_of(v) - 1)) for v in (left, right)]
     if op.string("format", "corner", choices=("corner", "center")) == "center":
         left, right = _corners(op, left), _corners(op, right)
     a = op.emit("Reshape", left, vector(op, -1, 1, 4))
     b = op.emit("Reshape", right, vector(op, 1, -1, 4))
     a_sides, b_sides = columns(op, a), columns(op, b)
     ratio = overlap(op, a_sides, b_sides, area(op, a_sides), area(op, b_sides))
-    shape = [*left_shape[:-1], *right_shape[:-1]]
-    return op.emit("Reshape", ratio, vector(op, *shape))
+    return reshaped_to(op, ratio, lengths)
 
 
 @table.register("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
@@ -46,10 +54,11 @@ def box_nms(op: Operation) -> Sequence[Value]:
     the others are -1.
     """
     (data,) = op.operands(1)
-    shape = op.shape_of(data, least=2)
-    count, width = shape[-2:]
+    op.require_rank(data, least=2)
+    rank, shape = op.rank_of(data), data.shape or ()
+    count, width = shape[-2], op.size_of(data, -1)
     start, classes = op.int("coord_start", 2), op.int("id_index", -1)
-    rows = op.emit("Reshape", data, vector(op, -1, count, width))
+    rows = data if rank == 3 else _three_axes(op, data)
     score = _column(op, rows, op.int("score_index", 1))
     valid = op.emit("Greater", score, op.constant_like(op.float("valid_thresh", 0.0), score))
     background = op.int("background_id", -1)
@@ -58,8 +67,11 @@ def box_nms(op: Operation) -> Sequence[Value]:
         valid = op.emit("And", valid, op.emit("Not", other))
 
     limit = op.int("topk", -1)
-    limit = min(limit, count) if limit > 0 else count
-    order = ordered_by(op, op.emit("Where", valid, score, op.constant_like(-np.inf, score)), limit)
+    number = extent(op, data, rank - 2)
+    if limit > 0:
+        least = op.emit("Min", number, vector(op, limit))
+        number = least if count is None else vector(op, min(limit, count))
+    order = ordered_by(op, op.emit("Where", valid, score, op.constant_like(-np.inf, score)), number)
     rows, valid = picked(op, rows, order), picked(op, valid, order)
     formats = [
         op.string(name, "corner", choices=("corner", "center"))
@@ -87,17 +99,25 @@ def box_nms(op: Operation) -> Sequence[Value]:
             ),
             axis=2,
         )
-    place = op.constant_like(np.arange(limit, 0, -1), data)
-    order = ordered_by(op, op.emit("Where", kept, place, op.emit("Neg", place)), limit)
+    turn = places(op, kept, 1)
+    place = op.cast(op.emit("Sub", number, turn), op.dtype_of(data))
+    order = ordered_by(op, op.emit("Where", kept, place, op.emit("Neg", place)), number)
     rows, kept = picked(op, rows, order), picked(op, kept, order)
     mask = op.emit("Unsqueeze", kept, vector(op, 2))
     rows = op.emit("Where", mask, rows, op.constant_like(-1, rows))
-    pads = vector(op, 0, 0, 0, 0, count - limit, 0)
-    if limit < count:
+    if limit > 0 and (count is None or limit < count):
+        left = op.emit("Sub", extent(op, data, rank - 2), number)
+        pads = concatenated(op, [vector(op, 0, 0, 0, 0), left, vector(op, 0)])
         rows = op.emit("Pad", rows, pads, op.constant_like(-1, rows))
-    result = op.emit("Reshape", rows, vector(op, *shape))
+    result = reshaped_like(op, rows, data)
     scratch = op.declare(data.dtype, (*shape[:-1], 1), "scratch memory is not provided")
     return result, scratch
+
+
+def _three_axes(op: Operation, data: Value) -> Value:
+    """Reshape (..., N, K) to (B, N, K)."""
+    rank = op.rank_of(data)
+    return reshaped(op, data, [tuple(range(rank - 2)), (rank - 2,), (rank - 1,)])
 
 
 @table.register("_contrib_box_decode")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering import Operation, Value, describe
+from passlib.lowering.extents import concatenated, extent, gathered_shape, scaled, vector
 
 __all__ = ["bilinear_resize", "crop", "roi_align", "roi_pooling", "upsampling"]
 
@@ -24,8 +24,8 @@ def upsampling(op: Operation) -> Value:
     scale = op.int("scale")
     if op.string("sample_type", choices=("nearest", "bilinear")) == "bilinear":
         return _transposed(op, scale)
-    height, width = (size * scale for size in op.shape_of(op.inputs[0], 4)[2:])
-    enlarged = [_repeated(op, value, height, width) for value in op.inputs]
+    op.require_rank(op.inputs[0], 4)
+    enlarged = [_repeated(op, value, scale) for value in op.inputs]
     if len(enlarged) == 1:
         return enlarged[0]
     mode = op.string("multi_input_mode", "concat", choices=("concat", "sum"))
@@ -41,15 +41,16 @@ def bilinear_resize(op: Operation) -> Value:
     next even or odd size.
     """
     data = op.inputs[0]
-    shape = op.shape_of(data, 4)
-    sizes = [*shape[:2], *_resized(op, shape[2:])]
+    op.require_rank(data, 4)
+    start = gathered_shape(op, data, (0, 1))
+    sizes = concatenated(op, [start, *_resized(op, data)])
     corners = op.bool("align_corners", True)
     return op.emit(
         "Resize",
         data,
         None,
         None,
-        vector(op, *sizes),
+        sizes,
         mode="linear",
         coordinate_transformation_mode="align_corners" if corners else "pytorch_half_pixel",
     )
@@ -63,21 +64,32 @@ def crop(op: Operation) -> Value:
     ``offset``.
     """
     data = op.inputs[0]
-    size = op.shape_of(data, 4)[2:]
-    wanted = (
-        op.shape_of(op.inputs[1], 4)[2:]
-        if len(op.inputs) == 2
-        else op.counted("h_w", 2, default=(0, 0))
-    )
-    if op.bool("center_crop", False):
-        start = tuple((have - want) // 2 for have, want in zip(size, wanted, strict=True))
+    op.require_rank(data, 4)
+    size = gathered_shape(op, data, (2, 3))
+    if len(op.inputs) == 2:
+        op.require_rank(op.inputs[1], 4)
+        wanted = gathered_shape(op, op.inputs[1], (2, 3))
     else:
-        start = op.counted("offset", 2, default=(0, 0))
-    stop = tuple(first + want for first, want in zip(start, wanted, strict=True))
-    if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
-        op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
-    bounds = (vector(op, *bound) for bound in (start, stop, (2, 3)))
-    return op.emit("Slice", data, *bounds)
+        wanted = vector(op, *op.counted("h_w", 2, default=(0, 0)))
+    if op.bool("center_crop", False):
+        start = _folded(op, "Div", _folded(op, "Sub", size, wanted), vector(op, 2))
+    else:
+        start = vector(op, *op.counted("offset", 2, default=(0, 0)))
+    stop = _folded(op, "Add", start, wanted)
+    first, last, most = start.constant, stop.constant, size.constant
+    if (first is not None and first.min() < 0) or (
+        last is not None and most is not None and (last > most).any()
+    ):
+        op.unsupported(f"the rectangle is not within {describe(data)}")
+    return op.emit("Slice", data, start, stop, vector(op, 2, 3))
+
+
+def _folded(op: Operation, op_type: str, left: Value, right: Value) -> Value:
+    """Add, subtract or divide vectors of sizes; constants at once."""
+    if left.constant is None or right.constant is None:
+        return op.emit(op_type, left, right)
+    functions = {"Add": np.add, "Sub": np.subtract, "Div": np.floor_divide}
+    return op.constant(functions[op_type](left.constant, right.constant), np.int64)
 
 
 @table.register("ROIPooling", "_npx_roi_pooling")
@@ -127,22 +139,41 @@ def roi_align(op: Operation) -> Value:
     )
 
 
-def _repeated(op: Operation, value: Value, height: int, width: int) -> Value:
-    shape = op.shape_of(value, 4)
-    if 0 in shape[2:]:
-        op.unsupported("an input has no elements")
-    if height % shape[2] or width % shape[3] or height // shape[2] != width // shape[3]:
-        op.unsupported(f"an input of {shape[2:]} does not scale to {(height, width)}")
+def _repeated(op: Operation, value: Value, scale: int) -> Value:
+    """Repeat elements of an input up to ``scale`` times the size of the first input."""
+    op.require_rank(value, 4)
+    first = op.inputs[0]
+    factors: Value | None = op.constant([1, 1, scale, scale], np.float32)
+    wanted = None
+    if value is not first:
+        _require_multiple(op, value, scale)
+        height, width = (scaled(op, extent(op, first, axis), scale) for axis in (2, 3))
+        factors = None
+        wanted = concatenated(op, [gathered_shape(op, value, (0, 1)), height, width])
     return op.emit(
         "Resize",
         value,
         None,
-        None,
-        vector(op, *shape[:2], height, width),
+        factors,
+        wanted,
         mode="nearest",
         coordinate_transformation_mode="asymmetric",
         nearest_mode="floor",
     )
+
+
+def _require_multiple(op: Operation, value: Value, scale: int) -> None:
+    """Check that an input scales to the enlarged first one by one whole number, if known."""
+    sizes, whole = ((each.shape or (None,))[2:] for each in (value, op.inputs[0]))
+    factors = set()
+    for size, full in zip(sizes, whole, strict=True):
+        if size is None or full is None:
+            continue
+        if size == 0 or full * scale % size:
+            op.unsupported(f"an input of {sizes} does not scale by {scale} times {whole}")
+        factors.add(full * scale // size)
+    if len(factors) > 1:
+        op.unsupported(f"an input of {sizes} does not scale by {scale} times {whole}")
 
 
 def _transposed(op: Operation, scale: int) -> Value:
@@ -155,11 +186,11 @@ def _transposed(op: Operation, scale: int) -> Value:
         kernel_shape=[kernel] * 2,
         strides=[scale] * 2,
         pads=[scale // 2] * 4,
-        group=op.shape_of(data, 4)[1],
+        group=op.size_of(data, 1),
     )
 
 
-def _resized(op: Operation, size: Sequence[int]) -> list[int]:
+def _resized(op: Operation, data: Value) -> list[Value]:
     mode = op.string(
         "mode",
         "size",
@@ -174,20 +205,31 @@ def _resized(op: Operation, size: Sequence[int]) -> list[int]:
         ),
     )
     if mode == "like":
-        return list(op.shape_of(op.inputs[1], 4)[2:])
+        op.require_rank(op.inputs[1], 4)
+        return [gathered_shape(op, op.inputs[1], (2, 3))]
+    scales = [op.optional_float("scale_height"), op.optional_float("scale_width")]
+    if not mode.startswith("to_") and None in scales:
+        if mode == "odd_scale" or scales != [None, None]:
+            op.unsupported("requires both scale_height and scale_width", "mode")
+        return [vector(op, op.int("height", 1), op.int("width", 1))]
+    if mode == "size" and None in (data.shape or ()):
+        return [_scaled_by(op, data, axis, scales[axis - 2] or 1.0) for axis in (2, 3)]
+    size = [op.size_of(data, axis) for axis in (2, 3)]
     if mode.startswith("to_"):
         odd = int("odd" in mode)
         step = -1 if mode.endswith("down") else 1
-        return [length if length % 2 == odd else length + step for length in size]
-    scales = [op.optional_float("scale_height"), op.optional_float("scale_width")]
-    if None in scales:
-        if mode == "odd_scale" or scales != [None, None]:
-            op.unsupported("requires both scale_height and scale_width", "mode")
-        return [op.int("height", 1), op.int("width", 1)]
-    pairs = [(length, scale) for length, scale in zip(size, scales, strict=True) if scale]
-    if mode == "odd_scale":
-        return [
-            int(length * scale) if length % 2 == 0 else int((length - 1) * scale) + 1
+        found = [length if length % 2 == odd else length + step for length in size]
+    else:
+        pairs = [(length, scale) for length, scale in zip(size, scales, strict=True) if scale]
+        odd = int(mode == "odd_scale")
+        found = [
+            int((length - 1) * scale) + 1 if odd and length % 2 else int(length * scale)
             for length, scale in pairs
         ]
-    return [int(length * scale) for length, scale in pairs]
+    return [vector(op, *found)]
+
+
+def _scaled_by(op: Operation, data: Value, axis: int, scale: float) -> Value:
+    """Multiply the size of an axis by a real number, rounding down."""
+    size = op.cast(extent(op, data, axis), np.float64)
+    return op.cast(op.emit("Mul", size, op.constant(scale, np.float64)), np.int64)

@@ -8,7 +8,23 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["crop", "flip_left_right", "flip_top_bottom", "normalize", "to_tensor"]
+__all__ = [
+    "adjust_lighting",
+    "copy_make_border",
+    "crop",
+    "cv_resize",
+    "flip_left_right",
+    "flip_top_bottom",
+    "normalize",
+    "resize",
+    "to_tensor",
+]
+
+_STRENGTHS = np.array([55.46, 4.794, 1.148])
+_COLOURS = np.array(
+    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
+)
+"""Principal components of the colours of ImageNet (Krizhevsky et al. 2012), by column."""
 
 
 @table.register("_image_to_tensor", "_npx__image_to_tensor")
@@ -53,6 +69,85 @@ def flip_left_right(op: Operation) -> Value:
 def flip_top_bottom(op: Operation) -> Value:
     """Reverse the rows."""
     return _flipped(op, -3)
+
+
+@table.register("_image_adjust_lighting", "_npx__image_adjust_lighting")
+def adjust_lighting(op: Operation) -> Value:
+    """Add the principal colours of ImageNet, weighted by ``alpha``: (H, W, 3) or (N, H, W, 3)."""
+    (data,) = op.operands(1)
+    alpha = op.floats("alpha")
+    if len(alpha) != 3:
+        op.unsupported("needs three numbers", "alpha")
+    colours = (_COLOURS * _STRENGTHS * np.array(alpha)).sum(axis=1)
+    working = op.cast(data, "float32")
+    return _as_image(op, op.emit("Add", working, op.constant(colours, "float32")), data)
+
+
+@table.register("_image_resize", "_npx__image_resize")
+def resize(op: Operation) -> Value:
+    """Resize (H, W, C) or (N, H, W, C) by linear interpolation to ``size``: width and height.
+
+    One number means a square, or with ``keep_ratio`` the shorter side.
+    """
+    (data,) = op.operands(1)
+    height, width = op.shape_of(data, least=3)[-3:-1]
+    size = op.ints("size", ())
+    if len(size) == 2:
+        return _resized(op, data, size[1], size[0])
+    if len(size) != 1:
+        op.unsupported("needs one or two numbers", "size")
+    if not op.bool("keep_ratio", False):
+        return _resized(op, data, size[0], size[0])
+    if height > width:
+        return _resized(op, data, height * size[0] // width, size[0])
+    return _resized(op, data, size[0], width * size[0] // height)
+
+
+@table.register("_cvimresize", "_npi_cvimresize")
+def cv_resize(op: Operation) -> Value:
+    """Resize (H, W, C) by linear interpolation to ``w`` columns and ``h`` rows."""
+    (data,) = op.operands(1)
+    return _resized(op, data, op.int("h"), op.int("w"))
+
+
+@table.register("_cvcopyMakeBorder", "_npi_cvcopyMakeBorder")
+def copy_make_border(op: Operation) -> Value:
+    """Put a border around (H, W, C): of one colour, of the edge, or of the mirrored image."""
+    (data,) = op.operands(1)
+    kind = op.int("type", 0)
+    modes = {0: "constant", 1: "edge", 4: "reflect"}
+    if kind not in modes:
+        op.unsupported("is none of 0, 1, 4 (constant, replicate, reflect 101)", "type")
+    if op.ints("values", ()):
+        op.unsupported("only one value for all channels is supported", "values")
+    sides = [op.int(side) for side in ("top", "left", "bot", "right")]
+    pads = vector(op, *sides[:2], 0, *sides[2:], 0)
+    value = op.constant_like(op.float("value", 0.0), data) if kind == 0 else None
+    return op.emit("Pad", data, pads, value, mode=modes[kind])
+
+
+def _resized(op: Operation, data: Value, height: int, width: int) -> Value:
+    if op.int("interp", 1) != 1:
+        op.unsupported("only linear interpolation is supported", "interp")
+    *lead, _, _, channels = op.shape_of(data, least=3)
+    if min(height, width) < 1:
+        op.unsupported("has a size below 1", "size")
+    sizes = vector(op, *lead, height, width, channels)
+    working = op.cast(data, "float32")
+    result = op.emit(
+        "Resize", working, None, None, sizes, mode="linear",
+        coordinate_transformation_mode="half_pixel",
+    )  # fmt: skip
+    return _as_image(op, result, data)
+
+
+def _as_image(op: Operation, value: Value, like: Value) -> Value:
+    """Convert to the element type of an image, bytes rounded and limited."""
+    if op.dtype_of(like) != np.uint8:
+        return op.cast(value, op.dtype_of(like))
+    half = op.emit("Floor", op.emit("Add", value, op.constant(0.5, "float32")))
+    limited = op.emit("Clip", half, op.constant(0, "float32"), op.constant(255, "float32"))
+    return op.cast(limited, "uint8")
 
 
 def _flipped(op: Operation, axis: int) -> Value:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.vision.boxes import around
 from passlib.dialects.mxnet.lowering.vision.suppression import ordered_by, picked, survivors
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import concatenated, extent, places, reshaped_to, vector
 from passlib.lowering.misfit import Misfit
 
 __all__ = ["multibox_detection", "multibox_prior"]
@@ -22,20 +24,20 @@ def multibox_prior(op: Operation) -> Value:
     ratios. The width is size * H / W * sqrt(ratio), the height size / sqrt(ratio).
     """
     (data,) = op.operands(1)
-    height, width = op.shape_of(data, 4)[2:]
+    op.require_rank(data, 4)
     sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
     steps, offsets = op.floats("steps", (-1.0, -1.0)), op.floats("offsets", (0.5, 0.5))
-    if not height or not width:
-        raise Misfit("a map without positions has no anchors")
     if not sizes or not ratios or min(ratios) <= 0 or len(steps) != 2 or len(offsets) != 2:
         op.unsupported("needs sizes, positive ratios, two steps and two offsets")
+    height, width = (None, None) if data.shape is None else data.shape[2:]
+    if height is None or width is None:
+        return _anchors_of_open_map(op, data, steps, offsets)
+    if not height or not width:
+        raise Misfit("a map without positions has no anchors")
     step_y = steps[0] if steps[0] > 0 else 1 / height
     step_x = steps[1] if steps[1] > 0 else 1 / width
-    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
-    op.affordable(height, width, len(shapes), 4)
-    half = np.array(
-        [(size * height / width * ratio**0.5 / 2, size / ratio**0.5 / 2) for size, ratio in shapes]
-    )
+    half = _half_sizes(sizes, ratios) * [height / width, 1]
+    op.affordable(height, width, len(half), 4)
     x = (np.arange(width) + offsets[1]) * step_x
     y = (np.arange(height) + offsets[0]) * step_y
     center = np.stack(np.meshgrid(x, y), axis=-1)[:, :, None]
@@ -43,6 +45,43 @@ def multibox_prior(op: Operation) -> Value:
     if op.bool("clip", False):
         anchors = anchors.clip(0, 1)
     return op.constant_like(anchors, data)
+
+
+def _half_sizes(sizes: Sequence[float], ratios: Sequence[float]) -> np.ndarray:
+    """Return half the width (of a square map) and half the height of each anchor, (A, 2)."""
+    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    return np.array([(size * ratio**0.5 / 2, size / ratio**0.5 / 2) for size, ratio in shapes])
+
+
+def _anchors_of_open_map(
+    op: Operation, data: Value, steps: Sequence[float], offsets: Sequence[float]
+) -> Value:
+    """Compute the anchors of `multibox_prior` at run time, in float32."""
+    real = np.dtype(np.float32)
+    height, width = (op.cast(extent(op, data, axis), real) for axis in (2, 3))
+    y, x = (
+        op.emit(
+            "Mul",
+            op.emit("Add", op.cast(places(op, data, axis), real), op.constant(offset, real)),
+            op.constant(step, real) if step > 0 else op.emit("Reciprocal", size),
+        )
+        for axis, offset, step, size in (
+            (2, offsets[0], steps[0], height),
+            (3, offsets[1], steps[1], width),
+        )
+    )
+    ratio = op.emit("Concat", op.emit("Div", height, width), op.constant([1], real), axis=0)
+    sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
+    half = op.emit("Mul", op.constant(_half_sizes(sizes, ratios), real), ratio)
+    grid = concatenated(op, [extent(op, data, 2), extent(op, data, 3), vector(op, 1, 1)])
+    rows = op.emit("Expand", op.emit("Reshape", y, vector(op, -1, 1, 1, 1)), grid)
+    columns = op.emit("Expand", op.emit("Reshape", x, vector(op, 1, -1, 1, 1)), grid)
+    center = op.emit("Concat", columns, rows, axis=3)
+    sides = [op.emit(kind, center, half) for kind in ("Sub", "Add")]
+    anchors = op.emit("Reshape", op.emit("Concat", *sides, axis=3), vector(op, 1, -1, 4))
+    if op.bool("clip", False):
+        anchors = op.emit("Clip", anchors, op.constant(0, real), op.constant(1, real))
+    return op.cast(anchors, op.dtype_of(data))
 
 
 @table.register("_contrib_MultiBoxDetection", "_npx_multibox_detection")
@@ -57,7 +96,8 @@ def multibox_detection(op: Operation) -> Value:
     the order of the anchors, as all rows do if the threshold is not above 0 and at most 1.
     """
     scores, offsets, anchors = op.operands(3)
-    batch, classes, count = op.shape_of(scores, 3)
+    op.require_rank(scores, 3)
+    classes, count = op.size_of(scores, 1), extent(op, scores, 2)
     background = op.int("background_id", 0)
     if background != 0:
         op.unsupported("only class 0 can be the background", "background_id")
@@ -69,12 +109,14 @@ def multibox_detection(op: Operation) -> Value:
         outputs=2,
         axis=1,
     )
-    flat = vector(op, batch, count)
-    best, kind = op.emit("Reshape", best, flat), op.emit("Reshape", kind, flat)
-    box = _decoded(op, op.emit("Reshape", offsets, vector(op, batch, count, 4)), anchors)
+    one = vector(op, 1)
+    best, kind = op.emit("Squeeze", best, one), op.emit("Squeeze", kind, one)
+    rows_of_four = [extent(op, scores, 0), count, vector(op, 4)]
+    box = _decoded(op, reshaped_to(op, offsets, rows_of_four), anchors)
 
     valid = op.emit("Not", op.emit("Less", best, _like(op, op.float("threshold", 0.01), best)))
-    place = _like(op, np.arange(count, 0, -1)[None], best)
+    turn = op.emit("Unsqueeze", places(op, scores, 2), vector(op, 0))
+    place = op.cast(op.emit("Sub", count, turn), op.dtype_of(best))
     last = _like(op, -np.inf, best)
     columns = [op.cast(kind, op.dtype_of(best)), best]
     rows = op.emit("Concat", *(_column(op, value) for value in columns), box, axis=2)
@@ -88,7 +130,7 @@ def multibox_detection(op: Operation) -> Value:
     competing = valid
     limit = op.int("nms_topk", -1)
     if limit > 0:
-        inside = op.constant(np.arange(count)[None] < limit)
+        inside = op.emit("Less", turn, vector(op, limit))
         competing = op.emit("And", valid, inside)
         ranked = op.emit("Where", _column(op, inside), ranked, picked(op, rows, found))
     kind, _, *sides = (

@@ -27,7 +27,8 @@ def grid_generator(op: Operation) -> Sequence[Value]:
         height, width = _target(op)
         hidden = op.declare(data.dtype, (3, height * width), why)
         return _affine_grid(op, data, height, width), hidden
-    height, width = op.shape_of(data, 4)[2:]
+    op.require_rank(data, 4)
+    height, width = op.size_of(data, 2), op.size_of(data, 3)
     if height < 2 or width < 2:
         op.unsupported("a grid must span at least two elements along each axis")
     op.affordable(2, height, width)
@@ -79,10 +80,10 @@ def _affine_grid(op: Operation, matrix: Value, height: int, width: int) -> Value
     op.affordable(3, height, width)
     columns, rows = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     regular = np.stack([columns, rows, np.ones_like(rows)]).reshape(3, height * width)
-    batch = op.shape_of(matrix, least=1)[0]
-    split = op.emit("Reshape", matrix, vector(op, batch, 2, 3))
+    op.require_rank(matrix, op.rank_of(matrix), least=1)
+    split = op.emit("Reshape", matrix, vector(op, -1, 2, 3))
     places = op.emit("MatMul", split, op.constant_like(regular, matrix))
-    return op.emit("Reshape", places, vector(op, batch, 2, height, width))
+    return op.emit("Reshape", places, vector(op, -1, 2, height, width))
 
 
 def _sampled(op: Operation, data: Value, grid: Value) -> Value:

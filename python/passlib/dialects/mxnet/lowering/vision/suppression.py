@@ -12,14 +12,14 @@ import numpy as np
 
 from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import extent, places, vector
 
 __all__ = ["area", "ordered_by", "overlap", "picked", "survivors"]
 
 
-def ordered_by(op: Operation, key: Value, count: int) -> Value:
+def ordered_by(op: Operation, key: Value, count: Value) -> Value:
     """Return positions of the ``count`` largest of each row of (B, N); equals keep their order."""
-    return op.emit("TopK", key, vector(op, count), outputs=2, axis=1)[1]
+    return op.emit("TopK", key, count, outputs=2, axis=1)[1]
 
 
 def picked(op: Operation, rows: Value, order: Value) -> Value:
@@ -80,20 +80,19 @@ def survivors(
     Value
         (B, k) of flags.
     """
-    count = op.shape_of(valid)[1]
-    if count == 0:
+    if valid.shape is not None and valid.shape[1] == 0:
         return valid
     given = [*sides, area(op, sides), *([] if classes is None else [classes])]
     constants = {
         "zero": op.constant_like(0, sides[0]),
         "one": op.constant_like(1, sides[0]),
         "limit": op.constant_like(threshold, sides[0]),
-        "places": op.constant(np.arange(count)[None], "int64"),
+        "places": op.emit("Unsqueeze", places(op, valid, 1), vector(op, 0)),
         "axis": vector(op, 1),
     }
     return op.emit(
         "Loop",
-        op.constant(count, "int64"),
+        op.emit("Squeeze", extent(op, valid, 1), vector(op, 0)),
         op.constant(True),
         valid,
         outputs=1,

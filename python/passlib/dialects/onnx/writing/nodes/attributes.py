@@ -9,8 +9,10 @@ from typing import Any
 from passlib._core import NodeTuple
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import GRAPH, GRAPHS, graphs_of, is_graph, kind_of
-from passlib.dialects.onnx.document import DOMAIN, OWN_KEYS, Document, OriginalNode
+from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.keys import DOMAIN, OWN_KEYS
 from passlib.dialects.onnx.messages import copy_of
+from passlib.dialects.onnx.originals import OriginalNode
 from passlib.dialects.onnx.writing.nodes import attribute_parser
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require

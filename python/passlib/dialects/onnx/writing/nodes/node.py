@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlib._core import NodeTuple
-from passlib.dialects.onnx.document import DOMAIN, OVERLOAD, OWN_KEYS, Document, OriginalNode
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.keys import DOMAIN, OVERLOAD, OWN_KEYS
 from passlib.dialects.onnx.messages import copy_of
+from passlib.dialects.onnx.originals import OriginalNode
 from passlib.dialects.onnx.writing.nodes.attributes import AttributeWriter, GraphOf, is_own
 from passlib.files.optional import require
 
@@ -99,7 +102,9 @@ class NodeWriter:
         made.input.extend(names.inputs)
         made.output.extend(names.outputs)
         made.attribute.extend(values)
-        _set_optional(made, "domain", attrs.get(DOMAIN, ""))
+        domain = attrs.get(DOMAIN, "")
+        if domain != made.domain:  # ONNX's checker does not know "ai.onnx" by that name
+            _set_optional(made, "domain", schema.plain(domain))
         _set_optional(made, "overload", attrs.get(OVERLOAD, ""))
         _set_marks(made, attrs)
         self.domains.add(made.domain)

@@ -1,0 +1,167 @@
+#include "bindings/calls/exit_gate.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "bindings/bindings.h"
+#include "fork_mutex.h"
+
+namespace passlib {
+
+namespace py = pybind11;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPause = std::chrono::milliseconds(2);
+
+/// How deep this thread is in holds.
+thread_local int depth = 0;
+
+[[noreturn]] void sleepForever() {
+  for (;;) pause();
+}
+
+/// Counts the threads in C++ code of the bindings.
+class Gate {
+ public:
+  /// With the GIL.
+  void enter() {
+    if (depth++ > 0) return;
+    {
+      const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+      renew();
+      if (!closed_ || isCloser()) {
+        ++inside_;
+        ++wanting_;
+        return;
+      }
+    }
+    PyEval_SaveThread();
+    sleepForever();
+  }
+
+  void exit() {
+    if (--depth > 0) return;
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+    // Threads that were inside at a fork are not counted in the child.
+    if (inside_ > 0) --inside_;
+    if (wanting_ > 0) --wanting_;
+  }
+
+  /// Before this thread releases the GIL, or after.
+  void release() {
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+    if (wanting_ > 0) --wanting_;
+  }
+
+  /// Before it takes the GIL again: does not return if the interpreter may be gone.
+  void regain() {
+    {
+      const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+      renew();
+      if (!abandoned_ || isCloser()) {
+        ++wanting_;
+        return;
+      }
+    }
+    sleepForever();
+  }
+
+  /// Without the GIL. Returns how many threads are inside for longer than that.
+  int close(double seconds) {
+    {
+      const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+      renew();
+      closed_ = true;
+      closer_ = std::this_thread::get_id();
+    }
+    const auto bound =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    await(&Gate::inside_, bound);
+    {
+      const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+      if (inside_ == 0) return 0;
+      abandoned_ = true;
+    }
+    await(&Gate::wanting_, bound);
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+    return inside_;
+  }
+
+ private:
+  bool isCloser() const { return std::this_thread::get_id() == closer_; }
+
+  void renew() {
+    if (process_ == forkCount()) return;
+    process_ = forkCount();
+    inside_ = wanting_ = 0;
+    closed_ = abandoned_ = false;
+  }
+
+  void await(int Gate::* count, Clock::duration bound) {
+    for (const auto end = Clock::now() + bound; Clock::now() < end;) {
+      {
+        const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+        if (this->*count == 0) return;
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  ForkMutex<std::mutex> mutex_;
+  unsigned process_ = forkCount();
+  int inside_ = 0;
+  int wanting_ = 0;  ///< of inside_: those that have the GIL or wait for it
+  bool closed_ = false;
+  bool abandoned_ = false;
+  std::thread::id closer_;
+};
+
+Gate& gate() {
+  static Gate* instance = new Gate();  // never destroyed, since threads may outlive the rest
+  return *instance;
+}
+
+}  // namespace
+
+GateHold::GateHold() { gate().enter(); }
+
+GateHold::~GateHold() { gate().exit(); }
+
+ReleasedGil::ReleasedGil() {
+  gate().release();
+  released_.emplace();
+}
+
+ReleasedGil::~ReleasedGil() {
+  gate().regain();
+  released_.reset();
+}
+
+BorrowedGil::BorrowedGil() {
+  gate().regain();
+  acquired_.emplace();
+}
+
+BorrowedGil::~BorrowedGil() {
+  acquired_.reset();
+  gate().release();
+}
+
+void withGil(void (*body)(void* object), void* object) {
+  if (PyGILState_Check() != 0) return body(object);
+  const BorrowedGil borrowed;
+  body(object);
+}
+
+void bindExitGate(py::module_* m) {
+  m->def(
+      "close_gate", [](double seconds) { return gate().close(seconds); }, py::arg("seconds"),
+      py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace passlib

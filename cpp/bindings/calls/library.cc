@@ -1,0 +1,130 @@
+// passlib._core.Library and calls of its passes.
+
+#include "library/library.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
+#include "bindings/calls/native_call.h"
+#include "bindings/common.h"
+#include "errors.h"
+#include "graph/source.h"
+#include "library/pass.h"
+
+namespace passlib {
+namespace {
+
+template <typename Item>
+std::vector<std::string> namesOf(const std::vector<Item>& items) {
+  std::vector<std::string> names;
+  for (const Item& item : items) names.push_back(item.name);
+  return names;
+}
+
+/// The partitioners of a library, each with the names of its strategies.
+std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
+    const Library& library) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> list;
+  for (const Library::Partitioner& partitioner : library.partitioners()) {
+    list.emplace_back(partitioner.name, namesOf(partitioner.strategies));
+  }
+  return list;
+}
+
+/// A new parameter as (name, is_arg, dtype code, shape, bytes).
+py::tuple takeParam(NewParam param) {
+  const void* data = param.data.get();
+  return py::make_tuple(param.name, param.is_arg, param.dtype, py::tuple(py::cast(param.shape)),
+                        ownedBytes(std::move(param.data), data, param.bytes));
+}
+
+/// The settings of a call that are not parameters or options of the pass.
+struct CallSettings {
+  bool accept_args;
+  bool accept_aux;
+  bool force_json;
+  bool consume;
+  bool ordered;
+};
+
+/// Opens a library; what it prints meanwhile goes to `write`, a function of a str.
+std::shared_ptr<Library> openLibrary(const std::string& path, int version,
+                                     const py::function& write) {
+  const GateHold hold;
+  std::shared_ptr<Library> library;
+  runCaptured(write, [&]() { library = Library::open(path, version); });
+  warnOfArithmetic(*library);
+  return library;
+}
+
+/// Runs a pass; its output goes to `write`, a function of a str. Returns the graph, its top-level
+/// attributes, new parameters, and the names of removed variables.
+py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
+                   const std::shared_ptr<GraphSource>& graph, const AttributeTexts& attributes,
+                   const OptionList& options, const py::list& args, const py::list& aux,
+                   const CallSettings& settings, const py::function& write) {
+  const GateHold hold;
+  PassCall call{library.get(),
+                index,
+                parseAttributes(attributes),
+                options,
+                makeBlock(args),
+                makeBlock(aux),
+                settings.accept_args,
+                settings.accept_aux,
+                settings.force_json,
+                settings.consume,
+                settings.ordered};
+  // Attributes that the pass leaves alone keep their original text.
+  const AttributeTexts printed = printAttributes(call.attributes);
+  PassResult result;
+  const std::string what = describePass(call);
+  const auto fail = [&](const std::string& problem) { throw PassError(what + " " + problem); };
+  runNative({*library, what, fail}, write, [&]() { result = runPass(call, graph.get()); });
+  py::list params;
+  for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
+  AttributeTexts texts = printAttributes(result.graph->attrs);
+  for (auto& [key, text] : texts) {
+    const auto before = printed.find(key);
+    if (before != printed.end() && before->second == text) text = attributes.at(key);
+  }
+  result.graph->attrs.clear();
+  return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
+                        result.gone);
+}
+
+}  // namespace
+
+void bindLibraries(py::module_* m) {
+  py::class_<Library, std::shared_ptr<Library>>(*m, "Library")
+      .def(py::init(&openLibrary), py::arg("path"), py::arg("version"), py::arg("write"))
+      .def_property_readonly("path", &Library::path)
+      .def_property_readonly("abi_version", &Library::abiVersion)
+      .def_property_readonly("passes", [](const Library& l) { return namesOf(l.passes()); })
+      .def_property_readonly("partitioners", &listPartitioners)
+      .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
+      .def_property_readonly("shares_types", &Library::sharesTypes)
+      .def_property_readonly("is_ours", &Library::isOurs);
+
+  py::class_<CallSettings>(*m, "CallSettings")
+      .def(py::init(
+               [](bool accept_args, bool accept_aux, bool force_json, bool consume, bool ordered) {
+                 return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
+               }),
+           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
+           py::arg("consume"), py::arg("ordered"));
+
+  m->def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
+         py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
+         py::arg("settings"), py::arg("write"));
+}
+
+}  // namespace passlib

@@ -1,0 +1,64 @@
+// passlib._core.EditableAttributes: the attributes of a node as a mutable mapping.
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bindings/editing/handles.h"
+
+namespace passlib {
+namespace {
+
+namespace py = pybind11;
+
+using Attributes = std::unordered_map<std::string, std::string>;
+
+Attributes& of(const AttributesHandle& handle) { return handle.node.live()->attrs; }
+
+std::string at(const AttributesHandle& handle, const std::string& key) {
+  const Attributes& attributes = of(handle);
+  const auto found = attributes.find(key);
+  if (found == attributes.end()) throw py::key_error(key);
+  return found->second;
+}
+
+/// The keys, sorted: the order of a hash table must not decide what a pass does.
+std::vector<std::string> keysOf(const AttributesHandle& handle) {
+  std::vector<std::string> keys;
+  for (const auto& attribute : of(handle)) keys.push_back(attribute.first);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+void erase(const AttributesHandle& handle, const std::string& key) {
+  if (of(handle).erase(key) == 0) throw py::key_error(key);
+}
+
+}  // namespace
+
+void bindEditedAttributes(py::module_* m) {
+  py::class_<AttributesHandle> attributes(*m, "EditableAttributes");
+  attributes.def("__getitem__", &at)
+      .def("__setitem__", [](const AttributesHandle& h, const std::string& key,
+                             const std::string& value) { of(h)[key] = value; })
+      .def("__delitem__", &erase)
+      .def("__contains__",
+           [](const AttributesHandle& h, const py::object& key) {
+             return py::isinstance<py::str>(key) && of(h).count(key.cast<std::string>()) != 0;
+           })
+      .def("__len__", [](const AttributesHandle& h) { return of(h).size(); })
+      .def("__iter__", [](const AttributesHandle& h) { return py::iter(py::cast(keysOf(h))); });
+  attributes.def("__repr__", [](const AttributesHandle& h) { return py::repr(py::cast(of(h))); });
+  // The rest of the protocol, as for a class that is derived from MutableMapping.
+  const py::object mapping = py::module_::import("collections.abc").attr("MutableMapping");
+  for (const char* name : {"get", "keys", "items", "values", "pop", "popitem", "clear", "update",
+                           "setdefault", "__eq__"}) {
+    attributes.attr(name) = mapping.attr(name);
+  }
+  mapping.attr("register")(attributes);
+}
+
+}  // namespace passlib

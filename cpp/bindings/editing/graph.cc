@@ -1,0 +1,182 @@
+// passlib._core.EditableGraph: a graph with the verbs of the header, for passes in Python.
+
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
+#include "bindings/common.h"
+#include "bindings/editing/handles.h"
+#include "graph/variables.h"
+#include "library/pass.h"
+
+namespace passlib {
+
+namespace py = pybind11;
+
+std::vector<NodeEntry> entriesOf(const GraphHandle& graph, const py::iterable& values) {
+  std::vector<NodeEntry> entries;
+  for (const py::handle& item : values) {
+    if (!py::isinstance<ValueHandle>(item)) {
+      throw py::type_error("a value is needed, such as node.outputs[0], not " +
+                           std::string(py::str(py::type::of(item).attr("__name__"))));
+    }
+    const auto& value = item.cast<const ValueHandle&>();
+    value.live();
+    if (value.owner != graph.owner || value.graph != graph.graph) {
+      throw py::value_error("the value of node '" + value.entry.node->name +
+                            "' belongs to another graph");
+    }
+    entries.push_back(value.entry);
+  }
+  return entries;
+}
+
+py::tuple valuesOf(const GraphHandle& graph, const std::vector<NodeEntry>& entries) {
+  py::tuple values(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    values[i] = ValueHandle{graph.owner, graph.graph, entries[i]};
+  }
+  return values;
+}
+
+namespace {
+
+NodeEntry entryOf(const GraphHandle& graph, const py::object& value) {
+  return entriesOf(graph, py::make_tuple(value)).front();
+}
+
+Node* nodeOf(const GraphHandle& graph, const NodeHandle& node) {
+  if (node.owner != graph.owner || node.graph != graph.graph) {
+    throw py::value_error("node '" + node.node->name + "' belongs to another graph");
+  }
+  return node.live();
+}
+
+py::list nodeList(const GraphHandle& graph, const std::vector<Node*>& nodes) {
+  py::list list(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    list[i] = NodeHandle{graph.owner, graph.graph, nodes[i]};
+  }
+  return list;
+}
+
+py::list sortedNodes(const GraphHandle& graph) {
+  const std::vector<Node*>& nodes = graph.owner->nodes(graph.graph);
+  return nodeList(graph, mxnet::ext::sortNodes(nodes, mxnet::ext::NodeTable(nodes)));
+}
+
+py::object find(const GraphHandle& graph, const std::string& name) {
+  for (Node* node : graph.owner->nodes(graph.graph)) {
+    if (node->name == name) return py::cast(NodeHandle{graph.owner, graph.graph, node});
+  }
+  return py::none();
+}
+
+NodeHandle addNode(const GraphHandle& graph, const std::string& op, const py::iterable& inputs,
+                   const AttributeTexts& attributes, const std::string& name, int num_outputs) {
+  graph.owner->requireOpen();
+  Node* node = graph.owner->addNode(graph.graph, op, name, entriesOf(graph, inputs), num_outputs);
+  node->attrs.insert(attributes.begin(), attributes.end());
+  return {graph.owner, graph.graph, node};
+}
+
+NodeHandle addVariable(const GraphHandle& graph, const std::string& name,
+                       const AttributeTexts& attributes) {
+  return addNode(graph, "null", py::tuple(), attributes, name, 0);
+}
+
+void removeNodes(const GraphHandle& graph, const py::args& nodes) {
+  std::vector<Node*> listed;
+  for (const py::handle& node : nodes) {
+    listed.push_back(nodeOf(graph, node.cast<const NodeHandle&>()));
+  }
+  graph.owner->remove(graph.graph, listed);
+}
+
+/// A graph for one pass in Python: the copy that it changes, and what its end needs.
+struct RootGraph : GraphHandle {
+  RootGraph(GraphSource* source, const std::string& editor, bool types_known, bool consume)
+      : GraphHandle{nullptr, nullptr}, what(editor) {
+    std::unique_ptr<Graph> copy = consume ? source->consume() : source->take();
+    before = namesOfVariables(*copy);
+    max_depth = mostNestedGraphs(*copy);
+    graph = copy.get();
+    owner = std::make_shared<EditedGraph>(std::move(copy), editor, types_known);
+  }
+
+  /// Checks and arranges the graph. Returns it with the names of removed variables.
+  py::tuple finish(bool ordered) {
+    std::unique_ptr<Graph> result = owner->close();
+    {
+      const ReleasedGil released;
+      finishGraph(result.get(), ordered, what + " left a graph that is not sound", max_depth);
+    }
+    std::vector<std::string> gone = missingNames(std::move(before), *result);
+    return py::make_tuple(std::make_shared<GraphSource>(std::move(result)), gone);
+  }
+
+  std::string what;
+  std::vector<std::string> before;
+  int max_depth;
+};
+
+}  // namespace
+
+void bindEditing(py::module_* m) {
+  bindEditedNodes(m);
+  bindEditedAttributes(m);
+  py::class_<GraphHandle>(*m, "EditableGraph")
+      .def_property_readonly(
+          "nodes", [](const GraphHandle& g) { return nodeList(g, g.owner->nodes(g.graph)); })
+      .def("sorted", &sortedNodes)
+      .def("find", &find, py::arg("name"))
+      .def_property(
+          "outputs",
+          [](const GraphHandle& g) {
+            g.owner->requireOpen();
+            return valuesOf(g, g.graph->outputs);
+          },
+          [](const GraphHandle& g, const py::iterable& values) {
+            g.owner->setOutputs(g.graph, entriesOf(g, values));
+          })
+      .def("add_node", &addNode, py::arg("op"), py::arg("inputs") = py::tuple(),
+           py::arg("attrs") = AttributeTexts(), py::kw_only(), py::arg("name") = "",
+           py::arg("num_outputs") = 1)
+      .def("add_variable", &addVariable, py::arg("name"), py::arg("attrs") = AttributeTexts())
+      .def(
+          "connect",
+          [](const GraphHandle& g, const py::object& value, const NodeHandle& node, int input) {
+            g.owner->connect(g.graph, entryOf(g, value), nodeOf(g, node), input);
+          },
+          py::arg("value"), py::arg("node"), py::arg("input"))
+      .def(
+          "set_inputs",
+          [](const GraphHandle& g, const NodeHandle& node, const py::iterable& values) {
+            g.owner->setInputs(g.graph, nodeOf(g, node), entriesOf(g, values));
+          },
+          py::arg("node"), py::arg("values"))
+      .def(
+          "replace",
+          [](const GraphHandle& g, const py::object& value, const py::object& by) {
+            return g.owner->replace(g.graph, entryOf(g, value), entryOf(g, by));
+          },
+          py::arg("value"), py::arg("by"))
+      .def("remove", &removeNodes)
+      .def("__len__", [](const GraphHandle& g) { return g.owner->nodes(g.graph).size(); });
+  py::class_<RootGraph, GraphHandle>(*m, "EditableRoot")
+      .def(py::init([](const std::shared_ptr<GraphSource>& source, const std::string& editor,
+                       bool types_known, bool consume) {
+             return RootGraph(source.get(), editor, types_known, consume);
+           }),
+           py::arg("source"), py::arg("editor"), py::kw_only(), py::arg("types_known"),
+           py::arg("consume"))
+      .def("finish", &RootGraph::finish, py::kw_only(), py::arg("ordered"))
+      .def("close", [](const RootGraph& g) { g.owner->close(); });
+}
+
+}  // namespace passlib

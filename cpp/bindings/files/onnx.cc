@@ -1,0 +1,224 @@
+// passlib._core.OnnxFile: ONNX models read from memory.
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
+#include "bindings/common.h"
+#include "errors.h"
+#include "graph/source.h"
+#include "onnx/reading/model.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/strip.h"
+
+namespace passlib {
+
+namespace {
+
+using onnx::Bytes;
+using onnx::Constant;
+using onnx::Kind;
+
+/// The memory of an object of Python, such as bytes or a mapped file.
+class Memory {
+ public:
+  explicit Memory(const py::buffer& owner) : info_(owner.request()) {}
+  Bytes bytes() const {
+    return Bytes(static_cast<const char*>(info_.ptr),
+                 static_cast<std::size_t>(info_.size * info_.itemsize));
+  }
+
+ private:
+  py::buffer_info info_;
+};
+
+/// A file as read. The arrays that it makes refer to its memory, and keep it alive.
+struct OnnxFile {
+  explicit OnnxFile(const py::buffer& owner) : memory(owner) {
+    const ReleasedGil released;
+    model = onnx::readModel(memory.bytes());
+    graph = std::make_shared<GraphSource>(std::move(model.graph));
+  }
+
+  Memory memory;
+  onnx::Model model;
+  std::shared_ptr<GraphSource> graph;
+};
+
+py::str decodeName(Bytes name) { return decode(std::string(name)); }
+
+py::list listImports(const OnnxFile& file) {
+  py::list list;
+  for (const auto& [domain, version] : file.model.imports) {
+    list.append(py::make_tuple(decodeName(domain), version));
+  }
+  return list;
+}
+
+/// The constants whose data is in other files: what messages call each, its type, its dimensions,
+/// and what it states of its place, as pairs of texts.
+py::list listExternal(const OnnxFile& file) {
+  py::list list;
+  for (const Constant& constant : file.model.constants) {
+    if (!constant.tensor.external) continue;
+    py::list stated;
+    onnx::forEachBody(constant.tensor.message, onnx::numbers::kExternalData, [&](Bytes entry) {
+      Bytes key;
+      Bytes value;
+      onnx::forEachBody(entry, onnx::numbers::kKey, [&](Bytes body) { key = body; });
+      onnx::forEachBody(entry, onnx::numbers::kValue, [&](Bytes body) { value = body; });
+      stated.append(py::make_tuple(decodeName(key), decodeName(value)));
+    });
+    list.append(py::make_tuple(decode(constant.place()), constant.tensor.type, constant.tensor.dims,
+                               stated));
+  }
+  return list;
+}
+
+/// The elements of an attribute that has numbers.
+template <typename Number>
+std::vector<Number> numbersOf(const onnx::Attribute& value) {
+  std::vector<Number> numbers;
+  onnx::Field field;
+  for (onnx::Fields fields(value.message); fields.next(&field);) {
+    if (value.kind == Kind::kInts && field.number == onnx::numbers::kInts) {
+      onnx::forEachVarint(field, [&](uint64_t bits) {
+        numbers.push_back(static_cast<Number>(static_cast<int64_t>(bits)));
+      });
+    } else if (value.kind == Kind::kFloats && field.number == onnx::numbers::kFloats) {
+      onnx::forEachFixed(field, onnx::kFixed32, [&](const char* place) {
+        float number = 0;
+        std::memcpy(&number, place, sizeof number);
+        numbers.push_back(static_cast<Number>(number));
+      });
+    }
+  }
+  return numbers;
+}
+
+/// Makes arrays of constants.
+class ArrayMaker {
+ public:
+  ArrayMaker(py::object owner, py::function type_of)
+      : owner_(std::move(owner)), type_of_(std::move(type_of)) {}
+
+  py::array make(const Constant& constant) {
+    const std::vector<py::ssize_t> none;
+    switch (constant.kind) {
+      case Kind::kInt:
+        return frozen(py::array(py::dtype::of<int64_t>(), none, &constant.value.whole));
+      case Kind::kFloat:
+        return frozen(py::array(py::dtype::of<float>(), none, &constant.value.real));
+      case Kind::kInts:
+        return list(numbersOf<int64_t>(constant.value));
+      case Kind::kFloats:
+        return list(numbersOf<float>(constant.value));
+      default:
+        return tensor(constant);
+    }
+  }
+
+ private:
+  static py::array frozen(py::array array) {
+    py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+    return array;
+  }
+
+  template <typename Number>
+  static py::array list(const std::vector<Number>& numbers) {
+    return frozen(py::array(py::dtype::of<Number>(), {static_cast<py::ssize_t>(numbers.size())},
+                            numbers.data()));
+  }
+
+  py::array tensor(const Constant& constant) {
+    const onnx::Elements& elements = constant.elements;
+    const py::dtype type = typeOf(constant.tensor.type);
+    const std::vector<py::ssize_t> shape(constant.tensor.dims.begin(), constant.tensor.dims.end());
+    if (constant.tensor.has_raw) {
+      return frozen(py::array(type, shape, elements.raw.data(), owner_));
+    }
+    py::array array(type, shape);
+    onnx::copyElements(constant.tensor, elements, static_cast<char*>(array.mutable_data()));
+    return frozen(std::move(array));
+  }
+
+  const py::dtype& typeOf(int32_t code) {
+    const auto index = static_cast<std::size_t>(code);
+    if (types_.size() <= index) types_.resize(index + 1);
+    if (!types_[index]) types_[index] = type_of_(code);
+    return *types_[index];
+  }
+
+  py::object owner_;
+  py::function type_of_;
+  std::vector<std::optional<py::dtype>> types_;
+};
+
+/// The arrays of the main graph by name, in the order of the file.
+py::dict makeArrays(const py::object& self, const py::function& type_of, const py::list& external) {
+  auto& file = self.cast<OnnxFile&>();
+  ArrayMaker maker(self, type_of);
+  py::dict arrays;
+  std::size_t next = 0;
+  for (const Constant& constant : file.model.constants) {
+    py::object array = py::none();
+    if (constant.tensor.external) {
+      array = external[next++];
+    } else {
+      array = maker.make(constant);
+    }
+    if (constant.main && !array.is_none()) arrays[decodeName(constant.name)] = array;
+  }
+  file.model.constants.clear();
+  file.model.constants.shrink_to_fit();
+  return arrays;
+}
+
+py::tuple strip(const py::buffer& data) {
+  const Memory memory(data);
+  const Bytes bytes = memory.bytes();
+  onnx::Stripped stripped;
+  {
+    const ReleasedGil released;
+    try {
+      stripped = onnx::stripModel(bytes);
+    } catch (const onnx::WireError& error) {
+      throw FormatError(error.what(), static_cast<std::size_t>(error.at - bytes.data()));
+    }
+  }
+  py::dict payloads;
+  for (const onnx::Payload& payload : stripped.payloads) {
+    payloads[py::int_(payload.number)] =
+        py::make_tuple(payload.data.data() - bytes.data(), payload.data.size());
+  }
+  return py::make_tuple(py::bytes(stripped.message), payloads);
+}
+
+}  // namespace
+
+void bindOnnx(py::module_* m) {
+  py::class_<OnnxFile>(*m, "OnnxFile")
+      .def(py::init<const py::buffer&>(), py::arg("data"))
+      .def_readonly("graph", &OnnxFile::graph)
+      .def_property_readonly("ir_version",
+                             [](const OnnxFile& file) { return file.model.ir_version; })
+      .def_property_readonly("has_external",
+                             [](const OnnxFile& file) { return file.model.has_external; })
+      .def("imports", &listImports)
+      .def("external", &listExternal)
+      .def("arrays", &makeArrays, py::arg("type_of"), py::arg("external"));
+  m->def(
+      "is_onnx", [](const py::buffer& data) { return onnx::isModel(Memory(data).bytes()); },
+      py::arg("data"));
+  m->def("strip_onnx", &strip, py::arg("data"));
+}
+
+}  // namespace passlib

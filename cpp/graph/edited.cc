@@ -1,0 +1,211 @@
+#include "graph/edited.h"
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+#include <utility>
+
+#include "errors.h"
+
+namespace passlib {
+namespace {
+
+using mxnet::ext::detail::quoted;
+
+std::string outputText(const NodeEntry& value) {
+  return "output " + std::to_string(value.entry) + " of node " + quoted(value.node->name) + " (" +
+         value.node->op + ")";
+}
+
+/// Removes the edges into a node from the lists of its producers.
+void detachInputs(Node* node) {
+  for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+    mxnet::ext::detail::dropConsumer(node->inputs[i].node, node, static_cast<int>(i));
+  }
+  node->inputs.clear();
+}
+
+/// Throws if a node has several uses of the nodes to be removed, or the graph has one as output.
+void requireUnused(const Graph& graph, const std::unordered_set<const Node*>& gone) {
+  for (const NodeEntry& head : graph.outputs) {
+    if (gone.count(head.node) == 0) continue;
+    throw GraphError("node " + quoted(head.node->name) +
+                     " cannot be removed, because it computes an output of the graph; replace "
+                     "the output first");
+  }
+  for (const Node* node : gone) {
+    for (const NodeEntry& use : node->outputs) {
+      if (gone.count(use.node) != 0) continue;
+      throw GraphError("node " + quoted(node->name) + " cannot be removed, because node " +
+                       quoted(use.node->name) + " uses it as input " + std::to_string(use.entry) +
+                       "; replace that first, or remove both at once");
+    }
+  }
+}
+
+}  // namespace
+
+EditedGraph::EditedGraph(std::unique_ptr<Graph> graph, std::string editor, bool types_known)
+    : graph_(std::move(graph)), editor_(std::move(editor)), types_known_(types_known) {}
+
+void EditedGraph::requireTypes() const {
+  if (types_known_) return;
+  throw GraphError("shapes and types are not inferred for " + editor_ +
+                   ": declare it with graph_pass(shapes=True)");
+}
+
+void EditedGraph::throwClosed() const {
+  throw GraphError("the graph of " + editor_ +
+                   " was used after it had returned; a graph can be used during the call only");
+}
+
+void EditedGraph::throwRemoved(const Node& node) const {
+  throw GraphError("node " + quoted(node.name) + " (" + node.op + ") was removed from the graph");
+}
+
+void EditedGraph::requireValue(const NodeEntry& value) const {
+  requireLive(value.node);
+  if (value.node->_hasOutput(value.entry)) return;
+  throw std::out_of_range(outputText(value) + " does not exist: the node has " +
+                          std::to_string(std::max(value.node->num_outputs, 1)));
+}
+
+Node* EditedGraph::addNode(Graph* graph, const std::string& op, std::string name,
+                           const std::vector<NodeEntry>& inputs, int num_outputs) {
+  requireOpen();
+  if (op.empty()) throw std::invalid_argument("a node needs an operator");
+  if (num_outputs < 0) throw std::invalid_argument("a node cannot have less than no outputs");
+  for (const NodeEntry& input : inputs) requireValue(input);
+  const bool variable = op == "null";
+  if (name.empty()) {
+    for (const char character : op) {
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+    }
+  }
+  if (variable && namesOf(*graph).count(name) != 0) {
+    throw GraphError("there is a node named " + quoted(name) +
+                     " already; a variable needs a name of its own");
+  }
+  name = freeName(*graph, name);
+  Node* node = graph->addNode(name, op);
+  namesOf(*graph).insert(name);
+  if (variable) graph->inputs.push_back(node);
+  if (num_outputs > 0) node->_declareOutputs(num_outputs);
+  for (const NodeEntry& input : inputs) {
+    connect(graph, input, node, static_cast<int>(node->inputs.size()));
+  }
+  return node;
+}
+
+void EditedGraph::setInputs(Graph* graph, Node* node, const std::vector<NodeEntry>& inputs) {
+  requireLive(node);
+  for (const NodeEntry& input : inputs) requireValue(input);
+  detachInputs(node);
+  for (const NodeEntry& input : inputs) {
+    connect(graph, input, node, static_cast<int>(node->inputs.size()));
+  }
+}
+
+void EditedGraph::connect(Graph* graph, const NodeEntry& value, Node* node, int input) {
+  requireValue(value);
+  requireLive(node);
+  graph->connect(value.node, value.entry, node, input);
+  node->inputs[static_cast<std::size_t>(input)].version = value.version;
+}
+
+std::size_t EditedGraph::replace(Graph* graph, const NodeEntry& from, const NodeEntry& target) {
+  requireValue(from);
+  requireValue(target);
+  return graph->replace(from, target);
+}
+
+void EditedGraph::remove(Graph* graph, const std::vector<Node*>& nodes) {
+  for (const Node* node : nodes) requireLive(node);
+  const std::unordered_set<const Node*> gone(nodes.begin(), nodes.end());
+  requireUnused(*graph, gone);
+  std::vector<Node*>& listed = listed_[graph];
+  for (Node* node : nodes) {
+    if (!removed_.insert(node).second) continue;
+    detachInputs(node);
+    listed.push_back(node);
+    if (named_ == graph) names_.erase(node->name);
+  }
+}
+
+void EditedGraph::flush(Graph* graph) {
+  const auto found = listed_.find(graph);
+  if (found == listed_.end()) return;
+  graph->removeNodes(found->second);
+  listed_.erase(found);
+}
+
+const std::vector<Node*>& EditedGraph::nodes(Graph* graph) {
+  requireOpen();
+  flush(graph);
+  return graph->nodes;
+}
+
+void EditedGraph::setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs) {
+  if (outputs.empty()) throw std::invalid_argument("a graph needs an output");
+  for (const NodeEntry& output : outputs) requireValue(output);
+  graph->outputs = outputs;
+}
+
+void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
+  requireLive(node);
+  if (name == node->name) return;
+  std::unordered_set<std::string>& names = namesOf(*graph);
+  if (names.count(name) != 0) {
+    throw GraphError("node " + quoted(node->name) + " cannot be renamed to " + quoted(name) +
+                     ", which is the name of another node");
+  }
+  names.erase(node->name);
+  names.insert(name);
+  node->name = name;
+}
+
+std::unique_ptr<Graph> EditedGraph::close() {
+  requireOpen();
+  while (!listed_.empty()) flush(listed_.begin()->first);
+  return std::move(graph_);
+}
+
+std::string EditedGraph::freeName(const Graph& graph, const std::string& wanted) {
+  const std::unordered_set<std::string>& names = namesOf(graph);
+  std::string name = wanted;
+  while (names.count(name) != 0) name = wanted + "_" + std::to_string(++numbers_[wanted]);
+  return name;
+}
+
+std::unordered_set<std::string>& EditedGraph::namesOf(const Graph& graph) {
+  if (named_ != &graph) {
+    names_.clear();
+    numbers_.clear();
+    for (const Node* node : graph.nodes) {
+      if (removed_.count(node) == 0) names_.insert(node->name);
+    }
+    named_ = &graph;
+  }
+  return names_;
+}
+
+int knownOutputs(const Graph& graph, const Node& node) {
+  int count = std::max(node.num_outputs, 1);
+  for (const NodeEntry& use : node.outputs) {
+    count = std::max(count, use.node->inputs[static_cast<std::size_t>(use.entry)].entry + 1);
+  }
+  for (const NodeEntry& head : graph.outputs) {
+    if (head.node == &node) count = std::max(count, head.entry + 1);
+  }
+  return count;
+}
+
+std::vector<NodeEntry> usesOf(const Node& node, int output) {
+  std::vector<NodeEntry> uses;
+  for (const NodeEntry& use : node.outputs) {
+    if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry == output) uses.push_back(use);
+  }
+  return uses;
+}
+
+}  // namespace passlib

@@ -1,0 +1,88 @@
+// A graph that code outside the host changes step by step, through handles that may outlive it.
+#ifndef PASSLIB_GRAPH_EDITED_H_
+#define PASSLIB_GRAPH_EDITED_H_
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace passlib {
+
+/// Owns a graph with its nested graphs while they are changed. Every function checks its arguments
+/// and throws GraphError, std::invalid_argument or std::out_of_range before it changes anything;
+/// cycles are left to checkGraph. Nodes keep their memory until `close`, removed ones too.
+class EditedGraph {
+ public:
+  /// `editor` names who changes the graph, for messages. `types_known`: nodes have the attributes
+  /// of inferred shapes and types.
+  EditedGraph(std::unique_ptr<Graph> graph, std::string editor, bool types_known);
+
+  Graph* root() const { return graph_.get(); }
+  /// Throws GraphError if the graph was closed.
+  void requireOpen() const {
+    if (graph_ == nullptr) throwClosed();
+  }
+  /// Throws GraphError if the graph was closed or the node was removed.
+  void requireLive(const Node* node) const {
+    requireOpen();
+    if (!removed_.empty() && removed_.count(node) != 0) throwRemoved(*node);
+  }
+
+  /// Throws GraphError if shapes and types were not inferred.
+  void requireTypes() const;
+
+  /// The nodes of the root or of a nested graph.
+  const std::vector<Node*>& nodes(Graph* graph);
+  /// Adds a node after all others. An empty name is made of the operator; one that is taken gets a
+  /// number, but the name of a variable must be free.
+  Node* addNode(Graph* graph, const std::string& op, std::string name,
+                const std::vector<NodeEntry>& inputs, int num_outputs);
+  /// Replaces all inputs of a node.
+  void setInputs(Graph* graph, Node* node, const std::vector<NodeEntry>& inputs);
+  /// Replaces one input, or appends one at the end.
+  void connect(Graph* graph, const NodeEntry& value, Node* node, int input);
+  /// Replaces a value in inputs of nodes and outputs of the graph, but not in inputs of the node of
+  /// `target`. Returns the number of replaced uses.
+  std::size_t replace(Graph* graph, const NodeEntry& from, const NodeEntry& target);
+  /// Removes nodes whose outputs nothing else uses. `nodes` and `close` complete it, so that the
+  /// removal of many nodes one by one is not quadratic.
+  void remove(Graph* graph, const std::vector<Node*>& nodes);
+  void setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs);
+  void rename(Graph* graph, Node* node, const std::string& name);
+
+  /// Returns the graph and refuses everything afterwards.
+  std::unique_ptr<Graph> close();
+
+ private:
+  [[noreturn]] void throwClosed() const;
+  [[noreturn]] void throwRemoved(const Node& node) const;
+  void requireValue(const NodeEntry& value) const;
+  std::string freeName(const Graph& graph, const std::string& wanted);
+  std::unordered_set<std::string>& namesOf(const Graph& graph);
+  void flush(Graph* graph);
+
+  std::unique_ptr<Graph> graph_;
+  std::string editor_;
+  bool types_known_;
+  std::unordered_set<const Node*> removed_;
+  /// Removed nodes that their graphs still list.
+  std::unordered_map<Graph*, std::vector<Node*>> listed_;
+  /// Names of the nodes of one graph, for the names of new ones.
+  const Graph* named_ = nullptr;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> numbers_;  ///< the last one given to a name
+};
+
+/// Returns the number of outputs that a node has at least: the declared one, or what is used.
+int knownOutputs(const Graph& graph, const Node& node);
+
+/// Returns the consumers of one output of a node: each with the number of its input.
+std::vector<NodeEntry> usesOf(const Node& node, int output);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_GRAPH_EDITED_H_

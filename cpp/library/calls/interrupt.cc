@@ -1,0 +1,73 @@
+#include "library/calls/interrupt.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace passlib {
+namespace {
+
+std::atomic<InterruptWatch*> current{nullptr};
+
+}  // namespace
+
+InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const std::string& what)
+    : how_(how), flag_(flag) {
+  std::memset(&before_, 0, sizeof(before_));
+  if (how == OnInterrupt::kNothing || current.load() != nullptr) return;
+  if (sigaction(SIGINT, nullptr, &before_) != 0) return;
+  const bool plain = (before_.sa_flags & SA_SIGINFO) == 0;
+  if (plain && (before_.sa_handler == SIG_DFL || before_.sa_handler == SIG_IGN)) return;
+  // A handler may not allocate, so the text is made beforehand.
+  text_ = "\npasslib: " + what +
+          " runs native code; KeyboardInterrupt is raised when it returns. Press Ctrl-C again to "
+          "end the process.\n";
+  struct sigaction mine = before_;
+  mine.sa_flags |= SA_SIGINFO;
+  mine.sa_sigaction = &InterruptWatch::handle;
+  current.store(this);
+  active_ = sigaction(SIGINT, &mine, nullptr) == 0;
+  if (!active_) current.store(nullptr);
+}
+
+InterruptWatch::~InterruptWatch() {
+  if (!active_) return;
+  struct sigaction now;
+  // The library may have set a handler of its own meanwhile, which then stays.
+  if (sigaction(SIGINT, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
+      now.sa_sigaction == &InterruptWatch::handle) {
+    sigaction(SIGINT, &before_, nullptr);
+  }
+  current.store(nullptr);
+  flag_->store(0);
+}
+
+void InterruptWatch::handle(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  InterruptWatch* watch = current.load();
+  if (watch != nullptr) {
+    const bool first = watch->count_++ == 0;
+    const bool speaks = watch->how_ == OnInterrupt::kSpeak;
+    watch->flag_->store(1);
+    if (first && speaks) {
+      if (write(STDERR_FILENO, watch->text_.data(), watch->text_.size()) < 0) {
+        // stderr is closed: there is nobody to tell.
+      }
+    }
+    if (!first && speaks) {
+      struct sigaction end;
+      std::memset(&end, 0, sizeof(end));
+      end.sa_handler = SIG_DFL;
+      sigaction(SIGINT, &end, nullptr);
+      raise(SIGINT);  // delivered when this handler returns
+    } else if ((watch->before_.sa_flags & SA_SIGINFO) != 0) {
+      watch->before_.sa_sigaction(signal, info, context);
+    } else {
+      watch->before_.sa_handler(signal);
+    }
+  }
+  errno = saved;
+}
+
+}  // namespace passlib

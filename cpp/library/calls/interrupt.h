@@ -1,0 +1,41 @@
+// Ctrl-C while a library's code runs.
+#ifndef PASSLIB_LIBRARY_CALLS_INTERRUPT_H_
+#define PASSLIB_LIBRARY_CALLS_INTERRUPT_H_
+
+#include <atomic>
+#include <csignal>
+#include <string>
+
+namespace passlib {
+
+/// What to do on SIGINT.
+enum class OnInterrupt {
+  kNothing,  ///< leave the signal alone
+  kTell,     ///< set the flag that the library may ask for, then run the program's own handler
+  kSpeak,    ///< also say on stderr what runs; end the process on the second signal
+};
+
+/// Notices SIGINT while it lives. Only for the main thread, and not nested: an inner one does
+/// nothing.
+class InterruptWatch {
+ public:
+  /// `flag`: set to 1 on the first signal, to 0 at the end. `what`: "pass 'x' of library 'y'".
+  InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const std::string& what);
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+ private:
+  static void handle(int signal, siginfo_t* info, void* context);
+
+  bool active_ = false;
+  OnInterrupt how_;
+  std::atomic<int>* flag_;
+  std::string text_;
+  std::atomic<int> count_{0};
+  struct sigaction before_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_CALLS_INTERRUPT_H_

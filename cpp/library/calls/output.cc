@@ -1,0 +1,64 @@
+#include "library/calls/output.h"
+
+#include <iostream>
+#include <mutex>
+#include <streambuf>
+#include <utility>
+
+#include "fork_mutex.h"
+
+namespace passlib {
+namespace {
+
+thread_local std::string* current = nullptr;
+
+/// Replaces std::cout's buffer while any thread captures. Threads share no state in it: each writes
+/// to its own capture or to the original.
+class Router : public std::streambuf {
+ public:
+  void install() {
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+    if (users_++ == 0) original_ = std::cout.rdbuf(this);
+  }
+  void remove() {
+    const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+    if (--users_ == 0) std::cout.rdbuf(original_);
+  }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    const char byte = traits_type::to_char_type(c);
+    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    if (current == nullptr) return original_->sputn(text, size);
+    current->append(text, static_cast<std::size_t>(size));
+    return size;
+  }
+  int sync() override { return current == nullptr ? original_->pubsync() : 0; }
+
+ private:
+  ForkMutex<std::mutex> mutex_;
+  int users_ = 0;
+  std::streambuf* original_ = nullptr;
+};
+
+Router& router() {
+  // Never destroyed: std::cout may be used until the process ends.
+  static Router* instance = new Router();
+  return *instance;
+}
+
+}  // namespace
+
+CapturedOutput::CapturedOutput(std::string* text) : outer_(std::exchange(current, text)) {
+  router().install();
+}
+
+CapturedOutput::~CapturedOutput() {
+  current = outer_;
+  router().remove();
+}
+
+}  // namespace passlib

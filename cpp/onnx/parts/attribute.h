@@ -1,0 +1,59 @@
+// Attributes of nodes in a file.
+#ifndef PASSLIB_ONNX_PARTS_ATTRIBUTE_H_
+#define PASSLIB_ONNX_PARTS_ATTRIBUTE_H_
+
+#include <cstdint>
+
+#include "onnx/wire/arena.h"
+#include "onnx/wire/fields.h"
+
+namespace passlib::onnx {
+
+/// As in AttributeProto.AttributeType.
+enum class Kind : uint8_t {
+  kUnknown,
+  kFloat,
+  kInt,
+  kString,
+  kTensor,
+  kGraph,
+  kFloats,
+  kInts,
+  kStrings,
+  kTensors,
+  kGraphs,
+  kSparseTensor,
+  kSparseTensors,
+  kTypeProto,
+  kTypeProtos,
+};
+
+/// An AttributeProto.
+struct Attribute {
+  Bytes message;
+  Bytes name = "";  // never null: names are hashed
+  Bytes reference;  ///< the name of a function's attribute that this one stands for
+  Bytes content;    ///< of a string, a tensor, a graph, a sparse tensor or a type
+  int64_t whole = 0;
+  float real = 0;
+  Kind kind = Kind::kUnknown;
+
+  bool isGraph() const { return kind == Kind::kGraph || kind == Kind::kGraphs; }
+};
+
+/// Reads an attribute. Models of the first versions leave its kind out; then it is that of the
+/// first value.
+Attribute readAttribute(Bytes message, Arena* arena);
+
+/// Calls `visit` with each body of a repeated field of bytes.
+template <typename Visit>
+void forEachBody(Bytes message, uint32_t number, Visit visit) {
+  Field field;
+  for (Fields fields(message); fields.next(&field);) {
+    if (field.number == number && field.type == kBytes) visit(field.body);
+  }
+}
+
+}  // namespace passlib::onnx
+
+#endif  // PASSLIB_ONNX_PARTS_ATTRIBUTE_H_

@@ -1,0 +1,66 @@
+// The values of one graph of a file: who computes each, and in which order.
+#ifndef PASSLIB_ONNX_READING_LEVEL_VALUES_H_
+#define PASSLIB_ONNX_READING_LEVEL_VALUES_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "onnx/reading/level.h"
+#include "onnx/reading/name_map.h"
+
+namespace passlib::onnx {
+
+/// Name of the variable that stands for an omitted optional input.
+constexpr const char* kAbsent = "__absent__";
+
+/// Who computes a value.
+struct Maker {
+  enum Where : uint8_t { kNode, kVariable, kOmitted, kOutside };
+  Node* variable = nullptr;
+  uint32_t node = 0;
+  uint32_t output = 0;
+  Where where = kOutside;
+};
+
+/// Names of a graph.
+class LevelValues {
+ public:
+  explicit LevelValues(const Level& level);
+
+  /// Names a value. Throws GraphError or UnsupportedError if the name is taken or reserved.
+  void define(Bytes name, const Maker& maker);
+
+  /// Finds who computes a value. `user` returns the text for the message if that is nobody.
+  template <typename User>
+  Maker find(Bytes name, User user) const {
+    if (const Maker* found = makers_.find(name)) return *found;
+    Maker maker;
+    if (name.empty()) {
+      maker.where = Maker::kOmitted;
+    } else {
+      if (!isName(name) || !nested_) fail(name, user());
+    }
+    return maker;
+  }
+
+ private:
+  [[noreturn]] void fail(Bytes name, const std::string& user) const;
+
+  NameMap<Maker> makers_;
+  bool nested_;
+};
+
+/// An edge between nodes of a level.
+struct Need {
+  uint32_t producer;
+  uint32_t consumer;
+};
+
+/// Orders `count` nodes: each after those it needs, else as they are. Throws GraphError with the
+/// title of a node of a cycle.
+std::vector<uint32_t> orderNodes(const Level& level, const std::vector<Need>& needs);
+
+}  // namespace passlib::onnx
+
+#endif  // PASSLIB_ONNX_READING_LEVEL_VALUES_H_

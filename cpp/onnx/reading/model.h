@@ -1,0 +1,44 @@
+// A file as a graph and constants.
+#ifndef PASSLIB_ONNX_READING_MODEL_H_
+#define PASSLIB_ONNX_READING_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "onnx/reading/level.h"
+
+namespace passlib::onnx {
+
+/// A constant that passes see as an array, or whose data is in another file.
+struct Constant {
+  Bytes name;
+  const char* what;  ///< "initializer" or "constant", for messages
+  bool main;         ///< of the main graph; others are only checked
+  Kind kind;         ///< of the attribute; kTensor for initializers
+  Tensor tensor;
+  Elements elements;
+  Attribute value;  ///< unless it is a tensor
+
+  std::string place() const { return std::string(what) + " " + shown(name); }
+};
+
+/// What is read from a file. Names and data refer to the file's memory, or to `arena`.
+struct Model {
+  std::unique_ptr<Graph> graph;
+  int64_t ir_version = 0;
+  bool has_external = false;  ///< some tensor states a place for its data in another file
+  std::vector<std::pair<Bytes, int64_t>> imports;
+  std::vector<Constant> constants;  ///< those that are external, and arrays of the main graph
+  std::unique_ptr<Arena> arena;
+};
+
+/// Reads a serialized model. Throws FormatError, GraphError, UnsupportedError.
+Model readModel(Bytes data);
+
+}  // namespace passlib::onnx
+
+#endif  // PASSLIB_ONNX_READING_MODEL_H_

@@ -1,0 +1,153 @@
+#include "onnx/text/type_text.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "onnx/text/strings.h"
+
+namespace passlib::onnx {
+namespace {
+
+enum class Form : uint8_t { kText, kInt32, kInt64, kMessage, kMessages };
+enum Name : uint8_t { kType, kTensorType, kElementType, kMapType, kOpaqueType, kShape, kDimension };
+
+/// A field of one of these messages. Of the fields that are `alternative`, a message has one.
+struct Rule {
+  const char* name;
+  Form form;
+  Name message;
+  bool alternative;
+};
+
+using Rules = std::map<uint32_t, Rule>;
+
+const Rules& rulesOf(Name message) {
+  constexpr Form kSub = Form::kMessage;
+  static const std::map<Name, Rules> rules = {
+      {kType,
+       {{1, {"tensorType", kSub, kTensorType, true}},
+        {4, {"sequenceType", kSub, kElementType, true}},
+        {5, {"mapType", kSub, kMapType, true}},
+        {6, {"denotation", Form::kText, kType, false}},
+        {7, {"opaqueType", kSub, kOpaqueType, true}},
+        {8, {"sparseTensorType", kSub, kTensorType, true}},
+        {9, {"optionalType", kSub, kElementType, true}}}},
+      {kTensorType,
+       {{1, {"elemType", Form::kInt32, kType, false}}, {2, {"shape", kSub, kShape, false}}}},
+      {kElementType, {{1, {"elemType", kSub, kType, false}}}},
+      {kMapType,
+       {{1, {"keyType", Form::kInt32, kType, false}}, {2, {"valueType", kSub, kType, false}}}},
+      {kOpaqueType,
+       {{1, {"domain", Form::kText, kType, false}}, {2, {"name", Form::kText, kType, false}}}},
+      {kShape, {{1, {"dim", Form::kMessages, kDimension, false}}}},
+      {kDimension,
+       {{1, {"dimValue", Form::kInt64, kType, true}},
+        {2, {"dimParam", Form::kText, kType, true}},
+        {3, {"denotation", Form::kText, kType, false}}}},
+  };
+  return rules.at(message);
+}
+
+struct Present {
+  const Rule* rule;
+  Field last;
+  Message merged;
+  std::vector<Bytes> all;
+};
+
+/// Text to be written, or a message to be spelled out.
+struct Task {
+  std::string text;
+  Bytes message;
+  Name name;
+  bool is_text;
+};
+
+Task textTask(std::string text) { return {std::move(text), {}, kType, true}; }
+
+bool fits(const Rule& rule, const Field& field) {
+  const bool number = rule.form == Form::kInt32 || rule.form == Form::kInt64;
+  return field.type == (number ? kVarint : kBytes);
+}
+
+std::map<uint32_t, Present> presentFields(Bytes message, Name name, Arena* arena) {
+  const Rules& rules = rulesOf(name);
+  std::map<uint32_t, Present> present;
+  Field field;
+  for (Fields fields(message); fields.next(&field);) {
+    const auto rule = rules.find(field.number);
+    if (rule == rules.end() || !fits(rule->second, field)) continue;
+    if (rule->second.alternative) {
+      for (auto other = present.begin(); other != present.end();) {
+        const bool replaced = other->first != field.number && other->second.rule->alternative;
+        other = replaced ? present.erase(other) : std::next(other);
+      }
+    }
+    Present& entry = present[field.number];
+    entry.rule = &rule->second;
+    entry.last = field;
+    if (rule->second.form == Form::kMessage) entry.merged.add(field.body, arena);
+    if (rule->second.form == Form::kMessages) entry.all.push_back(field.body);
+  }
+  return present;
+}
+
+/// Splits a message into tasks, in order.
+std::vector<Task> spelled(Bytes message, Name name, Arena* arena) {
+  std::vector<Task> tasks;
+  std::string text = "{";
+  bool first = true;
+  for (const auto& [number, entry] : presentFields(message, name, arena)) {
+    const Rule& rule = *entry.rule;
+    if (!first) text += ", ";
+    first = false;
+    text.append("\"").append(rule.name).append("\": ");
+    switch (rule.form) {
+      case Form::kText:
+        appendJsonString(decoded(entry.last.body), true, &text);
+        break;
+      case Form::kInt32:
+        text += std::to_string(static_cast<int32_t>(entry.last.value));
+        break;
+      case Form::kInt64:
+        text += "\"" + std::to_string(static_cast<int64_t>(entry.last.value)) + "\"";
+        break;
+      case Form::kMessage:
+        tasks.push_back(textTask(std::move(text)));
+        tasks.push_back({"", entry.merged.bytes(), rule.message, false});
+        text.clear();
+        break;
+      case Form::kMessages:
+        text += "[";
+        for (const Bytes& body : entry.all) {
+          tasks.push_back(textTask(std::move(text)));
+          tasks.push_back({"", body, rule.message, false});
+          text = ", ";
+        }
+        text = "]";
+        break;
+    }
+  }
+  tasks.push_back(textTask(text + "}"));
+  return tasks;
+}
+
+}  // namespace
+
+void appendTypeText(Bytes type, Arena* arena, std::string* out) {
+  std::vector<Task> pending(1, {"", type, kType, false});
+  while (!pending.empty()) {
+    const Task task = std::move(pending.back());
+    pending.pop_back();
+    if (task.is_text) {
+      out->append(task.text);
+      continue;
+    }
+    std::vector<Task> tasks = spelled(task.message, task.name, arena);
+    pending.insert(pending.end(), std::make_move_iterator(tasks.rbegin()),
+                   std::make_move_iterator(tasks.rend()));
+  }
+}
+
+}  // namespace passlib::onnx

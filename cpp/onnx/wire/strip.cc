@@ -1,0 +1,119 @@
+#include "onnx/wire/strip.h"
+
+#include "onnx/wire/numbers.h"
+
+namespace passlib::onnx {
+namespace {
+
+/// Raw data of fewer bytes stays in its message.
+constexpr std::size_t kSmallest = 4096;
+
+/// Field numbers of a model stay below this, unlike those in random bytes.
+constexpr uint32_t kMostNumbers = 1 << 10;
+
+void appendVarint(uint64_t value, std::string* out) {
+  while (value >= 0x80) {
+    out->push_back(static_cast<char>((value & 0x7f) | 0x80));
+    value >>= 7;
+  }
+  out->push_back(static_cast<char>(value));
+}
+
+void appendMessage(uint32_t number, const std::string& body, std::string* out) {
+  appendVarint(uint64_t{number} << 3 | kBytes, out);
+  appendVarint(body.size(), out);
+  out->append(body);
+}
+
+/// Copies what lies between the fields that are written anew.
+class Copier {
+ public:
+  explicit Copier(Bytes source) : written_(source.data()), end_(source.data() + source.size()) {}
+  void copyUpTo(const char* place, std::string* out) {
+    out->append(written_, static_cast<std::size_t>(place - written_));
+  }
+  void skipTo(const char* place) { written_ = place; }
+  void finish(std::string* out) { copyUpTo(end_, out); }
+
+ private:
+  const char* written_;
+  const char* end_;
+};
+
+/// The only raw data of a tensor, if it is large.
+bool findPayload(Bytes tensor, Field* raw) {
+  int count = 0;
+  Field field;
+  for (Fields fields(tensor); fields.next(&field);) {
+    if (field.number != numbers::kRawData) continue;
+    ++count;
+    *raw = field;
+  }
+  return count == 1 && raw->type == kBytes && raw->body.size() >= kSmallest;
+}
+
+/// Appends a graph without its payloads. The count of initializers continues from graph to graph,
+/// because repeated messages are merged.
+void stripGraph(Bytes graph, std::size_t* count, Stripped* out, std::string* target) {
+  Copier copier(graph);
+  Field field;
+  for (Fields fields(graph); fields.next(&field);) {
+    if (field.number != numbers::kInitializer || field.type != kBytes) continue;
+    Field raw;
+    if (field.body.size() >= kSmallest && findPayload(field.body, &raw)) {
+      out->payloads.push_back({*count, raw.body});
+      Copier tensor(field.body);
+      std::string rest;
+      tensor.copyUpTo(raw.start, &rest);
+      tensor.skipTo(raw.end);
+      tensor.finish(&rest);
+      copier.copyUpTo(field.start, target);
+      copier.skipTo(field.end);
+      appendMessage(field.number, rest, target);
+    }
+    ++*count;
+  }
+  copier.finish(target);
+}
+
+}  // namespace
+
+bool isModel(Bytes data) {
+  bool graph = false;
+  bool version = false;
+  try {
+    Field field;
+    for (Fields fields(data); fields.next(&field);) {
+      if (field.number >= kMostNumbers || field.type == kGroup) return false;
+      const bool is_graph = field.number == numbers::kGraph;
+      const bool is_import = field.number == numbers::kOpsetImport;
+      const bool is_version = field.number == numbers::kIrVersion;
+      if ((is_graph || is_import) && field.type != kBytes) return false;
+      if (is_version && field.type != kVarint) return false;
+      graph = graph || is_graph;
+      version = version || is_import || is_version;
+    }
+  } catch (const WireError&) {
+    return false;
+  }
+  return graph && version;
+}
+
+Stripped stripModel(Bytes data) {
+  Stripped result;
+  Copier copier(data);
+  std::size_t count = 0;
+  Field field;
+  for (Fields fields(data); fields.next(&field);) {
+    if (field.number != numbers::kGraph || field.type != kBytes) continue;
+    std::string graph;
+    stripGraph(field.body, &count, &result, &graph);
+    copier.copyUpTo(field.start, &result.message);
+    copier.skipTo(field.end);
+    appendMessage(field.number, graph, &result.message);
+  }
+  copier.finish(&result.message);
+  return result;
+}
+
+}  // namespace passlib::onnx

@@ -1,0 +1,33 @@
+// Models on the wire as a whole: what they are recognised by, and the same without weights.
+#ifndef PASSLIB_ONNX_WIRE_STRIP_H_
+#define PASSLIB_ONNX_WIRE_STRIP_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "onnx/wire/fields.h"
+
+namespace passlib::onnx {
+
+/// Whether the outermost fields of some bytes are those of an ONNX model.
+bool isModel(Bytes data);
+
+/// The raw data of one initializer of the main graph: its number, and the place in the file.
+struct Payload {
+  std::size_t number;
+  Bytes data;
+};
+
+struct Stripped {
+  std::string message;  ///< without the payloads, and without the tags and lengths of these
+  std::vector<Payload> payloads;
+};
+
+/// Takes the larger raw data of the main graph's initializers out of a serialized model. Throws
+/// WireError.
+Stripped stripModel(Bytes data);
+
+}  // namespace passlib::onnx
+
+#endif  // PASSLIB_ONNX_WIRE_STRIP_H_

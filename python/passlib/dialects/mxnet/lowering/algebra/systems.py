@@ -1,0 +1,72 @@
+"""Systems of linear equations as NumPy defines them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from passlib.dialects.mxnet.lowering.algebra.factorization import inverted, potrf, solution
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
+from passlib.dialects.mxnet.lowering.table import table
+from passlib.lowering import Operation, Value
+from passlib.lowering.extents import vector
+from passlib.lowering.misfit import Misfit
+
+__all__ = ["cholesky", "solve", "tensorinv", "tensorsolve"]
+
+
+def _in_reals(op: Operation, value: Value) -> Value:
+    """Return integers as float64, in which MXNet solves."""
+    return value if is_real(op.dtype_of(value)) else op.cast(value, np.float64)
+
+
+def _as(op: Operation, value: Value, *sizes: int) -> Value:
+    return op.emit("Reshape", value, vector(op, *sizes), allowzero=1)
+
+
+@table.register("_npi_cholesky")
+def cholesky(op: Operation) -> Value:
+    """Compute the lower triangular L of A = L L', or without ``lower`` U of A = U' U."""
+    matrix = op.inputs[0]
+    return matrix if 0 in op.shape_of(matrix) else potrf(op)
+
+
+@table.register("_npi_solve")
+def solve(op: Operation) -> Value:
+    """Solve A X = B for matrices A (..., n, n) and B (..., n, m), or a vector B (..., n)."""
+    matrix, right = (_in_reals(op, value) for value in op.operands(2))
+    shape, wanted = op.shape_of(matrix, least=2), op.shape_of(right)
+    columns = right if len(wanted) == len(shape) else _as(op, right, *wanted, 1)
+    if op.shape_of(columns)[:-1] != shape[:-1]:
+        raise Misfit("A and B differ in their batches or rows")
+    if 0 in (*shape, *wanted):
+        return right
+    return _as(op, solution(op, matrix, columns), *wanted)
+
+
+@table.register("_npi_tensorinv")
+def tensorinv(op: Operation) -> Value:
+    """Invert the matrix of the first ``ind`` axes and the others, which change places."""
+    data, count = op.inputs[0], op.int("ind", 2)
+    shape = op.shape_of(data)
+    if not 0 < count < len(shape) or math.prod(shape[:count]) != math.prod(shape[count:]):
+        op.unsupported("does not divide the axes into two of equal size", "ind")
+    side = math.prod(shape[:count])
+    matrix = _as(op, _in_reals(op, data), side, side)
+    return _as(op, inverted(op, matrix), *shape[count:], *shape[:count])
+
+
+@table.register("_npi_tensorsolve")
+def tensorsolve(op: Operation) -> Value:
+    """Solve A X = B, where the last axes of A are those of X; ``a_axes`` are moved there first."""
+    data, right = (_in_reals(op, value) for value in op.operands(2))
+    moved = [op.axis(data, axis) for axis in op.ints("a_axes", ())]
+    order = [axis for axis in range(op.rank_of(data)) if axis not in moved] + moved
+    data = op.emit("Transpose", data, perm=order)
+    shape, side = op.shape_of(data), math.prod(op.shape_of(right))
+    unknown = shape[op.rank_of(right) :]
+    if math.prod(unknown) != side or math.prod(shape) != side**2:
+        raise Misfit("the axes of A do not form a square matrix")
+    matrix, column = _as(op, data, side, side), _as(op, right, side, 1)
+    return _as(op, solution(op, matrix, column), *unknown)

@@ -1,0 +1,1 @@
+"""Loops and branches, whose bodies are graphs nested in the node."""

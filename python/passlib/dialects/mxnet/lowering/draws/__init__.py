@@ -1,0 +1,1 @@
+"""Random numbers of NumPy mode: from another generator, with MXNet's distributions."""

@@ -1,0 +1,1 @@
+"""Densities of distributions, draws that need rejection, and counts."""

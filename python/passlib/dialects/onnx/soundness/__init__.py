@@ -1,0 +1,22 @@
+"""Checks before ONNX's inference or ONNX Runtime get a model, and of models before they are saved.
+
+Both are native code that takes the numbers of inputs, outputs and attributes for right, and may
+end the process where they are not.
+"""
+
+from __future__ import annotations
+
+from passlib.dialects.onnx.soundness.acceptance import check_accepted
+from passlib.dialects.onnx.soundness.forms import complaint_about
+from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
+from passlib.dialects.onnx.soundness.model import check_model
+from passlib.dialects.onnx.soundness.sizes import check_sizes
+
+__all__ = [
+    "check_accepted",
+    "check_model",
+    "check_sizes",
+    "complaint_about",
+    "inferred",
+    "open_sizes",
+]

@@ -1,0 +1,193 @@
+"""Whether ONNX accepts what passes made of a model, as it accepted the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.external import EXTERNAL
+from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info
+from passlib.dialects.onnx.soundness.forms import is_defined
+from passlib.dialects.onnx.soundness.inference import open_sizes
+from passlib.dialects.onnx.soundness.model import check_model, versions_of
+from passlib.dialects.onnx.tensors import to_bytes
+from passlib.errors import GraphError, UnsupportedError
+from passlib.files.optional import require
+
+__all__ = ["check_accepted"]
+
+_SMALL: Final = 1024
+"""Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
+
+_OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.training"))
+"""Domains in which ONNX's checker knows all operators."""
+
+
+def check_accepted(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]], original: Any) -> None:
+    """Refuse a model that ONNX's checker refuses, its strict inference included.
+
+    What the checker has against the file itself is not held against the model.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    arrays : mapping of int to numpy.ndarray
+        Elements of initializers of its main graph that are not in the message, by number.
+    original : onnx.ModelProto
+        Of the file.
+
+    Raises
+    ------
+    GraphError
+        A node, or the model, is not as ONNX requires.
+    UnsupportedError
+        ONNX has no such operator, or the type of an output is not known.
+    """
+    try:
+        check_model(model)
+    except GraphError:
+        if _is_sound(original):
+            raise
+        return  # ONNX's code must not get it
+    _check_operators(model, original)
+    shown = _without_weights(model, arrays)
+    types = _objection(_infer_strictly, shown)
+    _check_outputs(model, original, types)
+    for check, found in ((_infer_strictly, types), (_check, _objection(_check, shown))):
+        if found and not _objection(check, _without_weights(original, {})):
+            raise GraphError(
+                "the model cannot be written, because ONNX's checker, which accepts the file that "
+                f"it was loaded from, refuses what the passes made of it: {found}"
+            )
+
+
+def _is_sound(model: Any) -> bool:
+    try:
+        check_model(model)
+    except GraphError:
+        return False
+    return True
+
+
+def _check_operators(model: Any, original: Any) -> None:
+    """Refuse operators that ONNX's own sets do not have, unless the file has them."""
+    new = _undefined(model)
+    if not new:
+        return
+    before = _undefined(original)
+    for (domain, op, version), title in new.items():
+        if (domain, op, version) not in before:
+            raise UnsupportedError(
+                f"node {title!r}: ONNX's operator set {domain or 'ai.onnx'} {version} has no "
+                f"operator {op!r}; the domain of an operator that is not ONNX's is the node's "
+                "attribute __domain__"
+            )
+
+
+def _undefined(model: Any) -> dict[tuple[str, str, int], str]:
+    """Return the nodes whose operators ONNX's sets do not have: names by operator."""
+    functions = {(f.domain, f.name) for f in model.functions}
+    found = {}
+    for body in (model.graph, *model.functions):
+        imports = versions_of((model if body is model.graph else body).opset_import) or {"": 1}
+        for graph in graphs_within(body):
+            for node in graph.node:
+                domain = schema.plain(node.domain)
+                key = (domain, str(node.op_type), imports.get(domain, 0))
+                known = (node.domain, node.op_type) in functions or is_defined(*key)
+                if domain in _OWN_SETS and not known:
+                    found[key] = str(node.name)
+    return found
+
+
+def _without_weights(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> Any:
+    """Copy a model, with inputs in place of the initializers whose elements it does not have."""
+    made = copy_of(model)
+    open_sizes(made)
+    graph = made.graph
+    inputs = {value.name for value in graph.input}
+    kept = []
+    for number, tensor in enumerate(graph.initializer):
+        array = arrays.get(number)
+        if array is not None and array.nbytes < _SMALL:
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+            tensor.raw_data = to_bytes(array)
+        if tensor.data_location == EXTERNAL or not _has_elements(tensor):
+            if tensor.name not in inputs:
+                value = value_info(tensor.name, tensor.data_type, tensor.dims)
+                graph.input.append(value)
+        else:
+            kept.append(copy_of(tensor))
+    if len(kept) < len(graph.initializer):
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
+    return made
+
+
+def _has_elements(tensor: Any) -> bool:
+    """Whether the elements of a tensor are in the message, and not set aside."""
+    fields = (field.name for field, _ in tensor.ListFields())
+    return 0 in tensor.dims or any(name.endswith("_data") for name in fields)
+
+
+def _objection(check: Callable[[Any], object], model: Any) -> str:
+    """Return what a check of ONNX says against a model; empty if nothing."""
+    onnx: Any = require("onnx", extra="onnx")
+    checker: Any = require("onnx.checker", extra="onnx")
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    try:
+        check(model)
+    except (checker.ValidationError, inference.InferenceError, RuntimeError, ValueError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    except MemoryError:
+        return f"onnx {onnx.__version__} needs more memory for its check than there is"
+    return ""
+
+
+def _infer_strictly(model: Any) -> None:
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    inference.infer_shapes(model, check_type=True, strict_mode=True)
+
+
+def _check(model: Any) -> None:
+    checker: Any = require("onnx.checker", extra="onnx")
+    if not any(external_tensors(model)):  # whose files the checker would look for
+        checker.check_model(model)
+
+
+def _check_outputs(model: Any, original: Any, cause: str) -> None:
+    """Refuse an output whose type or rank is not stated, unless the file has it so."""
+    before = {value.name: value for value in original.graph.output}
+    for value in model.graph.output:
+        missing = _missing(value.type)
+        if not missing or (value.name in before and before[value.name].type == value.type):
+            continue
+        why = cause or "ONNX's inference does not know that of the node that computes it"
+        raise UnsupportedError(
+            f"output {value.name!r} cannot be written: its {missing} is not known ({why}); let "
+            "the pass keep the output, or follow the node by an operator that fixes the type, "
+            "such as Cast or Reshape"
+        )
+
+
+def _missing(kind: Any) -> str:
+    """Return what ONNX's checker misses in the type of an output; empty if nothing."""
+    while True:
+        field = kind.WhichOneof("value")
+        if field is None:
+            return "type"
+        inner = getattr(kind, field)
+        if field == "map_type":
+            kind = inner.value_type
+        elif field in ("sequence_type", "optional_type"):
+            kind = inner.elem_type
+        elif field in ("tensor_type", "sparse_tensor_type"):
+            if not inner.elem_type:
+                return "element type"
+            return "" if inner.HasField("shape") else "number of dimensions"
+        else:
+            return ""

@@ -1,0 +1,172 @@
+"""Whether a node has the form that its operator requires: inputs, outputs, attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from passlib.dialects.onnx import attributes, schema
+from passlib.files.optional import require
+
+__all__ = ["INT_MAX", "complaint_about", "is_defined"]
+
+INT_MAX: Final = (1 << 31) - 1
+"""The highest version, and number of inputs, that onnx's code holds."""
+
+_MOST_AXES: Final = 64
+"""No tensor has more axes; ONNX Runtime's limits are lower."""
+
+_AXES: Final = frozenset(
+    ("axes", "axis", "axis_w", "batch_axis", "batch_dims", "perm", "scan_input_axes",
+     "scan_output_axes", "seq_axis", "time_axis")
+)  # fmt: skip
+"""Attributes that number axes."""
+
+
+class _Formal(NamedTuple):
+    """The form that a schema requires of a node.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of (int, int)
+        The lowest and the highest number.
+    required : frozenset of int
+        The inputs that cannot be omitted.
+    attributes : mapping of str to int
+        Types by name.
+    mandatory : frozenset of str
+    """
+
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+    required: frozenset[int]
+    attributes: Mapping[str, int]
+    mandatory: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _formal(op: str, domain: str, version: int) -> _Formal | None:
+    defs: Any = require("onnx.defs", extra="onnx")
+    try:
+        found = defs.get_schema(op, version, domain)
+    except defs.SchemaError:
+        return None
+    single = defs.OpSchema.FormalParameterOption.Single
+    return _Formal(
+        (found.min_input, found.max_input),
+        (found.min_output, found.max_output),
+        frozenset(i for i, formal in enumerate(found.inputs) if formal.option == single),
+        {name: int(value.type.value) for name, value in found.attributes.items()},
+        frozenset(name for name, value in found.attributes.items() if value.required),
+    )
+
+
+def is_defined(domain: str, op: str, version: int) -> bool:
+    """Whether an operator set that onnx knows has an operator."""
+    return _formal(op, domain, version) is not None
+
+
+def complaint_about(node: Any, versions: Mapping[str, int]) -> str:
+    """Return how a node differs from the form that its operator requires; empty if it does not.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    versions : mapping of str to int
+        Of the operator sets, by domain. Nodes of unknown operators are not checked.
+    """
+    domain = schema.plain(node.domain)
+    formal = _formal(node.op_type, domain, versions.get(domain, 0))
+    if formal is None:
+        return ""
+    return (
+        _counted("inputs", len(node.input), formal.inputs)
+        or _counted("outputs", len(node.output), formal.outputs)
+        or _omitted(node, formal)
+        or _about_attributes(node, formal)
+        or (_OWN[node.op_type](node) if not domain and node.op_type in _OWN else "")
+    )
+
+
+def _counted(what: str, count: int, limits: tuple[int, int]) -> str:
+    low, high = limits
+    if low <= count <= high:
+        return ""
+    many = str(low) if low == high else f"{low} to {high}"
+    if high >= INT_MAX:
+        many = f"at least {low}"
+    return f"it has {count} {what}, but the operator has {many}"
+
+
+def _omitted(node: Any, formal: _Formal) -> str:
+    for slot, name in enumerate(node.input):
+        if not name and slot in formal.required:
+            return f"input {slot} is omitted, but the operator requires it"
+    return ""
+
+
+def _about_attributes(node: Any, formal: _Formal) -> str:
+    present = set()
+    for value in node.attribute:
+        name, kind = value.name, attributes.kind_of(value)
+        present.add(name)
+        stated = formal.attributes.get(name)
+        if stated is None or value.ref_attr_name:
+            continue
+        if stated != kind:
+            return f"attribute {name!r} has type {kind} of AttributeProto, which must be {stated}"
+        if kind == attributes.TENSOR and any(size < 0 for size in value.t.dims):
+            return f"the tensor of attribute {name!r} has a negative dimension"
+        if name in _AXES:
+            items = [value.i] if kind == attributes.INT else value.ints
+            far = next((item for item in items if not -_MOST_AXES <= item <= _MOST_AXES), None)
+            if kind in (attributes.INT, attributes.INTS) and far is not None:
+                return f"attribute {name!r} is {far}, but no tensor has so many axes"
+    missing = sorted(formal.mandatory - present)
+    return f"attribute {missing[0]!r} is missing" if missing else ""
+
+
+# Operators that need more.
+
+
+def _integer(node: Any, name: str) -> int | None:
+    for value in node.attribute:
+        if value.name == name and not value.ref_attr_name:
+            return int(value.i)
+    return None
+
+
+def _split(node: Any) -> str:
+    stated = _integer(node, "num_outputs")
+    if stated is None or stated == len(node.output):
+        return ""
+    return f"num_outputs is {stated}, but it has {len(node.output)} outputs"
+
+
+def _scan(node: Any) -> str:
+    scans = _integer(node, "num_scan_inputs")
+    if scans is None:
+        return ""
+    if not 1 <= scans <= len(node.input):
+        return f"num_scan_inputs is {scans}, but it has {len(node.input)} inputs"
+    return ""
+
+
+def _batch_normalization(node: Any) -> str:
+    # ONNX Runtime leaves outputs without memory in any other mode.
+    mode = _integer(node, "training_mode")
+    return "" if mode in (None, 0, 1) else f"training_mode is {mode}, which must be 0 or 1"
+
+
+def _gather_nd(node: Any) -> str:
+    dims = _integer(node, "batch_dims")
+    return f"batch_dims is {dims}, which is negative" if dims is not None and dims < 0 else ""
+
+
+_OWN: Final = {
+    "BatchNormalization": _batch_normalization,
+    "GatherND": _gather_nd,
+    "Scan": _scan,
+    "Split": _split,
+}

@@ -1,0 +1,59 @@
+"""ONNX's inference, in this process, on models whose nodes are sound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.soundness.model import check_model
+from passlib.errors import GraphError
+from passlib.files.optional import require
+
+__all__ = ["inferred", "open_sizes"]
+
+
+def open_sizes(model: Any) -> None:
+    """Remove negative sizes, which stand for unknown ones, from the stated types of a model."""
+    for graph in graphs_within(model.graph):
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            for dim in _innermost(value.type).tensor_type.shape.dim:
+                if dim.dim_value < 0:
+                    dim.ClearField("dim_value")
+
+
+def _innermost(kind: Any) -> Any:
+    """Return the type of the elements of sequences, optional values and maps."""
+    while True:
+        field = kind.WhichOneof("value")
+        if field in ("sequence_type", "optional_type"):
+            kind = getattr(kind, field).elem_type
+        elif field == "map_type":
+            kind = kind.map_type.value_type
+        else:
+            return kind
+
+
+def inferred(model: Any, *, data: bool = False) -> Any:
+    """Return a model with the types of its values by ONNX's inference, or itself if that fails.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Loses its negative sizes.
+    data : bool
+        Compute shapes that are values of the model, too.
+
+    Raises
+    ------
+    GraphError
+        See `check_model`; or inference needs more memory than there is.
+    """
+    check_model(model)
+    open_sizes(model)
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    try:
+        return inference.infer_shapes(model, data_prop=data)
+    except (inference.InferenceError, RuntimeError, ValueError, IndexError, OverflowError):
+        return model
+    except MemoryError as error:
+        raise GraphError("type inference of this model needs more memory than there is") from error

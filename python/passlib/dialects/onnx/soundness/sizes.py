@@ -1,0 +1,44 @@
+"""Sizes that a model's own constants determine, before ONNX Runtime allocates by them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.soundness.inference import inferred
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.lowering.shapes import check_extent
+
+__all__ = ["check_sizes"]
+
+_WIDE: Final = np.dtype(np.int64)
+"""Stands for element types that NumPy does not have."""
+
+
+def check_sizes(model: Any) -> None:
+    """Check the values of a model whose sizes follow from the model alone.
+
+    ONNX Runtime computes values of constants when it compiles a model, whether or not an output
+    needs them.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Sound, see `check_model`.
+
+    Raises
+    ------
+    GraphError
+        A value takes more memory than `passlib.limits` permits.
+    """
+    for graph in graphs_within(inferred(model, data=True).graph):
+        for value in (*graph.value_info, *graph.input, *graph.output):
+            tensor = value.type.tensor_type
+            if value.type.WhichOneof("value") != "tensor_type" or not tensor.HasField("shape"):
+                continue
+            known = ELEMENT_TYPES.get(tensor.elem_type)
+            dtype = _WIDE if known in (None, "bfloat16") else np.dtype(known)
+            sizes = tuple(dim.dim_value if dim.dim_value > 0 else None for dim in tensor.shape.dim)
+            check_extent(f"value {value.name!r}", dtype, sizes)

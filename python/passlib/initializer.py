@@ -1,0 +1,41 @@
+"""Initial values of parameters, in MXNet's module of this name."""
+
+from __future__ import annotations
+
+from passlib.nn.initializer import InitDesc, Initializer, alias, create, register
+from passlib.nn.initializer_classes import (
+    Bilinear,
+    Constant,
+    FusedRNN,
+    Load,
+    LSTMBias,
+    Mixed,
+    MSRAPrelu,
+    Normal,
+    One,
+    Orthogonal,
+    Uniform,
+    Xavier,
+    Zero,
+)
+
+__all__ = [
+    "Bilinear",
+    "Constant",
+    "FusedRNN",
+    "InitDesc",
+    "Initializer",
+    "LSTMBias",
+    "Load",
+    "MSRAPrelu",
+    "Mixed",
+    "Normal",
+    "One",
+    "Orthogonal",
+    "Uniform",
+    "Xavier",
+    "Zero",
+    "alias",
+    "create",
+    "register",
+]

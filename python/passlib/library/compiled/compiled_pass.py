@@ -1,0 +1,71 @@
+"""Passes of libraries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlib import _core
+from passlib.dialects import Dialect
+from passlib.library.call import Backend, Call, NewParam, Outcome
+from passlib.library.handle import Library
+from passlib.library.lent import Lent
+from passlib.library.output import write
+
+__all__ = ["Compiled", "CompiledPass"]
+
+
+@dataclass(frozen=True)
+class Compiled(Backend):
+    """A pass or a partitioner of a library.
+
+    Attributes
+    ----------
+    source : Library
+    index : int
+        Position in ``source.passes`` or ``source.partitioners``.
+    """
+
+    source: Library
+    index: int
+
+    @property
+    def library(self) -> Library:
+        """The library that has it."""
+        return self.source
+
+    def lend(self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]) -> Lent:
+        """Lend the memory of the arrays itself."""
+        return Lent(kind, given, names)
+
+
+class CompiledPass(Compiled):
+    """A pass of a library."""
+
+    def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
+        """Run the pass; its output to ``std::cout`` goes to `sys.stdout`.
+
+        Where the environment has ``PASSLIB_FORCE_JSON=1``, graphs cross as JSON text even to
+        libraries that could take them as objects.
+        """
+        settings = _core.CallSettings(
+            accept_args=call.args.accepts_new,
+            accept_aux=call.aux.accepts_new,
+            force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
+            consume=call.types_known,
+            ordered=dialect.ordered,
+        )
+        result, own, params, gone = _core.run_pass(
+            self.source.core,
+            self.index,
+            graph,
+            dict(call.attributes),
+            call.option_texts,
+            call.args.params,
+            call.aux.params,
+            settings,
+            write,
+        )
+        return Outcome(result, own, [NewParam(*param) for param in params], gone)

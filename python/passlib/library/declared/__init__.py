@@ -1,0 +1,8 @@
+"""What passes declare about themselves, and how their options are checked by it."""
+
+from __future__ import annotations
+
+from passlib.library.declared.declaration import Declaration
+from passlib.library.declared.option import Kind, Option
+
+__all__ = ["Declaration", "Kind", "Option"]

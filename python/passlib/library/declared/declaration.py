@@ -1,0 +1,107 @@
+"""What a pass declares: what it does, on which models, with which options."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from passlib.errors import PasslibError, UnsupportedError
+from passlib.library.declared.option import Option, option_text
+
+__all__ = ["Declaration"]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A pass as it describes itself.
+
+    ``help(passlib.library.passes()["name"])`` and ``print`` show it.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+        Empty for a pass that declares nothing.
+    dialects : tuple of str
+        Families of models that it works on; empty for all.
+    options : tuple of Option or None
+        None for a pass that declares nothing: it takes any options.
+    needs_weights, needs_shapes : bool
+        Whether it reads weights, and inferred shapes and types.
+    library : str
+        Path of the library, or module of the function.
+    is_partitioner : bool
+    """
+
+    name: str
+    description: str = ""
+    dialects: tuple[str, ...] = ()
+    options: tuple[Option, ...] | None = None
+    needs_weights: bool = True
+    needs_shapes: bool = True
+    library: str = ""
+    is_partitioner: bool = False
+
+    def require_dialect(self, dialect: str) -> None:
+        """Check that the pass works on models of a dialect.
+
+        Raises
+        ------
+        UnsupportedError
+            It declares others.
+        """
+        if self.dialects and dialect not in self.dialects:
+            raise UnsupportedError(
+                f"pass {self.name!r} is for models of {', '.join(self.dialects)}, and this one is "
+                f"of {dialect}"
+            )
+
+    def checked(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """Return options in their declared types, without those that were not given.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Values, or their text.
+
+        Raises
+        ------
+        PasslibError
+            An option is unknown, missing, of a wrong type or out of range.
+        """
+        if self.options is None:
+            return dict(given)
+        known = {option.name: option for option in self.options}
+        for name in given:
+            if name not in known:
+                raise PasslibError(self._unknown(name, list(known)))
+        try:
+            values = {name: known[name].checked(value) for name, value in given.items()}
+        except PasslibError as error:
+            raise PasslibError(f"pass {self.name!r}: {error}") from None
+        missing = [name for name in known if known[name].required and name not in given]
+        if missing:
+            raise PasslibError(
+                f"pass {self.name!r} needs the option {missing[0]!r}: {known[missing[0]].type_text}"
+            )
+        return values
+
+    def _unknown(self, name: str, known: list[str]) -> str:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        have = f"it has: {', '.join(known)}" if known else "it has none"
+        return f"pass {self.name!r} has no option {name!r}{hint} ({have})"
+
+    def __str__(self) -> str:
+        lines = [self.name + (f": {self.description}" if self.description else "")]
+        if self.dialects:
+            lines.append(f"  dialects: {', '.join(self.dialects)}")
+        if self.options is None:
+            lines.append("  options: not declared, any are passed on")
+        for option in self.options or ():
+            default = "required" if option.required else f"default {option_text(option.default)}"
+            lines.append(f"  {option.name}: {option.type_text}; {default}")
+            lines += [f"      {line}" for line in option.description.splitlines()]
+        return "\n".join(lines + ([f"  from {self.library}"] if self.library else []))

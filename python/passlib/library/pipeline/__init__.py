@@ -1,0 +1,19 @@
+"""Sequences of passes as data: their steps, their text, and how they are carried out."""
+
+from __future__ import annotations
+
+from passlib.library.pipeline.execution import Observer, check, execute
+from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of, text_of
+from passlib.library.pipeline.text import parse
+
+__all__ = [
+    "Observer",
+    "Repeat",
+    "Step",
+    "Steps",
+    "check",
+    "execute",
+    "parse",
+    "steps_of",
+    "text_of",
+]

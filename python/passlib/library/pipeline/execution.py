@@ -1,0 +1,95 @@
+"""Carrying out the steps of a pipeline."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from passlib.errors import PasslibError
+from passlib.library.backends import find_backend
+from passlib.library.pipeline.steps import Repeat, Step, Steps
+
+__all__ = ["Observer", "check", "execute"]
+
+T = TypeVar("T")
+
+
+class Observer(Protocol[T]):
+    """Carries out one step, and decides whether it changed anything."""
+
+    def apply(self, step: Step, options: dict[str, Any], subject: T) -> T:
+        """Run a pass on a model or symbol and return the resulting one."""
+
+    def differs(self, before: T, after: T) -> bool:
+        """Whether a round of a repeat changed anything."""
+
+
+def check(steps: Steps, text: str = "", dialect: str | None = None) -> dict[Step, dict[str, Any]]:
+    """Check the name and the options of every step before anything runs.
+
+    Parameters
+    ----------
+    steps : tuple of Step or Repeat
+    text : str, optional
+        The text that they were read from, for messages.
+    dialect : str, optional
+        The family of models that they are to run on.
+
+    Returns
+    -------
+    dict of Step to dict
+        The options of each step in their declared types.
+
+    Raises
+    ------
+    PasslibError
+        A pass or an option is unknown, or a value is not accepted; the message has the place.
+    """
+    checked = {}
+    pending: list[Step | Repeat] = list(reversed(steps))
+    while pending:
+        step = pending.pop()
+        if isinstance(step, Repeat):
+            pending.extend(reversed(step.steps))
+            continue
+        try:
+            declaration = find_backend(step.name).declaration
+            checked[step] = declaration.checked(dict(step.options))
+            if dialect is not None:
+                declaration.require_dialect(dialect)
+        except PasslibError as error:
+            if step.place is None or not text:
+                raise
+            message = f"pipeline {text!r}, character {step.place + 1}: {error}"
+            raise type(error)(message) from None
+    return checked
+
+
+def execute(
+    steps: Steps, subject: T, options: dict[Step, dict[str, Any]], observer: Observer[T]
+) -> T:
+    """Carry out steps in order.
+
+    Parameters
+    ----------
+    steps : tuple of Step or Repeat
+    subject : T
+        A model or a symbol.
+    options : dict of Step to dict
+        As `check` returned them.
+    observer : Observer
+
+    Returns
+    -------
+    T
+        The last result.
+    """
+    for step in steps:
+        if isinstance(step, Step):
+            subject = observer.apply(step, options[step], subject)
+            continue
+        for _ in range(step.times):
+            before = subject
+            subject = execute(step.steps, subject, options, observer)
+            if not observer.differs(before, subject):
+                break
+    return subject

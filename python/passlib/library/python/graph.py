@@ -1,0 +1,91 @@
+"""The graph that a pass in Python changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlib import _core
+from passlib.library.python.parameters import Parameters
+
+__all__ = ["Graph"]
+
+
+class Graph(_core.EditableRoot):
+    """A graph in the core's own form, with the verbs of the header.
+
+    ``nodes`` lists the nodes as stored, ``sorted()`` each after its inputs, ``find(name)`` returns
+    one or None. ``outputs`` is a tuple of values, which can be set. ``add_node(op, inputs, attrs,
+    name=, num_outputs=)``, ``add_variable(name, attrs)``, ``connect(value, node, input)``,
+    ``set_inputs(node, values)``, ``replace(value, by)`` and ``remove(*nodes)`` change the graph.
+
+    A node has ``op``, ``name``, ``attrs``, ``inputs``, ``outputs``, ``output(index)``, ``users``,
+    ``subgraphs``, ``control_deps``, ``num_outputs`` and ``is_variable``. A value, which is one
+    output of a node, has ``node``, ``index``, ``uses``, ``is_output``, ``shape`` and ``dtype``.
+
+    Attributes
+    ----------
+    dialect : str
+        The family of models that the graph belongs to.
+    args, aux : Parameters
+        Weights and auxiliary states by name, as read-only arrays. Assign an array to change one.
+    attributes : dict of str to str
+        The graph's own attributes, as JSON by key.
+    """
+
+    def __init__(
+        self,
+        source: _core.Graph,
+        editor: str,
+        *,
+        dialect: str,
+        parameters: tuple[Parameters, Parameters],
+        attributes: Mapping[str, str],
+        consume: bool,
+    ) -> None:
+        # Only a graph with inferred types is a copy that can be used up.
+        super().__init__(source, editor, types_known=consume, consume=consume)
+        self.dialect = dialect
+        self.args, self.aux = parameters
+        self.attributes = dict(attributes)
+
+    @property
+    def parameters(self) -> tuple[Parameters, Parameters]:
+        """`args` and `aux`."""
+        return self.args, self.aux
+
+    def add_parameter(self, name: str, array: Any, *, aux: bool = False) -> _core.EditableNode:
+        """Add a variable with its array.
+
+        Parameters
+        ----------
+        name : str
+            Must be free.
+        array : array
+            Its value, which is copied.
+        aux : bool
+            Whether it is an auxiliary state rather than a weight.
+
+        Returns
+        -------
+        EditableNode
+
+        Raises
+        ------
+        GraphError
+            There is a node of this name.
+        PassResultError
+            ``optimize_for`` was given no dictionary for it.
+        """
+        parameters = self.aux if aux else self.args
+        node = self.add_variable(name)
+        try:
+            parameters[name] = array
+        except BaseException:
+            self.remove(node)
+            raise
+        return node
+
+    def is_parameter(self, node: _core.EditableNode) -> bool:
+        """Whether a node is a variable with an array in `args` or `aux`."""
+        return node.is_variable and (node.name in self.args or node.name in self.aux)

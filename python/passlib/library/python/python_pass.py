@@ -1,0 +1,83 @@
+"""Passes that are Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlib import _core
+from passlib.dialects import Dialect
+from passlib.errors import PassError, PassResultError
+from passlib.library.call import Backend, Call, Outcome
+from passlib.library.python.graph import Graph
+from passlib.library.python.parameters import Parameters
+
+__all__ = ["PythonPass"]
+
+
+@dataclass(frozen=True)
+class PythonPass(Backend):
+    """A function that ``optimize_for`` runs by name.
+
+    Attributes
+    ----------
+    body : callable
+        Gets a `Graph`, which it changes, and the options as keywords. Returns None.
+    place : str
+        Module and qualified name of the function.
+    """
+
+    body: Callable[..., object]
+    place: str
+
+    @property
+    def described(self) -> str:
+        """Name and place, for messages."""
+        return f"pass {self.declaration.name!r} (Python function {self.place})"
+
+    def lend(
+        self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
+    ) -> Parameters:
+        """Show the arrays read-only."""
+        return Parameters(kind, given, names)
+
+    def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
+        """Run the function.
+
+        Raises
+        ------
+        PassError
+            The function raised; its exception is the cause. `PassResultError` if it left a graph
+            that is not sound, or returned something.
+        """
+        parameters = (call.args, call.aux)
+        assert isinstance(parameters[0], Parameters)
+        assert isinstance(parameters[1], Parameters)
+        editable = Graph(
+            graph,
+            self.described,
+            dialect=dialect.name,
+            parameters=(parameters[0], parameters[1]),
+            attributes=call.attributes,
+            consume=call.types_known,
+        )
+        try:
+            returned = self.body(editable, **call.options)
+            if returned is not None:
+                raise PassResultError(
+                    f"{self.described} returned {type(returned).__name__}; a pass changes the "
+                    "graph in place and returns None"
+                )
+        except BaseException as error:
+            editable.close()
+            if isinstance(error, PassResultError) or not isinstance(error, Exception):
+                raise
+            message = f"{self.described} failed: {type(error).__name__}: {error}"
+            raise PassError(message) from error
+        result, gone = editable.finish(ordered=dialect.ordered)
+        if any(part.has_new for part in editable.parameters):
+            names = result.variables({})[0]
+            for part in editable.parameters:
+                part.require_variables(names, self.described)
+        return Outcome(result, editable.attributes, [], gone)

@@ -1,0 +1,55 @@
+"""Models lowered for export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlib import dialects
+from passlib.dialects import ModelData
+from passlib.errors import GraphError, UnsupportedError
+from passlib.lowering import Lowered
+from passlib.model.input_types import input_types
+from passlib.nd.files import from_parts
+from passlib.runtime.sessions import as_dense
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["lowered_for"]
+
+
+def lowered_for(
+    symbol: Symbol,
+    data: ModelData,
+    shapes: Mapping[str, Sequence[int | None]] | None,
+    types: Mapping[str, Any] | None,
+) -> Lowered:
+    """Lower a model for inputs of some shapes and element types.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    data : ModelData
+        The model.
+    shapes, types : mapping of str to shape or dtype, optional
+        See `Model.to_onnx`.
+
+    Raises
+    ------
+    GraphError, UnsupportedError
+        See `Model.to_onnx`; the message names inputs without a known shape.
+    """
+    dialect = dialects.find(symbol.dialect)
+    specs = input_types(symbol, dialect, data, shapes, types)
+    arrays = {**data.args, **data.aux}
+    weights = {name: as_dense(from_parts(array)) for name, array in arrays.items()}
+    try:
+        return dialect.lower(symbol, specs, weights)
+    except (GraphError, UnsupportedError) as error:
+        inputs = dialect.data_inputs(symbol.graph)
+        missing = [name for name in inputs if name not in specs and name not in weights]
+        if not missing:
+            raise
+        raise type(error)(
+            f"{error}; give the shapes of {', '.join(missing)} as "
+            f"to_onnx(path, shapes={{{missing[0]!r}: (...)}}), or as convert(..., shapes=...)"
+        ) from error

@@ -1,0 +1,180 @@
+"""Functions of MXNet's ``nd`` that make arrays: matrices, ranges, counts, views of others."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from passlib.arrays.context import Context, current_context
+from passlib.arrays.creation import array
+from passlib.arrays.ndarray import NDArray
+from passlib.errors import UnsupportedError
+
+__all__ = [
+    "eye",
+    "from_dlpack",
+    "from_numpy",
+    "histogram",
+    "imdecode",
+    "linspace",
+    "onehot_encode",
+    "to_dlpack_for_read",
+    "to_dlpack_for_write",
+]
+
+
+def eye(
+    N: int,  # noqa: N803, the names are MXNet's
+    M: int = 0,  # noqa: N803
+    k: int = 0,
+    ctx: Context | None = None,
+    dtype: Any = None,
+) -> NDArray:
+    """Make an N x M matrix (N x N where M is 0) with ones on the ``k``-th diagonal.
+
+    Parameters
+    ----------
+    N, M : int
+        Numbers of rows and columns.
+    k : int
+        0 is the main diagonal, positive ones are above.
+    ctx : Context, optional
+        The current one by default.
+    dtype : dtype-like, optional
+        float32 by default.
+    """
+    made: NDArray = array(np.eye(N, M or N, k), ctx, dtype)
+    return made
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    ctx: Context | None = None,
+    dtype: Any = None,
+) -> NDArray:
+    """Make a 1-d array of ``num`` numbers at equal distances; fractions of integers are cut off.
+
+    Parameters
+    ----------
+    start, stop : float
+        The first number, and the last one, which is left out unless ``endpoint``.
+    num : int
+    endpoint : bool
+    ctx, dtype
+        As of `eye`.
+    """
+    made: NDArray = array(np.linspace(start, stop, num, endpoint), ctx, dtype)
+    return made
+
+
+def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) -> Any:
+    """Count the elements of an array in each bin.
+
+    Parameters
+    ----------
+    a : array
+    bins : int or array
+        Number of bins, or their edges.
+    range : (float, float), optional
+        The lowest and the highest edge, by default those of the elements.
+
+    Returns
+    -------
+    list of NDArray
+        Counts, int64, and edges, float32. A tuple of float32 arrays, as in MXNet, if the range
+        is that of the elements.
+
+    Raises
+    ------
+    ValueError
+        ``bins`` is neither.
+    """
+    context = getattr(a, "context", None)
+    if not isinstance(bins, (int, np.integer, np.ndarray)):
+        raise ValueError(f"histogram: bins is a number or an array, not {bins!r}")
+    counts, edges = np.histogram(np.asarray(a), np.asarray(bins) if np.ndim(bins) else bins, range)
+    if range is None and not np.ndim(bins):
+        return array(counts, context), array(edges, context)
+    return [array(counts, context, np.int64), array(edges, context)]
+
+
+def onehot_encode(indices: Any, out: NDArray) -> NDArray:
+    """Write a row for each index to a matrix: 1 in the column of the index, else 0."""
+    rows = np.asarray(indices).astype(np.int64)
+    columns = np.arange(out.shape[1])
+    np.copyto(out, (rows[:, None] == columns).astype(out.dtype))
+    return out
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True) -> NDArray:
+    """Return an array of NumPy as one of passlib.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        Contiguous, if its memory is to be used.
+    zero_copy : bool
+        Use its memory, which from then on cannot be written to by the original.
+
+    Raises
+    ------
+    ValueError
+        The array is not contiguous.
+    """
+    if not zero_copy:
+        copied: NDArray = array(ndarray, None, ndarray.dtype)
+        return copied
+    if not ndarray.flags.c_contiguous:
+        raise ValueError("only a contiguous array can be used in place; pass zero_copy=False")
+    made = ndarray.view(NDArray)
+    made._context = current_context()
+    ndarray.flags.writeable = False
+    return made
+
+
+class _Capsule:
+    """Wraps a capsule for NumPy, which takes objects that make one."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        del options  # a capsule is made already
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the host
+
+
+def from_dlpack(dlpack: Any) -> NDArray:
+    """Return the array of a DLPack capsule, or of an object that makes one, on its memory."""
+    source = dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack)
+    return np.from_dlpack(source).view(NDArray)
+
+
+def to_dlpack_for_read(data: NDArray) -> Any:
+    """Return a DLPack capsule on the memory of an array, for reading."""
+    return np.asarray(data).__dlpack__()
+
+
+def to_dlpack_for_write(data: NDArray) -> Any:
+    """Return a DLPack capsule on the memory of an array, for writing."""
+    return np.asarray(data).__dlpack__()
+
+
+def imdecode(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise an error: passlib does not decode images.
+
+    Raises
+    ------
+    UnsupportedError
+        Always.
+    """
+    raise UnsupportedError(
+        "nd.imdecode: passlib does not decode images; read them with a package for images and "
+        "pass numpy.asarray(image) to passlib.nd.array"
+    )

@@ -1,0 +1,122 @@
+"""Arrays in other shapes: MXNet's codes of sizes, parts, axes in another order."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib.arrays.ndarray import NDArray
+from passlib.dialects.mxnet.lowering.tensors.reshape_codes import decode, decode_reversed
+from passlib.nd import operators
+from passlib.symbol.composition.functions import split_arguments
+
+__all__ = ["concatenate", "moveaxis", "reshape", "split_v2"]
+
+
+def reshape(array: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
+    """Return the elements of an array in another shape, on the same memory if it is contiguous.
+
+    Parameters
+    ----------
+    array : NDArray
+    *shape : int or tuple of int
+        Sizes, and MXNet's codes: 0 keeps a size, -1 is what remains, -2 keeps all others, -3
+        merges two, -4 splits one into the two numbers that follow.
+    shape : tuple of int
+        The same by keyword.
+    reverse : bool
+        Match sizes and codes from the right.
+
+    Raises
+    ------
+    ValueError
+        The number of elements differs, or the codes do not fit.
+    TypeError
+        There is no shape, or another keyword.
+    """
+    given = kwargs.pop("shape", None)
+    reverse = bool(kwargs.pop("reverse", False))
+    kwargs.pop("order", None)  # NumPy's, which libraries give with its only value here, "C"
+    if kwargs:
+        raise TypeError(f"reshape has no argument {', '.join(kwargs)}; it has shape and reverse")
+    if given is None:
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    elif shape:
+        raise TypeError("reshape: the shape is given by position and by keyword")
+    codes = [operator.index(code) for code in ((given,) if isinstance(given, int) else given)]
+    try:
+        sources = (decode_reversed if reverse else decode)(codes, array.shape, array.ndim)
+    except ValueError as error:
+        raise ValueError(f"reshape of {array.shape} to {tuple(codes)}: {error}") from None
+    sizes = [
+        source if isinstance(source, int) else math.prod(array.shape[axis] for axis in source)
+        for source in sources
+    ]
+    return array.as_numpys(np.asarray(array).reshape(sizes))
+
+
+def split_v2(
+    ary: NDArray,
+    indices_or_sections: int | tuple[int, ...],
+    axis: int = 0,
+    squeeze_axis: bool = False,
+) -> Any:
+    """Split along an axis into equal parts, or at the given indices.
+
+    Returns
+    -------
+    list of NDArray
+        A single array if there is one part only.
+
+    Raises
+    ------
+    ValueError
+        ``indices_or_sections`` is neither an int nor a tuple of int.
+    """
+    attributes = split_arguments(indices_or_sections, axis, squeeze_axis)
+    return operators.invoke("_split_v2", ary, *attributes)
+
+
+def concatenate(arrays: Sequence[Any], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Join arrays along an axis.
+
+    Parameters
+    ----------
+    arrays : sequence of NDArray
+    axis : int
+    always_copy : bool
+        False returns the only array of a list of one itself.
+
+    Raises
+    ------
+    ValueError
+        There are no arrays, or their shapes differ in another axis.
+    """
+    if len(arrays) == 0:
+        raise ValueError("concatenate needs at least one array")
+    if len(arrays) == 1 and not always_copy:
+        only: NDArray = arrays[0]
+        return only
+    joined = np.concatenate([np.asarray(array) for array in arrays], axis)
+    return _like(arrays[0], joined)
+
+
+def moveaxis(tensor: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> NDArray:
+    """Move axes to other positions; the others keep their order.
+
+    Raises
+    ------
+    ValueError
+        An axis does not exist, is named twice, or the numbers of axes differ.
+    """
+    return _like(tensor, np.moveaxis(np.asarray(tensor), source, destination).copy())
+
+
+def _like(array: Any, result: np.ndarray[Any, Any]) -> NDArray:
+    if isinstance(array, NDArray):
+        return array.as_numpys(result)
+    return result.view(NDArray)

@@ -1,0 +1,135 @@
+"""Observers of a pipeline: time, files of every step, a log, checks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from passlib import dialects
+from passlib.errors import PassResultError
+from passlib.library.pipeline import Step
+from passlib.model import Model
+from passlib.model.validate import validate
+from passlib.passes.result import StepResult
+
+__all__ = ["Dump", "Instrument", "Log", "Timing", "Verify"]
+
+logger = logging.getLogger(__name__)
+
+
+class Instrument:
+    """Base class of what looks on while a pipeline runs. No method need be overridden."""
+
+    def before_pass(self, step: Step, model: Model) -> None:
+        """Look at the model that a step is about to get."""
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Look at the model that a step returned. An exception ends the pipeline."""
+
+    def failed(self, step: Step, model: Model, error: Exception) -> None:
+        """Look at the model that a step failed on."""
+
+
+class Timing(Instrument):
+    """Sums up the time of every pass.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        Wall clock time by the name of the pass.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Add the time of a step."""
+        self.seconds[step.name] = self.seconds.get(step.name, 0.0) + result.seconds
+
+    def __str__(self) -> str:
+        total = sum(self.seconds.values())
+        width = max(map(len, self.seconds), default=0)
+        slowest = sorted(self.seconds.items(), key=lambda item: -item[1])
+        lines = [f"{name:{width}}  {1000 * seconds:10.1f} ms" for name, seconds in slowest]
+        return "\n".join([*lines, f"{'total':{width}}  {1000 * total:10.1f} ms"])
+
+
+class Dump(Instrument):
+    """Writes the model after every step into a folder of its own.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made where it is missing. Models are saved as ``<number>-<pass>`` in it.
+    changed_only : bool
+        Leave out steps that changed nothing.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, changed_only: bool = False) -> None:
+        self._folder = Path(folder)
+        self._changed_only = changed_only
+        self._count = 0
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Save the model."""
+        self._count += 1
+        if result.modified or not self._changed_only:
+            self._save(step, model)
+
+    def failed(self, step: Step, model: Model, error: Exception) -> None:
+        """Save the model that a step failed on."""
+        self._save(step, model, "before-")
+
+    def _save(self, step: Step, model: Model, prefix: str = "") -> None:
+        name = re.sub(r"[^\w.-]+", "_", step.name)
+        folder = self._folder / f"{self._count:03}-{prefix}{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        model.save(folder / target_name(model))
+
+
+class Log(Instrument):
+    """Logs every step at level INFO, and failures at level ERROR, as ``passlib.passes``."""
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Log what a step did."""
+        logger.info("%s", result)
+
+    def failed(self, step: Step, model: Model, error: Exception) -> None:
+        """Log that a step failed."""
+        logger.error("%s failed: %s", step, error)
+
+
+class Verify(Instrument):
+    """Checks the model after every step that changed it, as `passlib.validate` checks files."""
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Check a model.
+
+        Raises
+        ------
+        PassResultError
+            The model is not sound.
+        """
+        if not result.modified:
+            return
+        found = problems_of(model)
+        if found:
+            shown = "; ".join(found[:3]) + (f"; ... ({len(found)} in all)" if found[3:] else "")
+            raise PassResultError(f"the model after {step} is not sound: {shown}")
+
+
+def target_name(model: Model) -> str:
+    """Return a name that a model of this dialect can be saved under."""
+    suffixes = dialects.find(model.dialect).suffixes
+    return "model" + (suffixes[0] if suffixes else "")
+
+
+def problems_of(model: Model) -> list[str]:
+    """Return the errors that `passlib.validate` finds in a model."""
+    with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
+        files = model.save(Path(folder) / target_name(model), durable=False)
+        found = validate(files[0])
+    return [str(problem) for problem in found if problem.severity == "error"]

@@ -1,0 +1,122 @@
+"""Pipelines: sequences of passes that are checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from passlib.library.pipeline import Steps, check, execute, parse, steps_of, text_of
+from passlib.model import Model
+from passlib.passes.instruments import Instrument
+from passlib.passes.observer import ModelObserver
+from passlib.passes.result import PipelineResult
+
+__all__ = ["Pipeline"]
+
+
+class Pipeline:
+    """A sequence of passes. Immutable; equal pipelines have equal steps and texts.
+
+    Parameters
+    ----------
+    steps : str or iterable
+        The text, such as ``"removeDeadNodes, repeat<4>(mergeEqualNodes, fold{level=2})"``; or
+        names of passes, functions decorated with `graph_pass`, pipelines, and pairs of one of
+        these with a mapping of options.
+
+    Raises
+    ------
+    FormatError
+        The text is no pipeline.
+    TypeError
+        An item is none of these.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> str(pl.Pipeline(["removeDeadNodes", ("mergeEqualNodes", {"verbose": True})]))
+    'removeDeadNodes, mergeEqualNodes{verbose=True}'
+    """
+
+    __slots__ = ("_steps", "_text")
+
+    def __init__(self, steps: str | Iterable[Any]) -> None:
+        made: Steps
+        if isinstance(steps, str):
+            made = parse(steps) if steps.strip() else ()
+        else:
+            made = tuple(step for item in steps for step in _steps_of(item))
+        self._steps = made
+        self._text = steps if isinstance(steps, str) else ""
+
+    @property
+    def steps(self) -> Steps:
+        """The steps: each a `Step` or a `Repeat`."""
+        return self._steps
+
+    def check(self, dialect: str | None = None) -> None:
+        """Check the name and the options of every step.
+
+        Parameters
+        ----------
+        dialect : str, optional
+            The family of models that the pipeline is for.
+
+        Raises
+        ------
+        PasslibError
+            A pass or an option is unknown, or a value is not accepted; the message has the place
+            in the text.
+        UnsupportedError
+            A pass is not for the dialect.
+        """
+        check(self._steps, self._text, dialect)
+
+    def run(
+        self, model: Model, instruments: Sequence[Instrument] = (), **inference: Any
+    ) -> PipelineResult:
+        """Run the passes in order and return the last model; the given one stays unchanged.
+
+        Parameters
+        ----------
+        model : Model
+        instruments : sequence of Instrument
+            Look on, in this order.
+        **inference
+            ``shapes`` and ``types`` of inputs, ``skip_infer``, ``keep_inferred``: passed on to
+            every `Model.optimize_for`.
+
+        Returns
+        -------
+        PipelineResult
+
+        Raises
+        ------
+        PasslibError
+            As by `check`, before anything runs.
+        PipelineError
+            A step failed, or an instrument refused its result; the error has the model before it.
+        """
+        options = check(self._steps, self._text, model.dialect)
+        observer = ModelObserver(list(instruments), inference)
+        last = execute(self._steps, model, options, observer)
+        return PipelineResult(last, tuple(observer.results))
+
+    def __add__(self, other: Pipeline) -> Pipeline:
+        return Pipeline([self, other])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pipeline) and self._steps == other._steps
+
+    def __hash__(self) -> int:
+        return hash(self._steps)
+
+    def __str__(self) -> str:
+        return text_of(self._steps)
+
+    def __repr__(self) -> str:
+        return f"Pipeline({str(self)!r})"
+
+
+def _steps_of(item: Any) -> Steps:
+    return item.steps if isinstance(item, Pipeline) else steps_of(item)

@@ -1,0 +1,235 @@
+"""Random arrays and shapes to try functions with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib.arrays import random
+from passlib.arrays.context import Context, current_context
+from passlib.arrays.creation import array
+from passlib.arrays.sparse_array import CSRNDArray, from_dense
+
+__all__ = [
+    "create_2d_tensor",
+    "create_sparse_array",
+    "create_vector",
+    "default_context",
+    "default_dtype",
+    "get_identity_mat",
+    "rand_coord_2d",
+    "rand_ndarray",
+    "rand_shape_2d",
+    "rand_shape_3d",
+    "rand_shape_nd",
+    "rand_sparse_ndarray",
+    "random_arrays",
+    "random_sample",
+    "random_uniform_arrays",
+]
+
+
+def default_context() -> Context:
+    """Return the device that tests run on: the current one."""
+    return current_context()
+
+
+def default_dtype() -> type[np.float32]:
+    """Return the element type that tests use: float32."""
+    return np.float32
+
+
+def rand_ndarray(
+    shape: Sequence[int],
+    stype: str = "default",
+    density: float | None = None,
+    dtype: Any = None,
+    modifier_func: Callable[[float], float] | None = None,
+    shuffle_csr_indices: bool = False,
+    distribution: str | None = None,
+    ctx: Context | None = None,
+) -> Any:
+    """Make an array of random numbers between -1 and 1; between 0 and 1 in sparse ones.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    stype : {"default", "csr", "row_sparse"}
+    density : float, optional
+        Share of the elements or rows that are stored, by default random.
+    dtype : dtype-like, optional
+        float32 by default.
+    modifier_func : callable, optional
+        Applied to each number that a sparse array stores.
+    shuffle_csr_indices : bool
+        Store the columns of each row in random order.
+    distribution : {"uniform"}, optional
+        Ignored; accepted for compatibility with MXNet.
+    ctx : Context, optional
+    """
+    if stype == "default":
+        drawn = random.draw(lambda generator: generator.uniform(-1, 1, tuple(shape)))
+        return array(drawn, ctx, dtype)
+    made, _ = rand_sparse_ndarray(
+        shape, stype, density, dtype, distribution, modifier_func=modifier_func, ctx=ctx
+    )
+    return _shuffled(made) if shuffle_csr_indices and isinstance(made, CSRNDArray) else made
+
+
+def rand_sparse_ndarray(
+    shape: Sequence[int],
+    stype: str,
+    density: float | None = None,
+    dtype: Any = None,
+    distribution: str | None = None,
+    *,
+    modifier_func: Callable[[float], float] | None = None,
+    ctx: Context | None = None,
+) -> tuple[Any, tuple[Any, ...]]:
+    """Make a sparse array of random numbers; see `rand_ndarray`.
+
+    Returns
+    -------
+    array : CSRNDArray or RowSparseNDArray
+    parts : tuple of NDArray
+        ``(indptr, indices, data)`` or ``(data, indices)``.
+
+    Raises
+    ------
+    ValueError
+        The storage type is unknown or does not support the shape.
+    """
+    del distribution
+    sizes = tuple(shape)
+
+    def draw(generator: np.random.Generator) -> np.ndarray[Any, Any]:
+        share = generator.random() if density is None else density
+        kept = sizes if stype == "csr" else (*sizes[:1], *(1 for _ in sizes[1:]))
+        numbers = 1 - generator.random(sizes)  # never 0, which would not be stored
+        return numbers * (generator.random(kept) < share)
+
+    dense = random.draw(draw)
+    if modifier_func is not None:
+        stored = dense != 0
+        dense[stored] = [modifier_func(number) for number in dense[stored]]
+    made = from_dense(np.asarray(array(dense, ctx, dtype)), stype).as_in_context(
+        ctx or current_context()
+    )
+    if isinstance(made, CSRNDArray):
+        return made, (made.indptr, made.indices, made.data)
+    return made, (made.data, made.indices)
+
+
+def create_sparse_array(
+    shape: Sequence[int],
+    stype: str,
+    data_init: float | None = None,
+    rsp_indices: Sequence[int] | None = None,
+    dtype: Any = None,
+    modifier_func: Callable[[float], float] | None = None,
+    density: float = 0.5,
+    shuffle_csr_indices: bool = False,
+) -> Any:
+    """Make a sparse array of one number, by default random ones.
+
+    Parameters
+    ----------
+    data_init : float, optional
+    rsp_indices : sequence of int, optional
+        The rows that a row_sparse array stores.
+    shape, stype, dtype, modifier_func, density, shuffle_csr_indices
+        See `rand_ndarray`.
+    """
+    change = modifier_func if data_init is None else lambda _: data_init
+    if stype == "row_sparse" and rsp_indices is not None:
+        dense = np.zeros(tuple(shape))
+        rows = list(rsp_indices)
+        dense[rows] = random.draw(lambda g: 1 - g.random((len(rows), *tuple(shape)[1:])))
+        if change is not None:
+            dense[rows] = np.vectorize(change)(dense[rows])
+        return from_dense(np.asarray(array(dense, None, dtype)), stype)
+    return rand_ndarray(shape, stype, density, dtype, change, shuffle_csr_indices)
+
+
+def _shuffled(matrix: CSRNDArray) -> CSRNDArray:
+    old = matrix.parts
+    assert old.indptr is not None  # Sparse.check() requires it
+    data, indices = old.data.copy(), old.indices.copy()
+    for start, end in zip(old.indptr[:-1], old.indptr[1:], strict=True):
+        order = start + _permutation(int(end - start))
+        data[start:end], indices[start:end] = old.data[order], old.indices[order]
+    kind = type(old)
+    return CSRNDArray(kind(old.stype, old.shape, data, indices, old.indptr.copy()), matrix.context)
+
+
+def _permutation(size: int) -> np.ndarray[Any, Any]:
+    return random.draw(lambda generator: generator.permutation(size))
+
+
+def random_arrays(*shapes: Sequence[int]) -> Any:
+    """Return arrays of NumPy of normally distributed numbers; a single one as it is."""
+    made = [_drawn("standard_normal", tuple(shape)).astype(np.float32) for shape in shapes]
+    return made[0] if len(made) == 1 else made
+
+
+def random_uniform_arrays(
+    *shapes: Sequence[int], low: float = 0.0, high: float = 1.0, dtype: Any = np.float32
+) -> list[np.ndarray[Any, Any]]:
+    """Return arrays of NumPy of numbers from ``low`` to ``high``."""
+    return [(low + (high - low) * _drawn("random", tuple(s))).astype(dtype) for s in shapes]
+
+
+def random_sample(population: Sequence[Any], k: int) -> list[Any]:
+    """Return ``k`` different elements of a sequence, in random order."""
+    order = random.draw(lambda generator: generator.permutation(len(population))[:k])
+    return [population[position] for position in order]
+
+
+def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> Any:
+    """Return a random shape of two sizes up to these."""
+    return _shape((dim0, dim1), allow_zero_size)
+
+
+def rand_shape_3d(
+    dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False
+) -> Any:
+    """Return a random shape of three sizes up to these."""
+    return _shape((dim0, dim1, dim2), allow_zero_size)
+
+
+def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> Any:
+    """Return a random shape of ``num_dim`` sizes up to ``dim``."""
+    return _shape((dim,) * num_dim, allow_zero_size)
+
+
+def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
+    """Return a random pair of integers, each from its lower bound up to, without, its upper."""
+    pair = random.draw(lambda generator: generator.integers((x_low, y_low), (x_high, y_high)))
+    return int(pair[0]), int(pair[1])
+
+
+def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> Any:
+    """Return a matrix whose elements are the numbers of their rows."""
+    return array(np.repeat(np.arange(rows), columns).reshape(rows, columns), None, dtype)
+
+
+def create_vector(size: int, dtype: Any = np.int64) -> Any:
+    """Return the numbers from 0 up to ``size``."""
+    return array(np.arange(size), None, dtype)
+
+
+def get_identity_mat(size: int) -> Any:
+    """Return an identity matrix."""
+    return array(np.eye(size))
+
+
+def _drawn(kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return random.draw(lambda generator: np.asarray(getattr(generator, kind)(shape)))
+
+
+def _shape(most: tuple[int, ...], allow_zero_size: bool) -> tuple[int, ...]:
+    least = 0 if allow_zero_size else 1
+    sizes = random.draw(lambda generator: generator.integers(least, np.array(most) + 1))
+    return tuple(int(size) for size in sizes)

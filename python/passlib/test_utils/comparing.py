@@ -1,0 +1,187 @@
+"""Comparison of arrays within MXNet's tolerances for their element types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = [
+    "almost_equal",
+    "assert_allclose",
+    "assert_almost_equal",
+    "assert_almost_equal_ignore_nan",
+    "compare_ndarray_tuple",
+    "default_atols",
+    "default_rtols",
+    "effective_dtype",
+    "get_atol",
+    "get_rtol",
+    "get_tols",
+    "same",
+    "same_array",
+]
+
+_EXACT: Final = ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")
+_RTOLS: Final = MappingProxyType({"float16": 1e-2, "float32": 1e-4, "float64": 1e-5})
+_ATOLS: Final = MappingProxyType({"float16": 1e-1, "float32": 1e-3, "float64": 1e-20})
+
+
+def default_rtols() -> dict[np.dtype[Any], float]:
+    """Return the relative tolerance of each element type, as MXNet has them."""
+    return {np.dtype(name): tol for name, tol in {**_RTOLS, **dict.fromkeys(_EXACT, 0)}.items()}
+
+
+def default_atols() -> dict[np.dtype[Any], float]:
+    """Return the absolute tolerance of each element type, as MXNet has them."""
+    return {np.dtype(name): tol for name, tol in {**_ATOLS, **dict.fromkeys(_EXACT, 0)}.items()}
+
+
+def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
+    """Return a relative tolerance, by default that of the element type."""
+    return default_rtols().get(np.dtype(dtype), _RTOLS["float32"]) if rtol is None else rtol
+
+
+def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
+    """Return an absolute tolerance, by default that of the element type."""
+    return default_atols().get(np.dtype(dtype), _ATOLS["float32"]) if atol is None else atol
+
+
+def effective_dtype(dat: Any) -> np.dtype[Any]:
+    """Return the element type whose tolerances concern an array: its own."""
+    found: np.dtype[Any] = np.asarray(dat).dtype if not hasattr(dat, "dtype") else dat.dtype
+    return np.dtype(found)
+
+
+def get_tols(x: Any, y: Any, rtol: float | None, atol: float | None) -> tuple[float, float]:
+    """Return the tolerances for two arrays: given ones, or those of the less exact type."""
+    types = [effective_dtype(x), effective_dtype(y)]
+    return (
+        max(get_rtol(rtol, dtype) for dtype in types),
+        max(get_atol(atol, dtype) for dtype in types),
+    )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arrays have equal shapes and elements."""
+    return bool(np.array_equal(_plain(a), _plain(b)))
+
+
+def same_array(array1: Any, array2: Any) -> bool:
+    """Whether two arrays are of the same elements in the same memory."""
+    return same(array1, array2) and bool(np.shares_memory(array1, array2))
+
+
+def almost_equal(
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
+) -> bool:
+    """Whether two arrays are equal within the tolerances.
+
+    Parameters
+    ----------
+    a, b : array or number
+    rtol, atol : float, optional
+        By default those of `get_tols`.
+    equal_nan : bool
+        Whether NaN equals NaN.
+    use_broadcast : bool
+        Whether shapes may differ by broadcasting.
+    """
+    left, right = _plain(a), _plain(b)
+    if not use_broadcast and left.shape != right.shape:
+        return False
+    rtol, atol = get_tols(left, right, rtol, atol)
+    return bool(np.allclose(left, right, rtol, atol, equal_nan))
+
+
+def assert_almost_equal(
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    names: tuple[str, str] = ("a", "b"),
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
+    """Check that two arrays are equal within the tolerances; see `almost_equal`.
+
+    Parameters
+    ----------
+    names : (str, str)
+        For the message.
+    mismatches : (int, int)
+        Ignored; accepted for compatibility with MXNet, which prints that many.
+
+    Raises
+    ------
+    AssertionError
+        They are not; the message has the largest difference, relative to the tolerances, and its
+        place.
+    ValueError
+        The shapes cannot be broadcast.
+    """
+    del mismatches
+    left, right = _plain(a), _plain(b)
+    if almost_equal(left, right, rtol, atol, equal_nan, use_broadcast):
+        return
+    if not use_broadcast and left.shape != right.shape:
+        raise AssertionError(f"{names[0]} has shape {left.shape}, {names[1]} {right.shape}")
+    rtol, atol = get_tols(left, right, rtol, atol)
+    one, other = np.broadcast_arrays(left.astype(np.float64), right.astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        error = np.abs(one - other) / (atol + rtol * np.abs(other))
+    unlike = np.isnan(one) ^ np.isnan(other) if equal_nan else np.isnan(one) | np.isnan(other)
+    error = np.where(unlike, np.inf, np.nan_to_num(error, nan=0.0, posinf=np.inf))
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
+    share = float(np.mean(error > 1))
+    raise AssertionError(
+        f"{names[0]} and {names[1]} differ by {error[place]:f} times the tolerance "
+        f"(rtol={rtol:e}, atol={atol:e}) at {place}: {one[place]:.8f} and {other[place]:.8f}; "
+        f"{share:.2%} of the elements differ by more than it"
+    )
+
+
+def assert_allclose(
+    a: Any, b: Any, rtol: float = 1e-7, atol: float = 0, equal_nan: bool = True
+) -> None:
+    """Check that two arrays are equal within these tolerances, as `assert_almost_equal`."""
+    assert_almost_equal(a, b, rtol, atol, equal_nan=equal_nan)
+
+
+def assert_almost_equal_ignore_nan(
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    names: tuple[str, str] = ("a", "b"),
+) -> None:
+    """Check as `assert_almost_equal` the elements that are NaN in neither array."""
+    left, right = _plain(a).copy(), _plain(b).copy()
+    unknown = np.isnan(left) | np.isnan(right)
+    left[unknown] = right[unknown] = 0
+    assert_almost_equal(left, right, rtol, atol, names)
+
+
+def compare_ndarray_tuple(
+    t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None
+) -> None:
+    """Check as `assert_almost_equal` all arrays of nested tuples; None stands for any."""
+    if t1 is None or t2 is None:
+        return
+    if isinstance(t1, Sequence):
+        for one, other in zip(t1, t2, strict=True):
+            compare_ndarray_tuple(one, other, rtol, atol)
+        return
+    assert_almost_equal(t1, t2, rtol, atol)
+
+
+def _plain(value: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value)

@@ -1,0 +1,41 @@
+"""Modules and functions that raise UnsupportedError because passlib does not train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NoReturn
+
+from passlib.errors import UnsupportedError
+
+__all__ = ["Refused", "refuse"]
+
+
+def refuse(name: str) -> Callable[..., NoReturn]:
+    """Return a function that raises UnsupportedError, naming what was called."""
+
+    def refused(*args: Any, **kwargs: Any) -> NoReturn:
+        del args, kwargs
+        raise UnsupportedError(
+            f"{name}: passlib does not train; it loads, changes and runs models. Train with MXNet, "
+            "and save with export or save_checkpoint"
+        )
+
+    refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
+    refused.__doc__ = f"Raise UnsupportedError: {name} trains."
+    return refused
+
+
+class Refused(ModuleType):
+    """A module all of whose names are functions of `refuse`.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``passlib.optimizer``.
+    """
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return refuse(f"{self.__name__}.{name}")

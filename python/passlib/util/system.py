@@ -1,0 +1,55 @@
+"""Facts about the process and the machine."""
+
+from __future__ import annotations
+
+import os
+
+from passlib.errors import UnsupportedError
+
+__all__ = [
+    "get_cuda_compute_capability",
+    "get_gpu_count",
+    "get_gpu_memory",
+    "getenv",
+    "setenv",
+]
+
+
+def getenv(name: str) -> str | None:
+    """Return an environment variable, None if it is not set."""
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set an environment variable, or remove it if the value is None."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def get_gpu_count() -> int:
+    """Return 0, the number of GPUs that passlib can use."""
+    return 0
+
+
+def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
+    """Raise an error: there is no GPU.
+
+    Raises
+    ------
+    UnsupportedError
+        Always.
+    """
+    raise UnsupportedError(f"gpu({gpu_dev_id}): passlib runs on the CPU only")
+
+
+def get_cuda_compute_capability(ctx: object) -> int:
+    """Raise an error: there is no GPU.
+
+    Raises
+    ------
+    UnsupportedError
+        Always.
+    """
+    raise UnsupportedError(f"{ctx}: passlib runs on the CPU only")

@@ -1,0 +1,28 @@
+"""Operators without a lowering say why."""
+
+from __future__ import annotations
+
+import pytest
+
+from mxnet_graph import graph_of
+from operator_table import PAGE, classes, text
+from passlib.dialects.mxnet.lower import lower
+from passlib.dialects.mxnet.lowering.refused import REFUSED
+from passlib.errors import UnsupportedError
+
+
+@pytest.mark.parametrize(
+    ("operator", "reason"),
+    [*REFUSED.items(), ("sgd_mom_update", "belongs to training"), ("nonsense", "library")],
+)
+def test_the_error_names_the_reason(operator: str, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"node 'op' \({operator}\).*{reason}"):
+        lower(graph_of(operator, ["a"]), {}, {})
+
+
+def test_every_operator_of_the_registry_is_in_one_class() -> None:
+    assert not {name: members for name, members in classes().items() if len(members) != 1}
+
+
+def test_the_page_of_operators_is_that_of_the_code() -> None:
+    assert PAGE.read_text("utf-8") == text()

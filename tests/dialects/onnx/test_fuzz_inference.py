@@ -1,0 +1,18 @@
+"""Damaged models through inference, passes, export and ONNX Runtime, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx_mutations
+
+EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "10"))
+
+
+def test_damaged_models_end_no_process(tmp_path: Path) -> None:
+    seed = 0
+    while seed < EXAMPLES:
+        count, wrong = onnx_mutations.run(seed, EXAMPLES - seed, tmp_path)
+        assert wrong == []
+        seed += count
