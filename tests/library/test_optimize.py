@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -219,11 +221,19 @@ def test_control_dependency_orders_and_survives(load_plugin: LoadPlugin) -> None
         symbol.optimize_for("addControl", before="b", after="z")
 
 
+def test_initialize_prints_to_stdout(plugin: Callable[[str], Path]) -> None:
+    # In a process of its own, because a library is initialized once a process.
+    program = "import passlib, sys; passlib.library.load(sys.argv[1], verbose=False)"
+    command = [sys.executable, "-c", program, plugin("mxnet_style")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert printed == "MXNet version 10901 supported\n"
+
+
 def test_mxnet_style_passes(
     load_plugin: LoadPlugin, resnet: Symbol, capsys: pytest.CaptureFixture[str]
 ) -> None:
     load_plugin("mxnet_style")
-    assert capsys.readouterr().out == "MXNet version 10901 supported\n"
+    capsys.readouterr()
     resnet.optimize_for("styledPrint", key="value")
     text = capsys.readouterr().out
     assert text.startswith("option: key ==> value\n########### Graph #############\n")

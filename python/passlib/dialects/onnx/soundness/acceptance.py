@@ -175,7 +175,12 @@ def _check_outputs(model: Any, original: Any, cause: str) -> None:
 
 
 def _missing(kind: Any) -> str:
-    """Return what ONNX's checker misses in the type of an output; empty if nothing."""
+    """Return what ONNX's checker misses in the type of an output; empty if nothing.
+
+    It wants the number of dimensions of tensors, but not of those in sequences, maps and optional
+    values.
+    """
+    outer = kind
     while True:
         field = kind.WhichOneof("value")
         if field is None:
@@ -188,6 +193,8 @@ def _missing(kind: Any) -> str:
         elif field in ("tensor_type", "sparse_tensor_type"):
             if not inner.elem_type:
                 return "element type"
-            return "" if inner.HasField("shape") else "number of dimensions"
+            if kind is outer and not inner.HasField("shape"):
+                return "number of dimensions"
+            return ""
         else:
             return ""
