@@ -195,35 +195,6 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         converted = plain.astype(dtypes.as_dtype(dtype), *args, **kwargs)
         return self if converted is plain else self.as_numpys(converted)
 
-    def copyto(self, other: Any) -> Any:
-        """Copy into another array, or into a new one on a device.
-
-        Parameters
-        ----------
-        other : NDArray, BaseSparseNDArray or Context
-
-        Returns
-        -------
-        array
-            ``other``, or the new array.
-
-        Raises
-        ------
-        ValueError
-            The shapes differ.
-        UnsupportedError
-            The device is a GPU.
-        """
-        if isinstance(other, Context):
-            return self._copy_to(other)
-        if other.shape != self.shape:
-            raise ValueError(f"an array of shape {self.shape} does not fit into {other.shape}")
-        if other.stype == "default":
-            np.copyto(other, self, casting="unsafe")
-        else:
-            other[:] = self
-        return other
-
     def _copy_to(self, context: Context) -> NDArray:
         target = require_host(context, "an array")
         result: NDArray = self.copy()
@@ -249,6 +220,15 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         if stype == "default":
             return self
         return _compress[0](self, stype)
+
+    def replace(self, source: Any) -> None:
+        """Take over the elements of an array of the same shape, in this array's element type.
+
+        Parameters
+        ----------
+        source : NDArray, numpy.ndarray or BaseSparseNDArray
+        """
+        np.copyto(self, np.asarray(source), casting="unsafe")
 
     def wait_to_write(self) -> None:
         """Do nothing: passlib computes synchronously."""

@@ -114,35 +114,6 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
             dense[rows, self._parts.indices] = self._parts.data
         return dense
 
-    def copyto(self, other: Any) -> Any:
-        """Copy into another array, dense or sparse, or into a new one on a device.
-
-        Parameters
-        ----------
-        other : NDArray, BaseSparseNDArray or Context
-
-        Returns
-        -------
-        array
-            ``other``, or the new array.
-
-        Raises
-        ------
-        ValueError
-            The shapes differ.
-        UnsupportedError
-            The device is a GPU.
-        """
-        if isinstance(other, Context):
-            return self._copy_to(other)
-        if other.shape != self.shape:
-            raise ValueError(f"an array of shape {self.shape} does not fit into {other.shape}")
-        if isinstance(other, BaseSparseNDArray):
-            other.replace(self)
-        else:
-            np.copyto(other, self.asnumpy(), casting="unsafe")
-        return other
-
     def replace(self, source: Any) -> None:
         """Take over the elements of an array of the same shape, in this array's element type.
 

@@ -14,7 +14,7 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.library.call import NewParam, Param
 
-__all__ = ["Lent", "as_lent_array", "wrap"]
+__all__ = ["Lent", "as_lent_array", "require_dictionary", "wrap"]
 
 
 class Lent:
@@ -44,9 +44,7 @@ class Lent:
     def __init__(
         self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
     ) -> None:
-        if given is not None and not isinstance(given, MutableMapping):
-            message = f"{kind} must be a dictionary of arrays by name, not {type(given).__name__}"
-            raise TypeError(message)
+        require_dictionary(kind, given)
         self._kind = kind
         self._given = given
         self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
@@ -73,17 +71,7 @@ class Lent:
     def commit(
         self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
-        """Bring the caller's dictionary up to date, after everything else has succeeded.
-
-        Parameters
-        ----------
-        gone : iterable of str
-            Variables that are gone from the graph.
-        new : iterable of NewParam
-            Parameters that the pass allocated.
-        is_parameter : callable
-            Whether a name in ``gone`` was a parameter; data inputs stay.
-        """
+        """Bring the caller's dictionary up to date; see `Holder.commit`."""
         removed = [name for name in gone if is_parameter(name)]
         if self._given is None:
             if removed:
@@ -127,6 +115,13 @@ def wrap(param: NewParam) -> NDArray:
     """Return a parameter that a pass allocated as an array, in the memory that it wrote to."""
     dtype = dtypes.from_code(param.dtype)
     return param.data.view(dtype).reshape(param.shape).view(NDArray)
+
+
+def require_dictionary(kind: str, given: object) -> None:
+    """Check that ``args`` or ``aux`` is None or a mutable mapping; TypeError if it is neither."""
+    if given is not None and not isinstance(given, MutableMapping):
+        message = f"{kind} must be a dictionary of arrays by name, not {type(given).__name__}"
+        raise TypeError(message)
 
 
 def as_lent_array(what: str, value: Any) -> np.ndarray[Any, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from passlib.arrays.ndarray import NDArray
 from passlib.errors import PassResultError, listed
 from passlib.library.call import NewParam, Param
-from passlib.library.lent import as_lent_array
+from passlib.library.lent import as_lent_array, require_dictionary
 
 __all__ = ["Parameters"]
 
@@ -38,9 +38,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     def __init__(
         self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
     ) -> None:
-        if given is not None and not isinstance(given, MutableMapping):
-            message = f"{kind} must be a dictionary of arrays by name, not {type(given).__name__}"
-            raise TypeError(message)
+        require_dictionary(kind, given)
         self._kind = kind
         self._given = given
         self._names = {name: None for name in names if given is not None and name in given}
@@ -114,7 +112,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     def commit(
         self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
-        """Bring the caller's dictionary up to date; parameters as of `Lent.commit`."""
+        """Bring the caller's dictionary up to date; see `Holder.commit`."""
         del new  # which passes in Python do not allocate
         if self._given is None:
             return

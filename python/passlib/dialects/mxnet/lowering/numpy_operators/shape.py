@@ -6,6 +6,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.tensors.reshape_codes import NUMPY, decode, decode_reversed
+from passlib.dialects.mxnet.lowering.tensors.shape import squeezed_axes
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import (
     LAST,
@@ -75,11 +76,7 @@ def _without_open(
 @table.register("_np_squeeze")
 def squeeze(op: Operation) -> Value:
     """Drop axes of size 1: those of ``axis``, or all."""
-    data, given = op.inputs[0], op.optional_ints("axis")
-    if given is None:
-        axes = [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
-    else:
-        axes = sorted({op.axis(data, axis) for axis in given if axis is not None})
+    data, axes = op.inputs[0], squeezed_axes(op)
     return op.emit("Squeeze", data, vector(op, *axes)) if axes else data
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "shape_array",
     "size_array",
     "squeeze",
+    "squeezed_axes",
     "swap_axis",
     "transpose",
 ]
@@ -95,14 +96,18 @@ def expand_dims(op: Operation) -> Value:
     return op.emit("Unsqueeze", data, vector(op, axis))
 
 
+def squeezed_axes(op: Operation) -> list[int]:
+    """Return the axes in ``axis``, or all of size 1 if it is not given."""
+    data, given = op.inputs[0], op.optional_ints("axis")
+    if given is None:
+        return [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
+    return sorted({op.axis(data, axis) for axis in given if axis is not None})
+
+
 @table.register("squeeze")
 def squeeze(op: Operation) -> Value:
     """Drop axes of size 1: those of ``axis``, or all; one axis always stays."""
-    data, given = op.inputs[0], op.optional_ints("axis")
-    if given is None:
-        axes = [axis for axis, size in enumerate(op.shape_of(data)) if size == 1]
-    else:
-        axes = sorted({op.axis(data, axis) for axis in given if axis is not None})
+    data, axes = op.inputs[0], squeezed_axes(op)
     if axes and len(axes) == op.rank_of(data):
         axes = axes[1:]
     return op.emit("Squeeze", data, vector(op, *axes)) if axes else data
