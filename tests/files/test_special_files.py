@@ -81,11 +81,12 @@ def test_what_is_no_file_is_named(
     make(path)
     error = within_seconds(lambda: READERS[reader](str(path)))
     assert isinstance(error, FormatError)
-    text = str(error)
-    what = f"x-symbol.json: this is {KINDS[make]}, and only regular files"
-    if make is folder and not text.startswith(what):
-        what = "x-symbol.json: this is no model that passlib reads, but a folder"
-    assert text.startswith(what)
+    # Without a dialect a folder may be a model of several files, so its reader says more.
+    if make is folder and reader in ("load", "validate"):
+        expected = "this is not a model that passlib reads, but a folder; name the file"
+    else:
+        expected = f"this is {KINDS[make]}, and only regular files"
+    assert str(error).startswith(f"x-symbol.json: {expected}")
 
 
 @pytest.mark.parametrize("name", ["mxnet", "nnvm"])

@@ -55,7 +55,7 @@ def test_what_cannot_be_converted_leaves_no_file(core: Path, tmp_path: Path) -> 
     with pytest.raises(UnsupportedError, match="fused_add"):
         convert(executor, target)
     (tmp_path / "none.txt").write_text("none")
-    with pytest.raises(FormatError, match="no model of any known dialect"):
+    with pytest.raises(FormatError, match="not a model of any known dialect"):
         convert(tmp_path / "none.txt", target)
     assert not target.exists()
 

@@ -39,7 +39,7 @@ def test_files(
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(
-        passlib.FormatError, match=f"no model that passlib reads, but.*{words}"
+        passlib.FormatError, match=f"not a model that passlib reads, but.*{words}"
     ) as caught:
         read(path)
     assert str(path) in str(caught.value)

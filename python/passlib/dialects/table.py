@@ -81,14 +81,14 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
         raise FileNotFoundError(2, "there is no such model", os.fspath(place))
     what = describe(place)
     if what:
-        raise FormatError(f"{place}: this is no model that passlib reads, but {what}")
+        raise FormatError(f"{place}: this is not a model that passlib reads, but {what}")
     check_path(place)
     # The reader of the only format with this suffix says what is wrong with the file.
     named = [dialect for dialect in known if place.suffix.lower() in dialect.suffixes]
     if len(named) == 1:
         return named[0]
     message = (
-        f"{place}: this is no model of any known dialect ({', '.join(names())}); "
+        f"{place}: this is not a model of any known dialect ({', '.join(names())}); "
         "if it is one, name it with dialect=..."
     )
     raise FormatError(message)
