@@ -102,6 +102,10 @@ class Dialect(ABC):
         """Return the top-level attributes of a new graph, as JSON by key: none."""
         return {}
 
+    def written_attributes(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the top-level attributes as a file has them: by default as they are."""
+        return attributes
+
     def complete(self, graph: _core.Graph) -> None:
         """Set, in a graph that a pass returned, the numbers of outputs that the schema knows.
 
@@ -301,6 +305,11 @@ class Dialect(ABC):
         """
         del shapes, types, default_dtype, train
         return {node: (_UNKNOWN,) * max(node.num_outputs, 1) for node in graph.nodes()}
+
+    def has_open_sizes(self, graph: Graph) -> bool:
+        """Whether `open_sizes` has anything to find."""
+        del graph
+        return False
 
     def open_sizes(
         self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False

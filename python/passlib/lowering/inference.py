@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from passlib.lowering.table import Lowerings
 from passlib.lowering.types import TypeSpec, Value
 from passlib.lowering.walk import Complete, Graph, Walk
 
-__all__ = ["TypeInference", "infer_graph", "leaves_sizes_open"]
+__all__ = ["TypeInference", "infer_graph"]
 
 
 class TypeInference(NamedTuple):
@@ -35,6 +35,7 @@ def infer_graph(
     table: Lowerings,
     known: Mapping[str, TypeSpec],
     complete: Complete,
+    leaves_open: Callable[[Node], bool] = lambda _: False,
     *,
     default: np.dtype | None = None,
     train: bool = False,
@@ -49,6 +50,8 @@ def infer_graph(
         Known types of the variables.
     complete : Complete
         The dialect's rules.
+    leaves_open : callable, optional
+        Whether a node creates an array some of whose sizes must follow from other nodes.
     default : numpy.dtype, optional
         Element type of the variables for which none can be inferred.
     train : bool
@@ -65,6 +68,7 @@ def infer_graph(
     nodes = graph.nodes()
     specs = dict(known)
     overriding: dict[Node, Mapping[str, str]] = {}
+    creating = [node for node in nodes if leaves_open(node)]
     while True:
         walk = Walk(
             graph,
@@ -77,7 +81,7 @@ def infer_graph(
         walk.variables(specs, {})
         walk.run()
         _backward(nodes, walk.value_of, complete)
-        news = _learn(nodes, walk.value_of, specs, overriding)
+        news = _learn(nodes, creating, walk.value_of, specs, overriding)
         if not news and default is not None:
             for node in nodes:
                 if node.is_variable and specs[node.name].dtype is None:
@@ -85,16 +89,6 @@ def infer_graph(
                     news = True
         if not news:
             return TypeInference(walk.value_of, overriding)
-
-
-def leaves_sizes_open(node: Node) -> bool:
-    """Whether the node creates an array some of whose sizes must follow from other nodes.
-
-    MXNet writes these as 0 outside its NumPy mode, as in the initial states of recurrent layers.
-    """
-    text = node.attrs.get("shape", "")
-    sizes = text.strip("()[] ").split(",")
-    return not node.inputs and not node.is_variable and any(s.strip() in ("0", "-1") for s in sizes)
 
 
 def _backward(
@@ -108,6 +102,7 @@ def _backward(
 
 def _learn(
     nodes: Sequence[Node],
+    creating: Sequence[Node],
     value_of: Mapping[tuple[Node, int], Value],
     specs: dict[str, TypeSpec],
     overriding: dict[Node, Mapping[str, str]],
@@ -123,9 +118,9 @@ def _learn(
             specs[node.name] = spec
             continue
         unknown |= not value.known
-        if node not in overriding and leaves_sizes_open(node):
-            shape = value.shape
-            if shape is not None and None not in shape:
-                overriding[node] = {"shape": str(shape)}
-                news = unknown = True
+    for node in creating:
+        shape = value_of[node, 0].shape
+        if node not in overriding and shape is not None and None not in shape:
+            overriding[node] = {"shape": str(shape)}
+            news = unknown = True
     return news and unknown

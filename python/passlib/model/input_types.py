@@ -11,7 +11,7 @@ from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects import Dialect, ModelData
 from passlib.dialects.inference import infer
 from passlib.errors import GraphError, listed
-from passlib.lowering import TypeSpec
+from passlib.lowering import Shape, TypeSpec
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["input_types"]
@@ -70,7 +70,17 @@ def input_types(
     for node, outputs in inferred.outputs.items():
         if not node.is_variable or (node.name in weights and node.name not in given):
             continue
-        shape = given.get(node.name, outputs[0].shape)
+        shape = _stated(given.get(node.name), outputs[0].shape)
         if shape is not None:
             specs[node.name] = TypeSpec(outputs[0].dtype or _FLOAT32, shape)
     return specs
+
+
+def _stated(given: Shape | None, found: Shape | None) -> Shape | None:
+    """Return the shape of an input: as given, where 0 and -1 may stand for what is not known."""
+    if given is None or found is None or len(given) != len(found):
+        return found if given is None else given
+    return tuple(
+        known if size is not None and size < 1 else size
+        for size, known in zip(given, found, strict=True)
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from passlib.arrays.context import Context, current_context, require_host
 from passlib.arrays.ndarray import NDArray
+from passlib.arrays.shape_mode import is_np_shape
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import infer
 from passlib.dialects.mxnet import schema
@@ -206,7 +207,7 @@ def _run(request: _Request) -> list[NDArray]:
     types = tuple(array.dtype for array in arrays)
     shapes = tuple(array.shape for array in arrays)
     large = max((array.size for array in arrays), default=0) >= _LARGE
-    kind = (op, schema.generation(), names, texts, types, large)
+    kind = (op, schema.generation(), names, texts, types, large, is_np_shape())
 
     def prepare() -> Session:
         node = _node(request)

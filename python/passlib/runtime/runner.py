@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects import Dialect
 from passlib.library.operator import Operator
 from passlib.lowering import Graph, TypeSpec
-from passlib.lowering.inference import leaves_sizes_open
 from passlib.runtime.cache import Cache
 from passlib.runtime.custom_node import library_operators
 from passlib.runtime.plan import Outcome, Plan
@@ -96,12 +96,12 @@ class Runner:
         """Return the plan: one for all inputs, unless sizes in the graph depend on them."""
         signature = None
         known = {}
-        if any(leaves_sizes_open(node) for node in self._graph.nodes()):
+        if self._dialect.has_open_sizes(self._graph):
             known = {
                 name: TypeSpec(array.dtype, tuple(array.shape))
                 for name, array in sorted({**constants, **feeds}.items())
             }
-            signature = (tuple(known.items()), train)
+            signature = (tuple(known.items()), train, is_np_shape())
 
         def make() -> Plan:
             sizes = self._dialect.open_sizes(self._graph, known, train=train)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from passlib.arrays.ndarray import NDArray
+from passlib.arrays.shape_mode import is_np_shape
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import Dialect
 from passlib.files.optional import require
@@ -99,7 +100,7 @@ class Sessions:
             return _Compiled(dict(constants), Session(lowered, settings))
 
         compiled = self._sessions.get(
-            (tuple(specs.items()), train, settings),
+            (tuple(specs.items()), train, settings, is_np_shape()),
             make,
             fits=lambda known: _same_objects(known.constants, constants),
             size=lambda made: made.session.weight_bytes,

@@ -10,6 +10,7 @@ import numpy as np
 
 from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects.inference import infer
+from passlib.dialects.mxnet.numpy_mode import is_numpy
 from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.dialects.operator_types import refusals
 from passlib.graph.plain import PlainGraph
@@ -32,10 +33,16 @@ def infer_shape(
         unknown and ``partial`` is not set.
     """
     shapes = as_shapes("infer_shape", _named(symbol, args, kwargs))
+    numpy = is_numpy(symbol)
+    if symbol.dialect == "mxnet" and not numpy:  # () is unknown there
+        shapes = {name: shape for name, shape in shapes.items() if shape}
     known = infer(symbol, shapes, {}, default_dtype=np.dtype(np.float32))
 
-    def describe(spec: TypeSpec) -> tuple[int, ...]:
-        return () if spec.shape is None else tuple(size or 0 for size in spec.shape)
+    def describe(spec: TypeSpec) -> tuple[int, ...] | None:
+        if spec.shape is None:
+            return None if numpy else ()
+        unknown = -1 if numpy else 0
+        return tuple(unknown if size is None else size for size in spec.shape)
 
     def complete(spec: TypeSpec) -> bool:
         return spec.shape is not None and None not in spec.shape

@@ -136,7 +136,8 @@ class Symbol(ForArrays, Arithmetic):
         graph = self.graph
         if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
             graph = self.with_entries(without_casts(self.entries)).graph
-        return graph.print(pretty=True, attributes=self._attributes)
+        attributes = self.family.written_attributes(self._attributes)
+        return graph.print(pretty=True, attributes=dict(attributes))
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
         """Write `tojson` to a file, which is replaced as a whole or not at all."""
@@ -254,7 +255,10 @@ class Symbol(ForArrays, Arithmetic):
         return inference.infer_shape(self, args, kwargs, partial=False)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer like `infer_shape`; unknown shapes are ``()``, unknown sizes are 0."""
+        """Infer like `infer_shape`; unknown shapes are ``()``, unknown sizes are 0.
+
+        Under `passlib.util.np_shape` unknown shapes are None, unknown sizes are -1.
+        """
         return inference.infer_shape(self, args, kwargs, partial=True)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,10 +14,11 @@ import numpy as np
 from passlib import _core
 from passlib.dialects.mxnet import files, schema
 from passlib.dialects.mxnet.inference.infer import infer
-from passlib.dialects.mxnet.inference.open_sizes import open_sizes
+from passlib.dialects.mxnet.inference.open_sizes import has_open_sizes, open_sizes
 from passlib.dialects.mxnet.inference.parameter_shapes import complete as complete_types
 from passlib.dialects.mxnet.lower import lower
 from passlib.dialects.mxnet.lowering import load_table
+from passlib.dialects.mxnet.numpy_mode import written
 from passlib.dialects.mxnet.reading import symbol
 from passlib.dialects.mxnet.schema import outputs, variables
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
@@ -72,6 +73,9 @@ class MXNet(Dialect):
 
     def default_attributes(self) -> dict[str, str]:
         return symbol.default_attributes()
+
+    def written_attributes(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
+        return written(attributes)
 
     def complete(self, graph: _core.Graph) -> None:
         outputs.complete(graph)
@@ -151,7 +155,7 @@ class MXNet(Dialect):
         self, path: Path, model: ModelData, *, epoch: int | None = None, **options: Any
     ) -> tuple[str, ...]:
         self.refuse(options)
-        prefix, written = files.target(path)
+        prefix, symbol_path = files.target(path)
         variant = model.template if isinstance(model.template, Variant) else Variant()
         weights = join_names(model.args, model.aux)
         order = [name for name in variant.order if name in weights]
@@ -159,22 +163,22 @@ class MXNet(Dialect):
         order += [name for name in _in_graph_order(model) if name not in known]
         target = files.params_path(prefix, variant.epoch if epoch is None else epoch)
         write_model(
-            written,
-            model.graph.print(pretty=True, attributes=dict(model.attributes)),
+            symbol_path,
+            model.graph.print(pretty=True, attributes=dict(written(model.attributes))),
             target,
             {name: weights[name] for name in order} if weights else None,
             archive=variant.archive,
         )
         if weights:
-            return str(written), str(target)
+            return str(symbol_path), str(target)
         left = [found.name for found in files.epochs(prefix).values()]
         if left:
             warnings.warn(
-                f"{written}: the model has no weights, but loading it will take those of another "
-                f"epoch: {listed(left)}; delete them or save under another name",
+                f"{symbol_path}: the model has no weights, but loading it will take those of "
+                f"another epoch: {listed(left)}; delete them or save under another name",
                 stacklevel=4,
             )
-        return (str(written),)
+        return (str(symbol_path),)
 
     def validate(self, path: Path) -> list[Problem]:
         return validate(path, self)
@@ -207,6 +211,9 @@ class MXNet(Dialect):
         train: bool = False,
     ) -> Mapping[Node, tuple[TypeSpec, ...]]:
         return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
+
+    def has_open_sizes(self, graph: Graph) -> bool:
+        return has_open_sizes(graph)
 
     def open_sizes(
         self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False

@@ -10,6 +10,7 @@ from passlib.dialects.mxnet.inference.open_sizes import open_sizes
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.lowering.refused import reason
+from passlib.dialects.mxnet.numpy_mode import mode_of
 from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
 
@@ -30,12 +31,13 @@ def lower(
     known = {
         name: TypeSpec(array.dtype, array.shape) for name, array in params.items() if name in names
     }
-    return lower_graph(
-        symbol,
-        table_for(symbol),
-        inputs,
-        params,
-        train=train,
-        complete=complete,
-        overriding=open_sizes(symbol, {**known, **inputs}, train=train),
-    )
+    with mode_of(symbol):
+        return lower_graph(
+            symbol,
+            table_for(symbol),
+            inputs,
+            params,
+            train=train,
+            complete=complete,
+            overriding=open_sizes(symbol, {**known, **inputs}, train=train),
+        )

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from passlib.arrays import dtypes
+from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.inference.hidden_types import with_hidden
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.lowering import table_for
+from passlib.dialects.mxnet.numpy_mode import leaves_sizes_open, mode_of, partial_shape
 from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.dialects.operator_types import CustomTypes
@@ -19,7 +21,6 @@ from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, Value
 from passlib.lowering.inference import infer_graph
-from passlib.lowering.shapes import partial_shape
 from passlib.lowering.walk import Complete
 
 __all__ = ["completing", "infer"]
@@ -36,7 +37,18 @@ def infer(
     train: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     """Infer the types of all outputs, hidden ones included; see `Dialect.infer`."""
-    given = types or {}
+    with mode_of(symbol):
+        return _infer(symbol, shapes, types or {}, default_dtype, train=train)
+
+
+def _infer(
+    symbol: Graph,
+    shapes: Mapping[str, Sequence[int] | Shape],
+    given: Mapping[str, np.dtype],
+    default_dtype: np.dtype | None,
+    *,
+    train: bool,
+) -> dict[Node, tuple[TypeSpec, ...]]:
     nodes = symbol.nodes()
     check_nodes(nodes)
     variables = {node.name: node for node in nodes if node.is_variable}
@@ -51,6 +63,7 @@ def infer(
         table_for(symbol),
         known,
         completing(symbol),
+        leaves_sizes_open,
         default=default_dtype,
         train=train,
     )
@@ -87,7 +100,7 @@ def _shape(node: Node, shapes: Mapping[str, Sequence[int] | Shape]) -> Shape | N
             given = parse_optional_ints(text)
         except ValueError as error:
             raise FormatError(f"variable {node.name!r}: attribute __shape__: {error}") from None
-        if not given:
+        if not given and not is_np_shape():
             return None
     return partial_shape(given)
 

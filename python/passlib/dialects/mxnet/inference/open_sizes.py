@@ -13,13 +13,14 @@ from typing import Final, TypeAlias
 from passlib.dialects.mxnet.inference.infer import completing
 from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.lowering.tensors.creation import SIZES_OF
+from passlib.dialects.mxnet.numpy_mode import leaves_sizes_open, mode_of
 from passlib.errors import GraphError
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.lowering import Graph, TypeSpec
-from passlib.lowering.inference import infer_graph, leaves_sizes_open
+from passlib.lowering.inference import infer_graph
 from passlib.lowering.walk import Overriding
 
-__all__ = ["open_sizes"]
+__all__ = ["has_open_sizes", "open_sizes"]
 
 _Place: TypeAlias = "tuple[str, int]"
 """A variable and one of its axes."""
@@ -33,6 +34,17 @@ _STEP: Final = 64
 
 def open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
     """Find the sizes that creating operators leave open; see `Dialect.open_sizes`."""
+    with mode_of(symbol):
+        return _open_sizes(symbol, known, train=train)
+
+
+def has_open_sizes(symbol: Graph) -> bool:
+    """Whether creating operators leave sizes open; see `Dialect.has_open_sizes`."""
+    with mode_of(symbol):
+        return any(leaves_sizes_open(node) for node in symbol.nodes())
+
+
+def _open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
     open_nodes = [node for node in symbol.nodes() if leaves_sizes_open(node)]
     if not open_nodes:
         return {}
@@ -61,7 +73,9 @@ def open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> 
 
 
 def _inferred(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
-    found = infer_graph(symbol, table_for(symbol), known, completing(symbol), train=train)
+    found = infer_graph(
+        symbol, table_for(symbol), known, completing(symbol), leaves_sizes_open, train=train
+    )
     return found.overriding
 
 
@@ -96,6 +110,6 @@ def _sized(
         ]
         if not matching:
             return None
-        sizes.append(0)
+        sizes.append(-1)
         sources.append(matching[0])
     return {"shape": str(tuple(sizes)), SIZES_OF: json.dumps(sources)}

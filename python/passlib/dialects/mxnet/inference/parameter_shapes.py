@@ -20,6 +20,7 @@ from passlib.dialects.mxnet.inference.same_shape import (
     shares_shape,
     shares_type,
 )
+from passlib.dialects.mxnet.numpy_mode import partial_shape
 from passlib.errors import UnsupportedError
 from passlib.graph.attributes import Attributes
 from passlib.graph.node import Node
@@ -106,12 +107,12 @@ def _unify_types(inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
 
 
 def _complete_created(node: Node, value: Value) -> None:
-    """Complete the type of a created array; a size written as 0 stays unknown."""
+    """Complete the type and the shape of a created array, of which sizes may stay unknown."""
     at = Attributes(node)
     if value.dtype is None:
         value.dtype = at.dtype("dtype", np.dtype(np.float32))
     if value.shape is None and at.attr("shape") is not None:
-        value.shape = tuple(size if size > 0 else None for size in at.ints("shape"))
+        value.shape = partial_shape(at.ints("shape"))
 
 
 def _complete_types(node: Node, inputs: Sequence[Value]) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
 
+from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.lowering.numpy_operators.same import IN_NUMPY_MODE, SAME
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.dialects.mxnet.reading.symbol import in_numpy_mode
 from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.files.fork_lock import ForkLock
 from passlib.lowering import Graph, Lowerings
@@ -40,20 +38,12 @@ def _filled_table() -> Lowerings:
 
 
 def table_for(symbol: Graph) -> Lowerings:
-    """Return the table for a symbol, without those operators that a library took over."""
+    """Return the table for a symbol, in the mode that is set, without operators of libraries."""
     found = load_table()
-    if isinstance(symbol, _Attributed) and in_numpy_mode(symbol.attributes):
+    if is_np_shape():
         with _lock:
             found = _numpy_table()
     return found.without(library_rules(symbol))
-
-
-@runtime_checkable
-class _Attributed(Protocol):
-    """A graph with attributes of its own."""
-
-    @property
-    def attributes(self) -> Mapping[str, str]: ...
 
 
 @functools.cache

@@ -22,10 +22,11 @@ from passlib.graph.native import freeze, thaw
 __all__ = [
     "ATTRIBUTES",
     "default_attributes",
-    "in_numpy_mode",
     "read_file",
     "read_symbol",
+    "saved",
     "saved_version",
+    "states_numpy_mode",
 ]
 
 ATTRIBUTES: Final = "attrs"
@@ -113,10 +114,10 @@ def _check_depth(graph: _core.Graph, text: str | bytes) -> None:
 
 def saved_version(attributes: Mapping[str, str]) -> int:
     """Return the MXNet version that wrote a file with these top-level attributes (JSON by key)."""
-    saved = _saved(attributes)
-    if "mxnet_version" not in saved:
+    found = saved(attributes)
+    if "mxnet_version" not in found:
         return UNKNOWN
-    stated = saved["mxnet_version"]
+    stated = found["mxnet_version"]
     match stated:
         case ["int", version] if type(version) is int:
             return version
@@ -125,23 +126,30 @@ def saved_version(attributes: Mapping[str, str]) -> int:
     raise FormatError(f'"mxnet_version" must be ["int", number], not {shown}')
 
 
-def in_numpy_mode(attributes: Mapping[str, str]) -> bool:
+def states_numpy_mode(attributes: Mapping[str, str]) -> bool:
     """Whether MXNet's NumPy mode was on when a file with these attributes was written.
 
     A size of 0 is a size then, and an array may have no axes.
     """
-    return _saved(attributes).get("is_np_shape") in (["int", 1], ["bool", True])
+    return saved(attributes).get("is_np_shape") in (["int", 1], ["bool", True])
 
 
-def _saved(attributes: Mapping[str, str]) -> dict[str, Any]:
+def saved(attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the file says of the graph, such as its version.
+
+    Raises
+    ------
+    FormatError
+        It is no object.
+    """
     try:
-        saved = parse_plain(attributes.get(ATTRIBUTES, "{}"))
+        found = parse_plain(attributes.get(ATTRIBUTES, "{}"))
     except FormatError as error:
         raise error.within("the top-level 'attrs'") from error
-    if not isinstance(saved, dict):
+    if not isinstance(found, dict):
         message = "the top-level 'attrs' must be an object"
         raise FormatError(message)
-    return saved
+    return found
 
 
 def default_attributes() -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.dialects.mxnet.lowering.tensors.creation import places_of, progression
+from passlib.dialects.mxnet.lowering.tensors.creation import filled, places_of, progression
 from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_mask
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
@@ -28,8 +28,7 @@ def _sizes(op: Operation, name: str = "shape") -> tuple[int, ...]:
 
 
 def _filled_with(number: int, op: Operation) -> Value:
-    constant = op.constant(number, element_type(op, np.float32))
-    return op.emit("Expand", constant, vector(op, *_sizes(op)))
+    return filled(op, op.constant(number, element_type(op, np.float32)), least=0)
 
 
 table.register("_npi_zeros")(partial(_filled_with, 0))
@@ -39,8 +38,7 @@ table.register("_npi_ones")(partial(_filled_with, 1))
 @table.register("_npi_full")
 def full(op: Operation) -> Value:
     """Create an array of ``shape`` filled with ``value``."""
-    number = number_of(op, "value", 0.0, element_type(op, np.float32))
-    return op.emit("Expand", number, vector(op, *_sizes(op)))
+    return filled(op, number_of(op, "value", 0.0, element_type(op, np.float32)), least=0)
 
 
 @table.register("_npi_full_like")

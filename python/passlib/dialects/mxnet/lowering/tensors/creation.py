@@ -31,11 +31,12 @@ SIZES_OF = "__sizes_of__"
 """Attribute of a creating operator: for each open size a pair of variable and axis, as JSON."""
 
 
-def filled(op: Operation, number: Value) -> Value:
+def filled(op: Operation, number: Value, least: int = 1) -> Value:
     """Create an array of the attribute ``shape``, each element ``number``.
 
-    A size of 0, by which MXNet means one that is inferred from other nodes, is that of an axis of
-    a variable, as `SIZES_OF` says.
+    A size below ``least``, by which MXNet means one that is inferred from other nodes, is that of
+    an axis of a variable, as `SIZES_OF` says. In NumPy mode ``least`` is 0, and the shape may be
+    empty.
 
     Raises
     ------
@@ -46,14 +47,14 @@ def filled(op: Operation, number: Value) -> Value:
     sources = iter(json.loads(op.string(SIZES_OF, "[]")))
     sizes = []
     for size in shape:
-        source = None if size > 0 else next(sources, None)
-        if size < 1 and source is None:
+        source = None if size >= least else next(sources, None)
+        if size < least and source is None:
             op.unsupported("leaves a size to be inferred, which no input determines", "shape")
         value = (
             vector(op, size) if source is None else extent(op, op.variable(source[0]), source[1])
         )
         sizes.append(value)
-    if not shape:
+    if not shape and least > 0:
         op.unsupported("leaves the shape to be inferred from other nodes", "shape")
     if all(size.constant is not None for size in sizes):
         return op.emit("Expand", number, concatenated(op, sizes))
