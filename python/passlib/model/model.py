@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from passlib import dialects
 from passlib.arrays.given import as_mapping
-from passlib.dialects import ModelData
 from passlib.dialects.targets import check_target
-from passlib.errors import GraphError, UnsupportedError, listed
+from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.feeds import as_fed
 from passlib.model.lowered import lowered_for
-from passlib.model.weights import Weights, check_weights, frozen, owner, remaining, replaced
+from passlib.model.parts import ModelParts
+from passlib.model.weights import check_weights, frozen, remaining, replaced
 from passlib.nd import NDArray
-from passlib.nd.files import to_parts
 from passlib.runtime.export import save_onnx
 from passlib.runtime.opset import OPSET
-from passlib.runtime.runner import Runner
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
 from passlib.symbol.symbol import Symbol
 
 __all__ = ["Model"]
 
 
-class Model:
+class Model(ModelParts):
     """A symbol with its weights. `optimize_for` returns a new model and leaves this one unchanged.
 
     A model can be pickled. ``copy.copy`` shares the weights, ``copy.deepcopy`` copies them.
@@ -74,56 +69,6 @@ class Model:
             )
         self._set(symbol, args or {}, aux or {}, template)
         check_weights(symbol, {**self._args, **self._aux})
-
-    @classmethod
-    def of_parts(
-        cls, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
-    ) -> Model:
-        """Make a model of parts that belong together: weights are not compared with the graph."""
-        made = cls.__new__(cls)
-        made._set(symbol, args, aux, template)
-        return made
-
-    def _set(
-        self, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
-    ) -> None:
-        self._format = dialects.find(symbol.dialect)
-        self._symbol = symbol
-        self._args = {name: frozen(name, array) for name, array in args.items()}
-        self._aux = {name: frozen(name, array) for name, array in aux.items()}
-        self._template = template
-        self._runner = Runner(symbol, self._format)
-
-    @property
-    def symbol(self) -> Symbol:
-        """The graph."""
-        return self._symbol
-
-    @property
-    def args(self) -> Mapping[str, Any]:
-        """Weights by name. Neither the mapping nor its arrays can be written to."""
-        return Weights(self._args)
-
-    @property
-    def aux(self) -> Mapping[str, Any]:
-        """Auxiliary states by name. Neither the mapping nor its arrays can be written to."""
-        return Weights(self._aux)
-
-    @property
-    def dialect(self) -> str:
-        """The family of models that this one belongs to."""
-        return self._format.name
-
-    @property
-    def inputs(self) -> list[str]:
-        """Names of the variables without weights, which `run` is fed."""
-        names = self._format.data_inputs(self._symbol.graph)
-        return [name for name in names if name not in self._args and name not in self._aux]
-
-    @property
-    def outputs(self) -> list[str]:
-        """Names of the outputs, in order."""
-        return self._symbol.list_outputs()
 
     def optimize_for(self, name: Any, /, **options: Any) -> Model:
         """Run a pass or a pipeline and return the resulting model; this one stays unchanged.
@@ -315,7 +260,9 @@ class Model:
             Whether to wait until the files are on the disk. Otherwise a save survives the end of
             the process at any moment, but not that of the machine.
         **options
-            Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0.
+            Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0. ONNX has
+            ``external_data`` (True or False), ``location`` and ``size_threshold`` of the data
+            file, and ``opset``, to which ONNX's version converter takes the model.
 
         Returns
         -------
@@ -325,23 +272,14 @@ class Model:
         Raises
         ------
         UnsupportedError
-            The format cannot represent one of the arrays, or the path has the suffix of another
-            format.
+            The format cannot represent one of the arrays, the dialect has no such option, or the
+            path has the suffix of another format.
         OSError
             The path is a folder's, or a file cannot be written.
         """
         place = check_target(path, self._format)
         with collection_off(), durability(durable):
             return self._format.save(place, self._data(), **options)
-
-    def _data(self) -> ModelData:
-        return ModelData(
-            self._symbol.graph,
-            self._symbol.attributes,
-            {name: to_parts(array) for name, array in self._args.items()},
-            {name: to_parts(array) for name, array in self._aux.items()},
-            self._template,
-        )
 
     def to_onnx(
         self,
@@ -372,29 +310,3 @@ class Model:
         """
         target = check_target(path, dialects.find("onnx"))
         save_onnx(lowered_for(self._symbol, self._data(), shapes, types), target, opset)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "symbol": self._symbol,
-            "args": {name: owner(array) for name, array in self._args.items()},
-            "aux": {name: owner(array) for name, array in self._aux.items()},
-            "template": self._template,
-        }
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._set(**state)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
-        copied = copy.copy(self)
-        for weights in (copied._args, copied._aux):
-            weights.update({n: frozen(n, copy.deepcopy(a, memo)) for n, a in weights.items()})
-        return copied
-
-    def __repr__(self) -> str:
-        weights = [*self._args.values(), *self._aux.values()]
-        count = sum(int(np.prod(array.shape)) for array in weights)
-        return (
-            f"<Model {self.dialect}: inputs {listed(self.inputs, 4)}; "
-            f"outputs {listed(self.outputs, 4)}; {len(self._symbol.graph)} nodes, "
-            f"{len(weights)} weights of {count:,} elements>"
-        )

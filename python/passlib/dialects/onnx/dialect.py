@@ -21,7 +21,8 @@ from passlib.dialects.onnx.reading.file import read, read_bytes
 from passlib.dialects.onnx.soundness import check_accepted
 from passlib.dialects.onnx.validation.file import validate
 from passlib.dialects.onnx.writing import storage
-from passlib.dialects.onnx.writing.assembly import assemble_for_file, main_names
+from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file, main_names
+from passlib.dialects.onnx.writing.options import converted, placement_of
 from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import GraphError
@@ -103,17 +104,30 @@ class ONNX(Dialect):
         self.refuse(options)
         return read_bytes(data)
 
-    def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
+    def save(
+        self,
+        path: Path,
+        model: ModelData,
+        *,
+        external_data: bool | None = None,
+        location: str | None = None,
+        size_threshold: int | None = None,
+        opset: int | None = None,
+        **options: Any,
+    ) -> tuple[str, ...]:
         self.refuse(options)
         check_path(path)
+        placement = placement_of(external_data, location, size_threshold)
         document = model.template
         if not isinstance(document, Document):
             document = document_of(model.attributes)
         params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
         assembled = assemble_for_file(model.graph, model.attributes, document, params)
+        if opset is not None:
+            assembled = converted(assembled or as_in_file(document), opset)
         if assembled is not None:
             check_accepted(assembled.model, assembled.arrays, document.model)
-        return storage.save(path, assembled, document)
+        return storage.save(path, assembled, document, placement)
 
     def validate(self, path: Path) -> list[Problem]:
         return validate(path)

@@ -6,7 +6,7 @@ import math
 import mmap
 import os
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.errors import FormatError
 from passlib.files.regular import open_regular
 
-__all__ = ["EXTERNAL", "Folder", "location_of", "resolve", "set_location"]
+__all__ = ["EXTERNAL", "Folder", "append", "location_of", "resolve", "set_location"]
 
 EXTERNAL = 1
 """``TensorProto.DataLocation`` of data outside the message."""
+
+_ALIGNMENT = 4096
+"""Alignment of larger arrays in data files, so that they can be mapped."""
 
 
 def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
@@ -61,6 +64,25 @@ def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
         del tensor.external_data[:]
         for key, value in copies:
             tensor.external_data.add(key=key, value=value)
+
+
+def append(
+    file: BinaryIO, tensor: Any, array: np.ndarray[Any, Any], location: str
+) -> tuple[int, int]:
+    """Write the elements of a tensor at the end of a data file, and set its location.
+
+    Returns
+    -------
+    offset, length : int
+        In bytes.
+    """
+    if array.nbytes >= _ALIGNMENT:
+        file.write(bytes(-file.tell() % _ALIGNMENT))
+    offset = file.tell()
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    file.write(array.reshape(-1).view(np.uint8).data)
+    set_location(tensor, location, offset, array.nbytes)
+    return offset, array.nbytes
 
 
 def resolve(folder: Path, location: str, place: str) -> Path:

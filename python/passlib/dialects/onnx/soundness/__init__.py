@@ -6,7 +6,7 @@ end the process where they are not.
 
 from __future__ import annotations
 
-from passlib.dialects.onnx.soundness.acceptance import check_accepted
+from passlib.dialects.onnx.soundness.acceptance import check_accepted, without_weights
 from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
 from passlib.dialects.onnx.soundness.model import check_model
@@ -19,4 +19,5 @@ __all__ = [
     "complaint_about",
     "inferred",
     "open_sizes",
+    "without_weights",
 ]

@@ -17,7 +17,7 @@ from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["check_accepted"]
+__all__ = ["check_accepted", "without_weights"]
 
 _SMALL: Final = 1024
 """Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
@@ -53,11 +53,11 @@ def check_accepted(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]], origi
             raise
         return  # ONNX's code must not get it
     _check_operators(model, original)
-    shown = _without_weights(model, arrays)
+    shown = without_weights(model, arrays)
     types = _objection(_infer_strictly, shown)
     _check_outputs(model, original, types)
     for check, found in ((_infer_strictly, types), (_check, _objection(_check, shown))):
-        if found and not _objection(check, _without_weights(original, {})):
+        if found and not _objection(check, without_weights(original, {})):
             raise GraphError(
                 "the model cannot be written, because ONNX's checker, which accepts the file that "
                 f"it was loaded from, refuses what the passes made of it: {found}"
@@ -103,7 +103,7 @@ def _undefined(model: Any) -> dict[tuple[str, str, int], str]:
     return found
 
 
-def _without_weights(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> Any:
+def without_weights(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> Any:
     """Copy a model, with inputs in place of the initializers whose elements it does not have."""
     made = copy_of(model)
     open_sizes(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.parsing import map_file, parse_model
 from passlib.errors import FormatError
 
-__all__ = ["data_left_behind"]
+__all__ = ["check_replaceable", "data_left_behind"]
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,35 @@ def data_left_behind(path: Path, model: Any) -> list[Path]:
         )
         return []
     return sorted(left)
+
+
+def check_replaceable(path: Path, target: Path) -> None:
+    """Refuse to write a data file over one that other models use.
+
+    Parameters
+    ----------
+    path : Path
+        The model to be saved.
+    target : Path
+        Its new data file.
+
+    Raises
+    ------
+    FileExistsError
+        Another model in the folder uses the file; or it is in another folder, so that it cannot
+        be replaced together with the model.
+    """
+    if not target.exists():
+        return
+    if target.parent.resolve() != path.parent.resolve():
+        what = "it cannot be replaced together with the model; choose another location"
+        raise FileExistsError(errno.EEXIST, what, str(target))
+    for other in sorted(path.parent.glob("*.onnx")):
+        if other.name == path.name or not other.is_file() or not _may_have_data_files(other):
+            continue
+        if target.resolve() in _files_of(other, _parsed(other)):
+            what = f"{other.name} has its weights there; choose another location"
+            raise FileExistsError(errno.EEXIST, what, str(target))
 
 
 def _may_have_data_files(path: Path) -> bool:

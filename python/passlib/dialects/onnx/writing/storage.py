@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -14,8 +15,9 @@ from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.writing import wire
 from passlib.dialects.onnx.writing.assembly import Assembled, as_in_file
-from passlib.dialects.onnx.writing.replaced import data_left_behind
-from passlib.errors import FormatError
+from passlib.dialects.onnx.writing.options import Placement, place
+from passlib.dialects.onnx.writing.replaced import check_replaceable, data_left_behind
+from passlib.errors import FormatError, UnsupportedError
 from passlib.files.journal import settle
 from passlib.files.unit import Unit, free_name
 
@@ -27,14 +29,16 @@ INLINE_LIMIT = (1 << 31) - (1 << 24)
 A protobuf message is limited to 2 GiB.
 """
 
-_ALIGNMENT = 4096
-"""Alignment of larger arrays in data files, so that they can be mapped."""
-
 _SMALL = 1024
 """Arrays of fewer bytes always stay in the model."""
 
 
-def save(path: Path, assembled: Assembled | None, document: Document) -> tuple[str, ...]:
+def save(
+    path: Path,
+    assembled: Assembled | None,
+    document: Document,
+    placement: Placement | None = None,
+) -> tuple[str, ...]:
     """Write a model; external data that it was read with is written next to it.
 
     Parameters
@@ -43,6 +47,8 @@ def save(path: Path, assembled: Assembled | None, document: Document) -> tuple[s
     assembled : Assembled or None
         Its model is consumed; None stands for that of the file.
     document : Document
+    placement : Placement, optional
+        Where the weights go, by default where they were, as far as possible.
 
     Returns
     -------
@@ -53,32 +59,27 @@ def save(path: Path, assembled: Assembled | None, document: Document) -> tuple[s
     ------
     FormatError
         A data file is missing, or outside the folder.
+    UnsupportedError
+        The placement needs a file that it cannot have, or puts too much into the model.
     OSError
         A file cannot be written.
     """
     settle(path)
     if assembled is None:
-        if not document.has_external and len(document.data) <= INLINE_LIMIT:
+        if placement is None and not document.has_external and len(document.data) <= INLINE_LIMIT:
             return _save_as_it_was(path, document)
         assembled = as_in_file(document)
     with Unit(path) as unit:
         partial = unit.replace(path)
         files = _DataFiles(path, document, assembled, unit)
-        model = assembled.model
-        inline = {n: array for n, array in assembled.arrays.items() if n not in assembled.external}
-        if document.has_external:
-            files.write_again()
-        if model.ByteSize() + sum(array.nbytes for array in inline.values()) > INLINE_LIMIT:
-            large = [n for n, array in inline.items() if array.nbytes >= _SMALL]
-            files.move_out(large)
-            for number in large:
-                del inline[number]
+        inline = files.as_before() if placement is None else files.as_asked(placement)
+        left = data_left_behind(path, assembled.model)
         with partial.open("wb") as file:
             plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
-            wire.write(file, model, plain)
-        for left in data_left_behind(path, model):
-            if left not in files.sources:
-                unit.remove(left)
+            wire.write(file, assembled.model, plain)
+        for data in left:
+            if data not in files.sources:
+                unit.remove(data)
     return (str(path), *map(str, files.written))
 
 
@@ -114,6 +115,7 @@ class _DataFiles:
     def __init__(self, path: Path, document: Document, assembled: Assembled, unit: Unit) -> None:
         self._path = path
         self._document = document
+        self._assembled = assembled
         self._arrays = assembled.arrays
         self._changed = assembled.external
         self._model = assembled.model
@@ -122,14 +124,58 @@ class _DataFiles:
         self.written: list[Path] = []
         self.sources: set[Path] = set()
 
-    def move_out(self, numbers: list[int]) -> None:
+    def as_before(self) -> dict[int, np.ndarray[Any, Any]]:
+        """Write weights where they were, and return those of the model by number."""
+        inline = {n: array for n, array in self._arrays.items() if n not in self._changed}
+        if self._document.has_external:
+            self._write_again()
+        if self._size(inline) > INLINE_LIMIT:
+            large = [n for n, array in inline.items() if array.nbytes >= _SMALL]
+            self._move_out(large)
+            for number in large:
+                del inline[number]
+        return inline
+
+    def as_asked(self, placement: Placement) -> dict[int, np.ndarray[Any, Any]]:
+        """Write weights where a placement wants them, and return those of the model by number."""
+        target = placement.target(self._path) or self._free_name()
+        if placement.external:
+            check_replaceable(self._path, target)
+        # Held in a list, because ids of wrappers are unique only while the wrappers live.
+        mapped = [self._tensors[number] for number in self._changed]
+        known = set(map(id, mapped))
+        for tensor in external_tensors(self._model):
+            source = self._source(_file_of(tensor), needed=False)
+            if source is not None and id(tensor) not in known:
+                self.sources.add(source)
+
+        def create() -> BinaryIO:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return self._create(target)
+
+        folder = external.Folder(self._document.path.parent)
+        name = target.relative_to(self._path.parent).as_posix()
+        place(self._assembled, placement, folder, name, create)
+        size = self._size(self._arrays)
+        if size > INLINE_LIMIT:
+            way = "a smaller size_threshold" if placement.external else "external_data=True"
+            raise UnsupportedError(
+                f"{self._path}: the model would have {size:,} bytes, and the limit is "
+                f"{INLINE_LIMIT:,}; save it with {way}"
+            )
+        return self._arrays
+
+    def _size(self, inline: Mapping[int, np.ndarray[Any, Any]]) -> int:
+        return int(self._model.ByteSize()) + sum(array.nbytes for array in inline.values())
+
+    def _move_out(self, numbers: list[int]) -> None:
         """Write the arrays of some initializers to a new file."""
         target = self._free_name()
         with self._create(target) as file:
             for number in numbers:
                 self._append(file, number, target.name)
 
-    def write_again(self) -> None:
+    def _write_again(self) -> None:
         """Write the data files of the original next to the new model."""
         own: dict[str, list[int]] = {}
         for number in self._changed:
@@ -195,14 +241,7 @@ class _DataFiles:
 
     def _append(self, file: BinaryIO, number: int, name: str) -> tuple[int, int]:
         """Write the array of an initializer at the end of a file, and set its location."""
-        array = self._arrays[number]
-        if array.nbytes >= _ALIGNMENT:
-            file.write(bytes(-file.tell() % _ALIGNMENT))
-        offset = file.tell()
-        array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        file.write(array.reshape(-1).view(np.uint8).data)
-        external.set_location(self._tensors[number], name, offset, array.nbytes)
-        return offset, array.nbytes
+        return external.append(file, self._tensors[number], self._arrays[number], name)
 
     def _original_users(self) -> dict[str, int]:
         """Count the initializers that passes saw as arrays in each data file of the original."""

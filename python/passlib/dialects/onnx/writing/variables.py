@@ -13,7 +13,7 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.messages import copy_of, value_info, with_name
 from passlib.dialects.onnx.originals import OriginalTensor
-from passlib.dialects.onnx.tensors import code_of, same_array, to_bytes
+from passlib.dialects.onnx.tensors import DATA_FIELDS, code_of, same_array, to_bytes
 from passlib.dialects.onnx.writing.level import Level
 from passlib.dialects.onnx.writing.naming import Names
 from passlib.dialects.onnx.writing.unchanged import same_params
@@ -28,17 +28,6 @@ _INLINE = 4096
 
 _NEW = 1 << 40
 """Order of the first new variable: after all those of the file."""
-
-_DATA_FIELDS = (
-    "float_data",
-    "int32_data",
-    "string_data",
-    "int64_data",
-    "double_data",
-    "uint64_data",
-    "raw_data",
-    "segment",
-)
 
 
 class LevelVariables:
@@ -269,7 +258,7 @@ def _renamed_sparse(proto: Any, name: str) -> Any:
 
 def _fill_header(proto: Any, array: np.ndarray[Any, Any], name: str) -> None:
     """Set name, type and dimensions, and remove the old elements."""
-    for field in _DATA_FIELDS:
+    for field in DATA_FIELDS:
         proto.ClearField(field)
     proto.data_type = code_of(array.dtype, f"parameter {name!r}")
     del proto.dims[:]

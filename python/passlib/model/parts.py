@@ -1,0 +1,114 @@
+"""What a model consists of: a graph, its weights, and the rest of its file."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from passlib import dialects
+from passlib.dialects import ModelData
+from passlib.errors import listed
+from passlib.model.weights import Weights, frozen, owner
+from passlib.nd.files import to_parts
+from passlib.runtime.runner import Runner
+from passlib.symbol.symbol import Symbol
+
+__all__ = ["ModelParts"]
+
+_M = TypeVar("_M", bound="ModelParts")
+
+
+class ModelParts:
+    """The parts of a `Model`, which can be looked at, pickled and copied."""
+
+    @classmethod
+    def of_parts(
+        cls: type[_M],
+        symbol: Symbol,
+        args: Mapping[str, Any],
+        aux: Mapping[str, Any],
+        template: Any,
+    ) -> _M:
+        """Make a model of parts that belong together: weights are not compared with the graph."""
+        made = cls.__new__(cls)
+        made._set(symbol, args, aux, template)
+        return made
+
+    def _set(
+        self, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
+    ) -> None:
+        self._format = dialects.find(symbol.dialect)
+        self._symbol = symbol
+        self._args = {name: frozen(name, array) for name, array in args.items()}
+        self._aux = {name: frozen(name, array) for name, array in aux.items()}
+        self._template = template
+        self._runner = Runner(symbol, self._format)
+
+    @property
+    def symbol(self) -> Symbol:
+        """The graph."""
+        return self._symbol
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """Weights by name. Neither the mapping nor its arrays can be written to."""
+        return Weights(self._args)
+
+    @property
+    def aux(self) -> Mapping[str, Any]:
+        """Auxiliary states by name. Neither the mapping nor its arrays can be written to."""
+        return Weights(self._aux)
+
+    @property
+    def dialect(self) -> str:
+        """The family of models that this one belongs to."""
+        return self._format.name
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the variables without weights, which `run` is fed."""
+        names = self._format.data_inputs(self._symbol.graph)
+        return [name for name in names if name not in self._args and name not in self._aux]
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs, in order."""
+        return self._symbol.list_outputs()
+
+    def _data(self) -> ModelData:
+        return ModelData(
+            self._symbol.graph,
+            self._symbol.attributes,
+            {name: to_parts(array) for name, array in self._args.items()},
+            {name: to_parts(array) for name, array in self._aux.items()},
+            self._template,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "symbol": self._symbol,
+            "args": {name: owner(array) for name, array in self._args.items()},
+            "aux": {name: owner(array) for name, array in self._aux.items()},
+            "template": self._template,
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._set(**state)
+
+    def __deepcopy__(self: _M, memo: dict[int, Any]) -> _M:
+        copied = copy.copy(self)
+        for weights in (copied._args, copied._aux):
+            weights.update({n: frozen(n, copy.deepcopy(a, memo)) for n, a in weights.items()})
+        return copied
+
+    def __repr__(self) -> str:
+        weights = [*self._args.values(), *self._aux.values()]
+        count = sum(int(np.prod(array.shape)) for array in weights)
+        return (
+            f"<Model {self.dialect}: inputs {listed(self.inputs, 4)}; "
+            f"outputs {listed(self.outputs, 4)}; {len(self._symbol.graph)} nodes, "
+            f"{len(weights)} weights of {count:,} elements>"
+        )
