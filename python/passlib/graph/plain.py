@@ -52,13 +52,22 @@ class PlainGraph:
         The dialect that the graph belongs to.
     """
 
-    __slots__ = ("__weakref__", "_attributes", "_conventions", "_entries", "_graph", "_nodes")
+    __slots__ = (
+        "__weakref__",
+        "_attributes",
+        "_conventions",
+        "_entries",
+        "_graph",
+        "_nodes",
+        "_output_names",
+    )
 
     def __init__(self, entries: Sequence[Entry], conventions: Conventions) -> None:
         self._conventions = conventions
         self._entries: tuple[Entry, ...] | None = tuple(entries)
         self._nodes: tuple[Node, ...] | None = None
         self._graph: _core.Graph | None = None
+        self._output_names: tuple[str, ...] | None = None
         self._attributes = conventions.default_attributes()
 
     @classmethod
@@ -80,7 +89,7 @@ class PlainGraph:
         """
         made = cls.__new__(cls)
         made._conventions = conventions
-        made._entries = made._nodes = None
+        made._entries = made._nodes = made._output_names = None
         made._graph = graph
         made._attributes = dict(attributes or conventions.default_attributes())
         return made
@@ -90,7 +99,7 @@ class PlainGraph:
         made = type(self).__new__(type(self))
         made._conventions = self._conventions
         made._entries = tuple(entries)
-        made._nodes = made._graph = None
+        made._nodes = made._graph = made._output_names = None
         made._attributes = self._conventions.selected(self._attributes)
         return made
 
@@ -166,7 +175,9 @@ class PlainGraph:
         Examples are ``fc1_output``, ``split0_output1`` and ``bn_mean``; an output that is a
         variable has the variable's name.
         """
-        return self._conventions.output_names(self)
+        if self._output_names is None:
+            self._output_names = tuple(self._conventions.output_names(self))
+        return list(self._output_names)
 
 
 def whole(graph: object) -> PlainGraph:

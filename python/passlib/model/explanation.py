@@ -10,13 +10,15 @@ import numpy as np
 from passlib import _core
 from passlib.dialects import Dialect
 from passlib.errors import listed
+from passlib.graph.plain import PlainGraph
 
 __all__ = ["hint", "unknown_inputs"]
 
 
-def unknown_inputs(given: Mapping[str, Any], known: Sequence[str], inputs: Sequence[str]) -> str:
+def unknown_inputs(given: Mapping[str, Any], graph: PlainGraph, inputs: Sequence[str]) -> str:
     """Return the message for values under names that no variable has; empty if there are none."""
-    unknown = sorted(str(name) for name in given.keys() - set(known))
+    others = given.keys() - set(inputs)
+    unknown = sorted(str(name) for name in others - set(graph.list_inputs())) if others else []
     if not unknown:
         return ""
     return f"the model has no input {listed([repr(n) for n in unknown])}; its inputs are " + listed(

@@ -154,8 +154,8 @@ class Model(ModelParts):
         """
         settings = settings_of(providers, threads, session_options)
         names = self.outputs
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        if len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
             raise GraphError(
                 f"several outputs are named {', '.join(twice)}, so run cannot tell them apart; "
                 "call the model, which returns a list"
@@ -194,15 +194,18 @@ class Model(ModelParts):
     ) -> list[NDArray]:
         names = self.inputs
         given = as_mapping("inputs", inputs, "array", names[0] if names else "")
-        feeds = as_fed(given, self._format.passed_on(self._symbol))
-        problem = unknown_inputs(feeds, self._symbol.list_inputs(), names)
+        if self._passed_on is None:
+            self._passed_on = self._format.passed_on(self._symbol)
+        feeds = as_fed(given, self._passed_on)
+        problem = unknown_inputs(feeds, self._symbol, names)
         if problem:
             raise GraphError(problem)
-        fed, constants = feeds, {**self._args, **self._aux}
+        fed, constants = feeds, self._constants
         if train:
             # States change at each step, so they cannot be compiled in.
             states = self._aux.keys() & self._symbol.list_inputs()
-            fed = {**{name: constants.pop(name) for name in states}, **feeds}
+            fed = {**{name: constants[name] for name in states}, **feeds}
+            constants = {n: array for n, array in constants.items() if n not in states}
         try:
             outcome = self._runner.run(fed, constants, train=train, settings=settings)
         except (GraphError, UnsupportedError) as error:
@@ -212,9 +215,11 @@ class Model(ModelParts):
             if not cause:
                 raise
             raise type(error)(f"{error}; {cause}") from error
-        for name, array in {**outcome.updates, **outcome.mutated}.items():
-            if name in self._aux:
-                self._aux[name] = frozen(name, array)
+        new = {**outcome.updates, **outcome.mutated}
+        changed = {name: frozen(name, array) for name, array in new.items() if name in self._aux}
+        if changed:
+            self._aux.update(changed)
+            self._collect_constants()
         return outcome.outputs
 
     def with_weights(

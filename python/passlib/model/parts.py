@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,6 +47,9 @@ class ModelParts:
         self._aux = {name: frozen(name, array) for name, array in aux.items()}
         self._template = template
         self._runner = Runner(symbol, self._format)
+        self._collect_constants()
+        self._input_names: tuple[str, ...] | None = None
+        self._passed_on: frozenset[str] | None = None
 
     @property
     def symbol(self) -> Symbol:
@@ -70,8 +74,11 @@ class ModelParts:
     @property
     def inputs(self) -> list[str]:
         """Names of the variables without weights, which `run` is fed."""
-        names = self._format.data_inputs(self._symbol.graph)
-        return [name for name in names if name not in self._args and name not in self._aux]
+        if self._input_names is None:
+            names = self._format.data_inputs(self._symbol.graph)
+            weights = self._args.keys() | self._aux.keys()
+            self._input_names = tuple(name for name in names if name not in weights)
+        return list(self._input_names)
 
     @property
     def outputs(self) -> list[str]:
@@ -102,7 +109,12 @@ class ModelParts:
         copied = copy.copy(self)
         for weights in (copied._args, copied._aux):
             weights.update({n: frozen(n, copy.deepcopy(a, memo)) for n, a in weights.items()})
+        copied._collect_constants()
         return copied
+
+    def _collect_constants(self) -> None:
+        """Collect the weights anew, as `Runner.run` takes them, after one was replaced."""
+        self._constants: Mapping[str, Any] = MappingProxyType({**self._args, **self._aux})
 
     def __repr__(self) -> str:
         weights = [*self._args.values(), *self._aux.values()]

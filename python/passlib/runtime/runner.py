@@ -59,7 +59,8 @@ class Runner:
             Variables whose values are read at each run.
         constants : mapping of str to array
             Variables that are compiled in. A session is reused only for the very same array
-            objects, whose elements must not have changed since.
+            objects, whose elements must not have changed since. A ``types.MappingProxyType`` is
+            compared by identity: nobody changes what it shows.
         train : bool
             Run as in training.
         record : bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ class Sessions:
         self._graph = graph
         self._dialect = dialect
         self._sessions: Cache[_Compiled] = Cache(_KEPT, _KEPT_BYTES)
+        self._data_inputs: frozenset[str] | None = None
 
     def run_updating(
         self,
@@ -86,10 +88,11 @@ class Sessions:
         specs = {name: _spec(value) for name, value in sorted(feeds.items())}
         if self._dialect.runs_open_sizes:
             # One session serves all sizes. Others that are fed are weights, of fixed sizes.
-            for name in self._dialect.data_inputs(whole(self._graph).graph):
-                shape = specs[name].shape if name in specs else None
-                if shape is not None:
-                    specs[name] = TypeSpec(specs[name].dtype, (None,) * len(shape))
+            if self._data_inputs is None:
+                self._data_inputs = frozenset(self._dialect.data_inputs(whole(self._graph).graph))
+            for name, spec in specs.items():
+                if spec.shape is not None and name in self._data_inputs:
+                    specs[name] = TypeSpec(spec.dtype, (None,) * len(spec.shape))
 
         def make() -> _Compiled:
             # Before lowering asks for the package onnx alone, which would not be enough.
@@ -97,7 +100,8 @@ class Sessions:
             # A variable that is fed must not be a weight as well.
             weights = {n: as_dense(array) for n, array in constants.items() if n not in feeds}
             lowered = self._dialect.lower(self._graph, specs, weights, train=train)
-            return _Compiled(dict(constants), Session(lowered, settings))
+            kept = constants if isinstance(constants, MappingProxyType) else dict(constants)
+            return _Compiled(kept, Session(lowered, settings))
 
         compiled = self._sessions.get(
             (tuple(specs.items()), train, settings, is_np_shape()),
@@ -126,4 +130,6 @@ def as_dense(array: Any) -> np.ndarray[Any, Any]:
 
 
 def _same_objects(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    return left.keys() == right.keys() and all(left[name] is right[name] for name in left)
+    return left is right or (
+        left.keys() == right.keys() and all(left[name] is right[name] for name in left)
+    )
