@@ -27,6 +27,8 @@ calls = {
     "partitioner": lambda: symbol.optimize_for("slowParts", {"x": values}, **options),
     "operator": lambda: pl.nd.slow_op(pl.nd.array(values), **options),
 }
+if handler == "default":  # which a shell's background jobs do not have
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 if handler == "own":
     signal.signal(signal.SIGINT, lambda *_: print("own handler"))
 if handler == "ignore":
