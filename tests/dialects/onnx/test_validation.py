@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import onnx_models
@@ -164,3 +165,67 @@ def test_what_onnx_runtime_accepts_is_a_warning(what: str, tmp_path: Path) -> No
     assert problem.severity == "warning"
     assert message in problem.message
     assert passlib.load(path).run({"x": np.ones((2, 4), np.float32)})
+
+
+EARLY = """<ir_version: 8, opset_import: ["" : 17]>
+early (float[4] x, bool c) => (float[4] y)
+{
+   y = If(c) <
+     then_branch = one () => (t) { s = Relu(z) t = Relu(s) },
+     else_branch = two () => (e) { e = Neg(z) }>
+   [last] z = Add(b, a)
+   a = Abs(x)
+   b = Neg(x)
+}"""
+
+
+def problems_of(model: Any, path: Path) -> list[Problem]:
+    path.write_bytes(model.SerializeToString())
+    return passlib.validate(path)
+
+
+def test_nodes_in_no_order_are_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "a.onnx"
+    (problem,) = problems_of(onnx.parser.parse_model(EARLY), path)
+    assert problem.severity == "warning"
+    assert problem.place == "graph.node[0]"
+    assert "'z' is computed by a later node, 1 (Add 'last') (2 nodes come" in problem.message
+    assert "passlib and ONNX Runtime sort the nodes" in problem.message
+    onnxruntime.InferenceSession(path.read_bytes())
+    feeds = {"x": np.ones(4, np.float32), "c": np.array(False)}
+    assert passlib.load(path).run(feeds)["y"].asnumpy().tolist() == [0.0] * 4
+
+
+def test_nested_nodes_in_no_order_are_a_warning(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(EARLY)
+    body = model.graph.node[0].attribute[0].g
+    nodes = list(body.node)
+    del body.node[:]
+    body.node.extend(reversed(nodes))
+    nested = problems_of(model, tmp_path / "a.onnx")[1]
+    assert nested.severity == "warning"
+    assert nested.place == "graph.node[0].attribute['then_branch'].node[0]"
+    assert "passlib sorts the nodes; ONNX Runtime refuses" in nested.message
+    passlib.load(tmp_path / "a.onnx")
+
+
+@pytest.mark.parametrize(
+    ("node", "name", "message"),
+    [
+        (2, "y", "its own outputs"),
+        (2, "z", "its own outputs"),
+        (2, "a", "its own outputs"),
+        (3, "q", "'q', is not defined"),
+    ],
+)
+def test_nodes_that_no_order_fits_are_an_error(
+    node: int, name: str, message: str, tmp_path: Path
+) -> None:
+    model = onnx.parser.parse_model(EARLY)
+    model.graph.node[node].input[0] = name
+    problems = problems_of(model, tmp_path / "a.onnx")
+    errors = [problem for problem in problems if problem.severity == "error"]
+    assert errors
+    assert message in errors[0].message
+    with pytest.raises(passlib.PasslibError):
+        passlib.load(tmp_path / "a.onnx")

@@ -17,6 +17,7 @@ from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.parsing import map_file, parse_model
 from passlib.dialects.onnx.reading.file import read
 from passlib.dialects.onnx.soundness import check_model, complaint_about
+from passlib.dialects.onnx.validation.early import LateInput, late_inputs
 from passlib.dialects.onnx.validation.isolated import Findings, check
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
@@ -177,8 +178,14 @@ class _Check:
                     )
                     self._excused.append(f"{tensor.name} in initializer but not in graph input")
         known |= defaults
+        late = late_inputs(graph, known)
+        if late:
+            self._warn(*_describe(late, graph, place))
+            self._excused.append("must be topologically sorted")
+        # An input that only a cycle computes is found by the reader, which sorts the nodes.
+        within = outer.union(*(node.output for node in graph.node)) if late else outer
         for number, node in enumerate(graph.node):
-            self._check_node(node, f"{place}.node[{number}]", known, outer)
+            self._check_node(node, f"{place}.node[{number}]", known, within)
         if not graph.output:
             self._error(f"{place}.output", "the graph has no outputs")
         for number, value in enumerate(graph.output):
@@ -186,7 +193,7 @@ class _Check:
                 self._error(f"{place}.output[{number}]", f"nothing computes {value.name!r}")
 
     def _check_node(self, node: Any, place: str, known: set[str], outer: frozenset[str]) -> None:
-        what = f"{node.op_type} {node.name!r}" if node.name else str(node.op_type)
+        what = _title(node)
         for slot, name in enumerate(node.input):
             if name and name not in known and name not in outer:
                 self._error(place, f"{what}: input {slot}, {name!r}, is not defined before it")
@@ -235,6 +242,25 @@ class _Check:
             self._error(place, message)
         if tensors.kind_of(tensor) in ("?", "undefined"):
             self._error(place, f"{tensor.name!r}: ONNX has no element type {tensor.data_type}")
+
+
+def _describe(late: list[LateInput], graph: Any, place: str) -> tuple[str, str]:
+    """Return place and message of the warning about nodes that come before their inputs."""
+    first = late[0]
+    node, source = graph.node[first.node], graph.node[first.source]
+    count = len({found.node for found in late})
+    others = f" ({count} nodes come too early)" if count > 1 else ""
+    who = "passlib and ONNX Runtime sort" if place == "graph" else "passlib sorts"
+    but = "" if place == "graph" else "; ONNX Runtime refuses this order in nested graphs"
+    message = (
+        f"{_title(node)}: {first.name!r} is computed by a later node, {first.source} "
+        f"({_title(source)}){others}; {who} the nodes{but}"
+    )
+    return f"{place}.node[{first.node}]", message
+
+
+def _title(node: Any) -> str:
+    return f"{node.op_type} {node.name!r}" if node.name else str(node.op_type)
 
 
 def _without_external(node: Any) -> Any:
