@@ -184,3 +184,46 @@ def test_settings_that_do_not_fit(
     pytest.importorskip("onnxruntime", reason="needs the extra run")
     with pytest.raises(error, match=message):
         small.run({"data": X}, **settings)
+
+
+def resident() -> int:
+    """Return the memory of this process, in bytes."""
+    status = Path("/proc/self/status").read_text("ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) << 10
+
+
+WEIGHT = 32 << 20
+"""Bytes of the weight of each model below."""
+
+
+def test_sessions_share_weights_that_stay_as_they_are() -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    data = passlib.sym.Variable("data")
+    rows = WEIGHT // 4096
+    graph = passlib.sym.Embedding(data, input_dim=rows, output_dim=1024, name="e")
+    model = Model(graph, {"e_weight": np.ones((rows, 1024), np.float32)})
+    model(np.zeros(1, np.float32))
+    before = resident()
+    for size in range(2, 7):
+        assert model(np.zeros(size, np.float32)).shape == (size, 1024)
+    assert resident() - before < WEIGHT
+
+
+def test_sessions_cost_one_copy_of_rearranged_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    monkeypatch.setattr(sessions, "_KEPT_BYTES", 2 * WEIGHT)
+    graph = passlib.sym.Variable("data")
+    # Smaller blocks than glibc always gives back.
+    widths = [2048, 1024] * 2
+    for number, width in enumerate(widths):
+        graph = passlib.sym.FullyConnected(graph, num_hidden=width, no_bias=True, name=f"f{number}")
+    arrays = {f"f{n}_weight": np.ones((w, 3072 - w), np.float32) for n, w in enumerate(widths)}
+    assert sum(array.nbytes for array in arrays.values()) == WEIGHT
+    model = Model(graph, arrays)
+    model(np.ones((1, 1024), np.float32))
+    before = resident()
+    for size in range(2, 7):
+        model(np.ones((size, 1024), np.float32))
+    # Two sessions are kept, one of them is in `before`.
+    assert resident() - before < 2 * WEIGHT

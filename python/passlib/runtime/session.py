@@ -62,6 +62,10 @@ class Session:
             options.add_external_initializers(
                 list(self._weights.keys()), list(self._weights.values())
             )
+        if settings.on_cpu:
+            # Otherwise each session copies the weights that it does not rearrange.
+            for name, weight in self._weights.items():
+                options.add_initializer(name, weight)
         try:
             self._session = self._runtime.InferenceSession(
                 lowered.model.SerializeToString(), options, providers=providers

@@ -16,6 +16,7 @@ from passlib.files.optional import require
 from passlib.graph.plain import whole
 from passlib.lowering import Graph, TypeSpec
 from passlib.runtime.cache import Cache
+from passlib.runtime.memory import release_unused
 from passlib.runtime.session import Session
 from passlib.runtime.settings import DEFAULT, Settings
 
@@ -25,8 +26,12 @@ _KEPT = 8
 _KEPT_BYTES = 256 << 20
 """Sessions kept for one graph, and the sum of their weights.
 
-ONNX Runtime keeps a rearranged copy of some weights in each session.
+Sessions share the weights, but ONNX Runtime keeps a rearranged copy of most of them, those of
+convolutions and matrix products, in each session.
 """
+
+_WORTH_RELEASING = 1 << 20
+"""Bytes of weights from which on memory is given back after compiling."""
 
 
 class _Compiled(NamedTuple):
@@ -101,14 +106,18 @@ class Sessions:
             weights = {n: as_dense(array) for n, array in constants.items() if n not in feeds}
             lowered = self._dialect.lower(self._graph, specs, weights, train=train)
             kept = constants if isinstance(constants, MappingProxyType) else dict(constants)
-            return _Compiled(kept, Session(lowered, settings))
+            made.append(Session(lowered, settings))
+            return _Compiled(kept, made[0])
 
+        made: list[Session] = []
         compiled = self._sessions.get(
             (tuple(specs.items()), train, settings, is_np_shape()),
             make,
             fits=lambda known: _same_objects(known.constants, constants),
-            size=lambda made: made.session.weight_bytes,
+            size=lambda known: known.session.weight_bytes,
         )
+        if made and made[0].weight_bytes >= _WORTH_RELEASING:
+            release_unused()
         return compiled.session
 
 

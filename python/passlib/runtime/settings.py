@@ -16,6 +16,8 @@ _LEVELS: Final = {
     "all": "ORT_ENABLE_ALL",
 }
 
+_CPU: Final = "CPUExecutionProvider"
+
 
 class Settings(NamedTuple):
     """How sessions are made. Equal settings share sessions.
@@ -33,10 +35,15 @@ class Settings(NamedTuple):
         Optimization level.
     """
 
-    providers: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (("CPUExecutionProvider", ()),)
+    providers: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ((_CPU, ()),)
     threads: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
     optimization: str = "all"
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether all nodes run on the CPU."""
+        return all(name == _CPU for name, _ in self.providers)
 
     def providers_for(self, runtime: Any) -> list[Any]:
         """Return the providers as ONNX Runtime takes them.
