@@ -144,6 +144,17 @@ def test_numpys_functions_keep_their_meaning_and_give_arrays(apply: Callable[[An
     np.testing.assert_array_equal(result.asnumpy(), plain)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numpys_conditions_combine_with_comparisons(dtype: str) -> None:
+    values = nd.array([1, np.inf, np.nan], dtype=dtype)
+    found = np.isnan(values)
+    found |= values == np.inf
+    assert found.dtype == np.bool_
+    assert found.tolist() == [False, True, True]
+    assert (np.array([True, True, False]) & (values == 1)).tolist() == [True, False, False]
+    np.testing.assert_array_equal(values, values.copy())
+
+
 def test_concatenation_stays_an_array() -> None:
     assert type(np.concatenate([X.asnumpy(), X])) is NDArray
 

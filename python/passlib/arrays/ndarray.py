@@ -18,6 +18,7 @@ __all__ = ["NDArray", "register_compression"]
 
 _HOST: Final = cpu()
 _OPERANDS: Final = (np.ndarray, Number, list, tuple)
+_BITWISE: Final = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 
 _compress: list[Callable[[np.ndarray[Any, Any], str], Any]] = []
 
@@ -63,6 +64,9 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
             value.item() if isinstance(value, (np.floating, np.integer)) else _plain(value)
             for value in inputs
         ]
+        if ufunc in _BITWISE:
+            # Comparisons are numbers here, and functions such as those of np.testing expect bool.
+            given = [np.not_equal(value, 0) if _is_real(value) else value for value in given]
         computed = getattr(ufunc, method)(*given, **kwargs)
         if results is not None:
             return results[0] if len(results) == 1 else results
@@ -232,6 +236,10 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
     def wait_to_write(self) -> None:
         """Do nothing: passlib computes synchronously."""
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def _plain(value: Any) -> Any:
