@@ -68,12 +68,11 @@ class TestArrows:
     @pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) == FACES])
     def test_faces_define_nothing(self, name: str) -> None:
         tree = parsed(MODULES[name])
-        defined = [
-            node.name
-            for node in tree.body
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "__dir__"
-        ]
-        assert defined == []
+        # `__getattr__` and `__dir__` decide when a module is imported, and what is shown.
+        defined = {
+            node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        }
+        assert defined - {"__dir__", "__getattr__"} == set()
 
     @paths
     def test_arrows_point_downward(self, path: Path) -> None:

@@ -9,31 +9,27 @@ sym.optimize_for("myPass").save("optimized-symbol.json")
 from __future__ import annotations
 
 import sys as _sys
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from passlib import (
     attribute,
     base,
     context,
     executor,
-    gluon,
-    initializer,
     library,
     model,
     name,
     nd,
-    nn,
     passes,
     random,
     symbol,
-    test_utils,
     util,
-    viz,
 )
-from passlib import initializer as init
 from passlib import nd as ndarray
 from passlib import random as rnd
 from passlib import symbol as sym
-from passlib import viz as visualization
 from passlib.arrays.context import Context, cpu, cpu_pinned, current_context, gpu
 from passlib.arrays.shape_mode import ShapeMode as np_shape  # noqa: N813 (MXNet's name)
 from passlib.arrays.shape_mode import is_np_shape, set_np_shape
@@ -65,6 +61,9 @@ from passlib.passes import Graph, Pipeline, graph_pass
 from passlib.symbol import Symbol
 from passlib.training import autograd
 from passlib.training import modules as _training_modules
+
+if _TYPE_CHECKING:
+    from passlib import gluon, init, initializer, nn, test_utils, visualization, viz
 
 __all__ = [
     "AttrScope",
@@ -131,10 +130,19 @@ __all__ = [
 __version__ = _checked_version()
 
 # Modules that MXNet has under two names, and those that only say that passlib does not train.
-_also = {"autograd": autograd, "init": init, "ndarray": nd, "visualization": visualization}
-for _name, _module in {**_also, **_training_modules}.items():
+for _name, _module in {"autograd": autograd, "ndarray": nd, **_training_modules}.items():
     globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _module
+
+# Few programs need these, so they are imported at first use.
+_later = ("gluon", "init", "initializer", "nn", "test_utils", "visualization", "viz")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _later:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(key for key in globals() if key.startswith("__"))])
+    dunder = (key for key in globals() if key.startswith("__") and key.endswith("__"))
+    return sorted([*__all__, *dunder])

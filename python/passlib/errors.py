@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "PipelineError",
     "UnsoundFileError",
     "UnsupportedError",
+    "did_you_mean",
     "listed",
 ]
 
@@ -158,3 +159,20 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Spell names for a message: the first ones, and how many there are in all."""
     shown = ", ".join(names[:most]) or "none"
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
+    """Return a clause that names the nearest spellings; empty if none is near.
+
+    Parameters
+    ----------
+    word : str
+        What is not known.
+    known : iterable of str
+    most : int
+        How many to name.
+    """
+    from difflib import get_close_matches  # which only messages need
+
+    near = get_close_matches(word, list(known), most)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

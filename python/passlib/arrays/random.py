@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from passlib.files.fork_lock import ForkLock
 __all__ = ["draw", "seed"]
 
 _lock = ForkLock()
-_generator = np.random.Generator(np.random.PCG64(0))
 
 
 def seed(seed_state: int, ctx: Context | Any = "all") -> None:
@@ -41,10 +41,16 @@ def seed(seed_state: int, ctx: Context | Any = "all") -> None:
     state = int(seed_state) % 2**32
     _core.seed_random(state)
     with _lock:
-        _generator.bit_generator.state = np.random.PCG64(state).state
+        _generator().bit_generator.state = np.random.PCG64(state).state
 
 
 def draw(make: Callable[[np.random.Generator], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Call a function with the NumPy generator of ``nd.random``, one call at a time."""
     with _lock:
-        return make(_generator)
+        return make(_generator())
+
+
+@cache
+def _generator() -> np.random.Generator:
+    # Made when it is needed: numpy.random takes 10 ms to import.
+    return np.random.Generator(np.random.PCG64(0))

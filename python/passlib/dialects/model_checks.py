@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -98,6 +97,8 @@ def _nearest(op: str, names: Collection[str]) -> str | None:
     """Return the known name that an operator misspells; numbers in names are never misspelled."""
     if len(op) > _LONGEST:
         return None
+    from difflib import get_close_matches  # which only messages need
+
     found = get_close_matches(op, names, 1, _SIMILAR)
     if not found or _DIGITS.sub("", found[0]) == _DIGITS.sub("", op):
         return None

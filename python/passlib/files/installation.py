@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import Distribution, distribution
+import os
+import re
+import sys
 from pathlib import Path
+from typing import Final
 
 from passlib import _core
 from passlib.errors import PasslibError
@@ -14,9 +17,16 @@ OWN = "graph-passlib"
 DOUBLE = "passlib"
 """A password library on PyPI, which installs into a folder ``passlib`` too."""
 
+# The folder of a distribution's metadata: its name, with every - as _, and its version.
+_OWN_METADATA: Final = re.compile(r"graph_passlib-([^-]+)\.dist-info")
+_DOUBLE_METADATA: Final = re.compile(r"passlib-.+\.(?:dist|egg)-info", re.IGNORECASE)
+
 
 def checked_version() -> str:
     """Return the version of this distribution.
+
+    The folders of the search path are listed here, because importing ``importlib.metadata`` takes
+    longer than all the rest.
 
     Raises
     ------
@@ -24,19 +34,29 @@ def checked_version() -> str:
         The password library ``passlib`` is installed in the same folder: each of the two has
         overwritten files of the other.
     """
-    own = distribution(OWN)
-    folder = str(own.locate_file(""))
-    # Elsewhere on the path it shares no files with this one.
-    if any(True for _ in Distribution.discover(name=DOUBLE, path=[folder])):
-        message = (
-            f"{folder} has two distributions that both install into its folder passlib/: {OWN!r} "
-            f"(graph passes) and {DOUBLE!r} (a password library); the later one has overwritten "
-            f"files of the earlier one. Keep them in separate environments: run "
-            f"'pip uninstall {DOUBLE} {OWN}', then 'pip install' with the one that this "
-            f"environment needs"
-        )
-        raise ImportError(message, name=DOUBLE)
-    return own.version
+    for folder in sys.path:
+        try:
+            with os.scandir(folder or os.curdir) as found:
+                entries = [entry.name for entry in found]
+        except OSError:  # an archive, or nothing at all
+            continue
+        own = next(filter(None, map(_OWN_METADATA.fullmatch, entries)), None)
+        if own is None:
+            continue
+        # Elsewhere on the path it shares no files with this one.
+        if any(map(_DOUBLE_METADATA.fullmatch, entries)):
+            message = (
+                f"{folder} has two distributions that both install into its folder passlib/: "
+                f"{OWN!r} (graph passes) and {DOUBLE!r} (a password library); the later one has "
+                f"overwritten files of the earlier one. Keep them in separate environments: run "
+                f"'pip uninstall {DOUBLE} {OWN}', then 'pip install' with the one that this "
+                f"environment needs"
+            )
+            raise ImportError(message, name=DOUBLE)
+        return own[1]
+    from importlib.metadata import version
+
+    return version(OWN)
 
 
 def get_include() -> str:

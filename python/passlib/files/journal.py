@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import secrets
 import struct
 import time
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ _TEMPORARY = re.compile(r"\.passlib-[0-9a-f]{16}\.tmp")
 
 def temporary_name() -> str:
     """Return a new name for a file that is being written."""
-    return f".passlib-{secrets.token_hex(8)}.tmp"
+    return f".passlib-{os.urandom(8).hex()}.tmp"
 
 
 def temporary_files(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
+import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -105,7 +105,7 @@ class Unit:
         # Held while the save lives: `_sweep` of another process spares a locked file.
         lock(file)
         if final.exists():
-            shutil.copymode(final, temporary)
+            temporary.chmod(stat.S_IMODE(final.stat().st_mode))
         return temporary
 
     def remove(self, target: str | os.PathLike[str]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
-from passlib.errors import GraphError
+from passlib.errors import GraphError, did_you_mean, listed
 from passlib.graph.node import Entry, Node, postorder
 from passlib.graph.plain import PlainGraph
 
@@ -65,8 +64,8 @@ def _replaced(order: list[Node], replacements: Mapping[str, PlainGraph]) -> dict
             message = f"variable {key!r} can only be replaced by a symbol, not by {value!r}"
             raise TypeError(message)
         if key not in names:
-            near = difflib.get_close_matches(key, names, 3) or sorted(names)[:8]
-            message = f"no variable is named {key!r}; existing names include {', '.join(near)}"
+            hint = did_you_mean(key, names)
+            message = f"no variable is named {key!r}{hint}; there are {listed(sorted(names))}"
             raise GraphError(message)
         if len(value.entries) != 1:
             message = (

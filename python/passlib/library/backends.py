@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 from passlib import _core
-from passlib.errors import LoadError, PasslibError, listed
+from passlib.errors import LoadError, PasslibError, did_you_mean, listed
 from passlib.files.fork_lock import ForkLock
 from passlib.library.call import Backend
 from passlib.library.declared import Declaration
@@ -35,8 +34,7 @@ def find_backend(name: str) -> Backend:
         known = passes()
     if found is not None:
         return found
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, known, 1)
     kinds = {True: "partitioners", False: "passes"}
     have = [
         f"{kind}: {listed(names, _SHOWN)}"

@@ -6,16 +6,18 @@ import builtins
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.builder import Body, GraphBuilder, NodeSpec
 from passlib.lowering.misfit import Misfit
 from passlib.lowering.types import Shape, TypeSpec, Value, describe
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike  # which take 5 ms to import
 
 __all__ = ["LowerNested", "Operation"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,7 @@ from passlib.dialects import infer
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import namespaces
 from passlib.dialects.mxnet.schema.calls import read_call
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, did_you_mean
 from passlib.files.optional import require
 from passlib.graph import scope
 from passlib.graph.node import VARIABLE, Entry, Node
@@ -85,8 +84,7 @@ def find(name: str, namespace: str = "") -> Callable[..., Any]:
     """
     registered = namespaces.registered_name(name, namespace)
     if registered is None:
-        near = difflib.get_close_matches(name, operator_names(namespace), 3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = did_you_mean(name, operator_names(namespace))
         where = f"nd.{namespace}" if namespace else "nd"
         raise AttributeError(f"{where} has no {name!r}{hint}")
     return _function(name, namespace, registered)

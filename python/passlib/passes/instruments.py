@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import tempfile
 from pathlib import Path
 
 from passlib import dialects
@@ -129,6 +128,8 @@ def target_name(model: Model) -> str:
 
 def problems_of(model: Model) -> list[str]:
     """Return the errors that `passlib.validate` finds in a model."""
+    import tempfile  # which few need
+
     with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
         files = model.save(Path(folder) / target_name(model), durable=False)
         found = validate(files[0])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from passlib.errors import PasslibError, UnsupportedError
+from passlib.errors import PasslibError, UnsupportedError, did_you_mean
 from passlib.library.declared.option import Option, option_text
 
 __all__ = ["Declaration"]
@@ -89,8 +88,7 @@ class Declaration:
         return values
 
     def _unknown(self, name: str, known: list[str]) -> str:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, known, 1)
         have = f"it has: {', '.join(known)}" if known else "it has none"
         return f"pass {self.name!r} has no option {name!r}{hint} ({have})"
 

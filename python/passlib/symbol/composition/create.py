@@ -5,7 +5,6 @@ Every function here costs the same however large the graph already is.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from passlib.dialects.mxnet.schema import Operator
 from passlib.dialects.mxnet.schema.hidden import hidden_on_operator
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.dialects.mxnet.schema.node_checks import check_attributes
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import GraphError, UnsupportedError, did_you_mean
 from passlib.graph import names as naming
 from passlib.graph import scope
 from passlib.graph.node import Entry, Node
@@ -72,8 +71,8 @@ def create(
     """
     operator = schema.find(op)
     if operator is None:
-        near = difflib.get_close_matches(op, schema.names(), 3)
-        message = f"neither MXNet 1.9.1 nor a loaded library has operator {op!r}" + _suggest(near)
+        near = did_you_mean(op, schema.names())
+        message = f"neither MXNet 1.9.1 nor a loaded library has operator {op!r}{near}"
         raise UnsupportedError(message)
     name = naming.current().get(name, hint if hint is not None else op.lower())
     count = len(inputs) + len(subgraphs)
@@ -200,7 +199,3 @@ def _count_writes(
             owner = entries[names.index(key)].node
             if isinstance(owner, Variable):
                 owner.complete("__init__", value)
-
-
-def _suggest(near: Sequence[str]) -> str:
-    return f"; did you mean {' or '.join(repr(word) for word in near)}?" if near else ""

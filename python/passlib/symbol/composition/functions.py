@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -10,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import Operator, namespaces
 from passlib.dialects.mxnet.schema.calls import read_call
+from passlib.errors import did_you_mean
 from passlib.graph import scope
 from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
@@ -61,8 +61,7 @@ def _operator(name: str, namespace: str, make: Make[Any], generation: int) -> Ca
     found = schema.find(registered) if registered is not None else None
     if registered is None or found is None:
         where = f"sym.{namespace}" if namespace else "sym"
-        near = difflib.get_close_matches(name, namespaces.operator_names(namespace), 3)
-        hint = f"; did you mean {' or '.join(repr(word) for word in near)}?" if near else ""
+        hint = did_you_mean(name, namespaces.operator_names(namespace))
         message = f"{where} has no operator {name!r}{hint}"
         raise AttributeError(message)
 

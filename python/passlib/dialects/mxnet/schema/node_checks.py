@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -11,7 +10,7 @@ from passlib.dialects.mxnet.schema.hidden import is_dunder
 from passlib.dialects.mxnet.schema.input_rules import SUBGRAPHS
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.dialects.mxnet.schema.operator import Operator
-from passlib.errors import GraphError
+from passlib.errors import GraphError, did_you_mean
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
@@ -49,8 +48,7 @@ def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -
                 )
                 raise GraphError(message)
         elif not (operator.open or is_dunder(key) or key == operator.variadic):
-            near = difflib.get_close_matches(key, parameters, 3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            hint = did_you_mean(key, parameters)
             message = (
                 f"{where}: operator {operator.name!r} has no attribute {key!r}"
                 f"{hint}; it has: {', '.join(parameters) or 'none'}"

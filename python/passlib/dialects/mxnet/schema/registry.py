@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from passlib.dialects.mxnet.schema.operator import Operator
@@ -19,7 +19,7 @@ __all__ = ["find", "generation", "names", "register"]
 
 @cache
 def _table() -> Mapping[str, tuple[str, Mapping[str, Any]]]:
-    text = resources.files(__package__).joinpath("operators.json").read_text("utf-8")
+    text = Path(__file__).with_name("operators.json").read_text("utf-8")
     table: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for name, facts in json.loads(text).items():
         for alias in (name, *facts.get("aliases", ())):
