@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.lowering.extents import reshaped, vector
+from passlib.lowering.extents import extent, reshaped, reshaped_to, vector
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value
 
@@ -50,5 +50,6 @@ def _contracted(op: Operation, left: Value, right: Value) -> Value:
         return op.emit("MatMul", left, right)
     flat = reshaped(op, right, [(0,), tuple(range(1, other_rank))])
     product = op.emit("MatMul", left, flat)
-    shape = (*op.shape_of(left)[:-1], *op.shape_of(right)[1:])
-    return op.emit("Reshape", product, vector(op, *shape))
+    sizes = [extent(op, left, axis) for axis in range(op.rank_of(left) - 1)]
+    sizes += [extent(op, right, axis) for axis in range(1, other_rank)]
+    return reshaped_to(op, product, sizes)

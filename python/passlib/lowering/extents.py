@@ -49,6 +49,8 @@ def extent(op: Operation, value: Value, axis: int) -> Value:
 
 def concatenated(op: Operation, parts: Sequence[Value]) -> Value:
     """Concatenate vectors; constants at once, so that type inference sees the result."""
+    if len(parts) == 1:
+        return parts[0]
     constants = [part.constant for part in parts]
     known = [constant for constant in constants if constant is not None]
     if len(known) == len(parts):
@@ -103,7 +105,7 @@ def scaled(op: Operation, size: Value, factor: int, divisor: int = 1) -> Value:
 def reshaped_like(op: Operation, value: Value, like: Value) -> Value:
     """Reshape to the shape of another value."""
     shape = gathered_shape(op, like, range(op.rank_of(like)))
-    result = op.emit("Reshape", value, shape)
+    result = op.emit("Reshape", value, shape, allowzero=1)
     result.shape = like.shape
     return result
 
@@ -144,17 +146,18 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
         rest = [i for i, size in enumerate(sizes) if size in (None, -1) and i not in copied]
         if len(rest) <= 1:
             wanted = [0 if i in copied else size or -1 for i, size in enumerate(sizes)]
-            result = op.emit("Reshape", value, vector(op, *wanted))
             others = [size for axis, size in enumerate(shape) if axis not in copied]
             if None not in others:
+                # The rest as a number: -1 would be ambiguous where a copied axis has no elements.
                 count = math.prod(size for size in others if size is not None)
-                fixed = math.prod(size for size in wanted if size > 0)
-                left = count // fixed
-                result.shape = tuple(
-                    shape[i] if i in copied else left if size == -1 else size
-                    for i, size in enumerate(wanted)
-                )
-            return result
+                left = count // math.prod(size for size in wanted if size > 0)
+                wanted = [(left or -1) if size == -1 else size for size in wanted]
+            if -1 not in wanted:
+                result = op.emit("Reshape", value, vector(op, *wanted))
+                result.shape = tuple(size or shape[i] for i, size in enumerate(wanted))
+                return result
+            if -1 in sizes or not copied:
+                return op.emit("Reshape", value, vector(op, *wanted))
     if sizes.count(None) == 1 and -1 not in sizes:
         sizes[sizes.index(None)] = -1
     if None not in sizes:
@@ -164,6 +167,7 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
         if size is not None:
             parts.append(vector(op, size))
         elif not isinstance(dim, int):
-            factors_at_run_time = gathered_shape(op, value, dim)
-            parts.append(op.emit("ReduceProd", factors_at_run_time, keepdims=1))
+            known_later = gathered_shape(op, value, dim)
+            several = len(dim) > 1
+            parts.append(op.emit("ReduceProd", known_later, keepdims=1) if several else known_later)
     return reshaped_to(op, value, parts)

@@ -92,6 +92,8 @@ def averages() -> Iterator[Case]:
     yield case("_npi_average", real(2, 3, 4), real(2, 3, 4, low=1), axis=(0, 2), returned=True)
     yield case("_npi_average", real(2, 3, 4), real(3, low=1), axis=-2)
     yield case("_npi_average", real(2, 3, 4), weighted=False)
+    yield case("_npi_average", real(0, 3), weighted=False, axis=0)
+    yield case("_npi_average", real(0), weighted=False)
     for axes in ({"axis": 1}, {"axis": (0,)}, {"axis": (-1,), "keepdims": True}):
         for order in (1, 2, 3, 0, -1, 2.5):
             yield case("_npi_norm", real(2, 3, 4, low=0.5), ord=order, flag=-1, **axes)

@@ -144,8 +144,21 @@ def numeric() -> Iterator[Case]:
     yield case("_npi_det", real(0, 2, 2))
 
 
+def reductions_of_nothing() -> Iterator[Case]:
+    """Sums, means and norms over no elements; arrays without elements repeated and multiplied."""
+    for name in ("mean", "sum", "prod", "nansum", "nanprod", "norm"):
+        yield case(name, real(0, 3), axis=0)
+        yield case(name, real(0, 3), axis=0, keepdims=True)
+        yield case(name, real(0))
+    yield case("moments", real(0, 3), axes="(0,)")
+    yield case("moments", real(2, 0, 3), axes="(1,)")
+    yield case("repeat", real(0, 3), repeats=2, axis=1)
+    yield case("dot", real(0, 3), real(3, 2))
+
+
 def cases() -> Iterator[Case]:
     """Yield every case of the family."""
     yield from indexing()
     yield from shapes()
     yield from numeric()
+    yield from reductions_of_nothing()

@@ -29,7 +29,7 @@ _FIRST = (
     "_npi_insert_scalar _npi_insert_slice _npi_insert_tensor _npi_inv _npi_matmul _npi_norm "
     "_npi_pad _npi_polyval _npi_rot90 _npi_slogdet _npi_stack _npi_tensordot "
     "_npi_tensordot_int_axes _npi_tril _npi_vstack _npx_reshape _slice_assign "
-    "_slice_assign_scalar sort"
+    "_slice_assign_scalar moments sort"
 )
 
 

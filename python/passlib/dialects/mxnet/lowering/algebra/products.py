@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import concatenated, extent, reshaped, vector
+from passlib.lowering.extents import concatenated, extent, reshaped, reshaped_to, vector
 from passlib.lowering.misfit import Misfit
 
 __all__ = ["contracted", "dot", "matmul", "tensordot", "tensordot_of_last"]
@@ -27,11 +27,9 @@ def contracted(
     sizes = [extent(op, a, axis) for axis in a_free] + [extent(op, b, axis) for axis in b_free]
     rows = _matrix(op, a, [*a_free, *summed], len(a_free))
     columns = _matrix(op, b, [*others, *b_free], len(others))
-    shape = concatenated(op, sizes)
     if rows.shape is not None and rows.shape[1] == 0:
-        return op.emit("Expand", op.constant_like(0, a), shape)
-    product = op.emit("MatMul", rows, columns)
-    return op.emit("Reshape", product, shape, allowzero=1 if shape.constant is not None else None)
+        return op.emit("Expand", op.constant_like(0, a), concatenated(op, sizes))
+    return reshaped_to(op, op.emit("MatMul", rows, columns), sizes)
 
 
 def _matrix(op: Operation, value: Value, order: list[int], split: int) -> Value:

@@ -9,12 +9,19 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real, is_true
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.dialects.mxnet.lowering.tensors.reduce import extreme, position_of, reduced
+from passlib.dialects.mxnet.lowering.tensors.reduce import (
+    count_of,
+    extreme,
+    if_none,
+    known_count,
+    position_of,
+    reduced,
+)
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["constraint_check", "count_of", "finished", "is_empty", "mean_of", "reduced_axes"]
+__all__ = ["constraint_check", "finished", "is_empty", "mean_of", "reduced_axes"]
 
 
 def reduced_axes(op: Operation, data: Value) -> list[int]:
@@ -48,16 +55,6 @@ def _constant_result(
     return op.emit("Expand", op.constant(number, dtype), vector(op, *sizes))
 
 
-def count_of(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -> Value:
-    """Return the number of elements that are reduced to one, in an element type."""
-    shape = data.shape or ()
-    sizes = [shape[axis] for axis in axes]
-    if None not in sizes:
-        return op.constant(np.prod(np.array(sizes, np.int64)), dtype)
-    parts = op.emit("Gather", op.emit("Shape", data), vector(op, *axes), axis=0)
-    return op.cast(op.emit("ReduceProd", parts, keepdims=0), dtype)
-
-
 def _refuse_initial(op: Operation) -> None:
     if op.attr("initial", "None") != "None":
         op.unsupported("MXNet 1.9.1 does not implement it", "initial")
@@ -75,8 +72,10 @@ def _accumulated(onnx_operator: str, op: Operation) -> Value:
         return finished(op, _constant_result(op, data, axes, 0, dtype), axes)
     if is_real(dtype) or not is_real(op.dtype_of(data)):
         data = op.cast(data, dtype)
-    result = reduced(onnx_operator, op, data, axes) if axes else data
-    return finished(op, op.cast(result, dtype), axes)
+    result = op.cast(reduced(onnx_operator, op, data, axes) if axes else data, dtype)
+    if onnx_operator == "ReduceProd":
+        result = if_none(op, data, axes, op.constant(0, dtype), result)
+    return finished(op, result, axes)
 
 
 table.register("_np_sum")(partial(_accumulated, "ReduceSum"))
@@ -139,6 +138,17 @@ def _mean(op: Operation) -> Value:
     return finished(op, mean_of(op, data, axes, dtype), axes)
 
 
+def _divisor(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -> Value:
+    count, ddof = known_count(data, axes), op.int("ddof", 0)
+    if count is not None:
+        return op.constant((count - ddof) % 2**64, dtype)
+    rest = op.emit("Sub", count_of(op, data, axes, dtype), op.constant(ddof, dtype))
+    if ddof <= 0:
+        return rest
+    wrapped = op.emit("Add", rest, op.constant(2**64, dtype))
+    return op.emit("Where", op.emit("Less", rest, op.constant(0, dtype)), wrapped, rest)
+
+
 def _deviation(root: bool, op: Operation) -> Value:
     """Average the squared gaps to the mean over n - ``ddof``, as an unsigned number of 64 bits.
 
@@ -150,12 +160,7 @@ def _deviation(root: bool, op: Operation) -> Value:
     half = np.dtype(np.float16)
     inexact = is_real(op.dtype_of(data)) and op.dtype_of(data) != np.float64
     working = np.dtype(np.float32 if inexact and dtype in (half, np.float32) else np.float64)
-    ddof = op.int("ddof", 0)
-    divisor = op.emit("Sub", count_of(op, data, axes, working), op.constant(ddof, working))
-    sizes = [(data.shape or ())[axis] for axis in axes]
-    if None not in sizes:
-        count = int(np.prod(np.array(sizes, np.int64)))
-        divisor = op.constant((count - ddof) % 2**64, working)
+    divisor = _divisor(op, data, axes, working)
     if is_empty(data):
         number = 0.0 if np.any(divisor.constant) or not is_real(dtype) else np.nan
         return finished(op, _constant_result(op, data, axes, number, dtype), axes)
@@ -207,6 +212,8 @@ def constraint_check(op: Operation) -> Value:
     data = op.inputs[0]
     if is_empty(data):
         return op.constant(True)
-    every = reduced("ReduceMin", op, op.cast(is_true(op, data), np.uint8), range(op.rank_of(data)))
-    place = op.emit("Sub", op.constant(1, np.int64), op.cast(every, np.int64))
-    return reshaped(op, op.emit("Gather", op.constant([True]), reshaped(op, place, [1])), [])
+    # The 1 at the end is what no elements amount to.
+    checked = [flattened(op, op.cast(is_true(op, data), np.uint8)), op.constant([1], np.uint8)]
+    every = op.emit("ReduceMin", op.emit("Concat", *checked, axis=0), keepdims=1)
+    place = op.emit("Sub", vector(op, 1), op.cast(every, np.int64))
+    return reshaped(op, op.emit("Gather", op.constant([True]), place), [])

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.numpy_operators.reduce import (
-    count_of,
     finished,
     mean_of,
     reduced_axes,
 )
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.dialects.mxnet.lowering.tensors.reduce import reduced
+from passlib.dialects.mxnet.lowering.tensors.reduce import averaged, count_of, reduced
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, concatenated, extent, flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
@@ -32,7 +31,8 @@ def average(op: Operation) -> Value | tuple[Value, Value]:
     dtype = op.dtype_of(data)
     axes = reduced_axes(op, data)
     if not op.bool("weighted", True):
-        result = finished(op, mean_of(op, data, axes, dtype), axes)
+        mean = averaged(op, data, axes) if is_real(dtype) else mean_of(op, data, axes, dtype)
+        result = finished(op, mean if axes else data, axes)
         return (result, count_of(op, data, axes, dtype)) if op.bool("returned", False) else result
     weights = op.operands(2)[1]
     total: Value

@@ -5,6 +5,7 @@ Outside NumPy mode MXNet has no zero-dimensional arrays: a reduction over all ax
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -19,8 +20,12 @@ from passlib.lowering.misfit import Misfit
 __all__ = [
     "all_finite",
     "argmax_channel",
+    "averaged",
+    "count_of",
     "cumsum",
     "extreme",
+    "if_none",
+    "known_count",
     "moments",
     "multi_sum_sq",
     "norm",
@@ -62,6 +67,39 @@ def reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int])
     return op.emit(onnx_operator, data, vector(op, *axes), keepdims=1)
 
 
+def known_count(data: Value, axes: Sequence[int]) -> int | None:
+    """Return the number of elements that are reduced to one, as far as it is known."""
+    sizes = [None if data.shape is None else data.shape[axis] for axis in axes]
+    known = [size for size in sizes if size is not None]
+    return math.prod(known) if len(known) == len(sizes) or 0 in known else None
+
+
+def count_of(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -> Value:
+    """Return the number of elements that are reduced to one, in an element type."""
+    known = known_count(data, axes)
+    if known is not None:
+        return op.constant(known, dtype)
+    parts = op.emit("Gather", op.emit("Shape", data), vector(op, *axes), axis=0)
+    return op.cast(op.emit("ReduceProd", parts, keepdims=0), dtype)
+
+
+def if_none(
+    op: Operation, data: Value, axes: Sequence[int], instead: Value, result: Value
+) -> Value:
+    """Return ``instead`` if no elements are reduced to one, else the result."""
+    known = known_count(data, axes)
+    if known is None:
+        count = count_of(op, data, axes, np.dtype(np.int64))
+        return op.emit("Where", op.emit("Equal", count, op.constant(0)), instead, result)
+    return result if known else op.emit("Expand", instead, op.emit("Shape", result))
+
+
+def averaged(op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    """Take the mean of reals, of none NaN; the axes stay as axes of size 1."""
+    mean = reduced("ReduceMean", op, data, axes)
+    return if_none(op, data, axes, op.constant_like(np.nan, data), mean)
+
+
 def _any_nan(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     missing = op.cast(op.emit("IsNaN", data), np.uint8)
     return op.cast(reduced("ReduceMax", op, missing, axes), np.bool_)
@@ -69,6 +107,8 @@ def _any_nan(op: Operation, data: Value, axes: Sequence[int]) -> Value:
 
 def extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Take the extremum, NaN if there is any, which ONNX Runtime does not guarantee."""
+    if known_count(data, axes) == 0:
+        raise Misfit("an axis of size 0 has no extremum")
     result = reduced(onnx_operator, op, data, axes)
     if not is_real(op.dtype_of(data)):
         return result
@@ -78,11 +118,9 @@ def extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int])
 def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Take the mean; for integers the sum, in their own type, by integer division."""
     if is_real(op.dtype_of(data)):
-        return reduced("ReduceMean", op, data, axes)
+        return averaged(op, data, axes)
     total = reduced("ReduceSum", op, data, axes)
-    shape = op.shape_of(data)
-    count = np.prod([shape[axis] for axis in axes], dtype=np.int64)
-    return op.emit("Div", total, op.constant_like(count, data))
+    return op.emit("Div", total, count_of(op, data, axes, op.dtype_of(data)))
 
 
 def _without_nan(
@@ -149,9 +187,9 @@ def moments(op: Operation) -> tuple[Value, Value]:
     data = op.inputs[0]
     axes = _axes(op, data, "axes")
     keepdims = op.bool("keepdims", False)
-    mean = reduced("ReduceMean", op, data, axes)
+    mean = averaged(op, data, axes)
     gap = op.emit("Sub", data, mean)
-    variance = reduced("ReduceMean", op, op.emit("Mul", gap, gap), axes)
+    variance = averaged(op, op.emit("Mul", gap, gap), axes)
     return (
         _finish(op, mean, axes, keepdims=keepdims),
         _finish(op, variance, axes, keepdims=keepdims),
