@@ -54,6 +54,36 @@ CALLS: dict[str, tuple[Callable[[Model, Path], Any], type[Exception], str]] = {
         GraphError,
         r"shapes=\{'data': .*convert\(\.\.\., shapes=",
     ),
+    "shapes_text": (
+        lambda m, _: m.optimize_for(PASS, shapes={"data": "abc"}),
+        TypeError,
+        f"^shapes: the shape of 'data' is 'abc'.*{SHAPE}",
+    ),
+    "shapes_unknown": (
+        lambda m, _: m.optimize_for(PASS, shapes={"dta": (1, 2)}),
+        GraphError,
+        "^shapes: the graph has no variable 'dta'; its inputs are data$",
+    ),
+    "types_unknown": (
+        lambda m, _: m.optimize_for(PASS, types={"dta": "float32"}),
+        GraphError,
+        "^types: the graph has no variable 'dta'; its inputs are data$",
+    ),
+    "bytes_cut": (
+        lambda m, f: load((f / "m.onnx").read_bytes()[:-3]),
+        FormatError,
+        "^the given bytes: .*the file is truncated or damaged$",
+    ),
+    "causes_twice": (
+        lambda m, f: load(f / "m.onnx").run({"data": np.ones((1, 2))}),
+        GraphError,
+        r"^input 'data' has element type float64, .*; convert it with \.astype\('float32'\)$",
+    ),
+    "missing_twice": (
+        lambda m, f: load(f / "m.onnx").run({}),
+        GraphError,
+        r"^input 'data' \(float32 \(1, 2\)\) is missing$",
+    ),
     "shape_text": (
         lambda m, _: m.optimize_for(PASS, shape_dict={"data": "abc"}),
         TypeError,

@@ -27,6 +27,7 @@ def unknown_inputs(given: Mapping[str, Any], graph: PlainGraph, inputs: Sequence
 
 
 def hint(
+    said: str,
     graph: _core.Graph,
     dialect: Dialect,
     feeds: Mapping[str, Any],
@@ -37,6 +38,8 @@ def hint(
 
     Parameters
     ----------
+    said : str
+        The message of the failure; empty is returned if it states the cause already.
     graph : _core.Graph
     dialect : Dialect
     feeds : mapping of str to array
@@ -49,10 +52,10 @@ def hint(
         parameters = dialect.parameters_among(graph, set(missing)) if not weights else set()
         if parameters:
             return _without_weights(dialect, [n for n in missing if n in parameters])
-        return f"no value was given for {listed(missing)}"
+        return "" if "is missing" in said else f"no value was given for {listed(missing)}"
     kinds = {name: getattr(value, "dtype", None) for name, value in feeds.items()}
     doubles = [name for name, dtype in kinds.items() if dtype == np.float64]
-    if not doubles or any(array.dtype == np.float64 for array in weights):
+    if not doubles or ".astype(" in said or any(array.dtype == np.float64 for array in weights):
         return ""
     return (
         f"input {', '.join(doubles)} is float64, and no weight is: convert it with "

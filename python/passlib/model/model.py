@@ -211,7 +211,7 @@ class Model(ModelParts):
         except (GraphError, UnsupportedError) as error:
             missing = [name for name in names if name not in feeds]
             weights = [*self._args.values(), *self._aux.values()]
-            cause = hint(self._symbol.graph, self._format, feeds, missing, weights)
+            cause = hint(str(error), self._symbol.graph, self._format, feeds, missing, weights)
             if not cause:
                 raise
             raise type(error)(f"{error}; {cause}") from error

@@ -33,7 +33,10 @@ _INFERRED = ("__ext_shape__", "__ext_dtype__")
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller of ``optimize_for`` asks for; `Symbol.optimize_for` describes the fields."""
+    """What a caller of ``optimize_for`` asks for; `Symbol.optimize_for` describes the fields.
+
+    ``given_as`` has the names under which the caller gave shapes and types, for messages.
+    """
 
     backend: str
     args: MutableMapping[str, Any] | None = None
@@ -41,6 +44,7 @@ class Request:
     ctx: Context | None = None
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     types: Mapping[str, Any] = field(default_factory=dict)
+    given_as: tuple[str, str] = ("shape_dict", "type_dict")
     skip_infer: bool = False
     keep_inferred: bool = False
     options: Mapping[str, object] = field(default_factory=dict)
@@ -116,19 +120,20 @@ def _given_types(
     symbol: Composable, request: Request
 ) -> tuple[dict[str, tuple[int | None, ...]], dict[str, np.dtype[Any]]]:
     """Return the shapes and element types that the caller gives, checked."""
+    shapes_name, types_name = request.given_as
     if not (request.shapes or request.types):
         # Not even the names of variables are needed, which take time in a large graph.
-        for what, given in (("shape_dict", request.shapes), ("type_dict", request.types)):
+        for what, given in ((shapes_name, request.shapes), (types_name, request.types)):
             as_mapping(what, given, "...")
         return {}, {}
     weights = {*(request.args or ()), *(request.aux or ())}
     inputs = [n for n in symbol.family.data_inputs(symbol.graph) if n not in weights]
     hint = inputs[0] if inputs else ""
-    shapes = as_shapes("shape_dict", request.shapes, hint)
-    types = as_types("type_dict", request.types, hint)
+    shapes = as_shapes(shapes_name, request.shapes, hint)
+    types = as_types(types_name, request.types, hint)
     unknown = sorted({*shapes, *types} - set(symbol.list_inputs()))
     if unknown:
-        which = "shape_dict" if unknown[0] in shapes else "type_dict"
+        which = shapes_name if unknown[0] in shapes else types_name
         raise GraphError(
             f"{which}: the graph has no variable {listed([repr(name) for name in unknown])}; its "
             f"inputs are {listed(inputs)}"

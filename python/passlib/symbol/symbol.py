@@ -215,9 +215,12 @@ class Symbol(ForArrays, Arithmetic):
             )
         del stype_dict  # MXNet's argument; storage types do not reach a pass
         # Where Model and convert say shapes and types; a pass's own options are no mappings.
+        given_as = ["shape_dict", "type_dict"]
         if isinstance(options.get("shapes"), Mapping):
+            given_as[0] = "shapes"
             shape_dict = _once("shapes", options.pop("shapes"), "shape_dict", shape_dict)
         if isinstance(options.get("types"), Mapping):
+            given_as[1] = "types"
             type_dict = _once("types", options.pop("types"), "type_dict", type_dict)
         request = Request(
             backend=backend,
@@ -226,6 +229,7 @@ class Symbol(ForArrays, Arithmetic):
             ctx=ctx,
             shapes={} if shape_dict is None else shape_dict,
             types={} if type_dict is None else type_dict,
+            given_as=(given_as[0], given_as[1]),
             skip_infer=skip_infer,
             keep_inferred=keep_inferred,
             options=options,

@@ -64,7 +64,7 @@ def _read(data: mmap.mmap | bytes, path: Path, *, has_folder: bool = True) -> Mo
             )
         arrays = file.arrays(_dtype_of, _external(file, path.parent))
     except FormatError as error:
-        raise error.within(path) from error
+        raise error.within(path if has_folder else "the given bytes") from error
     document = Document(data, path, file, arrays)
     attributes = {
         "ir_version": str(file.ir_version),
