@@ -8,7 +8,7 @@ CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc
 
 # What depends on the versions of other packages, in at most four minutes.
 LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
-  $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py))
+  $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
 .PHONY: demo test test-lowest lint format bench interop sanitize clean
 

@@ -50,3 +50,17 @@ def test_shape_is_missing(tmp_path):
 def test_unknown_input(small, tmp_path):
     with pytest.raises(GraphError, match="no input 'dota'; its inputs are data"):
         small.to_onnx(tmp_path / "m.onnx", {"dota": (1, 2)})
+
+
+@pytest.mark.parametrize(
+    ("output", "operators"),
+    [("ln_output", ["LayerNormalization"]), ("ln_std", ["LayerNormalization", "Reciprocal"])],
+)
+def test_only_what_the_outputs_need_is_exported(output, operators, tmp_path):
+    onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    graph = sym.LayerNorm(sym.var("data"), name="ln", output_mean_var=True)
+    arrays = {"ln_gamma": np.ones(4, np.float32), "ln_beta": np.zeros(4, np.float32)}
+    chosen = model.Model(graph.get_internals()[output], arrays)
+    chosen.to_onnx(tmp_path / "m.onnx", {"data": (2, 4)})
+    assert [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node] == operators

@@ -63,10 +63,13 @@ def lower_graph(
     walk.run()
     outputs = _outputs(walk, graph)
     updates = {name: _written(walk, name, value) for name, value in walk.updates.items()}
-    used = _used(walk.builder.nodes)
+    results = [*outputs, *updates.values()]
+    # Functions compute all outputs of an operator, also those that nothing needs.
+    nodes = _needed(walk.builder.nodes, results)
+    used = _used(nodes)
     weights = {name: array for name, array in walk.weights.items() if name in used}
     return Lowered(
-        _model(walk, [*outputs, *updates.values()], weights),
+        _model(walk, nodes, results, weights),
         weights,
         tuple(value.name for value in walk.inputs),
         tuple(value.name for value in outputs),
@@ -74,6 +77,17 @@ def lower_graph(
         walk.source_of,
         {name: value.name for name, value in updates.items()},
     )
+
+
+def _needed(nodes: Sequence[Any], results: Sequence[Value]) -> list[Any]:
+    """Return the nodes that the results need, in their order, which is that of their values."""
+    wanted = {value.name for value in results}
+    found = []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.output):
+            wanted |= _used([node])
+            found.append(node)
+    return found[::-1]
 
 
 def _used(nodes: Sequence[Any]) -> set[str]:
@@ -113,14 +127,18 @@ def _outputs(walk: Walk, graph: Graph) -> list[Value]:
     return outputs
 
 
-def _model(walk: Walk, outputs: list[Value], weights: Mapping[str, np.ndarray]) -> Any:
+def _model(
+    walk: Walk, nodes: Sequence[Any], outputs: list[Value], weights: Mapping[str, np.ndarray]
+) -> Any:
     helper: Any = require("onnx.helper", extra="onnx")
+    used = _used(nodes)
+    constants = [tensor for name, tensor in walk.builder.initializers.items() if name in used]
     graph = helper.make_graph(
-        walk.builder.nodes,
+        nodes,
         "main",
         [_value_info(walk, value) for value in walk.inputs],
         [_value_info(walk, value) for value in outputs],
-        [*walk.builder.initializers.values(), *_declared(walk, weights)],
+        [*constants, *_declared(walk, weights)],
     )
     return helper.make_model(
         graph,

@@ -132,9 +132,11 @@ def test_new_attributes_with_one_graph_or_a_list_of_it(tmp_path: Path) -> None:
 def test_the_schema_is_that_of_the_version_whatever_the_domain_is_called(tmp_path: Path) -> None:
     text = """<ir_version: 3, opset_import: ["ai.onnx" : 7]>
     g (float[2, 4] x) => (float[2, 4] y) { y = Neg(x) }"""
-    model = passlib.load(onnx_models.save(text, tmp_path / "a.onnx"))
+    # Checkers before that of onnx 1.22 do not know the other name of ONNX's own domain.
+    model = passlib.load(onnx.parser.parse_model(text))
     edited = model.optimize_for("appendOperator", op="Dropout", key="ratio", value="0")
-    attribute = saved(edited, tmp_path / "b.onnx").graph.node[-1].attribute[0]
+    edited.save(tmp_path / "b.onnx")
+    attribute = onnx.load(tmp_path / "b.onnx").graph.node[-1].attribute[0]
     assert attribute.type == onnx.AttributeProto.FLOAT
 
 
