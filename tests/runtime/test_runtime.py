@@ -71,7 +71,7 @@ def test_saved_models_run_elsewhere(
     name: str, external: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if external:
-        monkeypatch.setattr("passlib.runtime.export._INLINE_LIMIT", 0)
+        monkeypatch.setattr("passlib.runtime.export.file._INLINE_LIMIT", 0)
     lowered, feeds, wanted = lowered_model(name)
     path = tmp_path / "model.onnx"
     runtime.save_onnx(lowered, path)

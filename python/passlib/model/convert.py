@@ -9,7 +9,7 @@ from typing import Any
 from passlib.dialects import find
 from passlib.dialects.targets import check_target
 from passlib.model.loading import load
-from passlib.runtime.opset import OPSET, check_opset
+from passlib.runtime.export.opset import OPSET, check_opset
 
 __all__ = ["convert"]
 

@@ -18,8 +18,8 @@ from passlib.model.lowered import lowered_for
 from passlib.model.parts import ModelParts
 from passlib.model.weights import check_weights, frozen, remaining, replaced
 from passlib.nd import NDArray
-from passlib.runtime.export import save_onnx
-from passlib.runtime.opset import OPSET
+from passlib.runtime.export.file import save_onnx
+from passlib.runtime.export.opset import OPSET
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
 from passlib.symbol.symbol import Symbol
 

@@ -15,7 +15,7 @@ from passlib.files.regular import check_path
 from passlib.files.unit import Unit, free_name
 from passlib.lowering import Lowered
 from passlib.lowering.builder import OPSET
-from passlib.runtime.opset import at_opset
+from passlib.runtime.export.opset import at_opset
 
 __all__ = ["save_onnx"]
 

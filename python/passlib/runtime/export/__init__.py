@@ -1,0 +1,1 @@
+"""Lowered models as ONNX files, at any operator set."""
