@@ -12,11 +12,11 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.shape_mode import is_np_shape
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import Dialect
+from passlib.files.memory import release_unused
 from passlib.files.optional import require
 from passlib.graph.plain import whole
 from passlib.lowering import Graph, TypeSpec
 from passlib.runtime.cache import Cache
-from passlib.runtime.memory import release_unused
 from passlib.runtime.session import Session
 from passlib.runtime.settings import DEFAULT, Settings
 
