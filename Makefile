@@ -52,6 +52,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/partition.py --mxnet .venv-mxnet/bin/python
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
+	$(BIN)/python bench/running.py
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it, and threads with
 # ThreadSanitizer.
