@@ -37,6 +37,21 @@ std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
   return positions;
 }
 
+/// Whether each array equals that of its name in `among` in type, shape and every bit.
+bool sameArrays(const py::dict& arrays, const py::dict& among) {
+  for (const auto& [name, array] : arrays) {
+    PyObject* const other = PyDict_GetItemWithError(among.ptr(), name.ptr());
+    if (other == nullptr || !py::isinstance<py::array>(array)) return false;
+    if (!sameContent(py::reinterpret_borrow<py::array>(array),
+                     py::reinterpret_borrow<py::array>(other))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 bool sameContent(const py::array& left, const py::array& right) {
   if (left.ndim() != right.ndim() ||
       !std::equal(left.shape(), left.shape() + left.ndim(), right.shape()) ||
@@ -52,21 +67,6 @@ bool sameContent(const py::array& left, const py::array& right) {
   };
   return std::memcmp(plain(left).data(), plain(right).data(), bytes) == 0;
 }
-
-/// Whether each array equals that of its name in `among` in type, shape and every bit.
-bool sameArrays(const py::dict& arrays, const py::dict& among) {
-  for (const auto& [name, array] : arrays) {
-    PyObject* const other = PyDict_GetItemWithError(among.ptr(), name.ptr());
-    if (other == nullptr || !py::isinstance<py::array>(array)) return false;
-    if (!sameContent(py::reinterpret_borrow<py::array>(array),
-                     py::reinterpret_borrow<py::array>(other))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
 
 ParamBlock makeBlock(const py::list& params) {
   ParamBlock block;

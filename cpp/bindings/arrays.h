@@ -16,6 +16,9 @@ namespace passlib {
 /// Reads parameters given as (name, array, dtype code). Arrays must be C-contiguous.
 ParamBlock makeBlock(const pybind11::list& params);
 
+/// Whether two arrays are equal in type, shape and every bit.
+bool sameContent(const pybind11::array& left, const pybind11::array& right);
+
 /// Returns an array of `size` bytes at `data`, which lies in `memory`; the array owns the memory.
 pybind11::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size);
 

@@ -46,6 +46,9 @@ void bindJson(pybind11::module_* m);
 /// Adds OnnxFile, is_onnx and strip_onnx. Needs Graph.
 void bindOnnx(pybind11::module_* m);
 
+/// Adds OnnxWriter and onnx_output_names. Needs OnnxFile.
+void bindOnnxWriter(pybind11::module_* m);
+
 /// Adds differing_arrays and same_arrays.
 void bindArrays(pybind11::module_* m);
 

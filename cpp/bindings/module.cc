@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindOperators(&m);
   passlib::bindPartition(&m);
   passlib::bindOnnx(&m);
+  passlib::bindOnnxWriter(&m);
   passlib::bindJson(&m);
   passlib::bindArrays(&m);
 }

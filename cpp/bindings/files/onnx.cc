@@ -13,9 +13,8 @@
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
+#include "bindings/files/onnx_file.h"
 #include "errors.h"
-#include "graph/source.h"
-#include "onnx/reading/model.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/strip.h"
 
@@ -26,32 +25,6 @@ namespace {
 using onnx::Bytes;
 using onnx::Constant;
 using onnx::Kind;
-
-/// The memory of an object of Python, such as bytes or a mapped file.
-class Memory {
- public:
-  explicit Memory(const py::buffer& owner) : info_(owner.request()) {}
-  Bytes bytes() const {
-    return Bytes(static_cast<const char*>(info_.ptr),
-                 static_cast<std::size_t>(info_.size * info_.itemsize));
-  }
-
- private:
-  py::buffer_info info_;
-};
-
-/// A file as read. The arrays that it makes refer to its memory, and keep it alive.
-struct OnnxFile {
-  explicit OnnxFile(const py::buffer& owner) : memory(owner) {
-    const ReleasedGil released;
-    model = onnx::readModel(memory.bytes());
-    graph = std::make_shared<GraphSource>(std::move(model.graph));
-  }
-
-  Memory memory;
-  onnx::Model model;
-  std::shared_ptr<GraphSource> graph;
-};
 
 py::str decodeName(Bytes name) { return decode(std::string(name)); }
 

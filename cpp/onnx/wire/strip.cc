@@ -1,6 +1,7 @@
 #include "onnx/wire/strip.h"
 
 #include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
 
 namespace passlib::onnx {
 namespace {
@@ -10,20 +11,6 @@ constexpr std::size_t kSmallest = 4096;
 
 /// Field numbers of a model stay below this, unlike those in random bytes.
 constexpr uint32_t kMostNumbers = 1 << 10;
-
-void appendVarint(uint64_t value, std::string* out) {
-  while (value >= 0x80) {
-    out->push_back(static_cast<char>((value & 0x7f) | 0x80));
-    value >>= 7;
-  }
-  out->push_back(static_cast<char>(value));
-}
-
-void appendMessage(uint32_t number, const std::string& body, std::string* out) {
-  appendVarint(uint64_t{number} << 3 | kBytes, out);
-  appendVarint(body.size(), out);
-  out->append(body);
-}
 
 /// Copies what lies between the fields that are written anew.
 class Copier {
@@ -39,18 +26,6 @@ class Copier {
   const char* written_;
   const char* end_;
 };
-
-/// The only raw data of a tensor, if it is large.
-bool findPayload(Bytes tensor, Field* raw) {
-  int count = 0;
-  Field field;
-  for (Fields fields(tensor); fields.next(&field);) {
-    if (field.number != numbers::kRawData) continue;
-    ++count;
-    *raw = field;
-  }
-  return count == 1 && raw->type == kBytes && raw->body.size() >= kSmallest;
-}
 
 /// Appends a graph without its payloads. The count of initializers continues from graph to graph,
 /// because repeated messages are merged.
@@ -69,7 +44,7 @@ void stripGraph(Bytes graph, std::size_t* count, Stripped* out, std::string* tar
       tensor.finish(&rest);
       copier.copyUpTo(field.start, target);
       copier.skipTo(field.end);
-      appendMessage(field.number, rest, target);
+      appendBody(field.number, rest, target);
     }
     ++*count;
   }
@@ -77,6 +52,17 @@ void stripGraph(Bytes graph, std::size_t* count, Stripped* out, std::string* tar
 }
 
 }  // namespace
+
+bool findPayload(Bytes tensor, Field* raw) {
+  int count = 0;
+  Field field;
+  for (Fields fields(tensor); fields.next(&field);) {
+    if (field.number != numbers::kRawData) continue;
+    ++count;
+    *raw = field;
+  }
+  return count == 1 && raw->type == kBytes && raw->body.size() >= kSmallest;
+}
 
 bool isModel(Bytes data) {
   bool graph = false;
@@ -110,7 +96,7 @@ Stripped stripModel(Bytes data) {
     stripGraph(field.body, &count, &result, &graph);
     copier.copyUpTo(field.start, &result.message);
     copier.skipTo(field.end);
-    appendMessage(field.number, graph, &result.message);
+    appendBody(field.number, graph, &result.message);
   }
   copier.finish(&result.message);
   return result;

@@ -13,6 +13,9 @@ namespace passlib::onnx {
 /// Whether the outermost fields of some bytes are those of an ONNX model.
 bool isModel(Bytes data);
 
+/// Finds the only raw data of a tensor; false unless it is large.
+bool findPayload(Bytes tensor, Field* raw);
+
 /// The raw data of one initializer of the main graph: its number, and the place in the file.
 struct Payload {
   std::size_t number;

@@ -91,7 +91,7 @@ def test_identity_writes_model_and_data_next_to_it(model: Path, tmp_path: Path) 
     out.parent.mkdir()
     written = passlib.load(model).optimize_for("identity").save(out)
     assert written == (str(out), str(out.parent / "sub" / "data.bin"))
-    assert canonical(out) == canonical(model)
+    assert out.read_bytes() == model.read_bytes()
     data = (model.parent / "sub" / "data.bin").read_bytes()
     assert (out.parent / "sub" / "data.bin").read_bytes() == data
     onnx.checker.check_model(out)

@@ -18,10 +18,10 @@ from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
 from passlib.dialects.onnx.parsing import map_file
 from passlib.dialects.onnx.reading.file import read, read_bytes
-from passlib.dialects.onnx.soundness import check_accepted
+from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
 from passlib.dialects.onnx.validation.file import validate
 from passlib.dialects.onnx.writing import storage
-from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file, main_names
+from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file, output_names
 from passlib.dialects.onnx.writing.options import converted, placement_of
 from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
 from passlib.dialects.protocol import Dialect, ModelData, Problem
@@ -68,7 +68,7 @@ class ONNX(Dialect):
 
     def output_names(self, graph: PlainGraph) -> list[str]:
         attributes = graph.attributes
-        return main_names(graph.graph, attributes, document_of(attributes)).outputs
+        return output_names(graph.graph, attributes, document_of(attributes))
 
     def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
         """Return the attributes of a selection of outputs: these have the names of their values."""
@@ -81,9 +81,9 @@ class ONNX(Dialect):
             return own
         document = document_of(before.attributes)
         try:
-            names = main_names(before.graph, own, document).outputs
+            names = output_names(before.graph, own, document)
             own[OUTPUTS] = Present.of(before.graph, names).text()
-            names = main_names(after, own, document).outputs
+            names = output_names(after, own, document)
         except GraphError:  # as saving and running will report
             return own
         own[OUTPUTS] = Present.of(after, names).text()
@@ -126,7 +126,10 @@ class ONNX(Dialect):
         if opset is not None:
             assembled = converted(assembled or as_in_file(document), opset)
         if assembled is not None:
-            check_accepted(assembled.model, assembled.arrays, document.model)
+            writer = assembled.writer
+            kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
+            if kinds is None or not are_accepted(kinds, writer.described_outputs()):
+                check_accepted(assembled.model, assembled.arrays, document.model)
         return storage.save(path, assembled, document, placement)
 
     def validate(self, path: Path) -> list[Problem]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from passlib import _core
-from passlib.dialects.onnx.keys import DOCUMENT
-from passlib.dialects.onnx.originals import OriginalNode, Originals, OriginalTensor
+from passlib.dialects.onnx.keys import DOCUMENT, ID
+from passlib.dialects.onnx.parsing import parse_model
 from passlib.errors import UnsupportedError
 
 __all__ = ["Document", "Reference", "document_of"]
@@ -36,10 +36,14 @@ class Document:
 
     Attributes
     ----------
+    file : _core.OnnxFile
     graph : _core.Graph
         The graph that was read from the file.
+    ir_version : int
     imports : dict of str to int
         Versions of operator sets by domain.
+    import_list : list of (str, int)
+        The same as the file states them, in its order.
     has_external : bool
         Whether any tensor states a place for its data in another file.
     """
@@ -54,70 +58,49 @@ class Document:
         self.data = data
         self.path = path
         self.arrays = arrays
+        self.file = file
         self.graph: _core.Graph = file.graph
-        self.imports: dict[str, int] = dict(file.imports())
+        self.ir_version: int = file.ir_version
+        self.import_list: list[tuple[str, int]] = file.imports()
+        self.imports: dict[str, int] = dict(self.import_list)
         self.has_external: bool = file.has_external
 
     @cached_property
-    def originals(self) -> Originals:
-        """The messages of the file, and how they belong to the graph."""
-        return Originals.of(self.data, self.graph, self.arrays)
-
-    @property
     def model(self) -> Any:
         """The onnx.ModelProto, without the larger weights."""
-        return self.originals.model
+        return parse_model(self.data)[0]
 
-    @property
-    def nodes(self) -> dict[str, OriginalNode]:
-        """The operators by `ID`, nested graphs included, constants excluded."""
-        return self.originals.nodes
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs of the main graph that have no default, by `ID`: onnx.ValueInfoProto."""
+        described = self.model.graph.input
+        return {
+            key: described[int(key.removeprefix("input."))]
+            for _, key in self.graph.variables_with(ID)
+            if key.startswith("input.")
+        }
 
-    @property
-    def inputs(self) -> dict[str, tuple[Any, int]]:
-        """The inputs of graphs by `ID`: onnx.ValueInfoProto and number."""
-        return self.originals.inputs
-
-    @property
-    def tensors(self) -> dict[str, OriginalTensor]:
-        """Initializers and constant nodes by `ID`."""
-        return self.originals.tensors
-
-    @property
-    def names(self) -> set[str]:
-        """All names of values, nested graphs included."""
-        return self.originals.names
-
-    @property
-    def graphs(self) -> dict[str, Any]:
-        """The nested graphs, each an onnx.GraphProto, by place: ``12.body``."""
-        return self.originals.graphs
-
-    def main_tensors(self) -> Iterator[OriginalTensor]:
-        """Iterate over the tensors that belong to the main graph, not to nested ones."""
-        for key, tensor in self.tensors.items():
-            if "." not in key.removeprefix("initializer.").removeprefix("sparse."):
-                yield tensor
-
-    def attribute(self, place: str) -> Any:
-        """Return the attribute at a place, ``<id>/<name>``; None if there is none."""
-        owner, _, name = place.partition("/")
-        found = self.nodes.get(owner)
-        return None if found is None else found.values.get(name)
+    @cached_property
+    def constants(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The constants of the main graph that passes see as arrays, by `ID`."""
+        named = self.graph.variables_with(ID)
+        return {key: self.arrays[name] for name, key in named if name in self.arrays}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _joined, (self.path, list(self._pieces()), dict(self.arrays))
 
     def _pieces(self) -> Iterator[bytes | str]:
         """Iterate over the content; large weights are stated by the names of their arrays."""
-        _, spans = _core.strip_onnx(self.data)
         end = 0
-        for number, (start, length) in spans.items():
-            tensor = self.tensors[f"initializer.{number}"]
-            if tensor.detached:
-                yield self.data[end:start]
-                yield tensor.name
-                end = start + length
+        if not self.has_external:
+            _, spans = _core.strip_onnx(self.data)
+            names = {key: name for name, key in self.graph.variables_with(ID)}
+            for number, (start, length) in spans.items():
+                name = names[f"initializer.{number}"]
+                if name in self.arrays:
+                    yield self.data[end:start]
+                    yield name
+                    end = start + length
         yield self.data[end:]
 
 

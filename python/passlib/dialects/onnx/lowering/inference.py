@@ -61,11 +61,12 @@ def infer(
             fix_sizes(value, given)
     known = _inferred(assembled.model)
     known |= {tensor.name: tensor_spec(tensor) for tensor in assembled.model.graph.initializer}
+    names = assembled.names()
     found: dict[Node, tuple[TypeSpec, ...]] = {}
     for position, node in enumerate(nodes):
         specs = []
         for output in range(max(node.num_outputs, 1)):
-            name = assembled.names.of.get((position, output), "")
+            name = names.get((position, output), "")
             spec = known.get(name, unknown)
             own = given.get(node.name)
             if node.is_variable and own is not None:
@@ -77,10 +78,10 @@ def infer(
 
 def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool:
     """Whether a weight of the file has been given another type or shape."""
-    tensor = document.tensors.get(node.attrs.get(ID, "")) if node.is_variable else None
-    if given is None or tensor is None or tensor.array is None:
+    array = document.constants.get(node.attrs.get(ID, "")) if node.is_variable else None
+    if given is None or array is None:
         return False
-    return given.shape != tensor.array.shape or given.dtype not in (None, tensor.array.dtype)
+    return given.shape != array.shape or given.dtype not in (None, array.dtype)
 
 
 def _inferred(model: Any) -> dict[str, TypeSpec]:

@@ -84,7 +84,7 @@ def lower(
         model,
         weights,
         tuple(value.name for value in model.graph.input if value.name not in default),
-        tuple(assembled.names.outputs),
+        tuple(assembled.outputs),
         _values(assembled, nodes),
         {node.name: node for node in nodes if not node.is_variable},
     )
@@ -144,5 +144,5 @@ def _values(assembled: Assembled, nodes: list[Node]) -> dict[tuple[Node, int], V
     types = {value.name: spec_of(value.type) for value in (*graph.input, *graph.output)}
     return {
         (nodes[position], output): Value(name, *types.get(name, TypeSpec(None, None)))
-        for (position, output), name in assembled.names.of.items()
+        for (position, output), name in assembled.names().items()
     }

@@ -56,17 +56,13 @@ def _dtype_of(code: int) -> np.dtype[Any] | None:
 
 def input_types(document: Document) -> dict[str, TypeSpec]:
     """Return the types that the file states for the inputs of its main graph."""
-    return {
-        value.name: spec_of(value.type)
-        for key, (value, _) in document.inputs.items()
-        if key.startswith("input.")
-    }
+    return {value.name: spec_of(value.type) for value in document.inputs.values()}
 
 
 def other_inputs(graph: PlainGraph) -> frozenset[str]:
     """Return the inputs of a graph that are no tensors of numbers."""
     described = document_of(graph.attributes).inputs
-    others = {key for key, (value, _) in described.items() if not _is_of_numbers(value.type)}
+    others = {key for key, value in described.items() if not _is_of_numbers(value.type)}
     if not others:
         return frozenset()
     variables = (node for node in graph.graph.nodes() if node.op == VARIABLE)

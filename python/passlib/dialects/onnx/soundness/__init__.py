@@ -9,10 +9,13 @@ from __future__ import annotations
 from passlib.dialects.onnx.soundness.acceptance import check_accepted, without_weights
 from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
+from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.soundness.model import check_model
 from passlib.dialects.onnx.soundness.sizes import check_sizes
 
 __all__ = [
+    "MOST_KINDS",
+    "are_accepted",
     "check_accepted",
     "check_model",
     "check_sizes",

@@ -17,7 +17,7 @@ from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["check_accepted", "without_weights"]
+__all__ = ["check_accepted", "is_accepted", "lacks_type", "without_weights"]
 
 _SMALL: Final = 1024
 """Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
@@ -62,6 +62,25 @@ def check_accepted(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]], origi
                 "the model cannot be written, because ONNX's checker, which accepts the file that "
                 f"it was loaded from, refuses what the passes made of it: {found}"
             )
+
+
+def is_accepted(model: Any) -> bool:
+    """Whether ONNX's checker accepts a model, and ONNX's own sets have all its operators.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Loses its negative sizes.
+    """
+    if not _is_sound(model) or _undefined(model):
+        return False
+    open_sizes(model)
+    return not (_objection(_infer_strictly, model) or _objection(_check, model))
+
+
+def lacks_type(value: Any) -> bool:
+    """Whether ONNX's checker misses something in the type of an output."""
+    return bool(_missing(value.type))
 
 
 def _is_sound(model: Any) -> bool:

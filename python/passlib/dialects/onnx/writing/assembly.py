@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,40 +12,78 @@ import numpy as np
 from passlib import _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.document import Document
-from passlib.dialects.onnx.messages import copy_of
-from passlib.dialects.onnx.writing.graphs import GraphWriter
-from passlib.dialects.onnx.writing.level import Level
-from passlib.dialects.onnx.writing.naming import Names, choose_names
+from passlib.dialects.onnx.tensors import code_of
+from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.outputs import present_outputs
-from passlib.dialects.onnx.writing.types import renew_types
-from passlib.dialects.onnx.writing.unchanged import arrays_aside, is_unchanged
+from passlib.dialects.onnx.writing.stated import stated_type
+from passlib.dialects.onnx.writing.types import Renewed, renewed_types
+from passlib.dialects.onnx.writing.unchanged import is_unchanged
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
-from passlib.graph.fresh_names import NameSource
+from passlib.files.optional import require
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["Assembled", "as_in_file", "assemble", "assemble_for_file", "main_names"]
+__all__ = ["Assembled", "as_in_file", "assemble", "assemble_for_file", "output_names"]
 
 
-@dataclass
 class Assembled:
     """A model ready to be written.
 
+    Parameters
+    ----------
+    writer : _core.OnnxWriter
+    params, constants : mapping of str to numpy.ndarray
+        Arrays by name: those given, and those of the file.
+
     Attributes
     ----------
-    model : onnx.ModelProto
-    arrays : dict of int to numpy.ndarray
-        Values of initializers of the main graph that are not in the message, by number.
-    external : dict of int to bool
-        Those of ``arrays`` that are in a file next to the model, and whether they changed.
-    names : Names
-        Of the values of the main graph.
+    edited : bool
+        Whether ``model`` is no longer what the writer made.
     """
 
-    model: Any
-    arrays: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-    external: dict[int, bool] = field(default_factory=dict)
-    names: Names = field(default_factory=Names)
+    def __init__(
+        self,
+        writer: _core.OnnxWriter,
+        params: Mapping[str, np.ndarray[Any, Any]],
+        constants: Mapping[str, np.ndarray[Any, Any]],
+    ) -> None:
+        self.writer = writer
+        self._params = params
+        self._constants = constants
+        self.edited = False
+
+    @cached_property
+    def model(self) -> Any:
+        """The model as an onnx.ModelProto, without the elements of ``arrays``."""
+        return require("onnx", extra="onnx").ModelProto.FromString(self.writer.message())
+
+    @cached_property
+    def arrays(self) -> dict[int, np.ndarray[Any, Any]]:
+        """Values of initializers of the main graph that are not in the message, by number."""
+        return {
+            number: (self._params if given else self._constants)[name]
+            for number, name, given, _ in self.writer.aside
+        }
+
+    @cached_property
+    def external(self) -> dict[int, bool]:
+        """Those of ``arrays`` that are in a file next to the model, and whether they changed."""
+        return {
+            number: changed for number, _, _, changed in self.writer.aside if changed is not None
+        }
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs."""
+        return self.writer.outputs
+
+    def names(self) -> dict[tuple[int, int], str]:
+        """Return the names of the values of the main graph, by node and output."""
+        return {
+            (position, output): name
+            for position, own in enumerate(self.writer.names())
+            for output, name in enumerate(own)
+        }
 
 
 def assemble(
@@ -77,16 +115,38 @@ def assemble(
     GraphError, UnsupportedError
         The graph, or a value in it, has no form in ONNX.
     """
+    imports = _imports(attributes, document)
+    stated = {name: _stated(name, spec) for name, spec in (fed or {}).items()}
+    functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
+
+    def write(renewed: Mapping[str, Renewed]) -> Assembled:
+        writer = _core.OnnxWriter(
+            document.file,
+            graph,
+            present_outputs(attributes),
+            dict(params),
+            dict(document.arrays),
+            stated,
+            dict(renewed),
+            functions,
+        )
+        writer.set_imports(*_new_imports(document, imports, writer.domains))
+        return Assembled(writer, params, document.arrays)
+
     with collection_off():
-        imports = _imports(attributes, document)
-        writer = GraphWriter(document, imports or {"": 1})
-        model = copy_of(document.model)
-        written = writer.write_main(graph, params, fed or {}, present_outputs(attributes))
-        if written.proto is not document.model.graph:
-            model.graph.CopyFrom(written.proto)
-        _write_imports(model, imports, writer.nodes.domains)
-        renew_types(model, writer.doubtful)
-        return Assembled(model, *written.variables.arrays(), written.names)
+        assembled = write({})
+        doubtful = assembled.writer.doubtful
+        if doubtful:
+            assembled = write(renewed_types(assembled.model, doubtful))
+        return assembled
+
+
+def _stated(name: str, spec: TypeSpec) -> tuple[int | None, list[int] | None]:
+    """Return a type as a number of ONNX and sizes, -1 for unknown ones."""
+    code = None if spec.dtype is None else code_of(spec.dtype, f"input {name!r}")
+    if spec.shape is None:
+        return code, None
+    return code, [-1 if size is None else size for size in spec.shape]
 
 
 def assemble_for_file(
@@ -111,15 +171,15 @@ def assemble_for_file(
 
 
 def as_in_file(document: Document) -> Assembled:
-    """Return the model of a file as messages, without the names of its values."""
-    return Assembled(copy_of(document.model), *arrays_aside(document))
+    """Make the model of a file."""
+    return assemble(document.graph, {}, document, {})
 
 
-def main_names(graph: _core.Graph, attributes: Mapping[str, str], document: Document) -> Names:
-    """Name the values of a main graph as `assemble` does."""
-    present = present_outputs(attributes)
-    level = Level(graph, document, document.model.graph, set(), present=present)
-    return choose_names(level, NameSource(set(document.names)))
+def output_names(
+    graph: _core.Graph, attributes: Mapping[str, str], document: Document
+) -> list[str]:
+    """Name the outputs of a main graph as `assemble` does."""
+    return _core.onnx_output_names(document.file, graph, present_outputs(attributes))
 
 
 def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:
@@ -138,24 +198,30 @@ def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int
         ) from None
 
 
-def _write_imports(model: Any, imports: Mapping[str, int], needed: set[str]) -> None:
-    """Set the versions of operator sets, and import the needed ones that are missing."""
-    present = {entry.domain: entry for entry in model.opset_import}
+def _new_imports(
+    document: Document, imports: Mapping[str, int], needed: set[str]
+) -> tuple[dict[int, int], list[tuple[str, int]]]:
+    """Return new versions of the file's operator sets by number, and the sets to add.
+
+    Added are those of ``imports`` and the needed ones that are missing.
+    """
+    present = {domain: number for number, (domain, _) in enumerate(document.import_list)}
+    changed = {}
+    added = []
     for domain, version in imports.items():
-        if domain in present:
-            if present[domain].version != version:
-                present[domain].version = version
-        else:
-            model.opset_import.add(domain=domain, version=version)
+        if domain not in present:
+            added.append((domain, version))
+        elif document.import_list[present[domain]][1] != version:
+            changed[present[domain]] = version
     known = {schema.plain(domain) for domain in imports}
     for domain in sorted(needed):
         if schema.plain(domain) not in known:
             known.add(schema.plain(domain))
-            if model.ir_version < schema.NAMED_SINCE and not model.opset_import:
-                _refuse_unnamed(domain, model.ir_version)
+            if document.ir_version < schema.NAMED_SINCE and not document.import_list and not added:
+                _refuse_unnamed(domain, document.ir_version)
                 continue
-            version = schema.newest_version(domain, model.ir_version)
-            model.opset_import.add(domain=domain, version=version)
+            added.append((domain, schema.newest_version(domain, document.ir_version)))
+    return changed, added
 
 
 def _refuse_unnamed(domain: str, ir_version: int) -> None:

@@ -65,18 +65,25 @@ def save(
         A file cannot be written.
     """
     settle(path)
+    unchanged = assembled is None
     if assembled is None:
         if placement is None and not document.has_external and len(document.data) <= INLINE_LIMIT:
             return _save_as_it_was(path, document)
         assembled = as_in_file(document)
+    as_written = placement is None and not document.has_external and not assembled.edited
+    if as_written and assembled.writer.size <= INLINE_LIMIT:
+        return _save_in_one(path, assembled)
     with Unit(path) as unit:
         partial = unit.replace(path)
         files = _DataFiles(path, document, assembled, unit)
         inline = files.as_before() if placement is None else files.as_asked(placement)
         left = data_left_behind(path, assembled.model)
         with partial.open("wb") as file:
-            plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
-            wire.write(file, assembled.model, plain)
+            if unchanged and placement is None and not files.moved:
+                file.write(document.data)
+            else:
+                plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
+                wire.write(file, assembled.model, plain)
         for data in left:
             if data not in files.sources:
                 unit.remove(data)
@@ -87,6 +94,15 @@ def _save_as_it_was(path: Path, document: Document) -> tuple[str, ...]:
     with Unit(path) as unit:
         with unit.replace(path).open("wb") as file, memoryview(document.data) as content:
             file.write(content)
+        for left in data_left_behind(path, None):
+            unit.remove(left)
+    return (str(path),)
+
+
+def _save_in_one(path: Path, assembled: Assembled) -> tuple[str, ...]:
+    with Unit(path) as unit:
+        with unit.replace(path).open("wb") as file:
+            assembled.writer.write_to(file.fileno())
         for left in data_left_behind(path, None):
             unit.remove(left)
     return (str(path),)
@@ -110,6 +126,8 @@ class _DataFiles:
     written : list of Path
     sources : set of Path
         Files of the original with data that is not mapped: the model in memory needs them.
+    moved : bool
+        Whether any data has another location than in the original.
     """
 
     def __init__(self, path: Path, document: Document, assembled: Assembled, unit: Unit) -> None:
@@ -123,6 +141,7 @@ class _DataFiles:
         self._unit = unit
         self.written: list[Path] = []
         self.sources: set[Path] = set()
+        self.moved = False
 
     def as_before(self) -> dict[int, np.ndarray[Any, Any]]:
         """Write weights where they were, and return those of the model by number."""
@@ -211,7 +230,7 @@ class _DataFiles:
                     for number in fresh:
                         self._append(file, number, name)
                 for tensor in users + [self._tensors[n] for n in numbers]:
-                    _rename_location(tensor, name)
+                    self.moved |= _rename_location(tensor, name)
             else:
                 with self._create(target) as file:
                     self._write_all(file, numbers, name)
@@ -233,7 +252,7 @@ class _DataFiles:
             _, offset, _ = external.location_of(tensor, tensor.name)
             key = (offset, self._arrays[number].nbytes)
             if not self._changed[number] and key in shared:
-                external.set_location(tensor, name, *shared[key])
+                external.set_location(tensor, name, *shared[key])  # `_append` noted the move
                 continue
             place = self._append(file, number, name)
             if not self._changed[number]:
@@ -241,14 +260,15 @@ class _DataFiles:
 
     def _append(self, file: BinaryIO, number: int, name: str) -> tuple[int, int]:
         """Write the array of an initializer at the end of a file, and set its location."""
+        self.moved = True
         return external.append(file, self._tensors[number], self._arrays[number], name)
 
     def _original_users(self) -> dict[str, int]:
         """Count the initializers that passes saw as arrays in each data file of the original."""
         return Counter(
-            _file_of(tensor.proto)
-            for tensor in self._document.main_tensors()
-            if tensor.external and tensor.array is not None
+            _file_of(tensor)
+            for tensor in self._document.model.graph.initializer
+            if tensor.data_location == external.EXTERNAL and tensor.name in self._document.arrays
         )
 
     def _free_name(self) -> Path:
@@ -266,7 +286,11 @@ def _file_of(tensor: Any) -> str:
     return PurePosixPath(location).as_posix()
 
 
-def _rename_location(tensor: Any, name: str) -> None:
+def _rename_location(tensor: Any, name: str) -> bool:
+    """Set the file of a tensor's data; return whether it had another one."""
+    renamed = False
     for entry in tensor.external_data:
         if entry.key == "location" and PurePosixPath(entry.value).as_posix() != name:
             entry.value = name
+            renamed = True
+    return renamed

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from passlib.dialects.onnx.messages import copy_of, graphs_within
+from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.soundness import inferred
 from passlib.errors import GraphError
 
-__all__ = ["renew_types"]
+__all__ = ["Renewed", "renewed_types"]
+
+Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
+"""Serialized types by name: of annotated values, None for unknown ones, and of outputs."""
 
 
-def renew_types(model: Any, doubtful: set[str]) -> None:
+def renewed_types(model: Any, doubtful: Iterable[tuple[str, str]]) -> dict[str, Renewed]:
     """Infer the types of values that may have changed, by ONNX's inference.
 
     Where it fails, annotations are removed; outputs of graphs keep their description unless
@@ -22,56 +25,82 @@ def renew_types(model: Any, doubtful: set[str]) -> None:
     Parameters
     ----------
     model : onnx.ModelProto
-    doubtful : set of str
-        Names of values in any of its graphs.
+    doubtful : iterable of (str, str)
+        Places of graphs in the model, and names of values in them.
+
+    Returns
+    -------
+    dict of str to Renewed
+        The types to write instead, by place of the graph.
     """
-    if not doubtful:
-        return
+    wanted: dict[str, set[str]] = {}
+    for place, name in doubtful:
+        wanted.setdefault(place, set()).add(name)
     bare = copy_of(model)
-    for graph in graphs_within(bare.graph):
-        _replace(graph.value_info, [v for v in graph.value_info if v.name not in doubtful])
+    for place, graph in _placed(bare.graph):
+        names = wanted.get(place, set())
+        _replace(graph.value_info, [v for v in graph.value_info if v.name not in names])
         for value in graph.output:
-            if value.name in doubtful:
+            if value.name in names:
                 value.ClearField("type")
     with suppress(GraphError):
         bare = inferred(bare)
-    for graph, renewed in zip(graphs_within(model.graph), graphs_within(bare.graph), strict=True):
-        found = {v.name: v.type for v in (*renewed.value_info, *renewed.output)}
+    known = dict(_placed(bare.graph))
+    renewed = {}
+    for place, graph in _placed(model.graph):
+        names = wanted.get(place, set())
+        if not names:
+            continue
+        found = {v.name: v.type for v in (*known[place].value_info, *known[place].output)}
         found = {name: kind for name, kind in found.items() if kind.WhichOneof("value")}
-        for value in graph.value_info:
-            if value.name in doubtful and value.name in found:
-                value.type.CopyFrom(found[value.name])
-        for value in graph.output:
-            if value.name in doubtful and value.name in found:
-                _renew(value, found[value.name])
-        known = [v for v in graph.value_info if v.name not in doubtful or v.name in found]
-        if len(known) < len(graph.value_info):
-            _replace(graph.value_info, known)
+        values = {v.name: _serialized(found.get(v.name)) for v in graph.value_info}
+        outputs = {
+            v.name: found[v.name].SerializeToString()
+            for v in graph.output
+            if v.name in names and v.name in found and not _agree(v.type, found[v.name])
+        }
+        renewed[place] = ({n: kind for n, kind in values.items() if n in names}, outputs)
+    return renewed
+
+
+def _placed(graph: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over a graph and those nested in it, each with its place as `_core` names it."""
+    pending = [("", graph)]
+    while pending:
+        place, graph = pending.pop()
+        yield place, graph
+        for number, node in enumerate(graph.node):
+            for attribute in node.attribute:
+                nested = [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
+                pending += [
+                    (f"{place}{number}.{attribute.name}[{i}].", inner)
+                    for i, inner in enumerate(nested)
+                ]
+
+
+def _serialized(kind: Any) -> bytes | None:
+    return None if kind is None else kind.SerializeToString()
 
 
 def _replace(field: Any, items: Sequence[Any]) -> None:
-    copies = [copy_of(item) for item in items]
-    del field[:]
-    field.extend(copies)
+    if len(items) < len(field):
+        copies = [copy_of(item) for item in items]
+        del field[:]
+        field.extend(copies)
 
 
-def _renew(value: Any, kind: Any) -> None:
-    """Set the type of an output, unless the stated one agrees, which may be more precise."""
-    stated = value.type.tensor_type
-    new = kind.tensor_type
-    if (
-        value.type.WhichOneof("value") == kind.WhichOneof("value") == "tensor_type"
-        and stated.elem_type == new.elem_type
-        and stated.HasField("shape")
-        and _agree(stated.shape.dim, new.shape.dim if new.HasField("shape") else None)
-    ):
-        return
-    value.type.CopyFrom(kind)
+def _agree(stated: Any, new: Any) -> bool:
+    """Whether a stated type agrees with an inferred one; then it may be more precise."""
+    old, kind = stated.tensor_type, new.tensor_type
+    return (
+        stated.WhichOneof("value") == new.WhichOneof("value") == "tensor_type"
+        and old.elem_type == kind.elem_type
+        and old.HasField("shape")
+        and (not kind.HasField("shape") or _same_sizes(old.shape.dim, kind.shape.dim))
+    )
 
 
-def _agree(stated: Sequence[Any], new: Sequence[Any] | None) -> bool:
-    if new is None:
-        return True
+def _same_sizes(stated: Sequence[Any], new: Sequence[Any]) -> bool:
     return len(stated) == len(new) and all(
         left.dim_value == right.dim_value
         for left, right in zip(stated, new, strict=True)

@@ -9,9 +9,8 @@ import numpy as np
 
 from passlib import _core
 from passlib.dialects.onnx.document import Document
-from passlib.dialects.onnx.tensors import differing
 
-__all__ = ["arrays_aside", "is_unchanged", "same_params"]
+__all__ = ["is_unchanged"]
 
 
 def is_unchanged(
@@ -27,41 +26,3 @@ def is_unchanged(
         Constants by name; missing ones have the file's elements.
     """
     return graph.equals(document.graph) and _core.same_arrays(dict(params), dict(document.arrays))
-
-
-def same_params(document: Document, params: Mapping[str, Any]) -> set[str]:
-    """Return the names of parameters that equal the file's constant of that name.
-
-    Parameters
-    ----------
-    document : Document
-    params : mapping of str to array
-    """
-    pairs = []
-    names = []
-    for tensor in document.main_tensors():
-        array = params.get(tensor.name)
-        if tensor.array is not None and isinstance(array, np.ndarray):
-            pairs.append((array, tensor.array))
-            names.append(tensor.name)
-    changed = differing(pairs)
-    return {name for position, name in enumerate(names) if position not in changed}
-
-
-def arrays_aside(document: Document) -> tuple[dict[int, np.ndarray[Any, Any]], dict[int, bool]]:
-    """Return the arrays that are not in the messages of an unchanged model.
-
-    Returns
-    -------
-    arrays : dict of int to numpy.ndarray
-        By number of the initializer.
-    external : dict of int to bool
-        Those of them that are in another file; False for all, since none has changed.
-    """
-    arrays, external = {}, {}
-    for tensor in document.main_tensors():
-        if tensor.array is not None and (tensor.detached or tensor.external):
-            arrays[tensor.order] = tensor.array
-            if tensor.external:
-                external[tensor.order] = False
-    return arrays, external

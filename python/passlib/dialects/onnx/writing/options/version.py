@@ -129,6 +129,7 @@ def _name(node: Any) -> str:
 
 def _joined(assembled: Assembled, result: Any) -> Assembled:
     """Put the converted nodes into the model, whose other parts the converter may have changed."""
+    assembled.edited = True
     model = assembled.model
     stated = {value.name for graph in graphs_within(model.graph) for value in graph.value_info}
     for graph in graphs_within(result.graph):

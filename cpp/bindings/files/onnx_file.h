@@ -1,0 +1,56 @@
+// An ONNX file that was read, for the bindings.
+#ifndef PASSLIB_BINDINGS_FILES_ONNX_FILE_H_
+#define PASSLIB_BINDINGS_FILES_ONNX_FILE_H_
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <utility>
+
+#include "bindings/calls/exit_gate.h"
+#include "graph/source.h"
+#include "onnx/original/originals.h"
+#include "onnx/reading/model.h"
+
+namespace passlib {
+
+/// The memory of an object of Python, such as bytes or a mapped file.
+class Memory {
+ public:
+  explicit Memory(const pybind11::buffer& owner) : info_(owner.request()) {}
+  onnx::Bytes bytes() const {
+    return onnx::Bytes(static_cast<const char*>(info_.ptr),
+                       static_cast<std::size_t>(info_.size * info_.itemsize));
+  }
+
+ private:
+  pybind11::buffer_info info_;
+};
+
+/// A file as read. The arrays that it makes refer to its memory, and keep it alive.
+struct OnnxFile {
+  explicit OnnxFile(const pybind11::buffer& owner) : memory(owner) {
+    const ReleasedGil released;
+    model = onnx::readModel(memory.bytes());
+    graph = std::make_shared<GraphSource>(std::move(model.graph));
+  }
+
+  /// Its messages by the identifiers of nodes, found when they are first asked for. With the GIL.
+  const std::shared_ptr<const onnx::Originals>& originals() {
+    if (originals_ == nullptr) {
+      originals_ = std::make_shared<const onnx::Originals>(memory.bytes(), graph->get());
+    }
+    return originals_;
+  }
+
+  Memory memory;
+  onnx::Model model;
+  std::shared_ptr<GraphSource> graph;
+
+ private:
+  std::shared_ptr<const onnx::Originals> originals_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_BINDINGS_FILES_ONNX_FILE_H_

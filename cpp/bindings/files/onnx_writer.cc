@@ -1,0 +1,340 @@
+// passlib._core.OnnxWriter: ONNX models written from memory.
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/common.h"
+#include "bindings/files/onnx_file.h"
+#include "errors.h"
+#include "onnx/acceptance/kinds.h"
+#include "onnx/text/strings.h"
+#include "onnx/wire/file_output.h"
+#include "onnx/writing/model.h"
+
+namespace passlib {
+
+namespace {
+
+using onnx::Bytes;
+using onnx::GivenArray;
+using onnx::StatedType;
+
+using StatedTuple = std::tuple<std::optional<int32_t>, std::optional<std::vector<int64_t>>>;
+using OutputTuple = std::tuple<std::string, std::string, std::string, uint32_t>;
+using PresentTuple = std::tuple<bool, std::optional<std::vector<OutputTuple>>>;
+using RenewedTuple =
+    std::tuple<std::map<std::string, std::optional<py::bytes>>, std::map<std::string, py::bytes>>;
+
+py::str decodeName(Bytes name) { return decode(std::string(name)); }
+
+PyObject* itemOf(const py::dict& dict, Bytes key) {
+  PyObject* const found = PyDict_GetItemWithError(dict.ptr(), decodeName(key).ptr());
+  if (found == nullptr && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return found;
+}
+
+onnx::Present makePresent(const PresentTuple& given) {
+  onnx::Present present;
+  present.by_place = std::get<0>(given);
+  present.of_file = !std::get<1>(given).has_value();
+  if (!present.of_file) {
+    for (const auto& [name, key, node, output] : *std::get<1>(given)) {
+      present.outputs.push_back({name, key, node, output});
+    }
+  }
+  return present;
+}
+
+/// What a writer asks, answered by dictionaries of arrays and functions in Python.
+class PythonHost : public onnx::WriteHost {
+ public:
+  struct Functions {
+    py::function code_of;    ///< element type and text for messages to ONNX's number
+    py::function stated;     ///< name, `__dtype__`, `__shape__` to number and dimensions
+    py::function attribute;  ///< name, operator, domain, key, text, type to bytes or a place
+  };
+
+  PythonHost(py::dict params, py::dict constants, const std::map<std::string, StatedTuple>& fed,
+             Functions functions)
+      : params_(std::move(params)),
+        constants_(std::move(constants)),
+        functions_(std::move(functions)) {
+    for (const auto& [name, type] : fed) {
+      fed_[name] = StatedType{std::get<0>(type), std::get<1>(type)};
+    }
+  }
+
+  void setRenewed(const std::map<std::string, RenewedTuple>& renewed) {
+    for (const auto& [place, types] : renewed) {
+      onnx::RenewedTypes& made = renewed_[place];
+      for (const auto& [name, type] : std::get<0>(types)) {
+        made.values[name] = type ? std::optional<std::string>(std::string(*type)) : std::nullopt;
+      }
+      for (const auto& [name, type] : std::get<1>(types)) made.outputs[name] = std::string(type);
+    }
+  }
+
+  bool has(Bytes variable) override {
+    PyObject* const found = itemOf(params_, variable);
+    if (found == nullptr || found == Py_None) return false;
+    if (!py::isinstance<py::array>(found)) {
+      throw UnsupportedError("parameter " + onnx::shown(variable) +
+                             " is sparse; ONNX files are written with dense ones only");
+    }
+    return true;
+  }
+
+  bool same(Bytes variable, Bytes constant) override {
+    PyObject* const left = itemOf(params_, variable);
+    PyObject* const right = itemOf(constants_, constant);
+    if (left == nullptr || right == nullptr) return false;
+    return left == right || sameContent(py::reinterpret_borrow<py::array>(left),
+                                        py::reinterpret_borrow<py::array>(right));
+  }
+
+  GivenArray array(Bytes variable) override {
+    const auto known = arrays_.find(std::string(variable));
+    if (known != arrays_.end()) return known->second;
+    auto array = py::reinterpret_borrow<py::array>(itemOf(params_, variable));
+    GivenArray given = describe(array, "parameter " + onnx::shown(variable));
+    if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
+      const py::object little = array.dtype().attr("newbyteorder")("<");
+      array = py::module_::import("numpy").attr("ascontiguousarray")(array, little);
+    }
+    kept_.push_back(array);
+    given.data =
+        Bytes(static_cast<const char*>(array.data()), static_cast<std::size_t>(array.nbytes()));
+    arrays_.emplace(variable, given);
+    return given;
+  }
+
+  bool inFile(Bytes constant, GivenArray* array) override {
+    PyObject* const found = itemOf(constants_, constant);
+    if (found == nullptr) return false;
+    *array = describe(py::reinterpret_borrow<py::array>(found), "constant");
+    return true;
+  }
+
+  const StatedType* fed(Bytes variable) override {
+    if (fed_.empty()) return nullptr;
+    const auto found = fed_.find(std::string(variable));
+    return found == fed_.end() ? nullptr : &found->second;
+  }
+
+  StatedType stated(const Node& variable) override {
+    const auto text = [&](const char* key) -> py::object {
+      const auto found = variable.attrs.find(key);
+      if (found == variable.attrs.end()) return py::none();
+      return decode(found->second);
+    };
+    const auto made = functions_.stated(decode(variable.name), text("__dtype__"), text("__shape__"))
+                          .cast<StatedTuple>();
+    return {std::get<0>(made), std::get<1>(made)};
+  }
+
+  onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
+    const py::object made =
+        functions_.attribute(decode(node.name), decode(node.op),
+                             decodeName(onnx::attributeOf(node, onnx::keys::kDomain)),
+                             decodeName(key), decodeName(text), kind);
+    if (py::isinstance<py::str>(made)) return {"", made.cast<std::string>()};
+    return {made.cast<std::string>(), std::nullopt};
+  }
+
+  const onnx::RenewedTypes* renewed(const std::string& place) override {
+    const auto found = renewed_.find(place);
+    return found == renewed_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  GivenArray describe(const py::array& array, const std::string& what) {
+    const py::dtype type = array.dtype();
+    const auto [code, fresh] = codes_.try_emplace(type.ptr(), 0);
+    if (fresh) {
+      kept_.push_back(type);
+      try {
+        code->second = functions_.code_of(type, decode(what)).cast<int32_t>();
+      } catch (...) {
+        codes_.erase(type.ptr());
+        throw;
+      }
+    }
+    GivenArray given;
+    given.type = code->second;
+    given.dims.assign(array.shape(), array.shape() + array.ndim());
+    return given;
+  }
+
+  py::dict params_;
+  py::dict constants_;
+  Functions functions_;
+  std::map<std::string, StatedType> fed_;
+  std::map<std::string, onnx::RenewedTypes> renewed_;
+  std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
+  std::map<std::string, GivenArray> arrays_;
+  std::vector<py::object> kept_;
+};
+
+/// A model that is written. Keeps the file and the arrays that it refers to.
+class OnnxWriter {
+ public:
+  OnnxWriter(py::object owner, GraphSource& graph, std::unique_ptr<PythonHost> host,
+             const PresentTuple& present)
+      : owner_(std::move(owner)),
+        graph_(graph.get()),
+        host_(std::move(host)),
+        present_(makePresent(present)),
+        model_(owner_.cast<OnnxFile&>().originals(), *graph_, present_, host_.get()) {}
+
+  onnx::ModelWriter& model() { return model_; }
+
+  py::list outputs() const {
+    py::list list;
+    for (const Bytes name : model_.graph().names.outputs) list.append(decodeName(name));
+    return list;
+  }
+
+  /// The names of the values of each node.
+  py::list names() const {
+    const onnx::Names& names = model_.graph().names;
+    py::list list;
+    for (std::size_t node = 0; node + 1 < names.firsts.size(); ++node) {
+      py::list own;
+      for (uint32_t i = names.firsts[node]; i < names.firsts[node + 1]; ++i) {
+        own.append(decodeName(names.of[i]));
+      }
+      list.append(own);
+    }
+    return list;
+  }
+
+  /// The values whose types may have changed: place of the graph, and name.
+  py::list doubtful() const {
+    py::list list;
+    for (const auto& [place, name] : model_.writer().doubtful) {
+      list.append(py::make_tuple(decode(place), decodeName(name)));
+    }
+    return list;
+  }
+
+  /// The initializers whose elements are not in the message: number, array, whether that is a
+  /// parameter, and if its data is in another file, whether it changed.
+  py::list aside() const {
+    py::list list;
+    std::size_t number = 0;
+    for (const onnx::WrittenInitializer& each : model_.graph().initializers) {
+      if (each.aside) {
+        const py::object changed =
+            each.external == onnx::External::kNo
+                ? py::object(py::none())
+                : py::object(py::bool_(each.external == onnx::External::kChanged));
+        list.append(py::make_tuple(number, decodeName(each.array), each.given, changed));
+      }
+      ++number;
+    }
+    return list;
+  }
+
+  py::bytes message() const {
+    const onnx::Pieces pieces = model_.assemble(onnx::kWithoutArrays);
+    PyObject* const bytes =
+        PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(pieces.size()));
+    if (bytes == nullptr) throw py::error_already_set();
+    char* place = PyBytes_AS_STRING(bytes);
+    pieces.forEach([&](Bytes part) { place = std::copy(part.begin(), part.end(), place); });
+    return py::reinterpret_steal<py::bytes>(bytes);
+  }
+
+  std::size_t size() const { return model_.assemble(onnx::kWhole).size(); }
+
+  void writeTo(int file) const {
+    try {
+      const ReleasedGil released;
+      onnx::writePieces(model_.assemble(onnx::kWhole), file);
+    } catch (const std::system_error& error) {
+      errno = error.code().value();
+      PyErr_SetFromErrno(PyExc_OSError);
+      throw py::error_already_set();
+    }
+  }
+
+ private:
+  py::object owner_;
+  std::shared_ptr<const Graph> graph_;
+  std::unique_ptr<PythonHost> host_;
+  onnx::Present present_;
+  onnx::ModelWriter model_;
+};
+
+}  // namespace
+
+void bindOnnxWriter(py::module_* m) {
+  py::class_<OnnxWriter>(*m, "OnnxWriter")
+      .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
+                       py::dict params, py::dict constants,
+                       const std::map<std::string, StatedTuple>& fed,
+                       const std::map<std::string, RenewedTuple>& renewed,
+                       std::tuple<py::function, py::function, py::function> functions) {
+             auto host = std::make_unique<PythonHost>(
+                 std::move(params), std::move(constants), fed,
+                 PythonHost::Functions{std::get<0>(functions), std::get<1>(functions),
+                                       std::get<2>(functions)});
+             host->setRenewed(renewed);
+             return std::make_unique<OnnxWriter>(std::move(file), graph, std::move(host), present);
+           }),
+           py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
+           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("functions"))
+      .def_property_readonly("outputs", &OnnxWriter::outputs)
+      .def_property_readonly("doubtful", &OnnxWriter::doubtful)
+      .def_property_readonly(
+          "domains", [](OnnxWriter& writer) { return writer.model().writer().nodes.domains; })
+      .def_property_readonly("aside", &OnnxWriter::aside)
+      .def(
+          "kinds",
+          [](OnnxWriter& writer, std::size_t most) -> py::object {
+            const auto kinds = onnx::kindsOfChanges(writer.model(), most);
+            if (!kinds) return py::none();
+            py::list list;
+            for (const std::string& kind : *kinds) list.append(py::bytes(kind));
+            return std::move(list);
+          },
+          py::arg("most"))
+      .def("described_outputs",
+           [](OnnxWriter& writer) {
+             py::list list;
+             for (const Bytes output : writer.model().graph().outputs) {
+               list.append(py::bytes(output.data(), output.size()));
+             }
+             return list;
+           })
+      .def_property_readonly("size", &OnnxWriter::size)
+      .def("names", &OnnxWriter::names)
+      .def(
+          "set_imports",
+          [](OnnxWriter& writer, std::map<std::size_t, int64_t> changed,
+             std::vector<std::pair<std::string, int64_t>> added) {
+            writer.model().setImports(std::move(changed), std::move(added));
+          },
+          py::arg("changed"), py::arg("added"))
+      .def("message", &OnnxWriter::message)
+      .def("write_to", &OnnxWriter::writeTo, py::arg("file"));
+  m->def(
+      "onnx_output_names",
+      [](OnnxFile& file, GraphSource& graph, const PresentTuple& present) {
+        return onnx::nameOutputs(*file.originals(), *graph.get(), makePresent(present));
+      },
+      py::arg("file"), py::arg("graph"), py::arg("present"));
+}
+
+}  // namespace passlib

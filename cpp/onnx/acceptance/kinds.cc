@@ -1,0 +1,198 @@
+#include "onnx/acceptance/kinds.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "onnx/types/messages.h"
+#include "onnx/types/settled.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
+
+namespace passlib::onnx {
+namespace {
+
+using namespace numbers;  // NOLINT: this file only
+
+/// Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes.
+constexpr std::size_t kSmall = 1024;
+
+/// Before this file version, each initializer is an input of the graph as well.
+constexpr int64_t kInputsAlso = 4;
+
+/// What is known of a value.
+struct Known {
+  Bytes type;             ///< a TypeProto; empty if it is not stated
+  Bytes elements;         ///< a TensorProto with its elements, if these are few; else null
+  Bytes constant;         ///< the node that holds it; null if there is none
+  bool is_input = false;  ///< of the graph
+};
+
+class Collector {
+ public:
+  Collector(const ModelWriter& model, std::size_t most)
+      : model_(model), graph_(model.graph()), most_(most) {}
+
+  std::optional<std::vector<std::string>> collect() {
+    if (model_.changesImports() || !readOutermost()) return std::nullopt;
+    if (graph_.unsettled.empty()) return std::vector<std::string>();
+    describe();
+    for (const uint32_t number : graph_.unsettled) {
+      if (!add(graph_.nodes[number])) return std::nullopt;
+    }
+    return std::move(made_);
+  }
+
+ private:
+  /// Copies the versions; false if the model has functions, or inputs for all initializers.
+  bool readOutermost() {
+    if (model_.originals().irVersion() < kInputsAlso) return false;
+    Field field;
+    for (Fields fields(model_.originals().model()); fields.next(&field);) {
+      if (field.number == kFunctions) return false;
+      if (field.number == kIrVersion || field.number == kOpsetImport) {
+        versions_.append(wholeField(field));
+      }
+    }
+    return true;
+  }
+
+  void describe() {
+    for (const auto* list : {&graph_.inputs, &graph_.values, &graph_.outputs}) {
+      for (const Bytes value : *list) {
+        Known* known = known_.insert(bodyOf(value, kValueName), {}).first;
+        known->type = bodyOf(value, kValueType);
+        known->is_input = known->is_input || list == &graph_.inputs;
+      }
+    }
+    for (const WrittenInitializer& each : graph_.initializers) {
+      Known* known = known_.insert(each.name, {}).first;
+      const Tensor tensor = readTensor(each.message);
+      if (!known->is_input) known->type = describeTensor(tensor.type, tensor.dims);
+      if (!each.aside && !tensor.external && each.message.size() < kSmall) {
+        known->elements = each.message;
+      }
+    }
+    for (const Bytes node : graph_.nodes) {
+      if (bodyOf(node, kOpType) != "Constant") continue;
+      known_.insert(bodyOf(node, kNodeOutput), {}).first->constant = node;
+    }
+  }
+
+  /// Returns a TypeProto. There are few of them, and many values of each.
+  Bytes describeTensor(int32_t type, const std::vector<int64_t>& dims) {
+    const std::string info = valueInfo("", {type, dims});
+    const auto found = types_.find(info);
+    if (found != types_.end()) return bodyOf(*found, kValueType);
+    return bodyOf(*types_.insert(info).first, kValueType);
+  }
+
+  /// Adds the kind of a node; false if it cannot be told.
+  bool add(Bytes node) {
+    before_.clear();
+    around_.clear();
+    count_ = 0;
+    std::string made;
+    NameMap<std::string> named;
+    const bool by_elements = usesElements(bodyOf(node, kOpType), bodyOf(node, kDomain));
+    Field field;
+    for (Fields fields(node); fields.next(&field);) {
+      switch (field.number) {
+        case kNodeInput: {
+          const auto [name, fresh] = named.insert(field.body, nameFor(field.body));
+          appendBody(kNodeInput, *name, &made);
+          if (fresh && !addInput(field.body, *name, by_elements)) return false;
+          break;
+        }
+        case kNodeOutput:
+          appendBody(kNodeOutput, addOutput(field.body), &made);
+          break;
+        case kNodeName:
+        case kDocString:
+        case kMetadata:
+          break;
+        case kAttribute: {
+          Arena arena;
+          const Attribute attribute = readAttribute(field.body, &arena);
+          if (attribute.isGraph() || !attribute.reference.empty()) return false;
+          made.append(wholeField(field));
+          break;
+        }
+        default:
+          made.append(wholeField(field));
+      }
+    }
+    std::string graph = before_;
+    appendBody(kNode, made, &graph);
+    graph += around_;
+    appendBody(kGraphName, "kind", &graph);
+    if (!kinds_.insert(graph).second) return true;
+    if (kinds_.size() > most_) return false;
+    made_.push_back(versions_);
+    appendBody(numbers::kGraph, graph, &made_.back());
+    return true;
+  }
+
+  std::string nameFor(Bytes value) {
+    return value.empty() ? std::string() : "v" + std::to_string(count_++);
+  }
+
+  std::string addOutput(Bytes output) {
+    const std::string name = nameFor(output);
+    const Known* known = known_.find(output);
+    if (!output.empty() && known != nullptr && !known->type.empty()) {
+      appendValue(kValueInfo, name, known->type);
+    }
+    return name;
+  }
+
+  bool addInput(Bytes input, Bytes name, bool by_elements) {
+    if (input.empty()) return true;
+    const Known* known = known_.find(input);
+    if (known == nullptr) return false;
+    const bool is_constant = known->constant.data() != nullptr;
+    if (is_constant && (by_elements || known->type.empty())) {
+      std::string node;
+      const auto keep = [](const Field& field) {
+        return field.number != kNodeOutput && field.number != kNodeName;
+      };
+      appendFields(known->constant, keep, &node);
+      appendBody(kNodeOutput, name, &node);
+      appendBody(kNode, node, &before_);
+      return true;
+    }
+    const bool shown = by_elements && known->elements.data() != nullptr;
+    if (shown) appendBody(kInitializer, withBody(known->elements, kTensorName, name), &around_);
+    if (shown && !known->is_input) return true;
+    if (known->type.empty()) return false;
+    appendValue(kInput, name, known->type);
+    return true;
+  }
+
+  void appendValue(uint32_t number, Bytes name, Bytes type) {
+    std::string value;
+    appendBody(kValueName, name, &value);
+    appendBody(kValueType, type, &value);
+    appendBody(number, value, &around_);
+  }
+
+  const ModelWriter& model_;
+  const WrittenGraph& graph_;
+  std::size_t most_;
+  std::string versions_;
+  NameMap<Known> known_;
+  std::unordered_set<std::string> types_;  ///< as ValueInfoProtos
+  std::unordered_set<std::string> kinds_;
+  std::vector<std::string> made_;
+  // Of the kind that is being made:
+  std::string before_;  ///< nodes of constants
+  std::string around_;  ///< inputs, initializers, types of outputs
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model, std::size_t most) {
+  return Collector(model, most).collect();
+}
+
+}  // namespace passlib::onnx

@@ -1,0 +1,176 @@
+#include "onnx/original/originals.h"
+
+#include <utility>
+
+#include "onnx/wire/arena.h"
+#include "onnx/wire/numbers.h"
+
+namespace passlib::onnx {
+namespace {
+
+constexpr std::size_t kLongestPosition = 12;
+
+void readItems(OriginalGraph* graph) {
+  Field field;
+  for (Fields fields(graph->message); fields.next(&field);) {
+    if (field.type != kBytes) continue;
+    switch (field.number) {
+      case numbers::kNode:
+        graph->nodes.push_back(field.body);
+        break;
+      case numbers::kInitializer:
+        graph->initializers.push_back(field.body);
+        break;
+      case numbers::kInput:
+        graph->inputs.push_back(field.body);
+        break;
+      case numbers::kOutput:
+        graph->outputs.push_back(field.body);
+        break;
+      case numbers::kValueInfo:
+        graph->values.push_back(field.body);
+        break;
+      case numbers::kAnnotation:
+        graph->annotations.push_back(field.body);
+        break;
+      case numbers::kSparseInitializer:
+        graph->sparse.push_back(field.body);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+/// Lists the inputs by name if some have defaults. Models of the first versions have an input for
+/// each initializer.
+void listInputs(OriginalGraph* graph) {
+  bool tied = false;
+  for (const Initializer& each : graph->level.initializers) tied = tied || each.has_input;
+  for (const auto& [name, has_input] : graph->level.sparse) tied = tied || has_input;
+  if (!tied) return;
+  for (uint32_t i = 0; i < graph->inputs.size(); ++i) {
+    graph->input_numbers.insert(bodyOf(graph->inputs[i], numbers::kValueName), i);
+  }
+}
+
+}  // namespace
+
+Bytes bodyOf(Bytes message, uint32_t number) {
+  Bytes found = "";
+  forEachBody(message, number, [&](Bytes body) { found = body; });
+  return found;
+}
+
+bool parsePosition(Bytes text, std::size_t* position) {
+  if (text.empty() || text.size() >= kLongestPosition) return false;
+  std::size_t value = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9') return false;
+    value = value * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  *position = value;
+  return true;
+}
+
+Bytes Original::message() const {
+  switch (what) {
+    case kInput:
+      return graph->inputs[number];
+    case kInitializer:
+      return graph->initializers[number];
+    case kSparse:
+      return graph->sparse[number];
+    default:
+      return graph->nodes[number];
+  }
+}
+
+Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
+    : model_(model),
+      graph_(std::move(graph)),
+      by_id_(graph_->nodes.size()),
+      names_(graph_->nodes.size()) {
+  Message main;
+  Field field;
+  for (Fields fields(model); fields.next(&field);) {
+    if (field.number == numbers::kIrVersion && field.type == kVarint) {
+      ir_version_ = static_cast<int64_t>(field.value);
+    } else if (field.number == numbers::kGraph && field.type == kBytes) {
+      main.add(field.body, &arena_);
+    }
+  }
+  std::vector<GraphPlace> places(1, {main.bytes(), ""});
+  for (std::size_t number = 0; number < places.size(); ++number) {
+    OriginalGraph& made = graphs_.emplace_back();
+    made.level = readLevel(number, &places, &arena_);
+    made.place = places[number].place;
+    made.message = places[number].message;
+    readItems(&made);
+    listInputs(&made);
+  }
+  for (const OriginalGraph& made : graphs_) by_place_.insert(made.place, &made);
+  std::vector<const Graph*> read(graphs_.size(), nullptr);
+  read[0] = graph_.get();
+  for (std::size_t number = 0; number < graphs_.size(); ++number) {
+    if (read[number] != nullptr) collect(graphs_[number], *read[number], &read);
+  }
+}
+
+const OriginalGraph* Originals::findGraph(Bytes place) const {
+  const OriginalGraph* const* found = by_place_.find(place);
+  return found == nullptr || place.empty() ? nullptr : *found;
+}
+
+void Originals::collect(const OriginalGraph& original, const Graph& graph,
+                        std::vector<const Graph*>* nested) {
+  for (const Node* node : graph.nodes) {
+    const Bytes id = attributeOf(*node, keys::kId);
+    if (id.data() == nullptr) continue;  // an omitted input, or a value from outside
+    add(original, node, id);
+    const Original& made = all_.back();
+    if (made.what != Original::kOperator) {
+      names_.insert(node->name, true);
+      continue;
+    }
+    const NodeRecord& record = made.record();
+    for (uint32_t i = 0; i < record.outputs.count; ++i) {
+      const Bytes name = made.name(record.outputs, i);
+      if (!name.empty()) names_.insert(name, true);
+    }
+    std::size_t subgraph = 0;
+    for (uint32_t i = 0; i < record.attributes.count; ++i) {
+      const Range& levels = original.level.attributes[record.attributes.first + i].levels;
+      for (uint32_t k = 0; k < levels.count; ++k) {
+        (*nested)[levels.first + k] = node->subgraphs[subgraph++];
+      }
+    }
+  }
+}
+
+void Originals::add(const OriginalGraph& original, const Node* node, Bytes id) {
+  const Bytes rest = id.substr(original.level.prefix.size());
+  const std::size_t dot = rest.rfind('.');
+  const Bytes what = dot == Bytes::npos ? Bytes("") : rest.substr(0, dot);
+  std::size_t number = 0;
+  parsePosition(dot == Bytes::npos ? rest : rest.substr(dot + 1), &number);
+  Original made{&original, node, static_cast<uint32_t>(number), static_cast<uint32_t>(all_.size()),
+                Original::kOperator};
+  if (what == "input") {
+    made.what = Original::kInput;
+  } else if (what == "initializer") {
+    made.what = Original::kInitializer;
+  } else if (what == "sparse") {
+    made.what = Original::kSparse;
+  } else if (isVariable(*node)) {
+    made.what = Original::kConstant;
+  }
+  const std::size_t counts[] = {original.nodes.size(), original.inputs.size(),
+                                original.initializers.size(), original.sparse.size(),
+                                original.nodes.size()};
+  if (number >= counts[made.what]) throw GraphError("the graph is not that of its file");
+  all_.push_back(made);
+  *by_id_.insert(id, made.index).first = made.index;
+}
+
+}  // namespace passlib::onnx

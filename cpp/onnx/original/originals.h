@@ -1,0 +1,107 @@
+// A file as it was read: the messages of its graphs, and the nodes that passes saw for them.
+#ifndef PASSLIB_ONNX_ORIGINAL_ORIGINALS_H_
+#define PASSLIB_ONNX_ORIGINAL_ORIGINALS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "onnx/reading/level.h"
+#include "onnx/reading/name_map.h"
+
+namespace passlib::onnx {
+
+/// A graph of the file: its message, what was read from it, and its items, each a message.
+struct OriginalGraph {
+  std::string place;  ///< such as `12.body`; empty for the main graph
+  Bytes message;
+  Level level;
+  std::vector<Bytes> nodes;
+  std::vector<Bytes> inputs;
+  std::vector<Bytes> outputs;
+  std::vector<Bytes> initializers;
+  std::vector<Bytes> sparse;
+  std::vector<Bytes> values;
+  std::vector<Bytes> annotations;
+  NameMap<uint32_t> input_numbers;  ///< by name; empty unless inputs have defaults
+};
+
+/// What a node of the graph that passes got stands for.
+struct Original {
+  enum What : uint8_t { kOperator, kInput, kInitializer, kSparse, kConstant };
+  const OriginalGraph* graph;
+  const Node* node;  ///< as passes saw it
+  uint32_t number;   ///< among the items of its kind in its graph
+  uint32_t index;    ///< among all originals
+  What what;
+
+  bool isTensor() const { return what >= kInitializer; }
+  /// The NodeProto of an operator or a constant.
+  const NodeRecord& record() const { return graph->level.nodes[number]; }
+  Bytes name(const Range& range, uint32_t place) const {
+    return graph->level.names[range.first + place];
+  }
+  /// The message that it was read from.
+  Bytes message() const;
+};
+
+/// The messages of a file by the identifiers of nodes.
+class Originals {
+ public:
+  /// `graph` was read from `model`.
+  Originals(Bytes model, std::shared_ptr<const Graph> graph);
+
+  /// The outermost message.
+  Bytes model() const { return model_; }
+  int64_t irVersion() const { return ir_version_; }
+  const OriginalGraph& main() const { return graphs_.front(); }
+  /// Returns a graph by its number, as in AttributeRecord::levels.
+  const OriginalGraph& graphAt(std::size_t number) const { return graphs_[number]; }
+  /// Returns a nested graph by its place; null if there is none.
+  const OriginalGraph* findGraph(Bytes place) const;
+  /// Returns what an identifier stands for; null if it is not of the file.
+  const Original* find(Bytes id) const {
+    const uint32_t* index = by_id_.find(id);
+    return index == nullptr ? nullptr : &all_[*index];
+  }
+  std::size_t size() const { return all_.size(); }
+  /// The names of all values, nested graphs included.
+  const NameMap<bool>& names() const { return names_; }
+
+ private:
+  void collect(const OriginalGraph& original, const Graph& graph,
+               std::vector<const Graph*>* nested);
+  void add(const OriginalGraph& original, const Node* node, Bytes id);
+
+  Bytes model_;
+  std::shared_ptr<const Graph> graph_;
+  int64_t ir_version_ = 0;
+  Arena arena_;
+  std::deque<OriginalGraph> graphs_;
+  std::deque<Original> all_;
+  NameMap<uint32_t> by_id_;
+  NameMap<const OriginalGraph*> by_place_;
+  NameMap<bool> names_;
+};
+
+/// Returns the value of a field of bytes, the last one; empty, not null, if there is none.
+Bytes bodyOf(Bytes message, uint32_t number);
+
+/// Returns a node's attribute; a null view if it has none.
+inline Bytes attributeOf(const Node& node, const char* key) {
+  const auto found = node.attrs.find(key);
+  return found == node.attrs.end() ? Bytes() : Bytes(found->second);
+}
+
+inline bool isVariable(const Node& node) { return node.op == "null"; }
+
+/// Reads a number that counts from 0 in decimal digits; false for any other text.
+bool parsePosition(Bytes text, std::size_t* position);
+
+}  // namespace passlib::onnx
+
+#endif  // PASSLIB_ONNX_ORIGINAL_ORIGINALS_H_

@@ -1,0 +1,23 @@
+#include "onnx/wire/output.h"
+
+namespace passlib::onnx {
+
+void appendVarint(uint64_t value, std::string* out) {
+  while (value >= 0x80) {
+    out->push_back(static_cast<char>((value & 0x7f) | 0x80));
+    value >>= 7;
+  }
+  out->push_back(static_cast<char>(value));
+}
+
+void appendNumber(uint32_t number, uint64_t value, std::string* out) {
+  appendVarint(uint64_t{number} << 3 | kVarint, out);
+  appendVarint(value, out);
+}
+
+void appendHead(uint32_t number, std::size_t size, std::string* out) {
+  appendVarint(uint64_t{number} << 3 | kBytes, out);
+  appendVarint(size, out);
+}
+
+}  // namespace passlib::onnx

@@ -1,0 +1,277 @@
+#include "onnx/writing/graph.h"
+
+#include <algorithm>
+
+#include "errors.h"
+#include "onnx/reading/level_values.h"
+#include "onnx/types/messages.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
+#include "onnx/writing/assembly.h"
+
+namespace passlib::onnx {
+
+namespace {
+
+/// Before this file version, each initializer is an input of the graph as well.
+constexpr int64_t kInputsAlso = 4;
+
+const Present kOfTheFile{};
+const Surroundings kNowhere{};
+
+/// Returns how many inputs of a node with nested graphs are the operator's own.
+std::size_t formalInputs(const Node& node) {
+  const std::size_t inputs = node.inputs.size();
+  const Bytes stated = attributeOf(node, keys::kFormal);
+  const Bytes captured = attributeOf(node, keys::kCaptured);
+  if (node.subgraphs.empty() || stated.data() == nullptr) return inputs;
+  std::size_t own = 0;
+  std::size_t others = 0;
+  const bool numbers = parsePosition(stated, &own) &&
+                       (captured.data() == nullptr || parsePosition(captured, &others));
+  if (!numbers || own + others != inputs) {
+    throw GraphError("node " + shown(node.name) + " (" + node.op + ") has " +
+                     std::to_string(inputs) + " inputs, but its attributes " + keys::kFormal +
+                     " and " + keys::kCaptured + " are " + std::string(stated) + " and " +
+                     std::string(captured.data() == nullptr ? Bytes("0") : captured) +
+                     "; a pass that adds or removes inputs of a node with nested graphs must "
+                     "update them");
+  }
+  return own;
+}
+
+/// Returns whether any node of a graph has nested graphs.
+bool hasNested(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node* node) { return !node->subgraphs.empty(); });
+}
+
+}  // namespace
+
+/// Writes one graph.
+class LevelWriter {
+ public:
+  LevelWriter(GraphWriter* writer, const Draft& draft, std::string place)
+      : writer_(*writer),
+        draft_(draft),
+        place_(std::move(place)),
+        written_{&draft.file, chooseNames(draft, &writer->fresh_, writer->arena_),
+                 {},          {},
+                 {},          {},
+                 {},          {},
+                 {},          {}},
+        variables_(draft, written_.names, writer->host_, &writer->changes_, writer->arena_),
+        settled_(draft, written_.names),
+        titles_(draft.titles(writer->arena_)) {
+    if (hasNested(draft.graph)) hideInside();
+  }
+
+  WrittenGraph write() {
+    writeNodes();
+    written_.initializers = variables_.initializers();
+    const RenewedTypes* renewed = writer_.host_->renewed(place_);
+    describeOutputs(renewed);
+    written_.inputs = variables_.inputs(writer_.originals_.irVersion() < kInputsAlso);
+    written_.sparse = variables_.sparse();
+    Annotations kept =
+        keepAnnotations(draft_, written_.names, writer_.changes_, settled_, writer_.arena_);
+    written_.annotations = std::move(kept.quantization);
+    for (const Description& value : kept.values) addValue(value, renewed);
+    return std::move(written_);
+  }
+
+ private:
+  void addValue(const Description& value, const RenewedTypes* renewed) {
+    if (value.doubtful) writer_.doubtful.emplace_back(place_, value.name);
+    if (renewed != nullptr) {
+      const auto found = renewed->values.find(std::string(value.name));
+      if (found != renewed->values.end()) {
+        if (found->second) {
+          written_.values.push_back(writer_.arena_->emplace_back(
+              withBody(value.message, numbers::kValueType, *found->second)));
+        }
+        return;
+      }
+    }
+    written_.values.push_back(value.message);
+  }
+
+  /// Collects the names that nested graphs must not give to values of their own.
+  void hideInside() {
+    if (draft_.around.hidden != nullptr) hidden_ = *draft_.around.hidden;
+    for (uint32_t i = 0; i < draft_.size(); ++i) {
+      for (uint32_t k = 0; k < written_.names.count(i); ++k) {
+        const Bytes name = written_.names.at({i, k});
+        const Bytes old = nameInFile(draft_, {i, k});
+        if (old.data() == nullptr || name != old) hidden_.insert(name, true);
+      }
+    }
+  }
+
+  void writeNodes() {
+    for (const uint32_t position : draft_.order()) {
+      const Node& node = draft_.node(position);
+      if (!isVariable(node)) {
+        writeNode(position);
+        continue;
+      }
+      if (node.name != kAbsent && attributeOf(node, keys::kOuter).data() == nullptr) {
+        const Bytes constant = variables_.add(position);
+        if (constant.data() != nullptr) written_.nodes.push_back(constant);
+      }
+      settled_.addVariable(position, writer_.changes_);
+    }
+    for (const auto& [value, output] : written_.names.copies) {
+      std::string made;
+      appendBody(numbers::kNodeInput, value, &made);
+      appendBody(numbers::kNodeOutput, output, &made);
+      appendBody(numbers::kNodeName, writer_.fresh_.fresh(std::string(output) + "_copy"), &made);
+      appendBody(numbers::kOpType, "Identity", &made);
+      written_.nodes.push_back(writer_.arena_->emplace_back(std::move(made)));
+      writer_.nodes.domains.emplace("");
+      noteUnsettled();
+    }
+  }
+
+  /// Notes the last node as one that is not as in the file.
+  void noteUnsettled() {
+    written_.unsettled.push_back(static_cast<uint32_t>(written_.nodes.size() - 1));
+  }
+
+  void writeNode(uint32_t position) {
+    const Node& node = draft_.node(position);
+    const Names& names = written_.names;
+    Surroundings inside;
+    NodeNames& own = node_names_;
+    own.title = titles_[position];
+    own.inputs.clear();
+    own.outputs.clear();
+    for (const Value* use = draft_.begin(position); use != draft_.end(position); ++use) {
+      own.inputs.push_back(names.at(*use));
+      if (!node.subgraphs.empty()) inside.origins.push_back(settled_.origin(*use));
+    }
+    if (!node.subgraphs.empty()) inside.inputs = own.inputs;
+    inside.hidden = &hidden_;
+    own.inputs.resize(formalInputs(node));
+    for (uint32_t k = 0; k < names.count(position); ++k) {
+      own.outputs.push_back(names.at({position, k}));
+    }
+    const std::string number = place_ + std::to_string(written_.nodes.size()) + ".";
+    const NestedWriter nested = [&](std::size_t graph, const OriginalGraph* original,
+                                    const std::string& place) {
+      return writer_.writeNested(*node.subgraphs[graph], original, inside, number + place + ".");
+    };
+    const Original* original = draft_.original(position);
+    const Bytes message = writer_.nodes.write(node, original, own, nested);
+    written_.nodes.push_back(message);
+    const bool same = original != nullptr && message.data() == original->message().data();
+    settled_.addOperator(position, same);
+    if (!same || names.count(position) == 0 || !settled_.has({position, 0})) noteUnsettled();
+  }
+
+  /// Returns the description of an output that the file states for a name; null if none.
+  void describeOutputs(const RenewedTypes* renewed) {
+    const std::vector<Bytes>& outputs = written_.names.outputs;
+    if (const OriginalGraph* copied = draft_.copied()) {
+      if (copied->outputs.size() == outputs.size()) {
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+          addOutput(outputs[i], copied->outputs[i], true, renewed);
+        }
+        return;
+      }
+    }
+    if (isAsInFile()) {
+      written_.outputs = draft_.file.outputs;
+      return;
+    }
+    NameMap<Bytes> described;
+    for (const auto* list : {&draft_.file.inputs, &draft_.file.values, &draft_.file.outputs}) {
+      for (const Bytes value : *list) {
+        *described.insert(bodyOf(value, numbers::kValueName), value).first = value;
+      }
+    }
+    NameMap<Bytes> held;
+    for (const WrittenInitializer& each : written_.initializers) {
+      *held.insert(each.name, each.message).first = each.message;
+    }
+    const bool in_place = draft_.present.of_file && draft_.present.by_place &&
+                          draft_.file.outputs.size() == outputs.size();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Bytes origin = settled_.origin(draft_.heads[i]);
+      const Bytes* known = origin.data() == nullptr ? nullptr : described.find(origin);
+      const Bytes* tensor = held.find(outputs[i]);
+      if (known != nullptr) {
+        addOutput(outputs[i], *known, false, renewed);
+      } else if (tensor != nullptr) {
+        const Tensor like = readTensor(*tensor);
+        addOutput(outputs[i],
+                  writer_.arena_->emplace_back(valueInfo(outputs[i], {like.type, like.dims})),
+                  false, renewed);
+      } else {
+        const Bytes* stated = in_place ? &draft_.file.outputs[i] : described.find(outputs[i]);
+        addOutput(outputs[i],
+                  stated != nullptr
+                      ? *stated
+                      : Bytes(writer_.arena_->emplace_back(valueInfo(outputs[i], {}))),
+                  true, renewed);
+      }
+    }
+  }
+
+  /// Whether the outputs have the names and the values that they have in the file.
+  bool isAsInFile() const {
+    const std::vector<Bytes>& outputs = written_.names.outputs;
+    const std::vector<Bytes>& old = draft_.file.level.outputs;
+    if (outputs != old) return false;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Bytes origin = settled_.origin(draft_.heads[i]);
+      if (origin.data() == nullptr || origin != old[i]) return false;
+    }
+    return true;
+  }
+
+  void addOutput(Bytes name, Bytes description, bool doubtful, const RenewedTypes* renewed) {
+    Bytes message = withName(description, numbers::kValueName, name, writer_.arena_);
+    if (doubtful) writer_.doubtful.emplace_back(place_, name);
+    if (renewed != nullptr) {
+      const auto found = renewed->outputs.find(std::string(name));
+      if (found != renewed->outputs.end()) {
+        message =
+            writer_.arena_->emplace_back(withBody(message, numbers::kValueType, found->second));
+      }
+    }
+    written_.outputs.push_back(message);
+  }
+
+  GraphWriter& writer_;
+  const Draft& draft_;
+  std::string place_;
+  WrittenGraph written_;
+  Variables variables_;
+  Settled settled_;
+  std::vector<Bytes> titles_;
+  NameSet hidden_;
+  NodeNames node_names_;  ///< of the node that is being written
+};
+
+WrittenGraph GraphWriter::writeMain(const Graph& graph, const Present& present) {
+  if (nestingDepth(graph) > kDeepestNesting) {
+    throw UnsupportedError("the graph has nested graphs more than " +
+                           std::to_string(kDeepestNesting) +
+                           " levels deep, which no reader of ONNX files accepts");
+  }
+  const Draft draft(graph, originals_, &originals_.main(), &taken_, kNowhere, present);
+  return LevelWriter(this, draft, "").write();
+}
+
+NestedGraph GraphWriter::writeNested(const Graph& graph, const OriginalGraph* original,
+                                     const Surroundings& around, const std::string& place) {
+  const Draft draft(graph, originals_, original, &taken_, around, kOfTheFile);
+  const WrittenGraph written = LevelWriter(this, draft, place).write();
+  if (original != nullptr && isSame(written)) return {original->message, true};
+  std::string* text = &arena_->emplace_back();
+  assembleGraph(written, kWhole).forEach([text](Bytes bytes) { text->append(bytes); });
+  return {*text, false};
+}
+
+}  // namespace passlib::onnx

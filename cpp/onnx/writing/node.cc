@@ -1,0 +1,130 @@
+#include "onnx/writing/node.h"
+
+#include <algorithm>
+#include <map>
+
+#include "onnx/types/settled.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
+
+namespace passlib::onnx {
+namespace {
+
+using namespace numbers;  // NOLINT: this file only
+
+bool hasField(Bytes message, uint32_t number) {
+  Field field;
+  for (Fields fields(message); fields.next(&field);) {
+    if (field.number == number && field.type == kBytes) return true;
+  }
+  return false;
+}
+
+bool sameNames(const std::vector<Bytes>& names, const Original& original, const Range& range) {
+  if (names.size() != range.count) return false;
+  for (uint32_t i = 0; i < range.count; ++i) {
+    if (names[i] != original.name(range, i)) return false;
+  }
+  return true;
+}
+
+/// Appends a pass's own attributes, `__mark__`, as metadata of the node, besides those of `old`.
+void appendMarks(const Node& node, const WrittenAttributes& attributes, Bytes old,
+                 std::string* out) {
+  std::map<Bytes, Bytes> marks;
+  for (const auto& [key, text] : node.attrs) {
+    if (isOwnName(key) && !isReservedName(key)) marks.emplace(key, text);
+  }
+  for (const WrittenAttribute& value : attributes.list) marks.erase(value.name);
+  const auto append = [out](Bytes key, Bytes text) {
+    std::string entry;
+    appendBody(kKey, key, &entry);
+    appendBody(kValue, text, &entry);
+    appendBody(kMetadata, entry, out);
+  };
+  forEachBody(old, kMetadata, [&](Bytes entry) {
+    const auto mark = marks.find(bodyOf(entry, kKey));
+    if (mark == marks.end()) {
+      appendBody(kMetadata, entry, out);
+    } else {
+      append(mark->first, mark->second);
+      marks.erase(mark);
+    }
+  });
+  for (const auto& [key, text] : marks) append(key, text);
+}
+
+/// Appends a text that nodes have as an attribute: that of the file if it is the same one.
+void appendText(uint32_t number, Bytes text, Bytes plain, Bytes old, std::string* out) {
+  if (text == bodyOf(old, number)) {
+    appendFields(old, [number](const Field& field) { return field.number == number; }, out);
+  } else if (!text.empty() && !plain.empty()) {
+    appendBody(number, plain, out);
+  }
+}
+
+}  // namespace
+
+Bytes NodeWriter::write(const Node& node, const Original* original, const NodeNames& names,
+                        const NestedWriter& nested) {
+  const bool same_op = original != nullptr && original->record().op == node.op;
+  bool same = false;
+  WrittenAttributes attributes;
+  if (same_op) {
+    const NodeRecord& record = original->record();
+    const bool same_attributes = node.attrs == original->node->attrs;
+    same = same_attributes && sameNames(names.inputs, *original, record.inputs) &&
+           sameNames(names.outputs, *original, record.outputs) && names.title == record.name;
+    if (same && node.subgraphs.empty()) return original->message();
+    if (same_attributes && node.subgraphs.empty()) {
+      for (uint32_t i = 0; i < record.attributes.count; ++i) {
+        const Attribute& value =
+            original->graph->level.attributes[record.attributes.first + i].attribute;
+        attributes.list.push_back({value.name, value.message});
+      }
+    } else {
+      attributes = writeAttributes(node, original, originals_, nested, host_, &arena_);
+    }
+    if (same && !attributes.changed) return original->message();
+  } else {
+    attributes = writeAttributes(node, original, originals_, nested, host_, &arena_);
+  }
+  const Bytes old = same_op ? original->message() : Bytes("");
+  const Bytes domain = attributeOf(node, keys::kDomain);
+  std::string made;
+  for (const Bytes name : names.inputs) appendBody(kNodeInput, name, &made);
+  for (const Bytes name : names.outputs) appendBody(kNodeOutput, name, &made);
+  if (!names.title.empty() || hasField(old, kNodeName)) {
+    appendBody(kNodeName, names.title, &made);
+  }
+  appendBody(kOpType, node.op, &made);
+  for (const WrittenAttribute& value : attributes.list) {
+    appendBody(kAttribute, value.message, &made);
+  }
+  const auto keep = [](const Field& field) {
+    switch (field.number) {
+      case kNodeInput:
+      case kNodeOutput:
+      case kNodeName:
+      case kOpType:
+      case kAttribute:
+      case kDomain:
+      case kOverload:
+      case kMetadata:
+        return false;
+      default:
+        return true;
+    }
+  };
+  appendFields(old, keep, &made);
+  // ONNX's checker does not know "ai.onnx" by that name.
+  appendText(kDomain, domain, plainDomain(domain), old, &made);
+  const Bytes overload = attributeOf(node, keys::kOverload);
+  appendText(kOverload, overload, overload, old, &made);
+  appendMarks(node, attributes, old, &made);
+  const bool same_domain = domain == bodyOf(old, kDomain);
+  domains.emplace(same_domain ? domain : plainDomain(domain));
+  return arena_.emplace_back(std::move(made));
+}
+
+}  // namespace passlib::onnx

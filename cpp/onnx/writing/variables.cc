@@ -1,0 +1,224 @@
+#include "onnx/writing/variables.h"
+
+#include <algorithm>
+
+#include "onnx/types/messages.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
+#include "onnx/wire/strip.h"
+
+namespace passlib::onnx {
+namespace {
+
+using namespace numbers;  // NOLINT: this file only
+
+/// Arrays of fewer bytes are put into the message at once.
+constexpr std::size_t kInline = 4096;
+
+/// Order of the first new variable: after all those of the file.
+constexpr uint64_t kNew = uint64_t{1} << 40;
+
+/// Arrays with this many axes or more never determine a shape: shapes are vectors.
+constexpr std::size_t kMatrix = 2;
+
+/// Returns the number of the input whose default a constant is; null if there is none.
+const uint32_t* inputOf(const Original& original) {
+  const OriginalGraph& graph = *original.graph;
+  bool has_input = false;
+  if (original.what == Original::kInitializer) {
+    has_input = graph.level.initializers[original.number].has_input;
+  } else if (original.what == Original::kSparse) {
+    has_input = graph.level.sparse[original.number].second;
+  }
+  return has_input ? graph.input_numbers.find(original.node->name) : nullptr;
+}
+
+template <typename List>
+void sortByOrder(List* list) {
+  std::stable_sort(list->begin(), list->end(),
+                   [](const auto& left, const auto& right) { return left.first < right.first; });
+}
+
+template <typename Pair>
+std::vector<Bytes> secondsOf(const std::vector<Pair>& list) {
+  std::vector<Bytes> seconds;
+  seconds.reserve(list.size());
+  for (const Pair& pair : list) seconds.push_back(pair.second);
+  return seconds;
+}
+
+}  // namespace
+
+Bytes Variables::typed(Bytes name, const StatedType& type) {
+  return arena_.emplace_back(valueInfo(name, type));
+}
+
+Bytes Variables::typed(Bytes name, const GivenArray& like) {
+  return typed(name, StatedType{like.type, like.dims});
+}
+
+Bytes Variables::add(std::size_t position) {
+  const Node& node = draft_.node(position);
+  const Original* claim = draft_.claim(position);
+  const Original* original = claim != nullptr ? claim : draft_.named[position];
+  const Bytes name = names_.of[names_.firsts[position]];
+  const bool given = is_main_ && host_.has(node.name);
+  if (original == nullptr || !original->isTensor()) {
+    addUntied(position, original, given);
+    return Bytes();
+  }
+  if (const StatedType* fed = is_main_ ? host_.fed(node.name) : nullptr) {
+    changes_.add(*original, true, false);
+    inputs_.emplace_back(kNew + position, typed(name, *fed));
+    return Bytes();
+  }
+  const bool same = !given || host_.same(node.name, original->node->name);
+  GivenArray array;
+  if (!same) {
+    array = host_.array(node.name);
+    GivenArray old;
+    const bool seen = host_.inFile(original->node->name, &old);
+    const bool like = seen && array.type == old.type && array.dims == old.dims;
+    changes_.add(*original, !like, seen && old.dims.size() < kMatrix);
+  }
+  if (original->what == Original::kConstant) {
+    return makeConstant(*original, node.name, name, same);
+  }
+  const uint64_t order = claim != nullptr ? original->number : kNew + position;
+  if (same && original->what == Original::kSparse) {
+    Bytes message = original->message();
+    const Bytes values = bodyOf(message, kValues);
+    if (bodyOf(values, kTensorName) != name) {
+      message =
+          arena_.emplace_back(withBody(message, kValues, withBody(values, kTensorName, name)));
+    }
+    sparse_.emplace_back(order, message);
+  } else if (same) {
+    keep(order, *original, name);
+  } else {
+    make(order, node.name, name, original);
+  }
+  if (const uint32_t* number = inputOf(*original)) {
+    const Bytes input = original->graph->inputs[*number];
+    inputs_.emplace_back(*number,
+                         same ? withName(input, kValueName, name, &arena_) : typed(name, array));
+  }
+  return Bytes();
+}
+
+/// Adds a variable that is not a constant of the file.
+void Variables::addUntied(std::size_t position, const Original* original, bool given) {
+  const Node& node = draft_.node(position);
+  const Bytes name = names_.of[names_.firsts[position]];
+  const bool is_input = original != nullptr && original->what == Original::kInput;
+  const StatedType* fed = is_main_ ? host_.fed(node.name) : nullptr;
+  if (fed != nullptr && !is_input) {
+    inputs_.emplace_back(kNew + position, typed(name, *fed));
+  } else if (given) {
+    make(kNew + position, node.name, name, nullptr);
+    new_inputs_.push_back(typed(name, host_.array(node.name)));
+  } else if (is_input) {
+    inputs_.emplace_back(original->number,
+                         withName(original->message(), kValueName, name, &arena_));
+  } else {
+    inputs_.emplace_back(kNew + position, typed(name, host_.stated(node)));
+  }
+}
+
+void Variables::keep(uint64_t order, const Original& original, Bytes name) {
+  const Tensor tensor = readTensor(original.message());
+  WrittenInitializer made;
+  made.order = order;
+  made.name = name;
+  made.message = original.message();
+  made.array = original.node->name;
+  made.original = tensor.name == name;
+  GivenArray array;
+  const bool seen = is_main_ && host_.inFile(made.array, &array);
+  Field raw;
+  if (tensor.external) {
+    if (seen) made.external = External::kUnchanged;
+    made.aside = seen;
+  } else if (seen && findPayload(original.message(), &raw)) {
+    made.aside = true;
+    made.data = raw.body;
+  }
+  if (!made.original) {
+    std::string message;
+    const bool drops = made.aside && !tensor.external;
+    const auto kept = [drops](const Field& field) {
+      return field.number != kTensorName && !(drops && field.number == kRawData);
+    };
+    appendFields(original.message(), kept, &message);
+    appendBody(kTensorName, name, &message);
+    made.message = arena_.emplace_back(std::move(message));
+  }
+  initializers_.push_back(made);
+}
+
+/// Makes an initializer of a parameter, which may replace that of the file.
+void Variables::make(uint64_t order, Bytes variable, Bytes name, const Original* original) {
+  const GivenArray array = host_.array(variable);
+  const bool dense = original != nullptr && original->what == Original::kInitializer;
+  const bool external = dense && readTensor(original->message()).external;
+  std::string message;
+  appendTensorHead(array, name, dense ? original->message() : Bytes(""), external, &message);
+  WrittenInitializer made;
+  made.order = order;
+  made.name = name;
+  made.array = variable;
+  made.given = true;
+  made.aside = external || array.data.size() >= kInline;
+  if (external) {
+    made.external = External::kChanged;
+  } else if (made.aside) {
+    made.data = array.data;
+  } else {
+    appendBody(kRawData, array.data, &message);
+  }
+  made.message = arena_.emplace_back(std::move(message));
+  initializers_.push_back(made);
+}
+
+Bytes Variables::makeConstant(const Original& original, Bytes variable, Bytes name, bool same) {
+  if (same && name == original.node->name) return original.message();
+  std::string made;
+  const auto keep = [same](const Field& field) {
+    return field.number != kNodeOutput && (same || field.number != kAttribute);
+  };
+  appendFields(original.message(), keep, &made);
+  appendBody(kNodeOutput, name, &made);
+  if (!same) {
+    const GivenArray array = host_.array(variable);
+    std::string tensor;
+    for (const int64_t size : array.dims) appendNumber(kDims, static_cast<uint64_t>(size), &tensor);
+    appendNumber(kDataType, static_cast<uint64_t>(array.type), &tensor);
+    appendBody(kRawData, array.data, &tensor);
+    std::string value;
+    appendBody(kName, "value", &value);
+    appendNumber(kType, static_cast<uint64_t>(Kind::kTensor), &value);
+    appendBody(kT, tensor, &value);
+    appendBody(kAttribute, value, &made);
+  }
+  return arena_.emplace_back(std::move(made));
+}
+
+std::vector<Bytes> Variables::inputs(bool with_new) {
+  sortByOrder(&inputs_);
+  std::vector<Bytes> found = secondsOf(inputs_);
+  if (with_new) found.insert(found.end(), new_inputs_.begin(), new_inputs_.end());
+  return found;
+}
+
+std::vector<WrittenInitializer> Variables::initializers() {
+  std::stable_sort(initializers_.begin(), initializers_.end(),
+                   [](const auto& left, const auto& right) { return left.order < right.order; });
+  return std::move(initializers_);
+}
+
+std::vector<Bytes> Variables::sparse() {
+  sortByOrder(&sparse_);
+  return secondsOf(sparse_);
+}
+
+}  // namespace passlib::onnx
