@@ -91,3 +91,46 @@ def test_names_of_one_thing_are_one_thing() -> None:
     assert passlib.init is passlib.initializer
     assert passlib.rnd is passlib.random
     assert passlib.MXNetError is passlib.base.MXNetError is passlib.PasslibError
+
+
+def test_the_package_imports_its_modules_when_they_are_used() -> None:
+    code = "import sys, passlib; print({'numpy', 'passlib.model'} & {*sys.modules})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
+
+
+ARRAY = """
+import numpy as np
+from passlib.arrays import NDArray
+a = np.zeros((2, 3)).view(NDArray)
+"""
+EVALUATED = """
+from passlib.arrays.creation import ones
+from passlib.symbol import var
+a = var('x').eval(x=ones((2, 3)))[0]
+"""
+
+
+@pytest.mark.parametrize("code", [ARRAY, EVALUATED], ids=["array", "symbol"])
+def test_arrays_have_their_methods_without_nd(code: str) -> None:
+    """An import of one room alone must not leave arrays with NumPy's methods of the same name."""
+    code += "\nprint(a.reshape((-3,)).shape, a.slice_axis(axis=1, begin=0, end=1).shape)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout == "(6,) (2, 1)\n", run.stderr
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'optimise'"):
+        passlib.optimise  # noqa: B018
+    assert passlib.dialects.names()
+
+
+def test_second_names_are_the_same_modules() -> None:
+    code = (
+        "import sys, passlib.ndarray, passlib.init, passlib.visualization as v, passlib.nd\n"
+        "assert passlib.ndarray is passlib.nd is sys.modules['passlib.ndarray']\n"
+        "assert passlib.nd.__spec__.name == 'passlib.nd'\n"
+        "assert passlib.init is passlib.initializer and v is passlib.viz\n"
+        "import passlib.optimizer\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,7 +1,8 @@
-"""``python -m passlib``: where the header and the CMake package are."""
+"""``passlib``: where the header and the CMake package are, and how it is called."""
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import passlib
 from passlib import _core
 from passlib.cli import main
+from passlib.cli.command import COMMANDS
 from plugin_build import compile_to
 
 SOURCE = """
@@ -58,14 +60,14 @@ def test_flags_compile_a_library(tmp_path: Path) -> None:
 def test_without_an_option_it_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("usage: python -m passlib ")
+    assert printed.startswith("usage: passlib ")
     assert "--include-flags" in printed
 
 
 def test_an_unknown_option_is_an_error() -> None:
     result = run("--libs")
-    assert result.returncode == 2
-    assert "unrecognized arguments: --libs" in result.stderr
+    assert result.returncode == 1
+    assert result.stderr == "passlib: unrecognized arguments: --libs; see passlib --help\n"
 
 
 @pytest.mark.parametrize("option", ["--include", "--include-flags", "--cmakedir"])
@@ -77,7 +79,7 @@ def test_a_missing_folder_is_named(
 ) -> None:
     monkeypatch.setattr(_core, "__file__", str(tmp_path / "_core.so"))
     assert main([option]) == 1
-    assert f"python -m passlib: {tmp_path}" in (message := capsys.readouterr().err)
+    assert f"passlib: {tmp_path}" in (message := capsys.readouterr().err)
     assert "is missing; install graph-passlib again" in message
 
 
@@ -90,3 +92,44 @@ def test_a_folder_with_a_space_is_quoted(
     monkeypatch.setattr(_core, "__file__", str(folder.with_name("_core.so")))
     assert main(["--include-flags"]) == 0
     assert capsys.readouterr().out == f"'-I{folder}'\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_fits_a_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"usage: passlib {command} ")
+    assert f"example:\n  passlib {command}" in printed
+    assert len(printed.splitlines()) <= 50
+
+
+def test_help_imports_no_arrays() -> None:
+    code = "import sys; from passlib.cli.command import _parser; _parser().format_help(); "
+    code += "print({'numpy', 'passlib.dialects'} & {*sys.modules})"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "set()\n"
+
+
+def test_help_takes_little_time() -> None:
+    """At most 0.15 s of processor time above Python's own start; the least of several runs."""
+
+    def seconds(*command: str) -> float:
+        found = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, *command], stdout=subprocess.DEVNULL, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        return min(found)
+
+    assert seconds("-m", "passlib", "--help") - seconds("-c", "pass") <= 0.15
+
+
+def test_the_console_script_is_there() -> None:
+    script = Path(sys.executable).with_name("passlib")
+    result = subprocess.run([script, "--version"], capture_output=True, text=True, check=False)
+    assert (result.stdout, result.returncode) == (f"{passlib.__version__}\n", 0)

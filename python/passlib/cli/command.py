@@ -1,16 +1,22 @@
-"""Options that print where things are, for compilers and build tools."""
+"""The command line ``passlib``: options that print where things are, and commands on models."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 
+from passlib.cli.parser import CommandParser, Parser
+from passlib.cli.status import status_of
 from passlib.errors import PasslibError
 from passlib.files.installation import checked_version, get_cmake_dir, get_include
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ends: 128 and the number of the signal."""
 
 
 def _include_flags() -> str:
@@ -25,6 +31,24 @@ ANSWERS: dict[str, tuple[Callable[[], str], str]] = {
 }
 """The options: what each prints, and its help."""
 
+COMMANDS = {
+    "opt": "run passes on models",
+    "inspect": "show what a model holds",
+    "validate": "check model files",
+    "convert": "write a model as an ONNX file",
+    "compare": "compare the numbers of two models",
+    "diff": "show what differs between two models",
+    "passes": "list the passes, or describe one",
+}
+"""What each command does."""
+
+_EPILOG = """\
+exit codes: 0 fine, 1 wrong usage, 2 a pass failed, 3 an unsound graph or file, 4 results differ
+
+example:
+  passlib opt model.onnx -o out.onnx
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
@@ -34,21 +58,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The arguments without the program's name; those of the process by default.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m passlib",
-        description="Print where passlib's header and CMake package are, one line an option.",
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    wanted = [name for name in ANSWERS if getattr(given, name.replace("-", "_"))]
+    if not wanted and given.command is None:
+        parser.print_help()
+        return 0
+    prog = parser.prog if given.command is None else f"{parser.prog} {given.command}"
+    try:
+        if not wanted:
+            status: int = given.run(given)
+            sys.stdout.flush()
+            return status
+        sys.stdout.write("".join(f"{ANSWERS[name][0]()}\n" for name in wanted))
+    except BrokenPipeError:
+        # The reader of the output, such as head, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{prog}: interrupted\n")
+        return _INTERRUPTED
+    except (PasslibError, OSError) as error:
+        if getattr(given, "traceback", False):
+            raise
+        # The operating system's errors have their number before their text.
+        message = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename:
+            message = f"{error.filename}: {error.strerror}"
+        sys.stderr.write(f"{prog}: {message}\n")
+        return status_of(error)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="passlib",
+        description="Run, check and compare passes on models of MXNet, ONNX, NNVM, ARK, "
+        "DLPrimitives.",
+        epilog=_EPILOG,
     )
     for name, (_, description) in ANSWERS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"print {description}")
-    given = vars(parser.parse_args(arguments))
-    wanted = [name for name in ANSWERS if given[name.replace("-", "_")]]
-    if not wanted:
-        parser.print_help()
-        return 0
-    try:
-        lines = [ANSWERS[name][0]() for name in wanted]
-    except PasslibError as error:
-        sys.stderr.write(f"{parser.prog}: {error}\n")
-        return 1
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    return 0
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", parser_class=CommandParser
+    )
+    for name, description in COMMANDS.items():
+        commands.add_parser(name, help=description)
+    return parser

@@ -284,7 +284,7 @@ class Model(ModelParts):
         """
         place = check_target(path, self._format)
         with collection_off(), durability(durable):
-            return self._format.save(place, self._data(), **options)
+            return self._format.save(place, self.data(), **options)
 
     def to_onnx(
         self,
@@ -314,4 +314,4 @@ class Model(ModelParts):
             The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
         target = check_target(path, dialects.find("onnx"))
-        save_onnx(lowered_for(self._symbol, self._data(), shapes, types), target, opset)
+        save_onnx(lowered_for(self._symbol, self.data(), shapes, types), target, opset)

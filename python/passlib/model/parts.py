@@ -85,7 +85,8 @@ class ModelParts:
         """Names of the outputs, in order."""
         return self._symbol.list_outputs()
 
-    def _data(self) -> ModelData:
+    def data(self) -> ModelData:
+        """Return the model as its dialect reads and writes it."""
         return ModelData(
             self._symbol.graph,
             self._symbol.attributes,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.arrays.ndarray import NDArray
+from passlib.arrays import OPERATORS, NDArray
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import namespaces
 from passlib.errors import UnsupportedError
@@ -15,16 +15,6 @@ from passlib.nd import operators
 from passlib.nd.shaping import reshape, split_v2
 
 __all__ = ["METHODS", "SPARSE_METHODS"]
-
-_OPERATORS: Final = """
-    abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort
-    broadcast_axes broadcast_like cbrt ceil clip cos cosh degrees depth_to_space diag exp
-    expm1 fix flip floor log log10 log1p log2 log_softmax max mean min nanprod nansum norm one_hot
-    ones_like pad pick prod radians rcbrt reciprocal relu repeat reshape_like rint round rsqrt
-    shape_array sigmoid sign sin sinh size_array slice slice_axis slice_like softmax softmin
-    sort space_to_depth split sqrt square sum swapaxes take tan tanh tile topk trunc zeros_like
-"""
-"""Methods that are the operator of their name, with the array as its first input."""
 
 _OF_NUMPY: Final = frozenset(("dtype", "initial", "kind", "order", "stable", "where"))
 """Keywords of NumPy's methods that MXNet does not have, which libraries call arrays with."""
@@ -126,7 +116,7 @@ def _refusing(name: str, why: str) -> Callable[..., Any]:
 
 
 METHODS: Final[dict[str, Any]] = {
-    **{name: _method(name) for name in _OPERATORS.split()},
+    **{name: _method(name) for name in OPERATORS.split()},
     "as_nd_ndarray": _as_nd_ndarray,
     "as_np_ndarray": _refusing(
         "as_np_ndarray", "passlib has no arrays of mx.np; asnumpy() returns one of NumPy"
@@ -156,7 +146,7 @@ _FOR_DENSE: Final = (
 )
 
 SPARSE_METHODS: Final[dict[str, Any]] = {
-    **{name: METHODS[name] for name in _OPERATORS.split()},
+    **{name: METHODS[name] for name in OPERATORS.split()},
     **{
         name: _refusing(name, "sparse arrays have none; tostype('default') gives a dense array")
         for name in (*_FOR_DENSE.split(), "split_v2", "to_dlpack_for_read", "to_dlpack_for_write")

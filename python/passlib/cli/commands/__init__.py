@@ -1,0 +1,1 @@
+"""The commands of ``passlib``, one module each, which are imported when they run."""

@@ -1,0 +1,68 @@
+"""``passlib compare``: whether two models compute the same numbers."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of
+from passlib.cli.status import DIFFERENT, FINE, UsageError
+from passlib.cli.tables import print_json, print_table
+from passlib.model import load
+from passlib.workbench import Comparison, compare
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Run two models, of any dialects, on the same inputs and compare their outputs."
+EXAMPLE = "passlib compare model-symbol.json model.onnx --shape data:1,3,224,224"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("a", metavar="A")
+    parser.add_argument("b", metavar="B")
+    parser.add_argument("-n", type=int, default=3, metavar="N", help="number of inputs, default 3")
+    add_inputs(parser)
+    parser.add_argument("--per-node", action="store_true", help="find the first different node")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the differences; 4 if there are any."""
+    if arguments.n < 1:
+        raise UsageError("-n: at least 1 input is needed")
+    found = compare(
+        load(arguments.a),
+        load(arguments.b),
+        inputs_of(arguments),
+        arguments.n,
+        rtol=arguments.rtol,
+        atol=arguments.atol,
+        per_node=arguments.per_node,
+        shapes=shapes_of(arguments.shape),
+    )
+    if arguments.json:
+        print_json(_as_json(found))
+    else:
+        titles = ("output", "result", "absolute", "relative", "NaN", "inf")
+        rows = [
+            (each.name, each.what or "equal", each.absolute, each.relative, each.nan, each.inf)
+            for each in found.outputs
+        ]
+        print_table(titles, rows)
+        shapes = ", ".join(f"{name} {value.shape}" for name, value in found.inputs[0].items())
+        sys.stdout.write(f"{len(found.inputs)} inputs: {shapes}\n")
+        if arguments.per_node:
+            sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
+    return FINE if found.equal else DIFFERENT
+
+
+def _as_json(found: Comparison) -> dict[str, object]:
+    return {
+        "equal": found.equal,
+        "outputs": [each.as_dict() for each in found.outputs],
+        "shapes": {name: list(value.shape) for name, value in found.inputs[0].items()},
+        "inputs": len(found.inputs),
+        "node": None if found.node is None else dataclasses.asdict(found.node),
+    }

@@ -1,0 +1,32 @@
+"""``passlib convert``: models of any dialect as ONNX files."""
+
+from __future__ import annotations
+
+import argparse
+
+from passlib.cli.options import add_shapes, shapes_of
+from passlib.cli.status import FINE
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Write a model of any dialect as an ONNX file, checked by ONNX."
+EXAMPLE = "passlib convert squeezenet-symbol.json squeezenet.onnx --shape data:1,3,224,224"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("source", metavar="IN")
+    parser.add_argument("target", metavar="OUT")
+    add_shapes(parser)
+    parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operator set")
+    parser.add_argument("--dialect", metavar="NAME", help="by default recognised by the content")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert one model."""
+    from passlib.model.convert import convert
+
+    shapes = shapes_of(arguments.shape)
+    opset = {} if arguments.opset is None else {"opset": arguments.opset}
+    convert(arguments.source, arguments.target, arguments.dialect, shapes=shapes, **opset)
+    return FINE

@@ -1,0 +1,132 @@
+"""``passlib inspect``: what a model holds, without running or importing more than its reader."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import math
+from pathlib import Path
+from typing import Any
+
+from passlib import dialects
+from passlib.cli.options import add_json
+from passlib.cli.status import FINE, UsageError
+from passlib.cli.tables import print_json, print_table
+from passlib.dialects import Dialect, ModelData
+from passlib.graph.node import Node
+from passlib.graph.plain import PlainGraph
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Show the inputs, outputs, operators and weights of a model of any dialect."
+EXAMPLE = "passlib inspect model.onnx --ops"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--ops", action="store_true", help="how often each operator occurs")
+    which.add_argument("--weights", action="store_true", help="type, shape and size of each weight")
+    which.add_argument("--node", metavar="NAME", help="attributes and edges of one node")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was asked for."""
+    path = Path(arguments.model)
+    family = dialects.recognise(path)
+    data = family.load(path)
+    if arguments.ops:
+        _print_rows(arguments, ("operator", "count"), _operators(data))
+    elif arguments.weights:
+        _print_rows(arguments, ("weight", "type", "shape", "bytes"), _weights(data))
+    elif arguments.node is not None:
+        _print_facts(arguments, _node(family, data, arguments.node))
+    else:
+        _print_facts(arguments, _summary(family, data))
+    return FINE
+
+
+def _print_rows(arguments: argparse.Namespace, titles: tuple[str, ...], rows: list[Any]) -> None:
+    if arguments.json:
+        print_json([dict(zip(titles, row, strict=True)) for row in rows])
+    else:
+        print_table(titles, rows)
+
+
+def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
+    if arguments.json:
+        print_json(facts)
+        return
+    rows = []
+    for name, value in facts.items():
+        items = value if isinstance(value, list) else [value]
+        items = [f"{k} = {v}" for k, v in value.items()] if isinstance(value, dict) else items
+        rows += [(name if i == 0 else "", item) for i, item in enumerate(items or ["none"])]
+    print_table(("", ""), rows)
+
+
+def _operators(data: ModelData) -> list[tuple[str, int]]:
+    counts = {op: count for op, count in data.graph.operators().items() if op != "null"}
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _weights(data: ModelData) -> list[tuple[str, str, str, int]]:
+    rows = []
+    for name, array in {**data.args, **data.aux}.items():
+        size = math.prod(array.shape) * array.dtype.itemsize
+        rows.append((name, str(array.dtype), _shape_text(array.shape), size))
+    return rows
+
+
+def _summary(family: Dialect, data: ModelData) -> dict[str, Any]:
+    weights = {**data.args, **data.aux}
+    graph = PlainGraph.of_native(data.graph, data.attributes, family)
+    stated = family.input_types(data)
+    inputs = []
+    for name in family.data_inputs(data.graph):
+        if name not in weights:
+            spec = stated.get(name)
+            kind = "" if spec is None or spec.dtype is None else f" {spec.dtype}"
+            shape = None if spec is None else spec.shape
+            inputs.append(f"{name}{kind} {_shape_text(shape)}".rstrip())
+    sizes = [row[3] for row in _weights(data)]
+    operators = _operators(data)
+    return {
+        "dialect": family.name,
+        "inputs": inputs,
+        "outputs": graph.list_outputs(),
+        "nodes": sum(count for _, count in operators),
+        "operators": dict(operators),
+        "weights": len(sizes),
+        "bytes of weights": sum(sizes),
+    }
+
+
+def _node(family: Dialect, data: ModelData, name: str) -> dict[str, Any]:
+    nodes = PlainGraph.of_native(data.graph, data.attributes, family).nodes()
+    found = next((node for node in nodes if node.name == name), None)
+    if found is None:
+        near = difflib.get_close_matches(name, [node.name for node in nodes], 3)
+        hint = f"; near it are {', '.join(near)}" if near else ""
+        raise UsageError(f"the model has no node {name!r}{hint}")
+    return {
+        "name": found.name,
+        "operator": "variable" if found.is_variable else found.op,
+        "inputs": [_entry(entry.node, entry.index) for entry in found.inputs],
+        "outputs": found.num_outputs,
+        "users": [node.name for node in nodes if any(e.node is found for e in node.inputs)],
+        "attributes": {key: value for key, value in found.attrs.items() if key[:2] != "__"},
+        "nested graphs": len(found.subgraphs),
+    }
+
+
+def _entry(node: Node, index: int) -> str:
+    return f"{node.name}:{index}" if index else node.name
+
+
+def _shape_text(shape: Any) -> str:
+    if shape is None:
+        return ""
+    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"

@@ -1,0 +1,48 @@
+"""``passlib validate``: everything that is wrong with model files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from passlib.cli.options import add_json
+from passlib.cli.status import FINE, UNSOUND
+from passlib.cli.tables import print_json
+from passlib.errors import FormatError, GraphError, UnsupportedError
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Check model files and print all problems with their places."
+EXAMPLE = "passlib validate model.onnx other-symbol.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--dialect", metavar="NAME", help="by default recognised by the content")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the problems of every file; 3 if there are errors, which warnings are not."""
+    from passlib.model.validate import validate
+
+    found = []
+    for path in arguments.files:
+        try:
+            problems = [problem._asdict() for problem in validate(path, arguments.dialect)]
+        except (FormatError, GraphError, UnsupportedError) as error:
+            problems = [{"severity": "error", "place": "", "message": str(error)}]
+        found.append({"file": path, "problems": problems})
+    if arguments.json:
+        print_json(found)
+    else:
+        for entry in found:
+            path, problems = entry["file"], entry["problems"]
+            for problem in problems:
+                place = f"{problem['place']}: " if problem["place"] else ""
+                sys.stdout.write(f"{path}: {problem['severity']}: {place}{problem['message']}\n")
+            if not problems:
+                sys.stdout.write(f"{path}: fine\n")
+    errors = [p for entry in found for p in entry["problems"] if p["severity"] == "error"]
+    return UNSOUND if errors else FINE

@@ -1,0 +1,47 @@
+"""Parsers of commands, which import a command when it is the one that runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from passlib.cli.status import USAGE
+
+__all__ = ["CommandParser", "Parser"]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that keeps the line breaks of examples, and whose errors are wrong usage."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with one message on stderr."""
+        sys.stderr.write(f"{self.prog}: {message}; see {self.prog} --help\n")
+        sys.exit(USAGE)
+
+
+class CommandParser(Parser):
+    """The parser of one command, whose module it imports when it is used.
+
+    The module ``passlib.cli.commands.<name>`` has ``DESCRIPTION`` and ``EXAMPLE`` for the help,
+    ``add_arguments(parser)``, and ``run(arguments)``, which returns the exit code.
+    """
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Import the command, and let it parse its arguments."""
+        name = self.prog.rpartition(" ")[2]
+        command = importlib.import_module(f"passlib.cli.commands.{name}")
+        self.description = command.DESCRIPTION
+        self.epilog = f"example:\n  {command.EXAMPLE}"
+        command.add_arguments(self)
+        self.add_argument("--traceback", action="store_true", help="show where an error comes from")
+        self.set_defaults(run=command.run)
+        return super().parse_known_args(args, namespace)

@@ -1,0 +1,70 @@
+"""Tables on the terminal, as plain text or by rich where it is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["print_json", "print_table"]
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, indented."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table: numbers to the right, text to the left; nothing if there are no rows.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        All empty for a table without titles.
+    rows : sequence of sequence
+        As many items each as there are titles.
+    """
+    if not rows:
+        return
+    texts = [[_text(item) for item in row] for row in rows]
+    right = [
+        all(isinstance(row[i], (int, float)) or row[i] in ("", None) for row in rows)
+        for i in range(len(titles))
+    ]
+    if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
+        _print_rich(titles, texts, right)
+        return
+    widths = [max(map(len, column)) for column in zip(titles, *texts, strict=True)]
+    for line in (titles, *texts) if any(titles) else texts:
+        cells = [
+            item.rjust(width) if is_right else item.ljust(width)
+            for item, width, is_right in zip(line, widths, right, strict=True)
+        ]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def _print_rich(
+    titles: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[bool]
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=any(titles))
+    for title, is_right in zip(titles, right, strict=True):
+        table.add_column(title, justify="right" if is_right else "left", overflow="fold")
+    for row in texts:
+        table.add_row(*(Text(item) for item in row))
+    Console().print(table)
+
+
+def _text(item: Any) -> str:
+    if item is None:
+        return ""
+    if isinstance(item, float):
+        return f"{item:.3g}"
+    if isinstance(item, int) and not isinstance(item, bool):
+        return f"{item:,}"
+    return str(item)

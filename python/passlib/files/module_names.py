@@ -1,0 +1,53 @@
+"""Modules that can be imported under a second name, without being imported before."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["also"]
+
+
+class _SecondNames(MetaPathFinder, Loader):
+    """Finds modules by their second names; what it loads is the very module of the first."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, str] = {}
+        self._specs: dict[str, ModuleSpec | None] = {}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how a second name is loaded; None for all other names."""
+        del path, target
+        return ModuleSpec(name, self) if name in self.first else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import the module under its first name."""
+        module = importlib.import_module(self.first[spec.name])
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module back the description that the import system has just replaced."""
+        assert module.__spec__ is not None
+        module.__spec__ = self._specs[module.__spec__.name]
+
+
+_finder = _SecondNames()
+sys.meta_path.append(_finder)
+
+
+def also(second: str, first: str) -> None:
+    """Make a module known under a second name: ``import second`` then gives the module ``first``.
+
+    Parameters
+    ----------
+    second, first : str
+        Dotted names.
+    """
+    _finder.first[second] = first

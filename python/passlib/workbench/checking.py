@@ -1,0 +1,81 @@
+"""An instrument that compares the numbers of every step with those of the model before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlib.errors import PassResultError
+from passlib.library.pipeline import Step
+from passlib.model import Model
+from passlib.passes import Instrument, StepResult
+from passlib.workbench.comparison import Comparison, compare, inputs_for
+from passlib.workbench.numbers import Tolerance
+
+__all__ = ["Check", "ResultsDifferError"]
+
+
+class ResultsDifferError(PassResultError):
+    """A step changed what the model computes.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    """
+
+    def __init__(self, message: str, *, comparison: Comparison) -> None:
+        super().__init__(message)
+        self.comparison = comparison
+
+
+class Check(Instrument):
+    """Compares the numbers of the model after every step that changed it with the first model's.
+
+    Parameters
+    ----------
+    inputs : mapping of str to array, or sequence of these, optional
+        By default `n` are drawn for the first model.
+    n : int
+    tolerance : Tolerance, optional
+    shapes : mapping of str to shape, optional
+        Of inputs that the model does not declare, for drawing.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        n: int = 1,
+        *,
+        tolerance: Tolerance | None = None,
+        shapes: Mapping[str, Sequence[int | None]] | None = None,
+    ) -> None:
+        self._given = inputs
+        self._n = n
+        self._tolerance = tolerance or Tolerance()
+        self._shapes = shapes
+        self._first: Model | None = None
+
+    def before_pass(self, step: Step, model: Model) -> None:
+        """Keep the first model."""
+        if self._first is None:
+            self._first = model
+            self._given = inputs_for(model, self._given, self._n, self._shapes)
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Compare a model with the first one.
+
+        Raises
+        ------
+        ResultsDifferError
+            They compute different numbers.
+        """
+        if not result.modified or self._first is None:
+            return
+        rtol, atol = self._tolerance.rtol, self._tolerance.atol
+        found = compare(self._first, model, self._given, rtol=rtol, atol=atol)
+        if not found.equal:
+            worst = [str(output) for output in found.outputs if not output.equal]
+            raise ResultsDifferError(
+                f"the model after {step} computes something else: {'; '.join(worst[:3])}",
+                comparison=found,
+            )

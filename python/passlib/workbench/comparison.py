@@ -1,0 +1,169 @@
+"""Whether two models compute the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlib.errors import GraphError, PasslibError, listed
+from passlib.model import Model
+from passlib.workbench.inputs import draw_inputs, input_shapes
+from passlib.workbench.numbers import Difference, Tolerance, difference
+from passlib.workbench.parts import outputs_of
+from passlib.workbench.per_node import NodeDifference, first_difference
+
+__all__ = ["Comparison", "compare", "inputs_for"]
+
+Inputs = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of `compare`.
+
+    Attributes
+    ----------
+    outputs : tuple of Difference
+        The largest difference of each output, by the names of the first model.
+    inputs : tuple of mapping of str to array
+        What both models were run on.
+    node : NodeDifference or None
+        The first node whose value differs, if it was asked for and there is one.
+    """
+
+    outputs: tuple[Difference, ...]
+    inputs: tuple[Inputs, ...]
+    node: NodeDifference | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether all outputs agree within the tolerance."""
+        return all(output.equal for output in self.outputs)
+
+    def __str__(self) -> str:
+        lines = map(str, self.outputs)
+        return "\n".join([*lines, *([str(self.node)] if self.node is not None else [])])
+
+
+def compare(
+    a: Model,
+    b: Model,
+    inputs: Inputs | Sequence[Inputs] | None = None,
+    n: int = 3,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    per_node: bool = False,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+) -> Comparison:
+    """Run two models on the same inputs and compare their outputs.
+
+    The models may be of different dialects. Inputs and outputs belong together by name where the
+    names are the same, and by position otherwise.
+
+    Parameters
+    ----------
+    a, b : Model
+        The one that is right, and the other one.
+    inputs : mapping of str to array, or sequence of these, optional
+        By the names of ``a``. By default `n` are drawn, see `passlib.workbench.draw_inputs`.
+    n : int
+        How many inputs are drawn.
+    rtol, atol : float, optional
+        See `passlib.workbench.Tolerance`.
+    per_node : bool
+        Find the first node whose value differs, by running both models with all their values.
+    shapes : mapping of str to shape, optional
+        Of inputs that the model does not declare, for drawing.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    GraphError
+        The models have different numbers of inputs or outputs, or inputs do not fit.
+    PasslibError
+        A model cannot be run.
+    """
+    tolerance = Tolerance(rtol, atol)
+    given = inputs_for(a, inputs, n, shapes)
+    names = _pairs("inputs", a.inputs, b.inputs)
+    outputs = a.outputs
+    places = _places(outputs, b.outputs)
+    worst = [Difference(name) for name in outputs]
+    node = None
+    for each in given:
+        renamed = {names.get(name, name): value for name, value in each.items()}
+        left, right = outputs_of(a, each), outputs_of(b, renamed)
+        for i, place in enumerate(places):
+            found = difference(outputs[i], left[i], right[place], tolerance)
+            worst[i] = found.worse(worst[i])
+        if per_node and node is None:
+            node = first_difference((a, each), (b, renamed), tolerance)
+    return Comparison(tuple(worst), tuple(given), node)
+
+
+def inputs_for(
+    model: Model,
+    inputs: Inputs | Sequence[Inputs] | None,
+    n: int = 3,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+) -> list[Inputs]:
+    """Return inputs that a model runs on: those given, or drawn ones.
+
+    Parameters
+    ----------
+    model : Model
+    inputs : mapping of str to array, or sequence of these, or None
+    n : int
+        How many are drawn.
+    shapes : mapping of str to shape, optional
+        For drawing.
+
+    Raises
+    ------
+    ValueError
+        Less than one is asked for.
+    PasslibError
+        The model runs on none of those that were drawn; the message is of the first attempt.
+    """
+    if inputs is not None:
+        return [inputs] if isinstance(inputs, Mapping) else list(inputs)
+    if n < 1:
+        raise ValueError(f"n is {n}, but at least one run is needed to compare models")
+    refusal: PasslibError | None = None
+    for specs in input_shapes(model, shapes):
+        first = draw_inputs(model, specs)
+        try:
+            outputs_of(model, first)
+        except PasslibError as error:
+            refusal = refusal or error
+            continue
+        return [first, *(draw_inputs(model, specs, seed) for seed in range(1, n))]
+    missing = [name for name in model.inputs if name not in specs]
+    hint = ""
+    if missing:
+        hint = f"; the model does not state the shapes of {listed(missing)}: give them"
+    raise GraphError(f"the model does not run on drawn inputs{hint}: {refusal}") from refusal
+
+
+def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
+    """Return for each output of the first model the place of the second one's."""
+    pairs = _pairs("outputs", left, right)
+    if len(set(right)) < len(right) or len(pairs) < len(left):
+        return list(range(len(left)))
+    return [right.index(pairs[name]) for name in left]
+
+
+def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, str]:
+    """Return for each name of the first model the name of the second one that stands for it."""
+    if sorted(left) == sorted(right):
+        return {name: name for name in left}
+    if len(left) != len(right):
+        raise GraphError(
+            f"the models have different {what}: {listed(list(left))}; and {listed(list(right))}"
+        )
+    return dict(zip(left, right, strict=True))

@@ -1,0 +1,126 @@
+"""The commands that show, check and convert models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+import passlib
+from commands import passlib_command
+from onnx_models import CHAIN, save
+from passlib.cli import main
+from places import DATA
+
+SQUEEZENET = DATA / "mxnet" / "models" / "squeezenet1.1"
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    return save(CHAIN, tmp_path / "chain.onnx")
+
+
+class TestInspect:
+    def test_summary(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(chain), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["dialect"] == "onnx"
+        assert facts["inputs"] == ["x float32 (?, 4)"]
+        assert facts["outputs"] == ["y", "z"]
+        assert facts["operators"]["Relu"] == 1
+        assert (facts["nodes"], facts["weights"], facts["bytes of weights"]) == (6, 2, 32)
+
+    def test_text(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(chain)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "dialect           onnx"
+        assert lines[1] == "inputs            x float32 (?, 4)"
+        assert lines[2] == "outputs           y"
+
+    def test_operators(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(SQUEEZENET), "--ops", "--json"]) == 0
+        counts = {row["operator"]: row["count"] for row in json.loads(capsys.readouterr().out)}
+        nodes = passlib.load(SQUEEZENET).symbol.nodes()
+        assert counts == {
+            op: sum(node.op == op for node in nodes)
+            for op in {node.op for node in nodes}
+            if op != "null"
+        }
+
+    def test_weights(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(SQUEEZENET), "--weights", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        weights = passlib.load(SQUEEZENET).args
+        assert {row["weight"]: row["bytes"] for row in rows} == {
+            name: array.nbytes for name, array in weights.items()
+        }
+
+    def test_one_node(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(chain), "--node", "Add_1", "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["operator"], facts["inputs"]) == ("Add", ["Relu_0", "w"])
+        assert facts["users"] == ["Clip_2"]
+
+    def test_an_unknown_node(self, chain: Path) -> None:
+        result = passlib_command("inspect", chain, "--node", "Add_2")
+        assert result.returncode == 1
+        assert result.stderr.startswith(
+            "passlib inspect: the model has no node 'Add_2'; near it are Add_1"
+        )
+
+
+class TestValidate:
+    def test_sound_and_unsound_files(self, chain: Path, tmp_path: Path) -> None:
+        bad = tmp_path / "bad-symbol.json"
+        bad.write_text('{"nodes": 3}', "utf-8")
+        result = passlib_command("validate", chain, bad)
+        assert result.returncode == 3
+        lines = result.stdout.splitlines()
+        assert lines[0] == f"{chain}: fine"
+        assert lines[1].startswith(f"{bad}: error: ")
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        result = passlib_command("validate", tmp_path / "x.onnx")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == f"passlib validate: {tmp_path}/x.onnx: there is no such model\n"
+
+
+class TestConvert:
+    def test_mxnet(self, tmp_path: Path) -> None:
+        target = tmp_path / "squeezenet.onnx"
+        given = ["convert", str(SQUEEZENET), str(target), "--shape", "data:1,3,64,64"]
+        assert main([*given, "--opset", "17"]) == 0
+        assert onnx.load(target).opset_import[0].version == 17
+
+    @pytest.mark.parametrize("shape", ["data", "data:1,x", "data:-3", ":1,3"])
+    def test_a_wrong_shape(
+        self, shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ["convert", str(SQUEEZENET), str(tmp_path / "x.onnx"), "--shape", shape]
+        assert main(arguments) == 1
+        assert f"--shape {shape}: write name:1,3,224,224" in capsys.readouterr().err
+
+
+class TestErrors:
+    def test_there_is_no_traceback_unless_asked_for(self, tmp_path: Path) -> None:
+        missing = tmp_path / "x.onnx"
+        assert "Traceback" not in passlib_command("inspect", missing).stderr
+        assert "Traceback" in passlib_command("inspect", missing, "--traceback").stderr
+
+    def test_a_damaged_file_is_unsound(self, chain: Path) -> None:
+        chain.write_bytes(chain.read_bytes()[:-7])
+        result = passlib_command("inspect", chain)
+        assert (result.returncode, result.stdout) == (3, "")
+        assert result.stderr.count("\n") == 1
+
+    def test_a_closed_pipe_is_no_error(self, chain: Path) -> None:
+        import subprocess
+        import sys
+
+        command = f"{sys.executable} -m passlib inspect {chain} | true; echo ${{PIPESTATUS[0]}}"
+        result = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, check=False
+        )
+        assert (result.stdout, result.stderr) == ("0\n", "")

@@ -1,0 +1,167 @@
+"""``passlib opt`` and ``passlib passes``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import passlib
+from commands import passlib_command
+from onnx_models import CHAIN, save
+from passlib.cli import main
+
+PASSES = '''
+import numpy as np
+import passlib as pl
+
+@pl.graph_pass
+def drop_clip(graph: pl.Graph) -> None:
+    """Takes Clip out."""
+    for node in graph.sorted():
+        if node.op == "Clip":
+            graph.replace(node.outputs[0], node.inputs[0])
+            graph.remove(node)
+
+@pl.graph_pass
+def double_weights(graph: pl.Graph) -> None:
+    """Doubles every weight of real numbers."""
+    for name, array in list(graph.args.items()):
+        if array.dtype == np.float32:
+            graph.args[name] = array * 2
+
+@pl.graph_pass
+def raise_error(graph: pl.Graph) -> None:
+    """Fails."""
+    raise ValueError("on purpose")
+
+@pl.graph_pass
+def misspell(graph: pl.Graph) -> None:
+    """Leaves an operator that ONNX does not have."""
+    for node in graph.sorted():
+        if node.op == "Relu":
+            node.op = "Relo"
+'''
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    return save(CHAIN, tmp_path / "chain.onnx")
+
+
+@pytest.fixture
+def passes(tmp_path: Path) -> Path:
+    path = tmp_path / "passes.py"
+    path.write_text(PASSES, "utf-8")
+    return path
+
+
+class TestOpt:
+    def test_table_and_file(self, chain: Path, passes: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.onnx"
+        result = passlib_command("opt", chain, "-o", out, "-l", passes, "--passes", "drop_clip")
+        assert (result.returncode, result.stderr) == (0, "")
+        rows = [line.split() for line in result.stdout.splitlines()]
+        assert ["Clip", "1", "0", "*"] in rows
+        assert ["total", "6", "5"] in rows
+        assert "Clip" not in {node.op for node in passlib.load(out).symbol.nodes()}
+
+    def test_the_standard_passes_run_by_default(
+        self, chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["opt", str(chain), "-o", str(tmp_path / "out.onnx"), "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)[0]
+        names = [step["step"] for step in report["steps"]]
+        assert set(names) == set(passlib.library.load_standard().passes)
+        assert report["nodes"] == [6, 6]
+
+    def test_skip(self, chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        given = ["opt", str(chain), "-o", str(tmp_path / "out.onnx"), "--json", "--passes"]
+        text = "mergeEqualNodes, repeat<2>(removeDeadNodes), repeat<2>(mergeEqualNodes)"
+        assert main([*given, text, "--skip", "mergeEqualNodes"]) == 0
+        steps = json.loads(capsys.readouterr().out)[0]["steps"]
+        assert {step["step"] for step in steps} == {"removeDeadNodes"}
+        assert main([*given, text, "--skip", "fold"]) == 1
+        assert "--skip fold: the pipeline has no such pass" in capsys.readouterr().err
+
+    def test_several_models_go_to_a_folder(self, chain: Path, tmp_path: Path) -> None:
+        other = save(CHAIN, tmp_path / "other.onnx")
+        result = passlib_command("opt", chain, other, "-o", tmp_path / "out")
+        assert result.returncode == 0
+        assert {path.name for path in (tmp_path / "out").iterdir()} == {"chain.onnx", "other.onnx"}
+
+    def test_time_and_dump(self, chain: Path, tmp_path: Path) -> None:
+        result = passlib_command(
+            *("opt", chain, "-o", tmp_path / "out.onnx", "--time"),
+            *("--passes", "removeDeadNodes", "--dump", tmp_path / "dump"),
+        )
+        assert "removeDeadNodes  " in result.stdout
+        assert (tmp_path / "dump" / "001-removeDeadNodes" / "model.onnx").exists()
+
+
+STATUS = [
+    # Passes, further arguments, the exit code, and what the message says.
+    ("drop_clip", ["--check"], 0, ""),
+    ("double_weights", ["--check"], 4, "results differ: y: different (values)"),
+    ("double_weights", ["--check-each"], 4, "the model after double_weights computes something"),
+    ("drop_clip", ["--check", "0"], 1, "--check: at least 1 input is needed"),
+    ("raise_error", [], 2, "raise_error' (Python function"),
+    ("misspell", ["--verify-each"], 2, "has no operator 'Relo'"),
+    ("drop_clap", [], 1, "did you mean 'drop_clip'?"),
+    ("drop_clip{level=2}", [], 1, "level"),
+    ("drop_clip,", [], 1, "expected the name of a pass"),
+]
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(("text", "more", "status", "message"), STATUS)
+    def test_status(
+        self,
+        text: str,
+        more: list[str],
+        status: int,
+        message: str,
+        chain: Path,
+        passes: Path,
+        tmp_path: Path,
+    ) -> None:
+        out = tmp_path / "out.onnx"
+        result = passlib_command("opt", chain, "-o", out, "-l", passes, "--passes", text, *more)
+        assert result.returncode == status, result.stderr
+        assert message in result.stderr
+        assert result.stderr.count("\n") == bool(message)
+        assert out.exists() == (status == 0)
+
+    def test_tolerances_and_inputs(self, chain: Path, passes: Path, tmp_path: Path) -> None:
+        np.savez(tmp_path / "in.npz", x=np.full((2, 4), -1, np.float32))
+        given = ("opt", chain, "-o", tmp_path / "out.onnx", "-l", passes)
+        # Adds w twice instead of once: the results differ by w, of 4 at most.
+        given = (*given, "--passes", "double_weights", "--inputs", tmp_path / "in.npz", "--check")
+        assert passlib_command(*given).returncode == 4
+        assert passlib_command(*given, "--atol", "1.1").returncode == 0
+
+    def test_a_library_that_is_none(self, chain: Path, tmp_path: Path) -> None:
+        result = passlib_command("opt", chain, "-o", tmp_path / "o.onnx", "-l", chain)
+        assert result.returncode == 1
+        assert "cannot load library" in result.stderr
+
+
+class TestPasses:
+    def test_list(self, passes: Path) -> None:
+        result = passlib_command("passes", "-l", passes)
+        rows = [line.split() for line in result.stdout.splitlines()]
+        assert ["drop_clip", "all", "Takes", "Clip", "out."] in rows
+        assert "foldBatchNormalization" in {row[0] for row in rows}
+
+    def test_one(self, passes: Path) -> None:
+        result = passlib_command("passes", "drop_clip", "-l", passes)
+        assert result.stdout.startswith("drop_clip: Takes Clip out.\n")
+        found = passlib_command("passes", "drop_clip", "-l", passes, "--json")
+        assert json.loads(found.stdout)["options"] == []
+
+    def test_an_unknown_one(self) -> None:
+        result = passlib_command("passes", "removeDeadNode")
+        assert result.returncode == 1
+        assert "did you mean 'removeDeadNodes'?" in result.stderr
