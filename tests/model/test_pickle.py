@@ -122,7 +122,7 @@ MODELS = (*RUNNING, nested_nnvm, ark_plan, onnx_everything)
 
 def feeds(model: Model) -> dict[str, np.ndarray]:
     """Return values for the inputs of a model, of the types that it declares."""
-    declared = model._format.input_types(model._data())
+    declared = model._format.input_types(model.data())
     random = np.random.default_rng(2)
     values = {}
     for name in model.inputs:

@@ -107,7 +107,7 @@ def with_weights(model: Model, seed: int = 0) -> Model:
 
 def random_inputs(model: Model, seed: int = 1) -> dict[str, np.ndarray[Any, Any]]:
     random = np.random.default_rng(seed)
-    types = dialect.input_types(model._data())
+    types = dialect.input_types(model.data())
     return {
         name: random.standard_normal(spec.shape).astype(spec.dtype)
         if spec.dtype.kind == "f"

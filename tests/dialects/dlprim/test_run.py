@@ -135,7 +135,7 @@ def test_to_onnx_has_the_shapes_of_the_file(tmp_path: Path) -> None:
     model.to_onnx(tmp_path / "lenet.onnx")
     graph = onnx.load(tmp_path / "lenet.onnx").graph
     dims = [size.dim_value for size in graph.input[0].type.tensor_type.shape.dim]
-    assert dims == list(dialect.input_types(model._data())["data"].shape)
+    assert dims == list(dialect.input_types(model.data())["data"].shape)
 
 
 def test_open_batch(tmp_path: Path) -> None:
