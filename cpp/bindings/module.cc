@@ -1,6 +1,7 @@
 // The module passlib._core.
 
 #include "bindings/bindings.h"
+#include "bindings/lending.h"
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
@@ -9,6 +10,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindGraphs(&m);
   passlib::bindEditing(&m);
   passlib::bindLibraries(&m);
+  passlib::bindLending(&m);
   passlib::bindOperators(&m);
   passlib::bindPartition(&m);
   passlib::bindOnnx(&m);

@@ -12,6 +12,7 @@ from passlib import _core
 from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
+from passlib.files.collector import collection_off
 from passlib.library.call import NewParam, Param
 
 __all__ = ["Lent", "as_lent_array", "require_dictionary", "wrap"]
@@ -22,7 +23,8 @@ class Lent:
 
     A pass gets the memory of every array itself, so nothing is copied. An array that is not
     C-contiguous, not aligned, not in native byte order, read-only, sparse or no array at all is
-    lent as a copy; `commit` copies the pass's writes back.
+    lent as a copy; `commit` copies the pass's writes back. Large read-only arrays in mapped files
+    are lent without copies: the system copies the pages that a pass writes to.
 
     Parameters
     ----------
@@ -48,25 +50,30 @@ class Lent:
         self._kind = kind
         self._given = given
         self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
-        self.params: list[Param] = []
-        for name in names:
-            if given is not None and name in given:
-                self.params.append(self._lend(name, given[name]))
+        plain: dict[str, Any] = {}
+        if type(given) is dict:
+            plain = given
+        elif given is not None:
+            plain = {name: given[name] for name in names if name in given}
+        with collection_off():
+            self._lent = _core.LentArrays(plain, names, dtypes.code, self._lend_other)
+
+    @property
+    def params(self) -> list[Param]:
+        """The arrays of the graph's variables."""
+        return self._lent.params
 
     @property
     def accepts_new(self) -> bool:
         """Whether there is a dictionary to put new parameters into."""
         return self._given is not None
 
-    def _lend(self, name: str, value: Any) -> Param:
+    def _lend_other(self, name: str, value: Any) -> Param:
+        """Lend a copy of what is not one sequence of elements in native byte order."""
         array = as_lent_array(f"{self._kind}[{name!r}]", value)
-        plain = isinstance(value, np.ndarray) and array.dtype.isnative
-        flags = array.flags
-        if not (plain and flags.c_contiguous and flags.writeable and flags.aligned):
-            native = array.dtype.newbyteorder("=")
-            original, array = array, np.array(array, dtype=native, order="C")
-            self._copies[name] = (array, original)
-        return name, array, dtypes.code(array.dtype)
+        copy = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+        self._copies[name] = (copy, array)
+        return name, copy, dtypes.code(copy.dtype)
 
     def commit(
         self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
@@ -84,6 +91,10 @@ class Lent:
                 )
             return
         over = {*removed, *(param.name for param in new)}
+        with collection_off():
+            changed = self._lent.changed(over)
+        for name, copy in changed:
+            self._given[name] = copy.view(NDArray)
         for name in self._changed(self._copies.keys() - over):
             self._write_back(name, self._copies[name][0])
         for name in removed:

@@ -57,14 +57,14 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
         else:
             family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
             data = family.load(Path(path), **options)
-    symbol = Symbol.of_graph(data.graph, data.attributes, family.name)
-    args = {name: from_parts(array) for name, array in data.args.items()}
-    aux = {name: from_parts(array) for name, array in data.aux.items()}
-    weights = {**args, **aux}
-    # Files may have arrays that no operator uses; those of another model lack others as well.
-    if options.get("params") is not None or is_foreign(symbol, family, weights):
-        check_weights(symbol, weights)
-    return Model.of_parts(symbol, args, aux, data.template)
+        symbol = Symbol.of_graph(data.graph, data.attributes, family.name)
+        args = {name: from_parts(array) for name, array in data.args.items()}
+        aux = {name: from_parts(array) for name, array in data.aux.items()}
+        weights = {**args, **aux}
+        # Files may have arrays that no operator uses; those of another model lack others as well.
+        if options.get("params") is not None or is_foreign(symbol, family, weights):
+            check_weights(symbol, weights)
+        return Model.of_parts(symbol, args, aux, data.template)
 
 
 def _content(given: Any) -> bytes | None:

@@ -96,11 +96,12 @@ class Model(ModelParts):
         PassError
             The pass failed; the message includes that of its library.
         """
-        # Read-only arrays are lent to a pass as copies, and changed copies replace them here.
+        # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
         args, aux = dict(self._args), dict(self._aux)
         graph = self._symbol.optimize_for(name, args, aux, **options)
-        kept = remaining(self._symbol, graph, args, aux)
-        return Model.of_parts(graph, kept[0], kept[1], self._template)
+        with collection_off():
+            kept = remaining(self._symbol, graph, args, aux)
+            return Model.of_parts(graph, kept[0], kept[1], self._template)
 
     def run(
         self,

@@ -19,7 +19,7 @@ from passlib.errors import GraphError, listed
 from passlib.library.backends import find_backend
 from passlib.library.call import Call, Param
 from passlib.symbol.composition.composable import Composable
-from passlib.symbol.removed import removed_parameters, variable_names
+from passlib.symbol.removed import removed_parameters, used_among
 
 __all__ = ["Request", "optimize_graph"]
 
@@ -101,7 +101,7 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
         removed_parameters(symbol, outcome.graph, outcome.gone, readable) if outcome.gone else set()
     )
     # Arrays that the pass allocated for nodes that it removed again belong to nothing.
-    kept = variable_names(outcome.graph) if outcome.params else set()
+    kept = used_among(outcome.graph, {param.name for param in outcome.params})
     made = [param for param in outcome.params if param.name in kept]
     # The operator that wrote to a state may be gone already; names in aux count as states.
     was_aux = {*states, *(aux or ())}

@@ -8,7 +8,7 @@ from passlib import _core
 from passlib.graph.node import Node
 from passlib.symbol.composition.composable import Composable
 
-__all__ = ["removed_parameters", "variable_names"]
+__all__ = ["removed_parameters", "used_among"]
 
 
 def removed_parameters(
@@ -47,13 +47,14 @@ def removed_parameters(
     return found | {name for name, was in folded.items() if was}
 
 
-def variable_names(graph: _core.Graph) -> set[str]:
-    """Return the names of all variables of a graph, those of nested graphs included."""
-    names: set[str] = set()
+def used_among(graph: _core.Graph, names: set[str]) -> set[str]:
+    """Return those of some names that variables of a graph have, or of graphs nested in it."""
+    missing = set(names)
     pending = [graph]
-    while pending:
+    while pending and missing:
         current = pending.pop()
-        names.update(current.variables({})[0])
-        for *_, nested in current.nodes_with(set(current.operators())):
-            pending.extend(nested)
-    return names
+        missing.difference_update(current.variables({})[0])
+        if missing:  # nested graphs take a copy of each
+            for *_, nested in current.nodes_with(set(current.operators())):
+                pending.extend(nested)
+    return names - missing

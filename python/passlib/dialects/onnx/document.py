@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ class Document:
 
     Parameters
     ----------
-    data : mmap.mmap or bytes
+    data : _core.FileMapping or bytes
         The file's content.
     path : Path
         The file.
@@ -50,7 +49,7 @@ class Document:
 
     def __init__(
         self,
-        data: mmap.mmap | bytes,
+        data: _core.FileMapping | bytes,
         path: Path,
         file: _core.OnnxFile,
         arrays: Mapping[str, np.ndarray[Any, Any]],

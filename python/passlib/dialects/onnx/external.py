@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import mmap
 import os
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from passlib import _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.errors import FormatError
@@ -131,7 +131,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._maps: dict[Path, mmap.mmap | bytes] = {}
+        self._maps: dict[Path, _core.FileMapping | bytes] = {}
 
     def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any] | None:
         """Map the data of a tensor.
@@ -151,14 +151,14 @@ class Folder:
             return None
         dtype = dtypes.as_dtype(ELEMENT_TYPES[tensor.data_type])
         shape = tuple(tensor.dims)
-        return np.frombuffer(data, dtype, math.prod(shape), offset).reshape(shape)
+        return np.frombuffer(memoryview(data), dtype, math.prod(shape), offset).reshape(shape)
 
     def content(self, tensor: Any, place: str) -> bytes:
         """Read the data of a tensor of any type; raises the errors of `array`."""
         data, offset, end = self._span(tensor, place)
         return data[offset:end]
 
-    def _span(self, tensor: Any, place: str) -> tuple[mmap.mmap | bytes, int, int]:
+    def _span(self, tensor: Any, place: str) -> tuple[_core.FileMapping | bytes, int, int]:
         """Return the mapped file of a tensor, and where its data starts and ends there."""
         location, offset, length = location_of(tensor, place)
         file = resolve(self._path, location, place)
@@ -181,11 +181,9 @@ class Folder:
             )
         return data, offset, offset + size
 
-    def _open(self, file: Path) -> mmap.mmap | bytes:
+    def _open(self, file: Path) -> _core.FileMapping | bytes:
         if file not in self._maps:
             with open_regular(file) as opened:
                 size = os.fstat(opened.fileno()).st_size
-                self._maps[file] = (
-                    mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-                )
+                self._maps[file] = _core.FileMapping(opened.fileno()) if size else b""
         return self._maps[file]

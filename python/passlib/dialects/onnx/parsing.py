@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,15 @@ from passlib.files.regular import open_regular
 __all__ = ["map_file", "parse_model"]
 
 
-def map_file(path: Path) -> mmap.mmap | bytes:
+def map_file(path: Path) -> _core.FileMapping | bytes:
     """Map a file into memory for reading."""
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return _core.FileMapping(file.fileno())
 
 
-def parse_model(data: mmap.mmap | bytes) -> tuple[Any, dict[int, np.ndarray[Any, Any]]]:
+def parse_model(data: _core.FileMapping | bytes) -> tuple[Any, dict[int, np.ndarray[Any, Any]]]:
     """Parse a serialized model.
 
     Returns
@@ -52,7 +51,7 @@ def parse_model(data: mmap.mmap | bytes) -> tuple[Any, dict[int, np.ndarray[Any,
     if not model.HasField("graph"):
         raise FormatError("this ONNX model has no graph")
     bytes_of = {
-        number: np.frombuffer(data, np.uint8, length, start)
+        number: np.frombuffer(memoryview(data), np.uint8, length, start)
         for number, (start, length) in spans.items()
     }
     return model, bytes_of

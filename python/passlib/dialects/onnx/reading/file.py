@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,7 +53,7 @@ def read_bytes(data: bytes) -> ModelData:
     return _read(data, Path("model.onnx"), has_folder=False)
 
 
-def _read(data: mmap.mmap | bytes, path: Path, *, has_folder: bool = True) -> ModelData:
+def _read(data: _core.FileMapping | bytes, path: Path, *, has_folder: bool = True) -> ModelData:
     try:
         file = _core.OnnxFile(data)
         if file.has_external and not has_folder:

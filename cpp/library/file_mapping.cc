@@ -1,0 +1,152 @@
+#include "library/file_mapping.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <system_error>
+
+#include "fork_mutex.h"
+
+namespace passlib {
+namespace {
+
+/// In an entry of /proc/self/pagemap: the page is one of the file, or in no memory yet.
+/// https://docs.kernel.org/admin-guide/mm/pagemap.html
+constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62,
+                   kOfFile = uint64_t{1} << 61;
+
+/// Entries that are read at once.
+constexpr std::size_t kEntries = 1024;
+
+/// The mapped files by address, so that the owner of an array's memory is found.
+struct Registry {
+  ForkMutex<std::mutex> mutex;
+  std::map<const char*, const FileMapping*, std::less<>> files;
+};
+
+Registry& registry() {
+  static Registry* const all = new Registry;  // threads may outlive static objects
+  return *all;
+}
+
+[[noreturn]] void fail() { throw std::system_error(errno, std::generic_category()); }
+
+/// Reads which pages of this process were written to.
+class PageMap {
+ public:
+  PageMap() : file_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+  ~PageMap() {
+    if (file_ >= 0) close(file_);
+  }
+  PageMap(const PageMap&) = delete;
+  PageMap& operator=(const PageMap&) = delete;
+
+  /// Reads entries from a page on; returns their number, 0 if the system does not tell.
+  std::size_t read(std::size_t page, std::size_t count, uint64_t* entries) const {
+    if (file_ < 0) return 0;
+    const ssize_t bytes = pread(file_, entries, std::min(count, kEntries) * sizeof *entries,
+                                static_cast<off_t>(page * sizeof *entries));
+    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof *entries;
+  }
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+PrivateMapping::PrivateMapping(int file, std::size_t size) : size_(size) {
+  void* const data =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
+  if (data == MAP_FAILED) fail();
+  data_ = static_cast<char*>(data);
+}
+
+PrivateMapping::~PrivateMapping() { munmap(data_, size_); }
+
+bool PrivateMapping::differs(std::size_t offset, std::size_t size, const char* original) const {
+  const auto page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto base = reinterpret_cast<uintptr_t>(data_);
+  const std::size_t end = offset + size;
+  const PageMap pages;
+  uint64_t entries[kEntries];
+  std::size_t place = offset;
+  while (place < end) {
+    const std::size_t first = place / page_size;
+    const std::size_t wanted = (end - 1) / page_size + 1 - first;
+    const std::size_t count = pages.read(base / page_size + first, wanted, entries);
+    if (count == 0)
+      return std::memcmp(data_ + place, original + (place - offset), end - place) != 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t stop = std::min(end, (first + i + 1) * page_size);
+      const bool in_memory = (entries[i] & (kPresent | kSwapped)) != 0;
+      if (in_memory && (entries[i] & kOfFile) == 0 &&
+          std::memcmp(data_ + place, original + (place - offset), stop - place) != 0) {
+        return true;
+      }
+      place = stop;
+    }
+  }
+  return false;
+}
+
+FileMapping::FileMapping(int file) : file_(fcntl(file, F_DUPFD_CLOEXEC, 0)) {
+  if (file_ < 0) fail();
+  struct stat status{};
+  void* data = MAP_FAILED;
+  if (fstat(file_, &status) == 0) {
+    size_ = static_cast<std::size_t>(status.st_size);
+    data = mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_, 0);
+  }
+  if (data == MAP_FAILED) {
+    const int error = errno;
+    close(file_);
+    errno = error;
+    fail();
+  }
+  data_ = static_cast<const char*>(data);
+  Registry& all = registry();
+  const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
+  all.files[data_] = this;
+}
+
+FileMapping::~FileMapping() {
+  {
+    Registry& all = registry();
+    const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
+    all.files.erase(data_);
+  }
+  munmap(const_cast<char*>(data_), size_);
+  close(file_);
+}
+
+Lender::Loan Lender::lend(const void* data, std::size_t size) {
+  const auto* const start = static_cast<const char*>(data);
+  Registry& all = registry();
+  const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
+  auto found = all.files.upper_bound(start);
+  if (found == all.files.begin()) return {};
+  const FileMapping& file = *(--found)->second;
+  const auto offset = static_cast<std::size_t>(start - file.data());
+  if (offset >= file.size() || size > file.size() - offset) return {};
+  for (const Known& known : known_) {
+    if (known.file == &file) return {known.mapping, offset};
+  }
+  try {
+    known_.push_back({&file, std::make_shared<const PrivateMapping>(file.file_, file.size())});
+  } catch (const std::system_error&) {
+    return {};  // the array is copied
+  }
+  return {known_.back().mapping, offset};
+}
+
+}  // namespace passlib

@@ -1,0 +1,69 @@
+// Files mapped into memory, and their pages lent copy-on-write.
+#ifndef PASSLIB_LIBRARY_FILE_MAPPING_H_
+#define PASSLIB_LIBRARY_FILE_MAPPING_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace passlib {
+
+/// A second mapping of a file, which can be written to: pages are copied at the first write to
+/// each, and the file stays as it is.
+class PrivateMapping {
+ public:
+  /// Throws std::system_error.
+  PrivateMapping(int file, std::size_t size);
+  ~PrivateMapping();
+  PrivateMapping(const PrivateMapping&) = delete;
+  PrivateMapping& operator=(const PrivateMapping&) = delete;
+
+  char* data() const { return data_; }
+  /// Whether `size` bytes at `offset` differ from those at `original`. Only pages that were written
+  /// to are compared, where the system tells which.
+  bool differs(std::size_t offset, std::size_t size, const char* original) const;
+
+ private:
+  char* data_;
+  std::size_t size_;
+};
+
+/// A file mapped for reading.
+class FileMapping {
+ public:
+  /// Throws std::system_error. The descriptor may be closed afterwards.
+  explicit FileMapping(int file);
+  ~FileMapping();
+  FileMapping(const FileMapping&) = delete;
+  FileMapping& operator=(const FileMapping&) = delete;
+
+  const char* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  friend class Lender;
+  int file_;
+  const char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Lends memory of mapped files: one private mapping of each.
+class Lender {
+ public:
+  struct Loan {
+    std::shared_ptr<const PrivateMapping> mapping;  ///< null if the memory is of no mapped file
+    std::size_t offset = 0;
+  };
+  Loan lend(const void* data, std::size_t size);
+
+ private:
+  struct Known {
+    const FileMapping* file;
+    std::shared_ptr<const PrivateMapping> mapping;
+  };
+  std::vector<Known> known_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_FILE_MAPPING_H_
