@@ -19,6 +19,7 @@ demo: .venv/installed
 	$(BIN)/python example/lib_fold/test_fold.py
 	$(MAKE) -C example/lib_custom_op
 	$(BIN)/python example/lib_custom_op/test_gemm.py
+	$(BIN)/python example/lib_custom_op/test_transpose.py
 	$(MAKE) -C example/lib_subgraph
 	$(BIN)/python example/lib_subgraph/test_subgraph.py
 

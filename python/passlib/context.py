@@ -9,6 +9,7 @@ from passlib.arrays.context import (
     cpu_pinned,
     current_context,
     gpu,
+    gpu_memory_info,
     num_gpus,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "cpu_pinned",
     "current_context",
     "gpu",
+    "gpu_memory_info",
     "num_gpus",
 ]

@@ -10,6 +10,7 @@ import pytest
 
 import passlib as mx
 from passlib import init, nd
+from passlib.errors import UnsupportedError
 
 OLDER = {"bn_moving_mean": 0, "bn_moving_var": 1, "x_moving_avg": 0, "x_moving_inv_var": 0}
 BOTH = {"fc_bias": 0, "bn_beta": 0, "bn_gamma": 1, "a_min": 0, "a_max": 1, "fc_weight": 3}
@@ -171,3 +172,8 @@ def test_blocks_take_initializers(given: Any) -> None:
     assert 0 < np.abs(weight).max() <= (3 / 3.5) ** 0.5
     assert block.params["fc_bias"].data().asnumpy().tolist() == [0] * 4
     assert block(nd.ones((2, 3))).shape == (2, 4)
+
+
+def test_the_base_class_has_no_values() -> None:
+    with pytest.raises(UnsupportedError, match=r"Initializer has no values for 'w_weight'.*define"):
+        init.Initializer()(init.InitDesc("w_weight"), nd.zeros((2,)))

@@ -15,6 +15,7 @@ __all__ = [
     "cpu_pinned",
     "current_context",
     "gpu",
+    "gpu_memory_info",
     "num_gpus",
     "require_host",
     "set_default_context",
@@ -143,6 +144,13 @@ def num_gpus() -> int:
     ``gpu() if num_gpus() else cpu()`` in a script therefore selects the CPU.
     """
     return 0
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Raise UnsupportedError: there is no GPU whose memory could be measured."""
+    raise UnsupportedError(
+        f"gpu({device_id}): passlib uses the CPU only, so there is no GPU memory"
+    )
 
 
 def require_host(context: Context | None, what: str) -> Context:

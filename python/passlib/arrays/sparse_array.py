@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import operator
 from typing import Any
 
@@ -84,6 +85,21 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
     def indices(self) -> NDArray:
         """The rows (row_sparse) or the columns (csr) of the stored values."""
         return self._parts.indices.view(NDArray)
+
+    @property
+    def size(self) -> int:
+        """The number of elements, those that are not stored included."""
+        return math.prod(self.shape)
+
+    def asscalar(self) -> Any:
+        """Return the only element as a number of Python.
+
+        Raises
+        ------
+        ValueError
+            There is not exactly one.
+        """
+        return self.asnumpy().item()
 
     def __len__(self) -> int:
         return self.shape[0]

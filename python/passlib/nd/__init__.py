@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from passlib.arrays import BaseSparseNDArray, CSRNDArray, NDArray, RowSparseNDArray
 from passlib.arrays.creation import arange, array, empty, full, ones, zeros
 from passlib.dialects.mxnet.schema.namespaces import Namespace
 from passlib.nd import control, elementwise, functions, sampling, sparse
+from passlib.nd.cached_op import CachedOp
 from passlib.nd.creation import (
     eye,
     from_dlpack,
@@ -22,11 +24,19 @@ from passlib.nd.creation import (
 from passlib.nd.files import load, load_frombuffer, save
 from passlib.nd.methods import METHODS, SPARSE_METHODS
 from passlib.nd.operators import operator_names
-from passlib.nd.shaping import concatenate, moveaxis, split_v2
+from passlib.nd.shaping import (
+    concatenate,
+    get_indexing_dispatch_code,
+    get_oshape_of_gather_nd_op,
+    indexing_key_expand_implicit_axes,
+    moveaxis,
+    split_v2,
+)
 
 __all__ = [
     "BaseSparseNDArray",
     "CSRNDArray",
+    "CachedOp",
     "NDArray",
     "RowSparseNDArray",
     "arange",
@@ -37,8 +47,11 @@ __all__ = [
     "from_dlpack",
     "from_numpy",
     "full",
+    "get_indexing_dispatch_code",
+    "get_oshape_of_gather_nd_op",
     "histogram",
     "imdecode",
+    "indexing_key_expand_implicit_axes",
     "linspace",
     "load",
     "load_frombuffer",
@@ -54,7 +67,11 @@ __all__ = [
     "zeros",
 ]
 
-_OWN = {"contrib": control.FUNCTIONS, "random": sampling.FUNCTIONS}
+_OWN: dict[str, dict[str, Callable[..., Any]]] = {
+    "contrib": {**control.FUNCTIONS, "uniform": sampling.FUNCTIONS["uniform"]},
+    "op": {"CachedOp": CachedOp},
+    "random": {**sampling.FUNCTIONS, "NDArray": NDArray},
+}
 """The functions of a namespace that are no operators."""
 
 # A low room declares the class; what applies operators to it is added here, above the runtime.

@@ -14,7 +14,15 @@ from passlib.dialects.mxnet.lowering.tensors.reshape_codes import decode, decode
 from passlib.nd import operators
 from passlib.symbol.composition.functions import split_arguments
 
-__all__ = ["concatenate", "moveaxis", "reshape", "split_v2"]
+__all__ = [
+    "concatenate",
+    "get_indexing_dispatch_code",
+    "get_oshape_of_gather_nd_op",
+    "indexing_key_expand_implicit_axes",
+    "moveaxis",
+    "reshape",
+    "split_v2",
+]
 
 
 def reshape(array: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
@@ -120,3 +128,66 @@ def _like(array: Any, result: np.ndarray[Any, Any]) -> NDArray:
     if isinstance(array, NDArray):
         return array.as_numpys(result)
     return result.view(NDArray)
+
+
+def get_oshape_of_gather_nd_op(dshape: Sequence[int], ishape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of ``gather_nd`` of data and indices of these shapes.
+
+    Raises
+    ------
+    ValueError
+        There are more indices than axes.
+    """
+    if not ishape or ishape[0] > len(dshape):
+        raise ValueError(f"indices of shape {tuple(ishape)} do not fit data of {tuple(dshape)}")
+    return (*ishape[1:], *dshape[ishape[0] :])
+
+
+def indexing_key_expand_implicit_axes(
+    key: Any, shape: Sequence[int]
+) -> tuple[tuple[Any, ...], int]:
+    """Write an index out, with a full slice for every axis that it does not mention.
+
+    Returns
+    -------
+    key : tuple
+        Without an ellipsis.
+    place : int
+        The place of the first array of bool, -1 if there is none.
+
+    Raises
+    ------
+    IndexError
+        The index has more than one ellipsis, or more entries than there are axes.
+    """
+    entries = key if isinstance(key, tuple) else (key,)
+    used = sum(_axes_of(entry) for entry in entries if entry is not Ellipsis)
+    rest = [slice(None)] * (len(shape) - used)
+    places = [i for i, entry in enumerate(entries) if entry is Ellipsis]
+    if len(places) > 1 or used > len(shape):
+        raise IndexError(f"index {key!r} does not fit an array of {len(shape)} axes")
+    place = places[0] if places else len(entries)
+    whole = (*entries[:place], *rest, *entries[place + 1 :])
+    masks = [i for i, entry in enumerate(whole) if _is_mask(entry)]
+    return whole, masks[0] if masks else -1
+
+
+def get_indexing_dispatch_code(key: tuple[Any, ...]) -> int:
+    """Return 1 for an index that has arrays or lists, 0 for one of numbers and slices, else -1."""
+    if not isinstance(key, tuple):
+        raise TypeError(f"the index must be a tuple, not {type(key).__name__}")
+    basic = (int, np.integer, slice, type(None), type(Ellipsis))
+    if all(isinstance(entry, basic) for entry in key):
+        return 0
+    known = (*basic, list, tuple, range, np.ndarray)
+    return 1 if all(isinstance(entry, known) for entry in key) else -1
+
+
+def _is_mask(entry: Any) -> bool:
+    return isinstance(entry, (bool, np.bool_)) or getattr(entry, "dtype", None) == np.bool_
+
+
+def _axes_of(entry: Any) -> int:
+    if entry is None or isinstance(entry, bool):
+        return 0
+    return entry.ndim if _is_mask(entry) else 1

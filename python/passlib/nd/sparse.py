@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib.arrays import creation, dtypes
 from passlib.arrays.context import Context
+from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 from passlib.nd import elementwise, operators
@@ -16,10 +17,12 @@ from passlib.nd import elementwise, operators
 __all__ = [
     "BaseSparseNDArray",
     "CSRNDArray",
+    "NDArray",
     "RowSparseNDArray",
     "array",
     "csr_matrix",
     "empty",
+    "gs_retain",
     "retain",
     "row_sparse_array",
     "zeros",
@@ -127,6 +130,9 @@ def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None)
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """Return a row_sparse array with some rows only; see `RowSparseNDArray.retain`."""
     return data.retain(indices)
+
+
+gs_retain = retain
 
 
 def _of_array(

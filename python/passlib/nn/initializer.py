@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from passlib.arrays import random
+from passlib.errors import UnsupportedError
 
 __all__ = ["InitDesc", "Initializer", "alias", "bilinear", "create", "register"]
 
@@ -120,7 +121,12 @@ class Initializer:
         return name.endswith(tuple(_BY_NAME))
 
     def _init_weight(self, name: str, arr: Any) -> None:
-        raise NotImplementedError(f"{type(self).__name__} defines no _init_weight")
+        """Set the elements of a weight; derived classes define it."""
+        del arr
+        raise UnsupportedError(
+            f"initializer {type(self).__name__} has no values for {name!r}: derive from it and "
+            "define _init_weight(self, name, arr)"
+        )
 
     def _init_bilinear(self, _: str, arr: Any) -> None:
         arr[:] = bilinear(tuple(arr.shape))

@@ -29,11 +29,19 @@ def _namespace(name: str, own: dict[str, Callable[..., Any]] | None = None) -> N
 
 
 op = _namespace("")
-contrib = _namespace("contrib", control_flow.FUNCTIONS)
+contrib = _namespace(
+    "contrib",
+    {
+        **control_flow.FUNCTIONS,
+        "Symbol": Symbol,
+        "rand_zipfian": sampling.rand_zipfian,
+        "uniform": sampling.FUNCTIONS["uniform"],
+    },
+)
 """The operators, and the functions that make loops and branches."""
 linalg = _namespace("linalg")
 sparse = _namespace("sparse")
 image = _namespace("image")
 internal = _namespace(INTERNAL)
-random = _namespace("random", sampling.FUNCTIONS)
+random = _namespace("random", {**sampling.FUNCTIONS, "Symbol": Symbol})
 """The generators by their distribution, and the ``..._like`` operators."""

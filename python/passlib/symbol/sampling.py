@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Number
 from typing import Any
@@ -10,7 +11,7 @@ from passlib.dialects.mxnet.schema.namespaces import INTERNAL
 from passlib.symbol.composition.functions import operator
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "rand_zipfian"]
 
 
 def _with(shape: Any, dtype: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +104,38 @@ def _shuffle(data: Symbol, **given: Any) -> Symbol:
 def _randint(low: int, high: int, shape: Any = None, dtype: Any = None, **given: Any) -> Symbol:
     """Draw integers uniformly from [low, high)."""
     return operator("_random_randint", INTERNAL, Symbol)(low, high, **_with(shape, dtype, given))
+
+
+def rand_zipfian(
+    true_classes: Symbol, num_sampled: int, range_max: int
+) -> tuple[Symbol, Symbol, Symbol]:
+    """Draw classes from an approximately log-uniform distribution.
+
+    The probability of class ``c`` is ``log((c + 2) / (c + 1)) / log(range_max + 1)``.
+
+    Parameters
+    ----------
+    true_classes : Symbol
+        Classes whose expected counts are returned.
+    num_sampled : int
+    range_max : int
+        Number of classes.
+
+    Returns
+    -------
+    samples, expected counts of ``true_classes``, expected counts of the samples : Symbol
+        int64, float64, float64.
+    """
+    width = math.log(range_max + 1)
+    drawn = _uniform(0, width, (num_sampled,), "float64")
+    samples = (drawn.exp() - 1).astype("int64") % range_max
+
+    def expected(classes: Symbol) -> Symbol:
+        numbers = classes.astype("float64")
+        counts: Symbol = ((numbers + 2.0) / (numbers + 1.0)).log() / width * num_sampled
+        return counts
+
+    return samples, expected(true_classes), expected(samples)
 
 
 FUNCTIONS: dict[str, Callable[..., Symbol]] = {

@@ -15,6 +15,7 @@ from passlib.arrays.sparse_array import CSRNDArray, from_dense
 __all__ = [
     "create_2d_tensor",
     "create_sparse_array",
+    "create_sparse_array_zd",
     "create_vector",
     "default_context",
     "default_dtype",
@@ -28,6 +29,7 @@ __all__ = [
     "random_arrays",
     "random_sample",
     "random_uniform_arrays",
+    "shuffle_csr_column_indices",
 ]
 
 
@@ -75,7 +77,9 @@ def rand_ndarray(
     made, _ = rand_sparse_ndarray(
         shape, stype, density, dtype, distribution, modifier_func=modifier_func, ctx=ctx
     )
-    return _shuffled(made) if shuffle_csr_indices and isinstance(made, CSRNDArray) else made
+    if shuffle_csr_indices and isinstance(made, CSRNDArray):
+        shuffle_csr_column_indices(made)
+    return made
 
 
 def rand_sparse_ndarray(
@@ -153,15 +157,30 @@ def create_sparse_array(
     return rand_ndarray(shape, stype, density, dtype, change, shuffle_csr_indices)
 
 
-def _shuffled(matrix: CSRNDArray) -> CSRNDArray:
-    old = matrix.parts
-    assert old.indptr is not None  # Sparse.check() requires it
-    data, indices = old.data.copy(), old.indices.copy()
-    for start, end in zip(old.indptr[:-1], old.indptr[1:], strict=True):
+def create_sparse_array_zd(
+    shape: Sequence[int],
+    stype: str,
+    density: float,
+    data_init: float | None = None,
+    rsp_indices: Sequence[int] | None = None,
+    dtype: Any = None,
+    modifier_func: Callable[[float], float] | None = None,
+    shuffle_csr_indices: bool = False,
+) -> Any:
+    """Make a sparse array as `create_sparse_array`, of a density that may be 0."""
+    return create_sparse_array(
+        shape, stype, data_init, rsp_indices, dtype, modifier_func, density, shuffle_csr_indices
+    )
+
+
+def shuffle_csr_column_indices(csr: CSRNDArray) -> None:
+    """Store the elements of each row of a matrix in random order, in place."""
+    parts = csr.parts
+    assert parts.indptr is not None  # Sparse.check() requires it
+    for start, end in zip(parts.indptr[:-1], parts.indptr[1:], strict=True):
         order = start + _permutation(int(end - start))
-        data[start:end], indices[start:end] = old.data[order], old.indices[order]
-    kind = type(old)
-    return CSRNDArray(kind(old.stype, old.shape, data, indices, old.indptr.copy()), matrix.context)
+        for stored in (parts.data, parts.indices):
+            stored[start:end] = stored[order]
 
 
 def _permutation(size: int) -> np.ndarray[Any, Any]:

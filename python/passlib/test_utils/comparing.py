@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,13 +13,19 @@ __all__ = [
     "assert_allclose",
     "assert_almost_equal",
     "assert_almost_equal_ignore_nan",
+    "assert_almost_equal_with_err",
+    "checkShapes",
     "compare_ndarray_tuple",
     "default_atols",
+    "default_numeric_eps",
     "default_rtols",
     "effective_dtype",
     "get_atol",
+    "get_etol",
     "get_rtol",
+    "get_tolerance",
     "get_tols",
+    "locationError",
     "same",
     "same_array",
 ]
@@ -47,6 +53,22 @@ def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
 def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
     """Return an absolute tolerance, by default that of the element type."""
     return default_atols().get(np.dtype(dtype), _ATOLS["float32"]) if atol is None else atol
+
+
+def default_numeric_eps() -> dict[np.dtype[Any], float]:
+    """Return MXNet's step of numeric differentiation for each real element type."""
+    bits = {"float16": 6, "float32": 9, "float64": 14}
+    return {np.dtype(name): 2.0**-number for name, number in bits.items()}
+
+
+def get_etol(etol: float | None = None) -> float:
+    """Return the share of elements that may differ, by default none."""
+    return 0 if etol is None else etol
+
+
+def get_tolerance(dat: Any, tol: float | None, default_tol: Mapping[np.dtype[Any], float]) -> float:
+    """Return a tolerance for an array, by default that of its element type."""
+    return default_tol[effective_dtype(dat)] if tol is None else tol
 
 
 def effective_dtype(dat: Any) -> np.dtype[Any]:
@@ -130,23 +152,66 @@ def assert_almost_equal(
     """
     del mismatches
     left, right = _plain(a), _plain(b)
-    if almost_equal(left, right, rtol, atol, equal_nan, use_broadcast):
-        return
     if not use_broadcast and left.shape != right.shape:
         raise AssertionError(f"{names[0]} has shape {left.shape}, {names[1]} {right.shape}")
+    assert_almost_equal_with_err(left, right, rtol, atol, 0, names, equal_nan)
+
+
+def assert_almost_equal_with_err(
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    etol: float | None = None,
+    names: tuple[str, str] = ("a", "b"),
+    equal_nan: bool = False,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
+    """Check as `assert_almost_equal`, but let a share ``etol`` of the elements differ."""
+    del mismatches
+    left, right = _plain(a), _plain(b)
+    if almost_equal(left, right, rtol, atol, equal_nan):
+        return
     rtol, atol = get_tols(left, right, rtol, atol)
     one, other = np.broadcast_arrays(left.astype(np.float64), right.astype(np.float64))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         error = np.abs(one - other) / (atol + rtol * np.abs(other))
     unlike = np.isnan(one) ^ np.isnan(other) if equal_nan else np.isnan(one) | np.isnan(other)
     error = np.where(unlike, np.inf, np.nan_to_num(error, nan=0.0, posinf=np.inf))
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
     share = float(np.mean(error > 1))
+    if share <= get_etol(etol) and share < 1:
+        return
     raise AssertionError(
         f"{names[0]} and {names[1]} differ by {error[place]:f} times the tolerance "
         f"(rtol={rtol:e}, atol={atol:e}) at {place}: {one[place]:.8f} and {other[place]:.8f}; "
         f"{share:.2%} of the elements differ by more than it"
     )
+
+
+def checkShapes(a: Any, b: Any) -> None:  # noqa: N802 (MXNet's name)
+    """Check that two arrays have one shape.
+
+    Raises
+    ------
+    AssertionError
+        They do not.
+    """
+    if a.shape != b.shape:
+        raise AssertionError(f"the shapes {a.shape} and {b.shape} differ")
+
+
+def locationError(  # noqa: N802 (MXNet's name)
+    a: Any,
+    b: Any,
+    index: tuple[int, ...],
+    names: tuple[str, str],
+    maxError: bool = False,  # noqa: N803 (MXNet's name)
+) -> str:
+    """Describe the elements at a place of two arrays, for messages."""
+    largest = "maximum " if maxError else ""
+    one, other = (f"{name}={_plain(x)[index]:.8f}" for name, x in zip(names, (a, b), strict=True))
+    return f"Location of {largest}error: {index}, {one}, {other}"
 
 
 def assert_allclose(

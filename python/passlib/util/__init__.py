@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from passlib.arrays.shape_mode import ShapeMode as np_shape  # noqa: N813 (MXNet's name)
 from passlib.arrays.shape_mode import is_np_shape, set_np_shape
+from passlib.util.functions import (
+    np_ufunc_legal_option,
+    wrap_np_binary_func,
+    wrap_np_unary_func,
+)
 from passlib.util.modes import (
     is_np_array,
     np_array,
@@ -31,6 +36,7 @@ __all__ = [
     "is_np_shape",
     "np_array",
     "np_shape",
+    "np_ufunc_legal_option",
     "reset_np",
     "set_module",
     "set_np",
@@ -39,4 +45,6 @@ __all__ = [
     "use_np",
     "use_np_array",
     "use_np_shape",
+    "wrap_np_binary_func",
+    "wrap_np_unary_func",
 ]

@@ -52,26 +52,40 @@ def loop(op: str, attributes: dict[str, str], graphs: int = 1) -> PlainGraph:
     return PlainGraph((Entry(node),))
 
 
-FOREACH = {"in_data_locs": "[0]", "in_state_locs": "[]", "remain_locs": "[]", "num_out_data": "1"}
+ONE = {"num_outputs": "1", "num_out_data": "1"}
+FOREACH = {"in_data_locs": "[0]", "in_state_locs": "[]", "remain_locs": "[]", "num_args": "2"}
+FOREACH |= ONE
 WHILE = {"cond_input_locs": "[0]", "func_input_locs": "[0]", "func_var_locs": "[0]"}
+WHILE |= {**ONE, "num_args": "3", "max_iterations": "3"}
+COND = {f"{part}_input_locs": "[4]" for part in ("cond", "then", "else")}
+COND |= {"num_args": "4", "num_outputs": "1"}
 DAMAGED = [
     ("_foreach", FOREACH, 0, GraphError, "0 nested graphs"),
     ("_foreach", {**FOREACH, "num_out_data": "2"}, 1, GraphError, "there are 1 values"),
     ("_foreach", {**FOREACH, "in_data_locs": "[3]"}, 1, GraphError, "put 1 values at"),
-    ("_while_loop", {**WHILE, "max_iterations": "0"}, 2, UnsupportedError, "not positive"),
+    ("_while_loop", {**WHILE, "max_iterations": "0"}, 2, GraphError, "at least 1"),
     (
         "_while_loop",
-        {**WHILE, "max_iterations": "3", "func_input_locs": "[7]"},
+        {**WHILE, "func_input_locs": "[7]"},
         2,
         GraphError,
         "refers to input 7 of 1",
     ),
     (
         "_cond",
-        {f"{part}_input_locs": "[4]" for part in ("cond", "then", "else")},
+        COND,
         3,
         GraphError,
         "refers to input 4 of 1",
+    ),
+    *(
+        (op, {k: v for k, v in attributes.items() if k != name}, graphs, GraphError, f"{name!r}")
+        for op, attributes, graphs in (
+            ("_foreach", FOREACH, 1),
+            ("_while_loop", WHILE, 2),
+            ("_cond", COND, 3),
+        )
+        for name in attributes
     ),
 ]
 
@@ -89,8 +103,9 @@ def test_nested_graphs_are_read_from_files() -> None:
     text = (
         '{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "_foreach", "name": "f", '
         '"attrs": {"in_data_locs": "[0]", "in_state_locs": "[]", "remain_locs": "[]", '
-        '"num_out_data": "1"}, "inputs": [[0, 0, 0]], "subgraphs": [{"nodes": [{"op": "null", '
-        '"name": "y", "inputs": []}, {"op": "exp", "name": "e", "inputs": [[0, 0, 0]]}], '
+        '"num_out_data": "1", "num_outputs": "1", "num_args": "2"}, '
+        '"inputs": [[0, 0, 0]], "subgraphs": [{"nodes": [{"op": "null", "name": "y", '
+        '"inputs": []}, {"op": "exp", "name": "e", "inputs": [[0, 0, 0]]}], '
         '"heads": [[1, 0, 0]]}]}], "heads": [[1, 0, 0]]}'
     )
     made = lower(read_graph(text), {"x": TypeSpec(np.dtype(np.float32), (None, 3))}, {})

@@ -37,8 +37,8 @@ DISTRIBUTIONS = [
     ("weibull", {"a": "1"}, 1.0, 1.0),
     ("gamma", {"shape": "3", "scale": "2"}, 6.0, 2 * math.sqrt(3)),
     ("gamma", {"shape": "0.5", "scale": "2"}, 1.0, 2 * math.sqrt(0.5)),
-    ("bernoulli", {"prob": "0.3", "is_logit": "False"}, 0.3, math.sqrt(0.21)),
-    ("bernoulli", {"logit": "0", "is_logit": "True"}, 0.5, 0.5),
+    ("bernoulli", {"prob": "0.3", "logit": "None", "is_logit": "False"}, 0.3, math.sqrt(0.21)),
+    ("bernoulli", {"logit": "0", "prob": "None", "is_logit": "True"}, 0.5, 0.5),
     ("choice", {"a": "5"}, 2.0, math.sqrt(2)),
 ]
 
@@ -64,7 +64,7 @@ SHAPES = [
     ("gamma", {"shape": "None", "scale": "2", "size": "(0, 2)"}, ((2,),), (0, 2)),
     ("gamma", {"shape": "None", "scale": "None"}, ((2,), (2,)), (2,)),
     ("pareto", {"a": "None"}, ((3,),), (3,)),
-    ("bernoulli", {"prob": "None", "is_logit": "False"}, ((3, 1),), (3, 1)),
+    ("bernoulli", {"prob": "None", "logit": "None", "is_logit": "False"}, ((3, 1),), (3, 1)),
     ("choice", {"a": "5", "size": "()"}, (), ()),
     ("choice", {"a": "None", "size": "(2, 2)"}, ((4,),), (2, 2)),
     ("choice", {"a": "4", "size": "(0,)"}, (), (0,)),
@@ -88,7 +88,13 @@ def test_type_of_draws(dtype: str) -> None:
     for name, names in (("uniform", "low high"), ("normal", "loc scale"), ("gamma", "shape scale")):
         attributes = {**dict.fromkeys(names.split(), "1"), "dtype": dtype, "size": "(3,)"}
         assert draw(f"_npi_{name}", attributes).dtype == dtype
-    attributes = {"prob": "0.5", "is_logit": "False", "dtype": "bool", "size": "(3,)"}
+    attributes = {
+        "prob": "0.5",
+        "logit": "None",
+        "is_logit": "False",
+        "dtype": "bool",
+        "size": "(3,)",
+    }
     assert draw("_npi_bernoulli", attributes).dtype == bool
 
 

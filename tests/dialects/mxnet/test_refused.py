@@ -6,9 +6,10 @@ import pytest
 
 from mxnet_graph import graph_of
 from operator_table import PAGE, classes, text
+from passlib.dialects.mxnet.inference.infer import infer
 from passlib.dialects.mxnet.lower import lower
 from passlib.dialects.mxnet.lowering.refused import REFUSED
-from passlib.errors import UnsupportedError
+from passlib.errors import GraphError, UnsupportedError
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,14 @@ from passlib.errors import UnsupportedError
 def test_the_error_names_the_reason(operator: str, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=rf"node 'op' \({operator}\).*{reason}"):
         lower(graph_of(operator, ["a"]), {}, {})
+
+
+def test_mistakes_in_attributes_of_refused_operators_are_named_by_inference() -> None:
+    graph = graph_of("_cvimdecode", ["a"], {"flag": "-1"})
+    with pytest.raises(GraphError, match=r"'flag' .* cannot be '-1'"):
+        infer(graph, {"a": (2,)})
+    with pytest.raises(UnsupportedError, match="no decoder of image files"):
+        lower(graph, {}, {})
 
 
 def test_every_operator_of_the_registry_is_in_one_class() -> None:

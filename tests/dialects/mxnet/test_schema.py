@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import places
+from passlib import sym
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.schema import parameters
-from passlib.errors import UnsupportedError
+from passlib.errors import GraphError, UnsupportedError
 
 PROBES = json.loads((places.DATA / "schema/probes.json").read_text("utf-8"))
 # MXNet 1.9.1 gives all inputs of one tensor the same name here, which no graph can use.
@@ -49,6 +50,40 @@ def test_operator_is_as_mxnet_has_it(name: str) -> None:
         assert operator.num_outputs(attrs) == case["total"], attrs
         initial = {k: v for k, v in operator.initial.items() if k in inputs}
         assert initial == case["init"], attrs
+
+
+@pytest.mark.parametrize(
+    ("operator", "parameter", "accepted", "refused"),
+    [
+        ("Dropout", "p", "0 1 0.5 1.0f nan", "-0.5 1.5 2 inf -inf 1.1f"),
+        ("Convolution", "num_filter", "1 +7", "0"),
+        ("FullyConnected", "num_hidden", "1", "0 -1"),
+        ("Crop", "num_args", "1 3", "0 4"),
+        ("_contrib_ROIAlign", "spatial_scale", "0 1 0.0625", "-0.5 16"),
+        ("_contrib_BilinearResize2D", "height", "1", "0"),
+        ("UpSampling", "scale", "1", "0"),
+        ("_while_loop", "max_iterations", "1", "0"),
+    ],
+)
+def test_numbers_have_bounds(operator: str, parameter: str, accepted: str, refused: str) -> None:
+    found = schema.find(operator)
+    assert found is not None
+    for value in accepted.split():
+        assert found.parameters[parameter].accepts(value), value
+    for value in refused.split():
+        assert not found.parameters[parameter].accepts(value), value
+
+
+def test_a_number_out_of_bounds_is_refused() -> None:
+    data = sym.var("data")
+    with pytest.raises(GraphError, match=r"'p' .*cannot be '1.5'.*, from 0 to 1$"):
+        sym.Dropout(data, p=1.5)
+    text = sym.Dropout(data, p=0.5).tojson().replace('"0.5"', '"-2"')
+    loaded = sym.load_json(text)
+    with pytest.raises(GraphError, match=r"'p' .*cannot be '-2'"):
+        loaded.infer_shape(data=(2,))
+    with pytest.raises(GraphError, match=r"'num_hidden' .*cannot be '0'.*, at least 1$"):
+        sym.FullyConnected(data, num_hidden=0)
 
 
 SHARED = places.SHARED

@@ -37,6 +37,8 @@ from mxnet.base import (
     py_str,
 )
 
+from operator_bounds import bounds_of
+
 # Operators that exist only inside a running process (they hold pointers), and gradient nodes, which
 # are tied to their forward node: no symbol file can contain them.
 EXCLUDED = ("backward", "_CachedOp", "_CustomFunction", "_NDArray", "_Native")
@@ -319,6 +321,9 @@ def main(table_path: str, probes_path: str) -> None:
         read = accepted(name)
         if read is not None:
             entry["parameters"] = read
+        bounds = bounds_of(name, entry["parameters"], in_child)
+        if bounds:
+            entry["bounds"] = bounds
         if any(t.endswith("[]") for _, t in facts["arguments"] if is_array(t)):
             entry["variadic"] = facts["key"]
         if cases:

@@ -155,6 +155,29 @@ def forward(text: str, params: str, inputs: str, outputs: str) -> None:
 
 
 @call
+def export_zoo(name: str, folder: str, shapes: list[list[int]]) -> None:
+    """Export an architecture of MXNet's model zoo with weights drawn anew.
+
+    The files are those of ``HybridBlock.export`` and ``<name>-io.npz``, with ``in/<number>`` and
+    ``out/<number>`` for each shape. The first shape determines those of the weights; where MXNet
+    cannot run another one, there is no output.
+    """
+    mx.random.seed(7)
+    network = mx.gluon.model_zoo.vision.get_model(name)
+    network.initialize(mx.init.Xavier(magnitude=2))
+    network.hybridize()
+    draws = np.random.RandomState(7)
+    arrays = {}
+    for number, shape in enumerate(shapes):
+        data = arrays[f"in/{number}"] = draws.rand(*shape).astype("float32")
+        answer = attempt(lambda given=data: network(mx.nd.array(given)).asnumpy())
+        if "value" in answer:
+            arrays[f"out/{number}"] = answer["value"]
+    network.export(str(Path(folder) / name))
+    np.savez(Path(folder) / f"{name}-io.npz", **arrays)
+
+
+@call
 def save_arrays(source: str, target: str, named: bool) -> None:
     """Write the arrays of an .npz file as MXNet's .params."""
     with np.load(source) as given:

@@ -25,7 +25,8 @@ def lower(
     train: bool = False,
 ) -> Lowered:
     """Lower a symbol; see `Dialect.lower`."""
-    # A refused operator has a reason, whatever its attributes.
+    # Right attributes would not make a refused operator run: its reason is said, and inference
+    # names mistakes in them.
     check_nodes(node for node in symbol.nodes() if reason(node.op) is None)
     names = {node.name for node in symbol.nodes() if node.is_variable}
     known = {

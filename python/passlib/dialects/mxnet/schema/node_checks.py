@@ -7,7 +7,6 @@ from typing import Final
 
 from passlib.dialects.mxnet.schema import registry
 from passlib.dialects.mxnet.schema.hidden import is_dunder
-from passlib.dialects.mxnet.schema.input_rules import SUBGRAPHS
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.dialects.mxnet.schema.operator import Operator
 from passlib.errors import GraphError, did_you_mean
@@ -44,7 +43,7 @@ def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -
                 shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
                 message = (
                     f"{where}: attribute {key!r} of operator {operator.name!r} cannot be "
-                    f"{shown!r}; it is declared as {parameter.type_text}"
+                    f"{shown!r}; it is declared as {parameter.description}"
                 )
                 raise GraphError(message)
         elif not (operator.open or is_dunder(key) or key == operator.variadic):
@@ -54,12 +53,8 @@ def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -
                 f"{hint}; it has: {', '.join(parameters) or 'none'}"
             )
             raise GraphError(message)
-    loop = operator.name in SUBGRAPHS
     for parameter in parameters.values():
-        # MXNet counts inputs itself, an absent value that may be None is None, and loops and
-        # branches check their own when they are lowered.
-        known = parameter.name == "num_args" or "or None" in parameter.type_text or loop
-        if parameter.required and not known and parameter.name not in attrs:
+        if parameter.required and parameter.name not in attrs:
             message = (
                 f"{where}: operator {operator.name!r} needs the attribute "
                 f"{parameter.name!r} ({parameter.type_text})"

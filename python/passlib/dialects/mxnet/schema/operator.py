@@ -8,7 +8,7 @@ from typing import Any
 
 from passlib.dialects.mxnet.schema.input_rules import CONDITIONS, REPEATED, SUBGRAPHS, Get, count
 from passlib.dialects.mxnet.schema.output_rules import OUTPUTS
-from passlib.dialects.mxnet.schema.parameters import Parameter, declared
+from passlib.dialects.mxnet.schema.parameters import UNBOUNDED, Bounds, Parameter, declared
 from passlib.errors import UnsupportedError
 
 __all__ = ["Operator"]
@@ -47,6 +47,9 @@ class Operator:
         """The default ``__init__`` of an input's variable, by input."""
         self._declared_inputs: tuple[str, ...] = tuple(facts["inputs"])
         self._types: Mapping[str, str] = facts["parameters"]
+        self._bounds: Mapping[str, Bounds] = {
+            name: (least, most) for name, (least, most) in facts.get("bounds", {}).items()
+        }
         self._outputs: tuple[str, ...] = tuple(facts.get("outputs", ("output",)))
         self._total: int = facts.get("total", len(self._outputs))
         self._mutated = frozenset(facts.get("mutated", ()))
@@ -69,7 +72,8 @@ class Operator:
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
         """The declared attributes, in MXNet's order."""
-        return {name: declared(name, text) for name, text in self._types.items()}
+        bounds = self._bounds
+        return {n: declared(n, text, bounds.get(n, UNBOUNDED)) for n, text in self._types.items()}
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["Parameter", "declared", "is_true"]
+__all__ = ["UNBOUNDED", "Bounds", "Parameter", "declared", "is_true"]
+
+Bounds: TypeAlias = "tuple[float | None, float | None]"
+"""The least and the largest value that an operator admits, None without such a limit."""
+
+UNBOUNDED: Final[Bounds] = (None, None)
 
 # Longer numbers fit none of MXNet's types.
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
@@ -56,6 +61,8 @@ class Parameter(NamedTuple):
         The smallest and the largest integer that the type admits.
     type_text : str
         The declaration.
+    bounds : tuple of (float or None)
+        The least and the largest value that the operator admits.
     """
 
     name: str
@@ -66,9 +73,23 @@ class Parameter(NamedTuple):
     default: str | None
     limits: tuple[int, int] | None
     type_text: str
+    bounds: Bounds = UNBOUNDED
 
     def accepts(self, value: str) -> bool:
-        """Whether ``value`` can be read as this parameter's type."""
+        """Whether ``value`` can be read as this parameter's type, and is within its bounds."""
+        return self._has_type(value) and (self.bounds == UNBOUNDED or self._is_within(value))
+
+    @property
+    def description(self) -> str:
+        """The declaration, with the bounds."""
+        least, most = self.bounds
+        if least is None and most is None:
+            return self.type_text
+        limit = f"at most {most}" if least is None else f"at least {least}"
+        limit = limit if None in self.bounds else f"from {least} to {most}"
+        return f"{self.type_text}, {limit}"
+
+    def _has_type(self, value: str) -> bool:
         if self.optional_none and value == "None":
             return True
         if self.limits is not None:
@@ -87,6 +108,12 @@ class Parameter(NamedTuple):
             return value in self.choices
         return True
 
+    def _is_within(self, value: str) -> bool:
+        text = value.strip()
+        number = float(text.rstrip("fFL") if text[-1:] in "fFL" and text[-2:-1].isdigit() else text)
+        least, most = self.bounds
+        return not ((least is not None and number < least) or (most is not None and number > most))
+
     def _accepts_real(self, value: str) -> bool:
         if not _REAL.fullmatch(value):
             return False
@@ -103,7 +130,7 @@ def is_true(value: str | None) -> bool:
 
 
 @cache
-def declared(name: str, type_text: str) -> Parameter:
+def declared(name: str, type_text: str, bounds: Bounds = UNBOUNDED) -> Parameter:
     """Parse a declaration such as ``"int (non-negative), optional, default=1"``."""
     default = None
     head, found, tail = type_text.partition("default=")
@@ -131,4 +158,5 @@ def declared(name: str, type_text: str) -> Parameter:
         default=default,
         limits=limits,
         type_text=type_text,
+        bounds=bounds,
     )
