@@ -21,6 +21,7 @@ DOCUMENTS = (
     "example/lib_fold/README.md",
     "example/lib_custom_op/README.md",
     "example/lib_subgraph/README.md",
+    "docs/models.md",
     "docs/pipelines.md",
     "docs/python-passes.md",
     "docs/writing-passes.md",

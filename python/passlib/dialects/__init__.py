@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.dialects.inference import Inferred, infer
+from passlib.dialects.inference import Inferred, declared, infer
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.table import find, names, recognise
 
@@ -11,6 +11,7 @@ __all__ = [
     "Inferred",
     "ModelData",
     "Problem",
+    "declared",
     "find",
     "infer",
     "names",

@@ -10,10 +10,11 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.dialects.table import find
 from passlib.errors import UnsupportedError
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec
 
-__all__ = ["Inferred", "ext_dtype", "ext_shape", "infer"]
+__all__ = ["Inferred", "declared", "ext_dtype", "ext_shape", "infer"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,16 @@ def infer(
     name = getattr(symbol, "dialect", "mxnet")
     known = find(name).infer(symbol, shapes, types, default_dtype=default_dtype, train=train)
     return Inferred(known)
+
+
+def declared(attrs: Mapping[str, str]) -> TypeSpec:
+    """Return the shape and type that the attributes of a variable declare."""
+    shape, dtype = attrs.get("__shape__"), attrs.get("__dtype__")
+    code = -1 if dtype is None else parse_int(dtype)
+    return TypeSpec(
+        None if code < 0 else dtypes.from_code(code),
+        None if shape in (None, "None") else parse_optional_ints(str(shape)),
+    )
 
 
 def ext_shape(specs: Sequence[TypeSpec]) -> str:

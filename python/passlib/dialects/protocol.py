@@ -85,6 +85,9 @@ class Dialect(ABC):
         compiled once runs for all sizes. Otherwise it computes with the sizes.
     hosts_operators : bool
         Whether graphs may have operators of loaded libraries.
+    names_outputs : bool
+        Whether the outputs of a graph have names of their own, which `with_output_names` changes.
+        Otherwise they have those of the nodes that compute them.
     """
 
     name: ClassVar[str]
@@ -95,6 +98,7 @@ class Dialect(ABC):
     own_attributes: ClassVar[frozenset[str]] = frozenset()
     runs_open_sizes: ClassVar[bool] = False
     hosts_operators: ClassVar[bool] = False
+    names_outputs: ClassVar[bool] = False
 
     # Conventions of its graphs.
 
@@ -155,6 +159,23 @@ class Dialect(ABC):
     def output_names(self, graph: PlainGraph) -> list[str]:
         """Return the names of a graph's outputs."""
         return [self.output_name(entry.node, entry.index) for entry in graph.entries]
+
+    def with_output_names(self, graph: _core.Graph, names: Sequence[str]) -> dict[str, str]:
+        """Return the top-level attributes that give the outputs of a graph other names.
+
+        Parameters
+        ----------
+        graph : _core.Graph
+        names : sequence of str
+            One for each output.
+
+        Raises
+        ------
+        UnsupportedError
+            Outputs have no names of their own, which is the default, see `names_outputs`.
+        """
+        del graph, names
+        raise UnsupportedError(f"outputs of models of {self.title} are named after their nodes")
 
     def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
         """Return the top-level attributes of a graph whose outputs are chosen among another's.

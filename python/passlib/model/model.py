@@ -12,6 +12,7 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
+from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.feeds import as_fed
 from passlib.model.lowered import lowered_for
@@ -250,6 +251,60 @@ class Model(ModelParts):
         if added:
             check_weights(self._symbol, {**new_args, **new_aux})
         return Model.of_parts(self._symbol, new_args, new_aux, self._template)
+
+    def extract(
+        self,
+        inputs: Sequence[str] | str | None = None,
+        outputs: Sequence[str] | str | None = None,
+    ) -> Model:
+        """Return the part of the model that computes some values; this one stays unchanged.
+
+        Parameters
+        ----------
+        inputs : sequence of str, optional
+            Names of values that become inputs, with the shapes and types that inference knows. By
+            default the part has those inputs of the model that it needs.
+        outputs : sequence of str, optional
+            Names of values, by default those of `outputs`. All names are in
+            ``model.symbol.get_internals().list_outputs()``.
+
+        Returns
+        -------
+        Model
+            With the weights that it needs. Its inputs and outputs have the names asked for.
+
+        Raises
+        ------
+        GraphError
+            There is no value of a name, or the outputs need inputs that are not among ``inputs``.
+        """
+        constants = self._constants
+        part = extracted(self._symbol, self._format, inputs, outputs, constants)
+        kept = remaining(self._symbol, part, self._args, self._aux)
+        return Model.of_parts(part, kept[0], kept[1], self._template)
+
+    def rename(self, names: Mapping[str, str]) -> Model:
+        """Return a model with other names; this one stays unchanged.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by old ones: of inputs, weights, nodes, and of outputs where these have names
+            of their own (ONNX, DLPrimitives). Names can be exchanged.
+
+        Returns
+        -------
+        Model
+            It shares the weights.
+
+        Raises
+        ------
+        GraphError
+            Nothing has an old name, or a new one is taken.
+        """
+        made = renamed(self._symbol, self._format, names)
+        args, aux = ({names.get(n, n): a for n, a in w.items()} for w in (self._args, self._aux))
+        return Model.of_parts(made, args, aux, self._template)
 
     def save(
         self, path: str | os.PathLike[str], *, durable: bool = True, **options: Any

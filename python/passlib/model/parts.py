@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from passlib import dialects
 from passlib.dialects import ModelData
-from passlib.errors import listed
+from passlib.errors import PasslibError
+from passlib.lowering import TypeSpec
+from passlib.lowering.shapes import partial_shape
+from passlib.model.appearance import Summary, described, page, summarized
 from passlib.model.weights import Weights, frozen, owner
 from passlib.nd.files import to_parts
 from passlib.runtime.runner import Runner
@@ -117,11 +118,44 @@ class ModelParts:
         """Collect the weights anew, as `Runner.run` takes them, after one was replaced."""
         self._constants: Mapping[str, Any] = MappingProxyType({**self._args, **self._aux})
 
+    def _input_types(self) -> dict[str, TypeSpec]:
+        """Return the types that the model states for its inputs, as far as it does."""
+        try:
+            stated = self._format.input_types(self._data())
+        except PasslibError:  # such as the absence of the package onnx
+            stated = {}
+        shapes = dict(self._symbol.graph.variables_with("__shape__"))
+        types = dict(self._symbol.graph.variables_with("__dtype__"))
+        found = {}
+        for name in self.inputs:
+            texts = {"__shape__": shapes.get(name), "__dtype__": types.get(name)}
+            attributes = {key: text for key, text in texts.items() if text}
+            found[name] = stated[name] if name in stated else _declared(attributes)
+        return found
+
+    def summary(self) -> Summary:
+        """Return a table of the operators: how many there are, and the weights that they use.
+
+        Returns
+        -------
+        Summary
+            Prints as a table; its ``rows`` have the numbers.
+        """
+        return summarized(repr(self)[1:-1], self._symbol.graph, self._constants)
+
     def __repr__(self) -> str:
-        weights = [*self._args.values(), *self._aux.values()]
-        count = sum(int(np.prod(array.shape)) for array in weights)
-        return (
-            f"<Model {self.dialect}: inputs {listed(self.inputs, 4)}; "
-            f"outputs {listed(self.outputs, 4)}; {len(self._symbol.graph)} nodes, "
-            f"{len(weights)} weights of {count:,} elements>"
-        )
+        nodes, weights = len(self._symbol.graph), [*self._constants.values()]
+        return described(self.dialect, self._input_types(), self.outputs, nodes, weights)
+
+    def _repr_html_(self) -> str:
+        summary = self.summary()
+        return page(summary.title, self._input_types(), self.outputs, summary.table)
+
+
+def _declared(attributes: Mapping[str, str]) -> TypeSpec:
+    try:
+        spec = dialects.declared(attributes)
+    except (PasslibError, ValueError):  # as inference and validation report
+        return TypeSpec(None, None)
+    # In MXNet, an unknown rank may be declared as one of 0.
+    return TypeSpec(spec.dtype, partial_shape(spec.shape) if spec.shape else None)

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from passlib.arrays.read_only import read_only
-from passlib.dialects.inference import infer
+from passlib.dialects.inference import declared, infer
 from passlib.errors import GraphError
 from passlib.lowering import TypeSpec
 from passlib.nd import NDArray
 from passlib.nn.parameter import Parameter
-from passlib.nn.variables import declared
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passlib.arrays.dtypes import from_code
+from passlib.dialects import declared
 from passlib.dialects.weights.names import bare_name
-from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import VARIABLE
-from passlib.lowering import TypeSpec
 from passlib.nn.parameter import Parameter
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["declared", "make_parameters", "outputs_of", "require_symbol", "variable_names"]
+__all__ = ["make_parameters", "outputs_of", "require_symbol", "variable_names"]
 
 _ROW_SPARSE = "1"
 
@@ -107,16 +105,6 @@ def make_parameters(
         else:
             parameters[name] = _of_attributes(name, attributes[name], grad_req)
     return parameters
-
-
-def declared(attrs: Mapping[str, str]) -> TypeSpec:
-    """Return the shape and type that the attributes of a variable declare."""
-    shape, dtype = attrs.get("__shape__"), attrs.get("__dtype__")
-    code = -1 if dtype is None else parse_int(dtype)
-    return TypeSpec(
-        None if code < 0 else from_code(code),
-        None if shape in (None, "None") else parse_optional_ints(str(shape)),
-    )
 
 
 def _of_attributes(name: str, attrs: Mapping[str, str], grad_req: str) -> Parameter:

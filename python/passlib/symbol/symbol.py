@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from passlib import _core
@@ -12,8 +13,9 @@ from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
 from passlib.files.unit import replacing
-from passlib.graph.node import Entry
+from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute
+from passlib.graph.tables import Table
 from passlib.runtime import binding
 from passlib.symbol import inference
 from passlib.symbol.composition import functions
@@ -365,6 +367,11 @@ class Symbol(ForArrays, Arithmetic):
             f"<Symbol {names}: {nodes} node{'s' * (nodes != 1)}, "
             f"{outputs} output{'s' * (outputs != 1)}>"
         )
+
+    def _repr_html_(self) -> str:
+        counts = sorted(self.graph.operators().items(), key=lambda item: (-item[1], item[0]))
+        rows = [(op, str(count)) for op, count in counts if op != VARIABLE]
+        return f"<p>{escape(repr(self))}</p>{Table(('operator', 'count'), rows)._repr_html_()}"
 
 
 def _once(name: str, given: Any, other: str, known: Any) -> Any:

@@ -53,6 +53,7 @@ class DLPrimitives(Dialect):
     suffixes = (".json",)
     weight_suffixes = (".dlp", ".h5")
     own_attributes = frozenset((_OUTPUTS,))
+    names_outputs = True
 
     def complete(self, graph: _core.Graph) -> None:
         counts = [(position, 1) for position, *_ in graph.doubtful_outputs(_one_output_each())]
@@ -86,6 +87,14 @@ class DLPrimitives(Dialect):
         if len(kept) == len(graph.entries):
             return kept
         return [self.output_name(entry.node, entry.index) for entry in graph.entries]
+
+    def with_output_names(self, graph: _core.Graph, names: Sequence[str]) -> dict[str, str]:
+        del graph
+        return {_OUTPUTS: json.dumps(list(names))}
+
+    def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        """Return the attributes of a selection of outputs: these have the names of their values."""
+        return {key: text for key, text in attributes.items() if key != _OUTPUTS}
 
     def recognises(self, path: Path) -> bool:
         try:

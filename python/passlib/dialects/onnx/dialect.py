@@ -43,6 +43,7 @@ class ONNX(Dialect):
     title = "ONNX"
     suffixes = (".onnx",)
     runs_open_sizes = True
+    names_outputs = True
     own_attributes = frozenset((DOCUMENT, OUTPUTS))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
@@ -69,6 +70,9 @@ class ONNX(Dialect):
     def output_names(self, graph: PlainGraph) -> list[str]:
         attributes = graph.attributes
         return output_names(graph.graph, attributes, document_of(attributes))
+
+    def with_output_names(self, graph: _core.Graph, names: Sequence[str]) -> dict[str, str]:
+        return {OUTPUTS: Present.of(graph, names).text()}
 
     def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
         """Return the attributes of a selection of outputs: these have the names of their values."""
@@ -164,7 +168,7 @@ class ONNX(Dialect):
         document = model.template
         if not isinstance(document, Document):
             document = document_of(model.attributes)
-        return stated_types(document)
+        return stated_types(model.graph, document)
 
 
 dialect = ONNX()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from passlib import _core
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ID
 from passlib.errors import GraphError
@@ -54,9 +55,14 @@ def _dtype_of(code: int) -> np.dtype[Any] | None:
     return dtype
 
 
-def input_types(document: Document) -> dict[str, TypeSpec]:
-    """Return the types that the file states for the inputs of its main graph."""
-    return {value.name: spec_of(value.type) for value in document.inputs.values()}
+def input_types(graph: _core.Graph, document: Document) -> dict[str, TypeSpec]:
+    """Return the types that the file states for a graph's inputs, by their present names."""
+    stated = document.inputs
+    return {
+        name: spec_of(stated[key].type)
+        for name, key in graph.variables_with(ID)
+        if key in stated
+    }
 
 
 def other_inputs(graph: PlainGraph) -> frozenset[str]:

@@ -165,9 +165,18 @@ def assemble_for_file(
         None if nothing changed.
     """
     same_imports = _imports(attributes, document) == _imports({}, document)
-    if not same_imports or not is_unchanged(graph, document, params):
+    same = same_imports and is_unchanged(graph, document, params)
+    if not same or _renames_outputs(attributes, document):
         return assemble(graph, attributes, document, params)
     return None
+
+
+def _renames_outputs(attributes: Mapping[str, str], document: Document) -> bool:
+    """Whether the outputs have been given other names than in the file."""
+    if present_outputs(attributes).outputs is None:
+        return False
+    graph = document.graph
+    return output_names(graph, attributes, document) != output_names(graph, {}, document)
 
 
 def as_in_file(document: Document) -> Assembled:

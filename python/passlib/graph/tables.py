@@ -1,0 +1,53 @@
+"""Tables as text, and as HTML for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+__all__ = ["Table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text below titles.
+
+    Attributes
+    ----------
+    titles : sequence of str
+    rows : sequence of sequence of str
+        As long as the titles. The first cell of each is a name; numbers are aligned to the right.
+    """
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __str__(self) -> str:
+        lines = [self.titles, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        right = [self._is_of_numbers(column) for column in range(len(self.titles))]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if to_right else cell.ljust(width)
+                for cell, width, to_right in zip(line, widths, right, strict=True)
+            ).rstrip()
+            for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(title)}</th>" for title in self.titles)
+        right = [self._is_of_numbers(column) for column in range(len(self.titles))]
+        rows = (
+            "".join(
+                f'<td style="text-align: {"right" if to_right else "left"}">{escape(cell)}</td>'
+                for cell, to_right in zip(row, right, strict=True)
+            )
+            for row in self.rows
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _is_of_numbers(self, column: int) -> bool:
+        cells = [row[column] for row in self.rows if row[column]]
+        return bool(cells) and all(cell[0].isdigit() for cell in cells)

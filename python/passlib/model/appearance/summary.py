@@ -1,0 +1,136 @@
+"""The operators of a model: how often each occurs, and the weights that it uses."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlib import _core
+from passlib.graph.node import VARIABLE
+from passlib.graph.tables import Table
+
+__all__ = ["OperatorRow", "Summary", "summarized"]
+
+_UNUSED = "(no operator)"
+_TITLES = ("operator", "count", "parameters", "size")
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """One operator.
+
+    Attributes
+    ----------
+    operator : str
+        Its name; ``(no operator)`` for weights that none uses.
+    count : int
+        Number of nodes, those of nested graphs included.
+    parameters : int
+        Elements of the weights that its nodes use; a weight counts for the first node that does.
+    nbytes : int
+        Bytes of these weights, sparse ones as if they were dense.
+    """
+
+    operator: str
+    count: int
+    parameters: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table of a model's operators, which prints as text and is HTML in a notebook.
+
+    Attributes
+    ----------
+    title : str
+        What the model is, in one line.
+    rows : tuple of OperatorRow
+        The operators with the most bytes of weights first.
+    """
+
+    title: str
+    rows: tuple[OperatorRow, ...]
+
+    @property
+    def total(self) -> OperatorRow:
+        """The sums over all operators."""
+        return OperatorRow(
+            "total",
+            sum(row.count for row in self.rows),
+            sum(row.parameters for row in self.rows),
+            sum(row.nbytes for row in self.rows),
+        )
+
+    @property
+    def table(self) -> Table:
+        """The rows as text, and the total."""
+        rows = (*self.rows, self.total)
+        return Table(
+            _TITLES,
+            [(r.operator, f"{r.count:,}", f"{r.parameters:,}", _size(r.nbytes)) for r in rows],
+        )
+
+    def __str__(self) -> str:
+        return f"{self.title}\n\n{self.table}"
+
+    __repr__ = __str__
+
+
+def summarized(title: str, graph: _core.Graph, weights: Mapping[str, Any]) -> Summary:
+    """Count the operators of a graph and the weights that they use.
+
+    Parameters
+    ----------
+    title : str
+    graph : _core.Graph
+    weights : mapping of str to array
+        By name of their variable.
+    """
+    count: Counter[str] = Counter()
+    parameters: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    left = dict(weights)
+
+    def use(name: str, operator: str) -> None:
+        array = left.pop(name, None)
+        if array is not None:
+            elements = math.prod(array.shape)
+            parameters[operator] += elements
+            size[operator] += elements * np.dtype(array.dtype).itemsize
+
+    nodes = graph.nodes()
+    for node in nodes:
+        if node.op != VARIABLE:
+            for position, _, _ in node.inputs:
+                use(nodes[position].name, node.op)
+    for name in list(left):
+        use(name, _UNUSED)
+    pending = [graph]
+    while pending:
+        for operator, number in pending[-1].operators().items():
+            if operator != VARIABLE:
+                count[operator] += number
+        pending += [nested for node in pending.pop().nodes() for nested in node.subgraphs]
+    names = count.keys() | parameters.keys()
+    rows = (OperatorRow(name, count[name], parameters[name], size[name]) for name in names)
+    return Summary(title, tuple(sorted(rows, key=_order)))
+
+
+def _order(row: OperatorRow) -> tuple[int, int, str]:
+    return -row.nbytes, -row.count, row.operator
+
+
+def _size(nbytes: int) -> str:
+    """Spell a number of bytes: ``12 B``, ``3.4 MB``."""
+    size, unit = float(nbytes), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{nbytes} B" if unit == "B" else f"{size:.1f} {unit}"
