@@ -31,11 +31,19 @@ def test_inputs_weights_and_nodes_of_mxnet(small: Model, tmp_path: Path) -> None
     assert small.inputs == ["data"]
 
 
-@pytest.mark.parametrize("name", ["chain", "nested", "loop"])
-def test_inputs_weights_and_outputs_of_onnx(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("chain", {"inputs", "args", "outputs"}),
+        ("nested", {"inputs", "args", "outputs"}),
+        ("loop", {"inputs", "args"}),
+    ],
+)
+def test_inputs_weights_and_outputs_of_onnx(name: str, kinds: set[str], tmp_path: Path) -> None:
     source = passlib.load(onnx_models.save(onnx_models.TEXTS[name], tmp_path / "m.onnx"))
-    variables = [*source.inputs, *source.args]
-    names = {n: f"new_{n}" for n in (*variables, *source.outputs)}
+    every = [n for kind in ("inputs", "args", "outputs") for n in getattr(source, kind)]
+    names = {n: n for n in every}
+    names |= {n: f"new_{n}" for kind in kinds for n in getattr(source, kind)}
     model = source.rename(names)
     model.save(tmp_path / "new.onnx")
     onnx.checker.check_model(tmp_path / "new.onnx", full_check=True)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from passlib import _core
 from passlib.dialects.ark import schema
@@ -25,7 +22,7 @@ from passlib.errors import FormatError, UnsupportedError
 from passlib.files.regular import memory_named, open_regular, read_regular
 from passlib.files.unit import replacing
 from passlib.graph.node import VARIABLE, Node
-from passlib.lowering import Graph, Lowered, TypeSpec
+from passlib.lowering import TypeSpec
 
 __all__ = ["dialect"]
 
@@ -105,15 +102,7 @@ class Ark(Dialect):
     def validate(self, path: Path) -> list[Problem]:
         return validate(read_regular(path))
 
-    def lower(
-        self,
-        graph: Graph,
-        inputs: Mapping[str, TypeSpec],
-        params: Mapping[str, np.ndarray],
-        *,
-        train: bool = False,
-    ) -> Lowered:
-        return lower(graph, inputs, params, train=train)
+    lower = staticmethod(lower)
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         resolver = Resolver()

@@ -16,7 +16,7 @@ import numpy as np
 from passlib import _core
 from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.findings import Findings
-from passlib.dialects.dlprim.inference import infer_types, input_spec
+from passlib.dialects.dlprim.inference import infer, input_spec
 from passlib.dialects.dlprim.lowering import lower
 from passlib.dialects.dlprim.reading.files import network_path, read_document, weights_path
 from passlib.dialects.dlprim.reading.recognition import looks_like_network
@@ -34,7 +34,7 @@ from passlib.errors import FormatError, UnsupportedError
 from passlib.files.journal import settle
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import Graph, Lowered, Shape, TypeSpec
+from passlib.lowering import TypeSpec
 
 __all__ = ["dialect"]
 
@@ -201,27 +201,8 @@ class DLPrimitives(Dialect):
     def validate(self, path: Path) -> list[Problem]:
         return validate(path)
 
-    def lower(
-        self,
-        graph: Graph,
-        inputs: Mapping[str, TypeSpec],
-        params: Mapping[str, np.ndarray],
-        *,
-        train: bool = False,
-    ) -> Lowered:
-        return lower(graph, inputs, params, train=train)
-
-    def infer(
-        self,
-        graph: Graph,
-        shapes: Mapping[str, Sequence[int] | Shape],
-        types: Mapping[str, np.dtype] | None = None,
-        *,
-        default_dtype: np.dtype | None = None,
-        train: bool = False,
-    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
-        del default_dtype, train  # every type is known, and training changes none
-        return infer_types(graph, shapes, types or {})
+    lower = staticmethod(lower)
+    infer = staticmethod(infer)
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         return {

@@ -17,23 +17,29 @@ from passlib.lowering import Graph, Shape, TypeSpec, blame
 from passlib.lowering.misfit import Misfit
 from passlib.lowering.shapes import partial_shape
 
-__all__ = ["infer_types", "input_spec"]
+__all__ = ["infer", "input_spec"]
 
 _UNKNOWN = TypeSpec(None, None)
 
 
-def infer_types(
-    graph: Graph, shapes: Mapping[str, Sequence[int] | Shape], types: Mapping[str, np.dtype]
+def infer(
+    graph: Graph,
+    shapes: Mapping[str, Sequence[int] | Shape],
+    types: Mapping[str, np.dtype] | None = None,
+    *,
+    default_dtype: np.dtype | None = None,
+    train: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     """Infer shapes and element types of every node; see `Dialect.infer`.
 
     Inputs that are not given have the shapes stated in the file; shapes of parameters follow from
     the operators.
     """
+    del default_dtype, train  # every type is known, and training changes none
     found: dict[Node, TypeSpec] = {}
     for node in graph.nodes():
         if node.is_variable:
-            found[node] = _variable(node, shapes, types)
+            found[node] = _variable(node, shapes, types or {})
             continue
         inputs = [found[entry.node] for entry in node.inputs]
         inferred = _operator(node, inputs)

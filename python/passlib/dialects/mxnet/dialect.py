@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from passlib import _core
 from passlib.dialects.mxnet import files, schema
 from passlib.dialects.mxnet.inference.infer import infer
@@ -32,7 +30,7 @@ from passlib.errors import FormatError, listed
 from passlib.files.journal import settle
 from passlib.files.regular import open_regular
 from passlib.graph.node import Node
-from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
+from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding
 
 __all__ = ["Variant", "dialect"]
@@ -183,15 +181,7 @@ class MXNet(Dialect):
     def validate(self, path: Path) -> list[Problem]:
         return validate(path, self)
 
-    def lower(
-        self,
-        graph: Graph,
-        inputs: Mapping[str, TypeSpec],
-        params: Mapping[str, np.ndarray],
-        *,
-        train: bool = False,
-    ) -> Lowered:
-        return lower(graph, inputs, params, train=train)
+    lower = staticmethod(lower)
 
     def lowerings(self) -> Lowerings:
         return load_table()
@@ -201,16 +191,7 @@ class MXNet(Dialect):
     ) -> None:
         complete_types(node, inputs, outputs)
 
-    def infer(
-        self,
-        graph: Graph,
-        shapes: Mapping[str, Sequence[int] | Shape],
-        types: Mapping[str, np.dtype] | None = None,
-        *,
-        default_dtype: np.dtype | None = None,
-        train: bool = False,
-    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
-        return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
+    infer = staticmethod(infer)
 
     def has_open_sizes(self, graph: Graph) -> bool:
         return has_open_sizes(graph)

@@ -18,7 +18,7 @@ __all__ = ["lower"]
 
 
 def lower(
-    symbol: Graph,
+    graph: Graph,
     inputs: Mapping[str, TypeSpec],
     params: Mapping[str, np.ndarray],
     *,
@@ -27,18 +27,18 @@ def lower(
     """Lower a symbol; see `Dialect.lower`."""
     # Right attributes would not make a refused operator run: its reason is said, and inference
     # names mistakes in them.
-    check_nodes(node for node in symbol.nodes() if reason(node.op) is None)
-    names = {node.name for node in symbol.nodes() if node.is_variable}
+    check_nodes(node for node in graph.nodes() if reason(node.op) is None)
+    names = {node.name for node in graph.nodes() if node.is_variable}
     known = {
         name: TypeSpec(array.dtype, array.shape) for name, array in params.items() if name in names
     }
-    with mode_of(symbol):
+    with mode_of(graph):
         return lower_graph(
-            symbol,
-            table_for(symbol),
+            graph,
+            table_for(graph),
             inputs,
             params,
             train=train,
             complete=complete,
-            overriding=open_sizes(symbol, {**known, **inputs}, train=train),
+            overriding=open_sizes(graph, {**known, **inputs}, train=train),
         )

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from passlib import _core
 from passlib.dialects.nnvm import schema
 from passlib.dialects.nnvm.lowering import load_table, lower
@@ -31,7 +29,6 @@ from passlib.files.journal import settle
 from passlib.files.regular import check_path, is_regular, open_regular
 from passlib.files.unit import Unit
 from passlib.graph.node import VARIABLE, Node
-from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec
 
 __all__ = ["dialect"]
 
@@ -146,21 +143,9 @@ class NNVM(Dialect):
     def validate(self, path: Path) -> list[Problem]:
         return validate(path, self)
 
-    def lower(
-        self,
-        graph: Graph,
-        inputs: Mapping[str, TypeSpec],
-        params: Mapping[str, np.ndarray],
-        *,
-        train: bool = False,
-    ) -> Lowered:
-        return lower(graph, inputs, params, train=train)
-
-    def lowerings(self) -> Lowerings:
-        return load_table()
-
-    def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
-        return input_types(model)
+    lower = staticmethod(lower)
+    lowerings = staticmethod(load_table)
+    input_types = staticmethod(input_types)
 
 
 _UNCOUNTED = _core.OutputTable({VARIABLE: 1}, set(schema.DECLARING))

@@ -12,8 +12,8 @@ import numpy as np
 from passlib import _core
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
-from passlib.dialects.onnx.lowering import inference
-from passlib.dialects.onnx.lowering import model as lowering
+from passlib.dialects.onnx.lowering.inference import infer
+from passlib.dialects.onnx.lowering.model import lower
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
 from passlib.dialects.onnx.parsing import map_file
@@ -30,8 +30,8 @@ from passlib.files.journal import settle
 from passlib.files.regular import check_path
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import Node
-from passlib.graph.plain import PlainGraph, whole
-from passlib.lowering import Graph, Lowered, Shape, TypeSpec
+from passlib.graph.plain import PlainGraph
+from passlib.lowering import TypeSpec
 
 __all__ = ["dialect"]
 
@@ -139,27 +139,9 @@ class ONNX(Dialect):
     def validate(self, path: Path) -> list[Problem]:
         return validate(path)
 
-    def lower(
-        self,
-        graph: Graph,
-        inputs: Mapping[str, TypeSpec],
-        params: Mapping[str, np.ndarray],
-        *,
-        train: bool = False,
-    ) -> Lowered:
-        return lowering.lower(whole(graph), inputs, params, train=train)
+    lower = staticmethod(lower)
 
-    def infer(
-        self,
-        graph: Graph,
-        shapes: Mapping[str, Sequence[int] | Shape],
-        types: Mapping[str, np.dtype] | None = None,
-        *,
-        default_dtype: np.dtype | None = None,
-        train: bool = False,
-    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
-        del default_dtype, train  # the file states all types, and has one form only
-        return inference.infer(whole(graph), shapes, types)
+    infer = staticmethod(infer)
 
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         return other_inputs(graph)

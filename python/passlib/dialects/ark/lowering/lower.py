@@ -28,7 +28,7 @@ class Ranked(Graph, Protocol):
 
 
 def lower(
-    symbol: Graph,
+    graph: Graph,
     inputs: Mapping[str, TypeSpec],
     params: Mapping[str, np.ndarray],
     *,
@@ -38,7 +38,7 @@ def lower(
 
     Parameters
     ----------
-    symbol : Graph
+    graph : Graph
     inputs : mapping of str to TypeSpec
         Variables that are fed at run time.
     params : mapping of str to numpy.ndarray
@@ -58,7 +58,7 @@ def lower(
         An operator has no faithful translation, for example because it communicates with other
         ranks.
     """
-    return _lower(functionalise([symbol]), inputs, params, train=train)
+    return _lower(functionalise([graph]), inputs, params, train=train)
 
 
 def lower_ranks(

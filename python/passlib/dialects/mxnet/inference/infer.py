@@ -29,7 +29,7 @@ _UNKNOWN = TypeSpec(None, None)
 
 
 def infer(
-    symbol: Graph,
+    graph: Graph,
     shapes: Mapping[str, Sequence[int] | Shape],
     types: Mapping[str, np.dtype] | None = None,
     *,
@@ -37,8 +37,8 @@ def infer(
     train: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     """Infer the types of all outputs, hidden ones included; see `Dialect.infer`."""
-    with mode_of(symbol):
-        return _infer(symbol, shapes, types or {}, default_dtype, train=train)
+    with mode_of(graph):
+        return _infer(graph, shapes, types or {}, default_dtype, train=train)
 
 
 def _infer(

@@ -50,7 +50,7 @@ def load_table() -> Lowerings:
 
 
 def lower(
-    symbol: Graph,
+    graph: Graph,
     inputs: Mapping[str, TypeSpec],
     params: Mapping[str, np.ndarray],
     *,
@@ -67,11 +67,11 @@ def lower(
         Among others for ``tvm_op``: the graph does not state what it computes.
     """
     both = load_table()
-    attributes = getattr(symbol, "attributes", {}).get("attrs", "")
-    if is_mxnet((node.op for node in symbol.nodes()), attributes):
-        _refuse_old(symbol.nodes(), saved_version(attributes))
-        return find("mxnet").lower(symbol, inputs, params, train=train)
-    return lower_graph(symbol, both, inputs, params, train=train, complete=_complete)
+    attributes = getattr(graph, "attributes", {}).get("attrs", "")
+    if is_mxnet((node.op for node in graph.nodes()), attributes):
+        _refuse_old(graph.nodes(), saved_version(attributes))
+        return find("mxnet").lower(graph, inputs, params, train=train)
+    return lower_graph(graph, both, inputs, params, train=train, complete=_complete)
 
 
 def _refuse_old(nodes: Sequence[Node], version: int) -> None:

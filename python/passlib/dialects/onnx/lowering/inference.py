@@ -12,29 +12,36 @@ from passlib.dialects.onnx.keys import ABSENT, ID
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.soundness import inferred
 from passlib.dialects.onnx.writing.assembly import assemble
+from passlib.graph.plain import whole
+from passlib.lowering import Graph, Shape
 from passlib.lowering.types import TypeSpec
 
 if TYPE_CHECKING:
     from passlib.graph.node import Node
-    from passlib.graph.plain import PlainGraph
 
 __all__ = ["infer"]
 
 
 def infer(
-    graph: PlainGraph,
-    shapes: Mapping[str, Sequence[int | None]],
+    graph: Graph,
+    shapes: Mapping[str, Sequence[int] | Shape],
     types: Mapping[str, np.dtype[Any]] | None = None,
+    *,
+    default_dtype: np.dtype[Any] | None = None,
+    train: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     """Infer the types of all values.
 
     Parameters
     ----------
     graph : PlainGraph
+        A whole one.
     shapes : mapping of str to shape
         Of any variables.
     types : mapping of str to numpy.dtype, optional
         Of any variables.
+    default_dtype, train
+        Without effect: the file states all types, and has one form only.
 
     Returns
     -------
@@ -46,8 +53,10 @@ def infer(
     GraphError
         Shapes contradict each other, or a node does not have the form of its operator.
     """
-    document = document_of(graph.attributes)
-    nodes = graph.nodes()
+    del default_dtype, train
+    plain = whole(graph)
+    document = document_of(plain.attributes)
+    nodes = plain.nodes()
     unknown = TypeSpec(None, None)
     given = {
         name: TypeSpec((types or {}).get(name), tuple(shape)) for name, shape in shapes.items()
@@ -55,7 +64,7 @@ def infer(
     new = {node.name for node in nodes if node.is_variable and ID not in node.attrs} - {ABSENT}
     new |= {node.name for node in nodes if _is_replaced(node, given.get(node.name), document)}
     fed = {name: given.get(name, unknown) for name in new}
-    assembled = assemble(graph.graph, graph.attributes, document, {}, fed)
+    assembled = assemble(plain.graph, plain.attributes, document, {}, fed)
     for value in assembled.model.graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             fix_sizes(value, given)

@@ -16,11 +16,12 @@ from passlib.dialects.onnx.soundness import check_model, check_sizes, open_sizes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble
 from passlib.errors import UnsupportedError
+from passlib.graph.plain import whole
+from passlib.lowering import Graph
 from passlib.lowering.types import Lowered, TypeSpec, Value
 
 if TYPE_CHECKING:
     from passlib.graph.node import Node
-    from passlib.graph.plain import PlainGraph
 
 __all__ = ["lower"]
 
@@ -29,7 +30,7 @@ _INLINE = 1024
 
 
 def lower(
-    graph: PlainGraph,
+    graph: Graph,
     inputs: Mapping[str, TypeSpec],
     params: Mapping[str, np.ndarray[Any, Any]],
     *,
@@ -40,6 +41,7 @@ def lower(
     Parameters
     ----------
     graph : PlainGraph
+        A whole one.
     inputs : mapping of str to TypeSpec
         Types of the fed values; their sizes replace those that the file leaves open.
     params : mapping of str to numpy.ndarray
@@ -61,12 +63,13 @@ def lower(
     """
     if train:
         raise UnsupportedError("an ONNX model runs as it is; it has no separate form for training")
-    document = document_of(graph.attributes)
-    nodes = graph.nodes()
+    plain = whole(graph)
+    document = document_of(plain.attributes)
+    nodes = plain.nodes()
     # Opaque constants cannot be fed as arrays; keep them as initializers.
     fixed = {node.name for node in nodes if node.is_variable and OPAQUE in node.attrs}
     inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
-    assembled = assemble(graph.graph, graph.attributes, document, params, inputs)
+    assembled = assemble(plain.graph, plain.attributes, document, params, inputs)
     model = assembled.model
     weights = _weights(assembled)
     _inline_others(model, document, set(weights))

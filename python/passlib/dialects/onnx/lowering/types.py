@@ -59,9 +59,7 @@ def input_types(graph: _core.Graph, document: Document) -> dict[str, TypeSpec]:
     """Return the types that the file states for a graph's inputs, by their present names."""
     stated = document.inputs
     return {
-        name: spec_of(stated[key].type)
-        for name, key in graph.variables_with(ID)
-        if key in stated
+        name: spec_of(stated[key].type) for name, key in graph.variables_with(ID) if key in stated
     }
 
 
