@@ -121,7 +121,7 @@ class ModelParts:
     def _input_types(self) -> dict[str, TypeSpec]:
         """Return the types that the model states for its inputs, as far as it does."""
         try:
-            stated = self._format.input_types(self._data())
+            stated = self._format.input_types(self.data())
         except PasslibError:  # such as the absence of the package onnx
             stated = {}
         shapes = dict(self._symbol.graph.variables_with("__shape__"))
