@@ -13,6 +13,9 @@ SHARED = places.SHARED / "ark"
 
 
 def genuine(*, plans: bool = True) -> list[Path]:
-    """Return all files next to the project, which include the copies; without them, the copies."""
-    found = sorted(SHARED.glob("*/*.json")) or sorted(FILES.glob("*.json"))
+    """Return all files: those next to the project, and those in tests/data that are no copies."""
+    shared = sorted(SHARED.glob("*/*.json"))
+    copied = {f"{path.parent.name}-{path.name}" for path in shared}
+    own = sorted(path for path in FILES.glob("*.json") if path.name not in copied)
+    found = [*shared, *own]
     return [path for path in found if plans or "plan" not in path.name]
