@@ -12,6 +12,7 @@ import numpy as np
 from passlib import _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.tensors import code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.outputs import present_outputs
@@ -116,7 +117,9 @@ def assemble(
         The graph, or a value in it, has no form in ONNX.
     """
     imports = _imports(attributes, document)
-    stated = {name: _stated(name, spec) for name, spec in (fed or {}).items()}
+    # Inputs of the file keep the types that it states, which may be no tensors of numbers.
+    own = {n for n, key in graph.variables_with(ID) if key.startswith("input.")} if fed else ()
+    stated = {n: _stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
     functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
 
     def write(renewed: Mapping[str, Renewed]) -> Assembled:
