@@ -37,7 +37,12 @@ COMMANDS = {
     "validate": "check model files",
     "convert": "write a model as an ONNX file",
     "compare": "compare the numbers of two models",
+    "bisect": "find the pass and the rewrites that break a model",
+    "reduce": "make a model small that still shows a fault",
     "diff": "show what differs between two models",
+    "run": "play back what an isolated pass left",
+    "new": "make a folder for a new pass",
+    "build": "compile a library of passes",
     "passes": "list the passes, or describe one",
 }
 """What each command does."""

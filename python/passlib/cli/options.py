@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passlib.cli.status import UsageError
-from passlib.errors import FormatError, PasslibError
 
 if TYPE_CHECKING:
-    from passlib.library.pipeline import Repeat, Step, Steps
-    from passlib.passes import Pipeline
+    from passlib.model import Model
 
 __all__ = [
+    "add_failing",
     "add_inputs",
     "add_json",
-    "add_libraries",
-    "add_passes",
+    "add_shapes",
+    "failing_of",
     "inputs_of",
-    "load_libraries",
-    "pipeline_of",
+    "require_failing",
     "shapes_of",
 ]
 
@@ -33,37 +28,46 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_libraries(parser: argparse.ArgumentParser) -> None:
-    """Add ``-l``."""
-    parser.add_argument(
-        "-l",
-        "--library",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="load a library, or a Python file with passes (repeat for more); they run code",
-    )
-
-
-def add_passes(parser: argparse.ArgumentParser) -> None:
-    """Add ``--passes``, ``--skip`` and ``-l``."""
-    parser.add_argument(
-        "--passes",
-        metavar="TEXT",
-        help='such as "a, repeat<4>(b{level=2})"; else the standard ones',
-    )
-    parser.add_argument(
-        "--skip", action="append", default=[], metavar="NAME", help="leave this pass out (repeat)"
-    )
-    add_libraries(parser)
-
-
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add what comparisons of numbers need: ``--shape``, ``--inputs``, ``--rtol``, ``--atol``."""
     add_shapes(parser)
     parser.add_argument("--inputs", metavar="FILE.npz", help="run on these arrays, by input name")
     parser.add_argument("--rtol", type=float, metavar="X", help="relative tolerance")
     parser.add_argument("--atol", type=float, metavar="X", help="absolute tolerance")
+
+
+def add_failing(parser: argparse.ArgumentParser) -> None:
+    """Add what says that a model is wrong: ``--check`` or ``--test``, with inputs."""
+    parser.add_argument("--check", action="store_true", help="wrong is what computes other numbers")
+    parser.add_argument(
+        "--test", metavar="COMMAND", help="wrong is what this fails on; {} is the model's file"
+    )
+    add_inputs(parser)
+
+
+def require_failing(arguments: argparse.Namespace) -> None:
+    """Check that there is either ``--check`` or ``--test``.
+
+    Raises
+    ------
+    UsageError
+        There are both or neither, or the command has no place for the file.
+    """
+    if arguments.check == (arguments.test is not None):
+        raise UsageError("give --check or --test 'COMMAND {}', which say what is wrong")
+    if arguments.test is not None and "{}" not in arguments.test:
+        raise UsageError("--test: the command needs {}, which stands for the model's file")
+
+
+def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model], bool]:
+    """Return whether a model is wrong, compared with the one given, or by the command."""
+    from passlib.workbench import CommandFails, Differs, Tolerance
+
+    require_failing(arguments)
+    if arguments.test is not None:
+        return CommandFails(arguments.test)
+    tolerance = Tolerance(arguments.rtol, arguments.atol)
+    return Differs(model, inputs_of(arguments), tolerance, shapes_of(arguments.shape))
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -75,41 +79,6 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:1,3,224,224",
         help="shape of an input; ? leaves a size open (repeat for more)",
     )
-
-
-def load_libraries(paths: Sequence[str]) -> None:
-    """Load the standard passes and then these files.
-
-    Raises
-    ------
-    LoadError
-        One is no library.
-    UsageError
-        A Python file cannot be run.
-    """
-    from passlib.library import load, load_standard
-
-    load_standard()
-    for path in paths:
-        if Path(path).suffix == ".py":
-            _run_file(Path(path))
-        else:
-            load(path, verbose=False)
-
-
-def _run_file(path: Path) -> None:
-    name = f"passlib_file_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (PasslibError, OSError):
-        raise
-    except Exception as error:
-        raise UsageError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
@@ -131,52 +100,6 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
             raise UsageError(f"--shape {text}: write name:1,3,224,224, with ? for an open size")
         shapes[name] = shape
     return shapes or None
-
-
-def pipeline_of(arguments: argparse.Namespace) -> Pipeline:
-    """Return the pipeline of ``--passes`` without what ``--skip`` names; loads the libraries.
-
-    Raises
-    ------
-    UsageError
-        The text is no pipeline, or has no such pass to skip.
-    """
-    from passlib.library import load_standard
-    from passlib.passes import Pipeline
-
-    load_libraries(arguments.library)
-    text = arguments.passes
-    if text is None:
-        text = ", ".join(load_standard().passes)
-    try:
-        pipeline = Pipeline(text)
-    except FormatError as error:
-        raise UsageError(str(error)) from error
-    return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
-
-
-def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
-    from passlib.library import pipeline
-
-    found: set[str] = set()
-
-    def kept(items: Steps) -> Steps:
-        left: list[Step | Repeat] = []
-        for item in items:
-            if isinstance(item, pipeline.Repeat):
-                inner = kept(item.steps)
-                left += [pipeline.Repeat(item.times, inner)] if inner else []
-            elif item.name in skipped:
-                found.add(item.name)
-            else:
-                left.append(item)
-        return tuple(left)
-
-    remaining = kept(steps)
-    unknown = [name for name in skipped if name not in found]
-    if unknown:
-        raise UsageError(f"--skip {unknown[0]}: the pipeline has no such pass")
-    return remaining
 
 
 def inputs_of(arguments: argparse.Namespace) -> dict[str, Any] | None:

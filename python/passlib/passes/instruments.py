@@ -46,7 +46,11 @@ class Timing(Instrument):
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Add the time of a step."""
-        self.seconds[step.name] = self.seconds.get(step.name, 0.0) + result.seconds
+        self.add(result)
+
+    def add(self, result: StepResult) -> None:
+        """Add the time of a step that ran elsewhere."""
+        self.seconds[result.name] = self.seconds.get(result.name, 0.0) + result.seconds
 
     def __str__(self) -> str:
         total = sum(self.seconds.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from passlib.errors import UnsupportedError
 from passlib.library.pipeline import Steps, check, execute, parse, steps_of, text_of
 from passlib.model import Model
 from passlib.passes.instruments import Instrument
@@ -73,7 +74,14 @@ class Pipeline:
         check(self._steps, self._text, dialect)
 
     def run(
-        self, model: Model, instruments: Sequence[Instrument] = (), **inference: Any
+        self,
+        model: Model,
+        instruments: Sequence[Instrument] = (),
+        *,
+        isolate: bool = False,
+        timeout: float | None = None,
+        memory: int | None = None,
+        **inference: Any,
     ) -> PipelineResult:
         """Run the passes in order and return the last model; the given one stays unchanged.
 
@@ -82,6 +90,14 @@ class Pipeline:
         model : Model
         instruments : sequence of Instrument
             Look on, in this order.
+        isolate : bool
+            Run in a process of its own, in which instruments cannot look on. A crash, an exit, a
+            hang and too much memory are then an `IsolatedError`, which names the pass and a folder
+            that ``passlib run`` plays back. Libraries and Python files are loaded there again.
+        timeout : float, optional
+            Seconds, after which an isolated process is ended.
+        memory : int, optional
+            Bytes of address space that an isolated process may have.
         **inference
             ``shapes`` and ``types`` of inputs, ``skip_infer``, ``keep_inferred``: passed on to
             every `Model.optimize_for`.
@@ -98,6 +114,16 @@ class Pipeline:
             A step failed, or an instrument refused its result; the error has the model before it.
         """
         options = check(self._steps, self._text, model.dialect)
+        if isolate:
+            if instruments:
+                raise UnsupportedError("instruments cannot look on with isolate=True")
+            from passlib.passes.isolation import run_isolated
+
+            return run_isolated(
+                model, self._steps, timeout=timeout, memory=memory, inference=inference
+            )
+        if timeout is not None or memory is not None:
+            raise UnsupportedError("timeout and memory need isolate=True")
         observer = ModelObserver(list(instruments), inference)
         last = execute(self._steps, model, options, observer)
         return PipelineResult(last, tuple(observer.results))

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from passlib.workbench.bisection import Guilty, bisect
 from passlib.workbench.checking import Check, ResultsDifferError
-from passlib.workbench.comparison import Comparison, compare
+from passlib.workbench.comparison import Comparison, compare, drawn
+from passlib.workbench.failing import CommandFails, Differs, NothingFailsError, PipelineFails
 from passlib.workbench.graph_difference import ModelDifference, NodeChange, diff
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance
+from passlib.workbench.reduction import Reduced, reduce
 
 __all__ = [
     "Check",
+    "CommandFails",
     "Comparison",
     "Difference",
+    "Differs",
+    "Guilty",
     "ModelDifference",
     "NodeChange",
+    "NothingFailsError",
+    "PipelineFails",
+    "Reduced",
     "ResultsDifferError",
     "Tolerance",
+    "bisect",
     "compare",
     "diff",
     "draw_inputs",
+    "drawn",
     "input_shapes",
+    "reduce",
 ]

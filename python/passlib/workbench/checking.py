@@ -9,7 +9,7 @@ from passlib.errors import PassResultError
 from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.passes import Instrument, StepResult
-from passlib.workbench.comparison import Comparison, compare, inputs_for
+from passlib.workbench.comparison import Comparison, compare, drawn
 from passlib.workbench.numbers import Tolerance
 
 __all__ = ["Check", "ResultsDifferError"]
@@ -59,7 +59,7 @@ class Check(Instrument):
         """Keep the first model."""
         if self._first is None:
             self._first = model
-            self._given = inputs_for(model, self._given, self._n, self._shapes)
+            self._given = drawn(model, self._given, self._n, self._shapes)
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Compare a model with the first one.

@@ -13,7 +13,7 @@ from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of
 from passlib.workbench.per_node import NodeDifference, first_difference
 
-__all__ = ["Comparison", "compare", "inputs_for"]
+__all__ = ["Comparison", "compare", "drawn"]
 
 Inputs = Mapping[str, Any]
 
@@ -89,7 +89,7 @@ def compare(
         A model cannot be run.
     """
     tolerance = Tolerance(rtol, atol)
-    given = inputs_for(a, inputs, n, shapes)
+    given = drawn(a, inputs, n, shapes)
     names = _pairs("inputs", a.inputs, b.inputs)
     outputs = a.outputs
     places = _places(outputs, b.outputs)
@@ -106,7 +106,7 @@ def compare(
     return Comparison(tuple(worst), tuple(given), node)
 
 
-def inputs_for(
+def drawn(
     model: Model,
     inputs: Inputs | Sequence[Inputs] | None,
     n: int = 3,

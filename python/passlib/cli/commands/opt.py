@@ -8,18 +8,12 @@ from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from passlib.cli.options import (
-    add_inputs,
-    add_json,
-    add_passes,
-    inputs_of,
-    pipeline_of,
-    shapes_of,
-)
+from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of
+from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.model import Model, load
-from passlib.passes import Dump, Instrument, PipelineResult, Timing, Verify
+from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Timing, Verify
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
@@ -44,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
     parser.add_argument("--time", action="store_true", help="print the time of each pass")
     parser.add_argument("--dump", metavar="DIR", help="save the model after each step")
+    parser.add_argument("--isolate", action="store_true", help="run in a process of its own")
+    parser.add_argument("--timeout", type=float, metavar="S", help="of the isolated process")
     add_json(parser)
 
 
@@ -66,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         timing = Timing()
         # What libraries print must not stand in the JSON.
         with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-            result = pipeline.run(model, [timing, *_instruments(arguments)])
+            result = _run(arguments, pipeline, model, timing)
         differences = _differences(arguments, model, result.model)
         if differences:
             sys.stderr.write(f"passlib opt: {path}: results differ: {'; '.join(differences)}\n")
@@ -81,6 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(reports)
     return status
+
+
+def _run(
+    arguments: argparse.Namespace, pipeline: Pipeline, model: Model, timing: Timing
+) -> PipelineResult:
+    instruments = _instruments(arguments)
+    if not (arguments.isolate or arguments.timeout):
+        return pipeline.run(model, [timing, *instruments])
+    if instruments:
+        raise UsageError("--isolate does not go with --dump, --verify-each and --check-each")
+    result = pipeline.run(model, isolate=True, timeout=arguments.timeout)
+    for step in result.steps:
+        timing.add(step)
+    return result
 
 
 def _instruments(arguments: argparse.Namespace) -> list[Instrument]:

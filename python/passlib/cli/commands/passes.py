@@ -6,7 +6,8 @@ import argparse
 import dataclasses
 import sys
 
-from passlib.cli.options import add_json, add_libraries, load_libraries
+from passlib.cli.options import add_json
+from passlib.cli.pipelines import add_libraries, load_libraries
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json, print_table
 

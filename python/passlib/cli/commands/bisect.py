@@ -1,0 +1,57 @@
+"""``passlib bisect``: which pass broke a model, and which of its rewrites."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from passlib.cli.options import add_failing, add_json, failing_of
+from passlib.cli.pipelines import add_passes, pipeline_of
+from passlib.cli.status import FINE
+from passlib.cli.tables import print_json
+from passlib.model import load
+from passlib.workbench import Guilty, bisect
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Find the pass that breaks a model, and which of its rewrites are to blame."
+EXAMPLE = 'passlib bisect model.onnx --passes "fuse, fold" -l libmine.so --check -o guilty.onnx'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("-o", "--output", metavar="OUT", help="save MODEL with only these rewrites")
+    add_passes(parser)
+    add_failing(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is guilty; 1 if nothing fails."""
+    pipeline = pipeline_of(arguments)
+    model = load(arguments.model)
+    pipeline.check(model.dialect)
+    found = bisect(model, pipeline, failing_of(arguments, model))
+    if arguments.output is not None and found.model is not None:
+        found.model.save(arguments.output)
+    if arguments.json:
+        print_json(_as_json(found))
+    else:
+        sys.stdout.write(f"{found}\n")
+    return FINE
+
+
+def _as_json(found: Guilty) -> dict[str, object]:
+    return {
+        "step": found.step,
+        "number": found.number,
+        "library": found.library,
+        "rewrites": [
+            {"removed": each.removed, "added": each.added, "changed": each.changed}
+            for each in found.rewrites
+        ],
+        "number of rewrites": found.number_of_rewrites,
+        "runs": found.runs,
+        "error": None if found.error is None else str(found.error),
+    }

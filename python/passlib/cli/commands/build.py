@@ -1,0 +1,31 @@
+"""``passlib build``: a library of passes from its sources."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from passlib.cli.status import FINE
+from passlib.workbench.authoring import build
+from passlib.workbench.authoring.compiling import Mode
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Compile a library of passes, by the compiler of CXX with CXXFLAGS, or by g++."
+EXAMPLE = "passlib build mypass.cc -o libmypass.so"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("sources", nargs="+", metavar="SOURCE")
+    parser.add_argument("-o", "--output", metavar="OUT", help="lib<name>.so if absent")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--debug", action="store_true", help="with symbols, not optimised")
+    which.add_argument("--asan", action="store_true", help="with AddressSanitizer")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile; what the compiler says goes to stderr as it is."""
+    mode: Mode = "debug" if arguments.debug else "asan" if arguments.asan else "release"
+    sys.stdout.write(f"{build(arguments.sources, arguments.output, mode)}\n")
+    return FINE

@@ -1,0 +1,71 @@
+"""``passlib reduce``: the smallest model that still shows a fault."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from passlib.cli.options import add_failing, add_json, inputs_of, require_failing, shapes_of
+from passlib.cli.pipelines import add_passes, pipeline_of
+from passlib.cli.status import FINE
+from passlib.cli.tables import print_json
+from passlib.errors import PasslibError
+from passlib.model import Model, load
+from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, reduce
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Make a model as small as possible while a pass still breaks it, or a command fails."
+EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the small model")
+    parser.add_argument("--save-inputs", metavar="FILE.npz", help="save inputs that show the fault")
+    add_passes(parser)
+    add_failing(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Save the smallest model; 1 if nothing fails."""
+    require_failing(arguments)
+    model = load(arguments.model)
+    failing: Callable[[Model, Mapping[str, Any]], bool]
+    if arguments.test is not None:
+        command = CommandFails(arguments.test)
+
+        failing = lambda candidate, inputs: command(candidate)  # noqa: E731 (of one type)
+        inputs = _inputs(arguments, model)
+    else:
+        pipeline = pipeline_of(arguments)
+        pipeline.check(model.dialect)
+        inputs = drawn(model, inputs_of(arguments), 1, shapes_of(arguments.shape))[0]
+        failing = PipelineFails.like(pipeline, model, Tolerance(arguments.rtol, arguments.atol))
+    found = reduce(model, failing, inputs)
+    files = found.model.save(Path(arguments.output))
+    if arguments.save_inputs is not None:
+        import numpy as np
+
+        arrays: dict[str, Any] = {name: np.asarray(each) for name, each in found.inputs.items()}
+        np.savez(arguments.save_inputs, **arrays)
+    if arguments.json:
+        facts = {"nodes": [found.nodes_before, found.nodes], "runs": found.runs, "files": files}
+        print_json(facts)
+    else:
+        sys.stdout.write(f"{found}\n{files[0]}\n")
+    return FINE
+
+
+def _inputs(arguments: argparse.Namespace, model: Model) -> Mapping[str, Any]:
+    """Return inputs for the values that become inputs; none for a model that does not run."""
+    given = inputs_of(arguments)
+    try:
+        return drawn(model, given, 1, shapes_of(arguments.shape))[0]
+    except PasslibError:
+        return {}

@@ -1,0 +1,107 @@
+"""Options that say which passes run, and the libraries that have them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passlib.cli.status import UsageError
+from passlib.errors import FormatError
+
+if TYPE_CHECKING:
+    from passlib.library.pipeline import Repeat, Step, Steps
+    from passlib.passes import Pipeline
+
+__all__ = ["add_libraries", "add_passes", "load_libraries", "pipeline_of"]
+
+
+def add_libraries(parser: argparse.ArgumentParser) -> None:
+    """Add ``-l``."""
+    parser.add_argument(
+        "-l",
+        "--library",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="load a library, or a Python file with passes (repeat for more); they run code",
+    )
+
+
+def add_passes(parser: argparse.ArgumentParser) -> None:
+    """Add ``--passes``, ``--skip`` and ``-l``."""
+    parser.add_argument(
+        "--passes",
+        metavar="TEXT",
+        help='such as "a, repeat<4>(b{level=2})"; else the standard ones',
+    )
+    parser.add_argument(
+        "--skip", action="append", default=[], metavar="NAME", help="leave this pass out (repeat)"
+    )
+    add_libraries(parser)
+
+
+def load_libraries(paths: Sequence[str]) -> None:
+    """Load the standard passes and then these files.
+
+    Raises
+    ------
+    LoadError
+        One is no library, or a Python file that cannot be run.
+    """
+    from passlib.library import load, load_standard
+    from passlib.passes.files import load_file
+
+    load_standard()
+    for path in paths:
+        if Path(path).suffix == ".py":
+            load_file(path)
+        else:
+            load(path, verbose=False)
+
+
+def pipeline_of(arguments: argparse.Namespace) -> Pipeline:
+    """Return the pipeline of ``--passes`` without what ``--skip`` names; loads the libraries.
+
+    Raises
+    ------
+    UsageError
+        The text is no pipeline, or has no such pass to skip.
+    """
+    from passlib.library import load_standard
+    from passlib.passes import Pipeline
+
+    load_libraries(arguments.library)
+    text = arguments.passes
+    if text is None:
+        text = ", ".join(load_standard().passes)
+    try:
+        pipeline = Pipeline(text)
+    except FormatError as error:
+        raise UsageError(str(error)) from error
+    return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
+
+
+def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
+    from passlib.library import pipeline
+
+    found: set[str] = set()
+
+    def kept(items: Steps) -> Steps:
+        left: list[Step | Repeat] = []
+        for item in items:
+            if isinstance(item, pipeline.Repeat):
+                inner = kept(item.steps)
+                left += [pipeline.Repeat(item.times, inner)] if inner else []
+            elif item.name in skipped:
+                found.add(item.name)
+            else:
+                left.append(item)
+        return tuple(left)
+
+    remaining = kept(steps)
+    unknown = [name for name in skipped if name not in found]
+    if unknown:
+        raise UsageError(f"--skip {unknown[0]}: the pipeline has no such pass")
+    return remaining

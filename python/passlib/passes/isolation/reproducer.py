@@ -1,0 +1,175 @@
+"""The folder by which a process gets what it runs, and which plays a failure back."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.errors import FormatError, LoadError, UnsupportedError
+from passlib.files.installation import checked_version
+from passlib.library import find_backend, load
+from passlib.library.pipeline import Repeat, Step, Steps
+from passlib.library.python import PythonPass
+from passlib.model import Model
+from passlib.model import load as load_model
+from passlib.passes.files import load_file
+from passlib.passes.instruments import target_name
+
+__all__ = ["Reproducer"]
+
+_FACTS: Final = "reproducer.json"
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """What a process is to run, as it stands in ``reproducer.json`` of a folder.
+
+    Attributes
+    ----------
+    model : str
+        Path in the folder.
+    dialect : str
+    pipeline : str
+        Its text.
+    sources : list of (str, str)
+        Paths of libraries, and of Python files with passes, each with its sha256.
+    inference : dict
+        What `Pipeline.run` is given for inference.
+    memory : int or None
+        Bytes of address space that the process may have.
+    path : list of str
+        Where Python finds modules.
+    versions : dict of str to str
+    """
+
+    model: str
+    dialect: str
+    pipeline: str
+    sources: list[tuple[str, str]]
+    inference: dict[str, Any] = field(default_factory=dict)
+    memory: int | None = None
+    path: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def write(
+        cls,
+        folder: Path,
+        model: Model,
+        steps: Steps,
+        text: str,
+        inference: Mapping[str, Any],
+        memory: int | None,
+    ) -> Reproducer:
+        """Write a folder that holds everything but the libraries themselves.
+
+        Raises
+        ------
+        UnsupportedError
+            A pass is a function that does not stand in a file, or an argument is no JSON.
+        """
+        (folder / "model").mkdir()
+        files = model.save(folder / "model" / target_name(model), durable=False)
+        sources = sorted({_source(step.name) for step in _flat(steps)})
+        made = cls(
+            str(Path(files[0]).relative_to(folder)),
+            model.dialect,
+            text,
+            [(path, _digest(path)) for path in sources],
+            dict(inference),
+            memory,
+            [place for place in sys.path if place],
+            {
+                "passlib": checked_version(),
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "machine": platform.machine(),
+            },
+        )
+        try:
+            content = json.dumps(asdict(made), indent=2)
+        except TypeError as error:
+            raise UnsupportedError(f"isolate=True: an argument is no JSON: {error}") from error
+        (folder / _FACTS).write_text(content, "utf-8")
+        return made
+
+    @classmethod
+    def read(cls, folder: Path) -> Reproducer:
+        """Read what a folder holds.
+
+        Raises
+        ------
+        FormatError
+            It is no reproducer.
+        OSError
+            There is no such folder.
+        """
+        try:
+            facts = json.loads((folder / _FACTS).read_text("utf-8"))
+            made = cls(**facts)
+            [*map(str, (made.model, made.dialect, made.pipeline))]
+            return made
+        except (ValueError, TypeError) as error:
+            raise FormatError(f"{folder / _FACTS}: this is no reproducer: {error}") from error
+
+    def load(self, folder: Path) -> Model:
+        """Load the libraries, and return the model.
+
+        Raises
+        ------
+        LoadError
+            A library is another one than it was, or cannot be loaded.
+        """
+        for path, digest in self.sources:
+            if _digest(path) != digest:
+                raise LoadError(f"{path} is not the file that it was (sha256 {digest})")
+            if path.endswith(".py"):
+                load_file(path)
+            else:
+                load(path, verbose=False)
+        return load_model(folder / self.model, self.dialect)
+
+
+def _flat(steps: Steps) -> list[Step]:
+    found: list[Step] = []
+    pending = list(steps)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Repeat):
+            pending.extend(item.steps)
+        else:
+            found.append(item)
+    return found
+
+
+def _source(name: str) -> str:
+    """Return the file that has a pass."""
+    backend = find_backend(name)
+    if backend.library is not None:
+        return backend.library.path
+    assert isinstance(backend, PythonPass)
+    try:
+        path = inspect.getsourcefile(backend.body)
+    except TypeError:
+        path = None
+    if path is None or not Path(path).is_file():
+        raise UnsupportedError(
+            f"isolate=True: {backend.described} stands in no file, which another process could load"
+        )
+    return str(Path(path).resolve())
+
+
+def _digest(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise LoadError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,189 @@
+"""Which pass broke a model, and which of its rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from passlib.errors import GraphError, PasslibError
+from passlib.graph.node import Entry, Node
+from passlib.library import find_backend
+from passlib.library.pipeline import Step
+from passlib.model import Model
+from passlib.passes import Instrument, Pipeline, PipelineError, StepResult
+from passlib.workbench.delta import first_failing, smallest
+from passlib.workbench.failing import NothingFailsError
+from passlib.workbench.rewrites import Rewrite, Rewriting
+
+__all__ = ["Guilty", "bisect"]
+
+
+@dataclass(frozen=True)
+class Guilty:
+    """What `bisect` found.
+
+    Attributes
+    ----------
+    step : str
+        The step with its options.
+    number : int
+        Its place among the steps that ran, from 1.
+    library : str
+        Path of its library, or module of its function.
+    rewrites : tuple of Rewrite
+        The smallest set of its rewrites that fails; empty if the step raised an error.
+    number_of_rewrites : int
+        How many independent rewrites the step made.
+    runs : int
+        How often models were tested.
+    before : Model
+        The model that the step was given.
+    model : Model or None
+        That model with only the guilty rewrites.
+    error : PipelineError or None
+        What the step raised.
+    """
+
+    step: str
+    number: int
+    library: str
+    rewrites: tuple[Rewrite, ...]
+    number_of_rewrites: int
+    runs: int
+    before: Model
+    model: Model | None = None
+    error: PipelineError | None = None
+
+    def __str__(self) -> str:
+        lines = [f"guilty: step {self.number}, {self.step}, of {self.library}"]
+        if self.error is not None:
+            lines.append(f"it failed: {self.error.__cause__ or self.error}")
+        else:
+            count = len(self.rewrites)
+            lines.append(f"guilty rewrites: {count} of {self.number_of_rewrites}")
+            lines += map(str, self.rewrites)
+        if self.model is not None:
+            lines += ["before:", *_drawn(self.before, self.rewrites)]
+            lines += ["after:", *_drawn(self.model, self.rewrites)]
+        return "\n".join([*lines, f"{self.runs} runs"])
+
+
+class _Trace(Instrument):
+    """Keeps the models of the steps that changed something."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[int, str, Model, Model]] = []
+        self.count = 0
+        self._before: Model | None = None
+
+    def before_pass(self, step: Step, model: Model) -> None:
+        self._before = model
+        self.count += 1
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        if result.modified and self._before is not None:
+            self.states.append((self.count, step.name, self._before, model))
+
+
+def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -> Guilty:
+    """Find the step of a pipeline that makes a model wrong, and its guilty rewrites.
+
+    The steps are bisected first. Then the difference that the guilty step made is split into
+    independent rewrites, of which subsets are applied by delta debugging until a minimal set
+    remains that fails. The pass itself is only run once.
+
+    Parameters
+    ----------
+    model : Model
+    pipeline : Pipeline
+    failing : callable
+        Whether a model is wrong, such as `Differs` of the model or `CommandFails`.
+
+    Returns
+    -------
+    Guilty
+
+    Raises
+    ------
+    NothingFailsError
+        The result of the pipeline is right, or the model is wrong before any pass.
+    """
+    runs = 0
+
+    def fails(candidate: Model) -> bool:
+        nonlocal runs
+        runs += 1
+        return failing(candidate)
+
+    trace, error = _traced(model, pipeline)
+    states = trace.states
+    if not states or not fails(states[-1][3]):
+        if error is None:
+            raise NothingFailsError("nothing fails: the result of the pipeline is right")
+        library = find_backend(_name(error)).declaration.library
+        return Guilty(error.step, trace.count, library, (), 0, runs, error.model, None, error)
+    if fails(model):
+        raise NothingFailsError("the model is wrong before any pass")
+    place = first_failing(len(states), lambda i: fails(states[i][3]))
+    number, name, before, after = states[place]
+    rewriting = Rewriting(before, after)
+
+    def part_fails(part: list[Rewrite]) -> bool:
+        try:
+            mixed = rewriting.with_only(part)
+        except GraphError:
+            # These rewrites do not make a graph without the others.
+            return False
+        return fails(mixed)
+
+    guilty = smallest(rewriting.rewrites, part_fails)
+    return Guilty(
+        _text(pipeline, number, name),
+        number,
+        find_backend(name).declaration.library,
+        tuple(guilty),
+        len(rewriting.rewrites),
+        runs,
+        before,
+        rewriting.with_only(guilty),
+    )
+
+
+def _traced(model: Model, pipeline: Pipeline) -> tuple[_Trace, PipelineError | None]:
+    trace = _Trace()
+    try:
+        pipeline.run(model, [trace])
+    except PipelineError as error:
+        return trace, error
+    return trace, None
+
+
+def _name(error: PipelineError) -> str:
+    steps = Pipeline(error.step).steps
+    if not steps or not isinstance(steps[0], Step):
+        raise PasslibError(f"{error.step!r} is no step")
+    return steps[0].name
+
+
+def _text(pipeline: Pipeline, number: int, name: str) -> str:
+    """Return the text of a step; the number counts repeated steps once a round."""
+    flat = [step for step in pipeline.steps if isinstance(step, Step)]
+    if len(flat) == len(pipeline.steps):
+        return str(flat[number - 1])
+    return name
+
+
+def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:
+    """Draw the nodes that rewrites concern, one line each: ``name = operator(inputs)``."""
+    names = {node.name for rewrite in rewrites for _, node, _ in rewrite.items}
+    lines = []
+    for node in model.symbol.nodes():
+        touched = node.name in names or any(e.node.name in names for e in node.inputs)
+        if touched and not node.is_variable:
+            lines.append(f"  {node.name} = {node.op}({', '.join(map(_value, node.inputs))})")
+    return lines
+
+
+def _value(entry: Entry) -> str:
+    node: Node = entry.node
+    return f"{node.name}:{entry.index}" if entry.index else node.name

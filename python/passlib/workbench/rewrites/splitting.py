@@ -1,0 +1,260 @@
+"""The delta between two models, split into rewrites that do not depend on one another.
+
+The items of a delta are: a node that is gone, a new node, other operator or attributes of a node
+("body"), another value in one input of a node ("slot"), another array of a weight ("weight").
+Items that only make sense together are joined: a node that is gone with the slots that read it, a
+new node with the slots that read it, a body with the slots of its node if their number changed, a
+weight with what replaces the nodes that read values computed from it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlib.graph.node import Entry, Node
+from passlib.model import Model
+from passlib.workbench.rewrites.pairing import pair_nodes
+
+__all__ = ["Delta", "Item", "Rewrite", "rewrites_between"]
+
+Item = tuple[str, Node, int]
+"""A kind ("gone", "new", "body", "slot", "weight"), a node, and the number of a slot.
+
+Nodes are those of the graph after the pass, except those that are gone."""
+
+HEAD = Node("", "")
+"""Stands for the graph, whose slots are its outputs."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One of the independent changes that a pass made.
+
+    Attributes
+    ----------
+    items : frozenset of Item
+    removed, added, changed : tuple of str
+        ``name (operator)`` of nodes that are gone, new, or different; of weights that are
+        different ``weight name``.
+    """
+
+    items: frozenset[Item]
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"  {mark} {text}"
+            for mark, texts in (("-", self.removed), ("+", self.added), ("~", self.changed))
+            for text in texts
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What differs between two models.
+
+    Attributes
+    ----------
+    before, after : Model
+    old : dict of Node to Node
+        The node before that stands for a node after.
+    rewrites : tuple of Rewrite
+    """
+
+    before: Model
+    after: Model
+    old: dict[Node, Node]
+    rewrites: tuple[Rewrite, ...]
+
+
+def rewrites_between(before: Model, after: Model) -> Delta:
+    """Split what a pass did.
+
+    Parameters
+    ----------
+    before, after : Model
+        ``after`` is what the pass made of ``before``.
+    """
+    first, second = before.symbol.nodes(), after.symbol.nodes()
+    old = pair_nodes(first, second).old
+    groups = _Groups()
+    new_of = {node: made for made, node in old.items()}
+    for node in first:
+        if node not in new_of:
+            groups.add(("gone", node, 0))
+    changed_weights = _changed_weights(before, after)
+    for node in second:
+        if node not in old:
+            groups.add(("new", node, 0))
+        elif _body(node) != _body(old[node]) or len(node.inputs) != len(old[node].inputs):
+            groups.add(("body", node, 0))
+        if node in old and node.is_variable and node.name in changed_weights:
+            groups.add(("weight", node, 0))
+    for node, was, now in _slots(before, after, old):
+        for slot in range(max(len(was), len(now))):
+            one = was[slot] if slot < len(was) else None
+            two = now[slot] if slot < len(now) else None
+            if _same(one, two, old):
+                continue
+            item: Item = ("slot", node, slot)
+            groups.add(item)
+            if one is not None and one.node not in new_of:
+                groups.join(item, ("gone", one.node, 0))
+            if two is not None and two.node not in old:
+                groups.join(item, ("new", two.node, 0))
+            if len(was) != len(now):
+                groups.join(item, ("body", node, 0))
+    _join_inner_edges(groups, first, second, old, new_of)
+    _join_weights(groups, first, second, old, new_of)
+    rewrites = tuple(_described(items, old) for items in groups.sets())
+    return Delta(before, after, old, rewrites)
+
+
+def _join_inner_edges(
+    groups: _Groups,
+    first: Iterable[Node],
+    second: Iterable[Node],
+    old: Mapping[Node, Node],
+    new_of: Mapping[Node, Node],
+) -> None:
+    """Join nodes that are gone with those that they read and that are gone; likewise new ones."""
+    for kind, nodes, known in (("gone", first, new_of), ("new", second, old)):
+        for node in nodes:
+            if node in known:
+                continue
+            for other in [*(entry.node for entry in node.inputs), *node.control_deps]:
+                if other not in known:
+                    groups.join((kind, node, 0), (kind, other, 0))
+
+
+def _join_weights(
+    groups: _Groups,
+    first: Iterable[Node],
+    second: Iterable[Node],
+    old: Mapping[Node, Node],
+    new_of: Mapping[Node, Node],
+) -> None:
+    """Join a changed weight with what reads the values that its nodes compute, if that changed."""
+    readers: dict[Node, list[tuple[Node, int]]] = defaultdict(list)
+    for node in second:
+        for slot, entry in enumerate(node.inputs):
+            readers[entry.node].append((node, slot))
+    gone_readers: dict[Node, list[Node]] = defaultdict(list)
+    for node in first:
+        for entry in node.inputs:
+            if node not in new_of:
+                gone_readers[entry.node].append(node)
+    for weight in [node for kind, node, _ in groups.items() if kind == "weight"]:
+        item: Item = ("weight", weight, 0)
+        for reader, slot in readers[weight]:
+            for kind, place in (("slot", slot), ("body", 0), ("new", 0)):
+                if (kind, reader, place) in groups:
+                    groups.join(item, (kind, reader, place))
+            before = old.get(reader)
+            for other in gone_readers[before] if before is not None else ():
+                groups.join(item, ("gone", other, 0))
+            for user, place in readers[reader]:
+                for kind, number in (("slot", place), ("new", 0)):
+                    if (kind, user, number) in groups:
+                        groups.join(item, (kind, user, number))
+
+
+def _slots(
+    before: Model, after: Model, old: Mapping[Node, Node]
+) -> Iterable[tuple[Node, tuple[Entry, ...], tuple[Entry, ...]]]:
+    """Iterate over nodes that both have, and the graph, with their inputs before and after."""
+    for node in after.symbol.nodes():
+        if node in old:
+            yield node, old[node].inputs, node.inputs
+    yield HEAD, before.symbol.entries, after.symbol.entries
+
+
+def _same(one: Entry | None, two: Entry | None, old: Mapping[Node, Node]) -> bool:
+    if one is None or two is None:
+        return False
+    return old.get(two.node) is one.node and one[1:] == two[1:]
+
+
+def _body(node: Node) -> tuple[object, ...]:
+    nested = [graph.graph.print(pretty=False, attributes={}) for graph in node.subgraphs]
+    return node.op, node.name, dict(node.attrs), node.num_outputs, nested
+
+
+def _changed_weights(before: Model, after: Model) -> set[str]:
+    found = set()
+    for old, new in ((before.args, after.args), (before.aux, after.aux)):
+        for name in old.keys() | new.keys():
+            one, two = old.get(name), new.get(name)
+            if one is two:
+                continue
+            if one is None or two is None or not _equal(one, two):
+                found.add(name)
+    return found
+
+
+def _equal(one: Any, two: Any) -> bool:
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return np.shares_memory(one, two) or one.tobytes() == two.tobytes()
+    return False
+
+
+def _described(items: frozenset[Item], old: Mapping[Node, Node]) -> Rewrite:
+    removed = [_title(node) for kind, node, _ in items if kind == "gone"]
+    added = [_title(node) for kind, node, _ in items if kind == "new"]
+    changed = []
+    for kind, node, slot in items:
+        if kind == "weight":
+            changed.append(f"weight {node.name}")
+        elif kind == "body":
+            changed.append(_title(node))
+        elif kind == "slot":
+            what = "output" if node is HEAD else f"{_title(node)}: input"
+            changed.append(f"{what} {slot}")
+    return Rewrite(items, tuple(sorted(removed)), tuple(sorted(added)), tuple(sorted(changed)))
+
+
+def _title(node: Node) -> str:
+    return f"{node.name} ({'variable' if node.is_variable else node.op})"
+
+
+class _Groups:
+    """Sets of items that belong together (union and find)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Item, Item] = {}
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._parent
+
+    def add(self, item: Item) -> None:
+        self._parent.setdefault(item, item)
+
+    def items(self) -> list[Item]:
+        return list(self._parent)
+
+    def join(self, one: Item, two: Item) -> None:
+        self.add(one)
+        self.add(two)
+        self._parent[self._root(one)] = self._root(two)
+
+    def _root(self, item: Item) -> Item:
+        while self._parent[item] != item:
+            self._parent[item] = self._parent[self._parent[item]]
+            item = self._parent[item]
+        return item
+
+    def sets(self) -> list[frozenset[Item]]:
+        found: dict[Item, list[Item]] = defaultdict(list)
+        for item in self._parent:
+            found[self._root(item)].append(item)
+        return [frozenset(items) for items in found.values()]

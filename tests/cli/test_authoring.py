@@ -1,0 +1,115 @@
+"""``passlib new`` and ``passlib build``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import passlib
+from commands import passlib_command
+from passlib.cli import main
+
+ENVIRONMENT = {**os.environ, "PYTHON": sys.executable}
+
+
+def shell(command: str, folder: Path) -> str:
+    run = subprocess.run(
+        ["bash", "-e", "-c", command],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_a_new_pass_works_at_once(tmp_path: Path) -> None:
+    result = passlib_command("new", "tryIt", folder=tmp_path)
+    assert result.returncode == 0
+    assert {line.rpartition("/")[2] for line in result.stdout.splitlines()} == {
+        ".gitignore",
+        "CMakeLists.txt",
+        "Makefile",
+        "README.md",
+        "test_tryIt.py",
+        "tryIt.cc",
+    }
+    assert "1 passed" in shell("make test", tmp_path / "tryIt")
+    listed = passlib_command("passes", "-l", tmp_path / "tryIt" / "libtryIt.so")
+    assert "tryIt" in listed.stdout
+
+
+def test_a_new_pass_in_python(tmp_path: Path) -> None:
+    assert passlib_command("new", "tryThis", "--python", folder=tmp_path).returncode == 0
+    assert "1 passed" in shell("$PYTHON -m pytest -q", tmp_path / "tryThis")
+    listed = passlib_command("passes", "-l", tmp_path / "tryThis" / "tryThis.py")
+    assert "Takes Dropout out." in listed.stdout
+
+
+@pytest.mark.parametrize("name", ["two words", "9lives", "../up", ""])
+def test_a_name_that_cannot_be(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", name]) == 1
+    assert "cannot be the name of a pass" in capsys.readouterr().err
+
+
+def test_what_exists_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    result = passlib_command("new", "here", folder=tmp_path)
+    assert result.returncode == 1
+    assert "exists already" in result.stderr
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+SOURCE = """
+#include "lib_api.h"
+using namespace mxnet::ext;
+MXReturnValue body(Graph*, const std::unordered_map<std::string, std::string>&) {
+  return MX_SUCCESS;
+}
+REGISTER_PASS(builtByCommand).setBody(body);
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+
+
+class TestBuild:
+    @pytest.mark.parametrize("mode", [[], ["--debug"]], ids=["release", "debug"])
+    def test_a_library(self, mode: list[str], tmp_path: Path) -> None:
+        (tmp_path / "built.cc").write_text(SOURCE, "utf-8")
+        result = passlib_command("build", "built.cc", *mode, folder=tmp_path)
+        assert (result.returncode, result.stdout) == (0, "libbuilt.so\n"), result.stderr
+        assert "builtByCommand" in passlib_command("passes", "-l", tmp_path / "libbuilt.so").stdout
+
+    def test_asan(self, tmp_path: Path) -> None:
+        (tmp_path / "built.cc").write_text(SOURCE, "utf-8")
+        target = tmp_path / "x.so"
+        assert (
+            passlib_command("build", tmp_path / "built.cc", "-o", target, "--asan").returncode == 0
+        )
+        assert b"__asan_init" in target.read_bytes()
+
+    def test_errors_are_the_compilers(self, tmp_path: Path) -> None:
+        (tmp_path / "bad.cc").write_text("int x = nothing;", "utf-8")
+        old = tmp_path / "libbad.so"
+        old.write_text("an earlier build", "utf-8")
+        result = passlib_command("build", "bad.cc", folder=tmp_path)
+        assert result.returncode == 1
+        assert "bad.cc:1:9: error:" in result.stderr
+        assert old.read_text("utf-8") == "an earlier build"
+
+    def test_without_a_compiler(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("CXX", "no-such-compiler")
+        assert main(["build", str(tmp_path / "x.cc")]) == 1
+        assert "there is no compiler 'no-such-compiler'" in capsys.readouterr().err
+
+
+def test_templates_are_installed() -> None:
+    folder = Path(passlib.__file__).parent / "workbench" / "authoring" / "templates"
+    assert {path.name for path in folder.iterdir()} == {"pass", "python"}
