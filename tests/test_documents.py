@@ -24,6 +24,7 @@ DOCUMENTS = (
     "docs/models.md",
     "docs/pipelines.md",
     "docs/python-passes.md",
+    "docs/workbench.md",
     "docs/writing-passes.md",
 )
 # Languages that are run, and "text", the output of the block before it.

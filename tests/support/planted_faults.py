@@ -32,7 +32,7 @@ def block_model(path: Path, blocks: int) -> pl.Model:
         kernel = generator.standard_normal((SIZE, SIZE, 1, 1)).astype(np.float32) / 2
         names = [weight(f"w{i}", kernel)]
         nodes.append(helper.make_node("Conv", [value, *names], [f"c{i}"], name=f"conv{i}"))
-        scale = {"scale": 0.5, "bias": 0.1, "mean": 0.0, "var": 0.25}
+        scale = {"scale": 5 / max(blocks, 10), "bias": 0.1, "mean": 0.0, "var": 0.25}
         given = [
             weight(f"{key}{i}", np.full(SIZE, number, np.float32)) for key, number in scale.items()
         ]
@@ -45,7 +45,7 @@ def block_model(path: Path, blocks: int) -> pl.Model:
         nodes.append(helper.make_node("Add", [f"r{i}", value], [f"a{i}"], name=f"add{i}"))
         value = f"a{i}"
     weight("rows", np.array([-1, SIZE * 9], np.int64))
-    weight("matrix", generator.standard_normal((SIZE * 9, SIZE * 9)).astype(np.float32))
+    weight("matrix", generator.standard_normal((SIZE * 9,) * 2).astype(np.float32) / 9)
     weight("half", np.full(SIZE * 9, 0.5, np.float32))
     nodes += [
         helper.make_node("Reshape", [value, "rows"], ["flat"], name="flatten"),

@@ -1,0 +1,250 @@
+"""``compare`` and ``diff``: two models, in Python and as commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import passlib as pl
+from commands import passlib_command
+from onnx_models import CHAIN, LOOP, NESTED, save
+from passlib.workbench import Tolerance, compare, diff, draw_inputs, input_shapes
+from passlib.workbench.numbers import difference
+from places import DATA
+from planted_faults import FAULTS, block_model, plant
+
+SQUEEZENET = DATA / "mxnet" / "models" / "squeezenet1.1"
+INF, NAN = np.inf, np.nan
+
+EMBEDDING = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64[N, 3] tokens, bool flag) => (float[N, 3, 2] y)
+<float[5, 2] table = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0}>
+{ wide = Cast <to = 7> (tokens)
+  y = Gather(table, wide) }
+"""
+
+VALUES = [
+    # One value, another one, and what the difference says.
+    ([1.0, 2.0], [1.0, 2.0], ("", 0.0, 0, 0)),
+    ([1.0, 2.0], [1.0, 2.5], ("values", 0.5, 0, 0)),
+    ([1.0, NAN], [1.0, NAN], ("", 0.0, 0, 0)),
+    ([1.0, 2.0], [1.0, NAN], ("values", 0.0, 1, 0)),
+    ([INF, 2.0], [INF, 2.0], ("", 0.0, 0, 0)),
+    ([INF, 2.0], [-INF, 2.0], ("values", 0.0, 0, 1)),
+    ([1000.0, 0.0], [1000.0, 0.009], ("", 0.009, 0, 0)),
+    ([1.0, 0.0], [1.0, 0.009], ("values", 0.009, 0, 0)),
+]
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(("one", "two", "wanted"), VALUES)
+    def test_real_numbers(
+        self, one: list[float], two: list[float], wanted: tuple[str, float, int, int]
+    ) -> None:
+        found = difference("y", np.float32(one), np.float32(two), Tolerance())
+        assert (found.what, found.nan, found.inf) == (wanted[0], *wanted[2:])
+        assert found.absolute == pytest.approx(wanted[1])
+
+    def test_large_integers_are_exact(self) -> None:
+        one, two = np.array([2**60]), np.array([2**60 + 1])
+        assert difference("y", one, two, Tolerance()).what == "values"
+        assert difference("y", one, one, Tolerance()).equal
+
+    def test_shapes_and_types(self) -> None:
+        one = np.zeros((2, 3), np.float32)
+        assert difference("y", one, one[:1], Tolerance()).what == "shapes (2, 3) and (1, 3)"
+        assert "types" in difference("y", one, one.astype(np.float64), Tolerance()).what
+
+    def test_sequences_and_text(self) -> None:
+        one = [np.zeros(2), {"a": np.array(["x"], object)}]
+        two = [np.zeros(2), {"a": np.array(["y"], object)}]
+        assert difference("y", one, one, Tolerance()).equal
+        assert not difference("y", one, two, Tolerance()).equal
+        assert difference("y", one, one[:1], Tolerance()).what == "3 values, and 1"
+
+
+class TestInputs:
+    def test_indices_are_in_range(self, tmp_path: Path) -> None:
+        model = pl.load(save(EMBEDDING, tmp_path / "m.onnx"))
+        specs = next(input_shapes(model))
+        seen = np.concatenate([draw_inputs(model, specs, n)["tokens"].ravel() for n in range(20)])
+        assert set(seen) == set(range(5))
+        assert set(draw_inputs(model, specs)) == {"tokens", "flag"}
+
+    def test_open_sizes_are_chosen(self, tmp_path: Path) -> None:
+        model = pl.load(save(EMBEDDING, tmp_path / "m.onnx"))
+        found = compare(model, model)
+        assert found.equal
+        assert found.inputs[0]["tokens"].shape == (2, 3)
+        assert len(found.inputs) == 3
+
+    def test_a_missing_shape_is_named(self) -> None:
+        model = pl.load(SQUEEZENET)
+        with pytest.raises(pl.GraphError, match="does not state the shapes of data"):
+            compare(model, model)
+
+
+class TestCompare:
+    @pytest.mark.parametrize("text", [CHAIN, LOOP, NESTED], ids=["chain", "loop", "nested"])
+    def test_a_model_is_equal_to_itself(self, text: str, tmp_path: Path) -> None:
+        model = pl.load(save(text, tmp_path / "m.onnx"))
+        assert compare(model, model, per_node=True).equal
+
+    def test_another_dialect(self, tmp_path: Path) -> None:
+        model = pl.load(SQUEEZENET)
+        shape = {"data": (1, 3, 64, 64)}
+        model.to_onnx(tmp_path / "m.onnx", shape)
+        found = compare(model, pl.load(tmp_path / "m.onnx"), shapes=shape)
+        assert found.equal
+        assert found.outputs[0].absolute < 1e-4
+
+    @pytest.mark.parametrize(
+        ("fault", "node"),
+        [
+            ("zero_weight", "conv0"),
+            ("lost_epsilon", "bn0"),
+            ("swapped_inputs", "subtract"),
+            ("wrong_axis", "softmax"),
+        ],
+    )
+    def test_the_first_different_node(self, fault: str, node: str, tmp_path: Path) -> None:
+        model = block_model(tmp_path / "m.onnx", 3)
+        wrong = model.optimize_for(plant(f"compared_{fault}", FAULTS[fault][0]))
+        found = compare(model, wrong, per_node=True)
+        assert not found.equal
+        assert found.node is not None
+        assert found.node.name == node
+        # The ReLUs have other names.
+        assert found.node.compared == 14
+
+    def test_different_numbers_of_outputs(self, tmp_path: Path) -> None:
+        one, two = (
+            pl.load(save(text, tmp_path / f"{i}.onnx")) for i, text in enumerate((CHAIN, EMBEDDING))
+        )
+        with pytest.raises(pl.GraphError, match="different"):
+            compare(one, two)
+
+
+class TestDiff:
+    def test_every_kind_of_change(self, tmp_path: Path) -> None:
+        before = block_model(tmp_path / "m.onnx", 1)
+
+        def change(graph: pl.Graph) -> None:
+            for name in ("zero_weight", "wrong_axis", "dropped_add", "overflowing_cast"):
+                FAULTS[name][0](graph)
+
+        after = before.optimize_for(plant("diffed", change))
+        found = diff(before, after)
+        assert ("add0", "Add") in found.removed
+        assert {name for name, _ in found.added} == {"low", "high", "relu0_new"}
+        changed = {each.name: each.changes for each in found.changed}
+        assert changed["softmax"] == ("attribute axis: 1 -> 0",)
+        assert changed["cast"] == ("input 0: subtract -> high",)
+        assert dict(found.weights) == {"w0": "16 of 16 values"}
+        assert str(found).endswith("nodes: 2 removed, 3 added, 3 changed; weights: 1 changed")
+
+    def test_nothing_differs(self, tmp_path: Path) -> None:
+        model = block_model(tmp_path / "m.onnx", 1)
+        assert diff(model, pl.load(tmp_path / "m.onnx")).equal
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    model = block_model(tmp_path / "a.onnx", 2)
+    model.optimize_for(plant("pair_of_files", FAULTS["zero_weight"][0])).save(tmp_path / "b.onnx")
+    return tmp_path / "a.onnx", tmp_path / "b.onnx"
+
+
+class TestCommands:
+    def test_compare(self, pair: tuple[Path, Path]) -> None:
+        assert passlib_command("compare", pair[0], pair[0]).returncode == 0
+        result = passlib_command("compare", *pair, "--per-node")
+        assert result.returncode == 4
+        assert "first different node: conv0 (Conv), values" in result.stdout
+        found = json.loads(passlib_command("compare", *pair, "--json", "-n", "1").stdout)
+        assert (found["equal"], found["inputs"]) == (False, 1)
+        assert passlib_command("compare", *pair, "--atol", "10").returncode == 0
+        assert passlib_command("compare", *pair, "-n", "0").returncode == 1
+
+    def test_diff(self, pair: tuple[Path, Path]) -> None:
+        result = passlib_command("diff", *pair)
+        assert result.returncode == 0
+        assert "~ weight w0: 16 of 16 values\n" in result.stdout
+        found = json.loads(passlib_command("diff", *pair, "--format", "json").stdout)
+        assert found["weights"] == [["w0", "16 of 16 values"]]
+
+
+PASSES = """
+import numpy as np
+import passlib as pl
+
+@pl.graph_pass
+def zero_first(graph: pl.Graph) -> None:
+    \"\"\"Makes a weight zero.\"\"\"
+    if "w0" in graph.args:
+        graph.args["w0"] = np.zeros_like(graph.args["w0"])
+"""
+
+
+class TestSearches:
+    def given(self, pair: tuple[Path, Path]) -> list[str]:
+        path = pair[0].with_name("passes.py")
+        path.write_text(PASSES, "utf-8")
+        return [str(pair[0]), "-l", str(path), "--passes", "removeDeadNodes, zero_first"]
+
+    def test_bisect(self, pair: tuple[Path, Path]) -> None:
+        out = pair[0].with_name("guilty.onnx")
+        result = passlib_command("bisect", *self.given(pair), "--check", "-o", out)
+        assert result.returncode == 0, result.stderr
+        assert "guilty: step 2, zero_first" in result.stdout
+        assert "~ weight w0" in result.stdout
+        assert not np.any(pl.load(out).args["w0"])
+
+    def test_bisect_by_a_command(self, pair: tuple[Path, Path]) -> None:
+        command = f"{sys.executable} -m passlib compare {pair[0]} {{}}"
+        given = [*self.given(pair), "--test", command, "--json"]
+        result = passlib_command("bisect", *given)
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["step"] == "zero_first"
+
+    def test_reduce(self, pair: tuple[Path, Path]) -> None:
+        out = pair[0].with_name("small.onnx")
+        saved = out.with_suffix(".npz")
+        result = passlib_command(
+            "reduce", *self.given(pair), "--check", "-o", out, "--save-inputs", saved
+        )
+        assert result.returncode == 0, result.stderr
+        assert [node.op_type for node in onnx.load(out).graph.node] == ["Conv"]
+        given = [str(out), *self.given(pair)[1:], "-o", str(out.with_name("o.onnx"))]
+        assert passlib_command("opt", *given, "--check", "--inputs", saved).returncode == 4
+
+    def test_reduce_by_a_command(self, pair: tuple[Path, Path]) -> None:
+        out = pair[0].with_name("small.onnx")
+        command = f"! {sys.executable} -m passlib inspect {{}} --ops | grep -q MatMul"
+        result = passlib_command("reduce", pair[0], "--test", command, "-o", out)
+        assert result.returncode == 0, result.stderr
+        assert [node.op_type for node in onnx.load(out).graph.node] == ["MatMul"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--check"], "nothing fails"),
+            ([], "give --check or --test"),
+            (["--check", "--test", "true {}"], "give --check or --test"),
+            (["--test", "true"], "the command needs {}"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["bisect", "reduce"])
+    def test_nothing_fails(
+        self, command: str, arguments: list[str], message: str, pair: tuple[Path, Path]
+    ) -> None:
+        given = [command, str(pair[0]), "--passes", "removeDeadNodes", *arguments]
+        result = passlib_command(*given, "-o", pair[0].with_name("out.onnx"))
+        assert result.returncode == 1
+        assert message in result.stderr
