@@ -53,17 +53,21 @@ class Differs:
 
     def __call__(self, model: Model) -> bool:
         """Compare a model with the reference."""
-        if model.outputs != self._names:
-            return True
+        return bool(self.what(model))
+
+    def what(self, model: Model) -> str:
+        """Return what is wrong: ``"run"``, ``"numbers"`` or ``"names"`` of outputs, or nothing."""
         for each, expected in zip(self.inputs, self._expected, strict=True):
             try:
                 found = outputs_of(model, each)
             except PasslibError:
-                return True
+                return "run"
+            if len(found) != len(expected):
+                return "names"
             for name, one, two in zip(self._names, expected, found, strict=True):
                 if not difference(name, one, two, self._tolerance).equal:
-                    return True
-        return False
+                    return "numbers"
+        return "" if model.outputs == self._names else "names"
 
 
 class CommandFails:
@@ -99,46 +103,48 @@ class CommandFails:
 
 
 class PipelineFails:
-    """Whether a pipeline raises an error on a model, or changes what it computes.
+    """Whether a pipeline fails on a model in the way in which it fails on a given one.
 
     Parameters
     ----------
     pipeline : Pipeline
-    error : str, optional
-        The kind of error, see `kind_of`; None if the numbers differ.
+    model : Model
+        The given one.
+    inputs : mapping of str to array
+        For it.
     tolerance : Tolerance, optional
+
+    Attributes
+    ----------
+    what : str
+        The step and the kind of the error that it raises, or what is wrong with its result, see
+        `Differs.what`; empty if nothing is.
     """
 
     def __init__(
-        self, pipeline: Pipeline, error: str | None = None, tolerance: Tolerance | None = None
+        self,
+        pipeline: Pipeline,
+        model: Model,
+        inputs: Mapping[str, Any],
+        tolerance: Tolerance | None = None,
     ) -> None:
         self._pipeline = pipeline
-        self._error = error
         self._tolerance = tolerance or Tolerance()
-
-    @classmethod
-    def like(
-        cls, pipeline: Pipeline, model: Model, tolerance: Tolerance | None = None
-    ) -> PipelineFails:
-        """Return the predicate that a model fails in the way that this one does."""
-        try:
-            pipeline.run(model)
-        except PipelineError as error:
-            return cls(pipeline, kind_of(error), tolerance)
-        return cls(pipeline, None, tolerance)
+        self.what = self._fault(model, inputs)
 
     def __call__(self, model: Model, inputs: Mapping[str, Any]) -> bool:
         """Run the pipeline on a model, and compare what it returns with the model."""
+        return bool(self.what) and self._fault(model, inputs) == self.what
+
+    def _fault(self, model: Model, inputs: Mapping[str, Any]) -> str:
         try:
             after = self._pipeline.run(model).model
         except PipelineError as error:
-            return self._error == kind_of(error)
-        if self._error is not None:
-            return False
-        return Differs(model, inputs, self._tolerance)(after)
+            return _kind(error)
+        return Differs(model, inputs, self._tolerance).what(after)
 
 
-def kind_of(error: PipelineError) -> str:
+def _kind(error: PipelineError) -> str:
     """Return what two runs of a pipeline that fail for one reason have in common."""
     cause: BaseException = error
     while cause.__cause__ is not None:

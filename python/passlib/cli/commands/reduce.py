@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline = pipeline_of(arguments)
         pipeline.check(model.dialect)
         inputs = drawn(model, inputs_of(arguments), 1, shapes_of(arguments.shape))[0]
-        failing = PipelineFails.like(pipeline, model, Tolerance(arguments.rtol, arguments.atol))
+        failing = PipelineFails(pipeline, model, inputs, Tolerance(arguments.rtol, arguments.atol))
     found = reduce(model, failing, inputs)
     files = found.model.save(Path(arguments.output))
     if arguments.save_inputs is not None:
