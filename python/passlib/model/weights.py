@@ -157,6 +157,8 @@ def frozen(name: str, array: Any) -> Any:
     TypeError
         The weight is not an array.
     """
+    if type(array) is NDArray and not array.flags.writeable:
+        return array  # nearly all are; a large model has very many
     if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
         raise TypeError(f"weight {name!r} is not an array, but of type {type(array).__name__}")
     return read_only(array)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,9 @@ from passlib.arrays.context import Context, require_host
 from passlib.arrays.given import as_mapping, as_shapes, as_types
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import GraphError, listed
+from passlib.files.collector import collection_off
 from passlib.library.backends import find_backend
-from passlib.library.call import Call, Param
+from passlib.library.call import Call, Holder, Outcome, Param
 from passlib.symbol.composition.composable import Composable
 from passlib.symbol.removed import removed_parameters, used_among
 
@@ -95,7 +96,19 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     outcome = found.run(call, shown if shown is not None else before, dialect)
     if shown is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
-    dialect.complete(outcome.graph)
+    with collection_off():
+        dialect.complete(outcome.graph)
+        # The operator that wrote to a state may be gone already; names in aux count as states.
+        _commit(symbol, outcome, lent, {*states, *(aux or ())})
+        outcome.attributes.pop(_DIALECT, None)
+        own = dialect.own_after(symbol, outcome.graph)
+        return outcome.graph, {**outcome.attributes, **own}
+
+
+def _commit(
+    symbol: Composable, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
+) -> None:
+    """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
     readable = {name for part in lent for name, *_ in part.params}
     parameters = (
         removed_parameters(symbol, outcome.graph, outcome.gone, readable) if outcome.gone else set()
@@ -103,17 +116,12 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     # Arrays that the pass allocated for nodes that it removed again belong to nothing.
     kept = used_among(outcome.graph, {param.name for param in outcome.params})
     made = [param for param in outcome.params if param.name in kept]
-    # The operator that wrote to a state may be gone already; names in aux count as states.
-    was_aux = {*states, *(aux or ())}
     for part, is_arg in zip(lent, (True, False), strict=True):
         part.commit(
             [name for name in outcome.gone if (name not in was_aux) == is_arg],
             [param for param in made if param.is_arg == is_arg],
             parameters.__contains__,
         )
-    outcome.attributes.pop(_DIALECT, None)
-    own = dialect.own_after(symbol, outcome.graph)
-    return outcome.graph, {**outcome.attributes, **own}
 
 
 def _given_types(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnx_models
 import passlib
 from onnx_models import saved
-from passlib.errors import UnsupportedError
+from passlib.errors import PasslibError, UnsupportedError
 
 Loader = Callable[[str], passlib.library.Library]
 
@@ -156,3 +157,16 @@ def test_only_what_changed_is_written_anew(tmp_path: Path) -> None:
     assert after.SerializeToString(deterministic=True) == before.SerializeToString(
         deterministic=True
     )
+
+
+@pytest.mark.parametrize("version", [-5, 1 << 31, (1 << 62) + 1])
+def test_a_version_beyond_those_of_onnx_is_no_internal_error(version: int, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    model = onnx.parser.parse_model(onnx_models.CHAIN)
+    model.opset_import[0].version = version
+    source.write_bytes(model.SerializeToString())
+    edited = passlib.load(source).optimize_for("appendOperator", op="Elu", key="alpha", value="1")
+    with contextlib.suppress(PasslibError):
+        edited.save(target)
+        attribute = onnx.load(target).graph.node[-1].attribute[0]
+        assert (attribute.name, attribute.i + attribute.f) == ("alpha", 1)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from passlib.files.optional import require
 
-__all__ = ["CONSTANT", "NAMED_SINCE", "attribute_types", "newest_version", "plain"]
+__all__ = ["CONSTANT", "INT_MAX", "NAMED_SINCE", "attribute_types", "newest_version", "plain"]
 
 CONSTANT = "Constant"
 """The operator whose nodes hold a value in an attribute."""
+
+INT_MAX: Final = (1 << 31) - 1
+"""The highest version, and number of inputs, that onnx's code holds."""
 
 NAMED_SINCE = 3
 """The first version of the file format that names operator sets; earlier, all are version 1."""
@@ -48,6 +51,7 @@ def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
     """Return the types of an operator's attributes by name; empty for an unknown operator."""
     defs: Any = require("onnx.defs", extra="onnx")
     domain = plain(domain)
+    version = min(max(version, 0), INT_MAX)
     try:
         schema = defs.get_schema(op, version, domain)
     except defs.SchemaError:

@@ -9,10 +9,7 @@ from typing import Any, Final, NamedTuple
 from passlib.dialects.onnx import attributes, schema
 from passlib.files.optional import require
 
-__all__ = ["INT_MAX", "complaint_about", "is_defined"]
-
-INT_MAX: Final = (1 << 31) - 1
-"""The highest version, and number of inputs, that onnx's code holds."""
+__all__ = ["complaint_about", "is_defined"]
 
 _MOST_AXES: Final = 64
 """No tensor has more axes; ONNX Runtime's limits are lower."""
@@ -94,7 +91,7 @@ def _counted(what: str, count: int, limits: tuple[int, int]) -> str:
     if low <= count <= high:
         return ""
     many = str(low) if low == high else f"{low} to {high}"
-    if high >= INT_MAX:
+    if high >= schema.INT_MAX:
         many = f"at least {low}"
     return f"it has {count} {what}, but the operator has {many}"
 

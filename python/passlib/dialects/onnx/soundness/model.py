@@ -8,7 +8,7 @@ from typing import Any
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness.calls import check_calls
-from passlib.dialects.onnx.soundness.forms import INT_MAX, complaint_about
+from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.tensors import kind_of
 from passlib.errors import GraphError
 
@@ -38,7 +38,8 @@ def check_model(model: Any) -> None:
 def versions_of(imports: Iterable[Any]) -> dict[str, int]:
     """Return the versions of operator sets by domain."""
     return {
-        schema.plain(entry.domain): min(max(int(entry.version), 0), INT_MAX) for entry in imports
+        schema.plain(entry.domain): min(max(int(entry.version), 0), schema.INT_MAX)
+        for entry in imports
     }
 
 
