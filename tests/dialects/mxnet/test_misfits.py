@@ -48,12 +48,14 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], type[PasslibError], str]] 
     ("batch_dot", [(1, 2, 2)] * 3, {}, GraphError, "takes 2 inputs .*not 3"),
     ("dot", [(2, 3), ()], {}, GraphError, "must have at least 2 dimensions"),
     ("depth_to_space", [(4, 4)], {"block_size": "2"}, GraphError, "must be 4-dimensional"),
+    ("depth_to_space", [(1, 6, 2, 2)], {"block_size": "2"}, GraphError, "no multiple of 4"),
+    ("space_to_depth", [(1, 2, 4, 5)], {"block_size": "2"}, GraphError, "no multiple of 2"),
     ("_linalg_det", [(3,)], {}, GraphError, "must have at least 2 dimensions"),
     ("_linalg_trsm", [(), (2, 2)], {}, GraphError, "must have at least 2 dimensions"),
     ("GroupNorm", [(2, 4), (4,), (4,)], {"num_groups": "0"}, UnsupportedError, "'num_groups'"),
     ("LRN", [(1, 2, 3, 3)], {"nsize": "0"}, UnsupportedError, "'nsize'"),
     ("im2col", [(1, 2, 4, 4)], {"kernel": "(2,0)"}, UnsupportedError, "'kernel'"),
-    ("Pooling", [(1, 2, 4, 4)], {"kernel": "(2,2)", "stride": "(0,1)"}, UnsupportedError, "stride"),
+    ("Pooling", [(1, 2, 4, 4)], {"kernel": "(2,2)", "stride": "(0,1)"}, GraphError, "stride"),
 ]
 
 

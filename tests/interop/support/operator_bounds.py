@@ -32,6 +32,8 @@ def bounds_of(
     def ask() -> dict[str, list[float | None]]:
         numbers = [p for p, text in parameters.items() if re.split(r"[ ,]", text)[0] in NUMBERS]
         found = {name: _bounds(operator, name) for name in numbers}
+        shapes = [p for p, text in parameters.items() if text.startswith("Shape")]
+        found |= {name: [1, None] for name in shapes if _is_positive(operator, name)}
         return {name: bounds for name, bounds in found.items() if bounds != [None, None]}
 
     return in_child(ask) or {}
@@ -48,6 +50,11 @@ def _bounds(operator: str, parameter: str) -> list[float | None]:
         if most := re.search(start + r"should be smaller equal to (\S+)", message):
             return [None, _number(most[1])]
     return [None, None]
+
+
+def _is_positive(operator: str, parameter: str) -> bool:
+    """Whether no size of a shape may be 0."""
+    return "must be nonzero in all dimensions" in _refusal(operator, {parameter: "(0, 0)"})
 
 
 def _refusal(operator: str, attrs: Mapping[str, str]) -> str:

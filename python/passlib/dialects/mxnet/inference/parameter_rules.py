@@ -14,7 +14,7 @@ from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
 from passlib.graph.attributes import Attributes
 from passlib.lowering.types import Shape
 
-__all__ = ["RULES", "Known", "rule"]
+__all__ = ["RULES", "Known", "channels_last", "rule"]
 
 Known = Sequence["Shape | None"]
 Rule = Callable[[Attributes, Known, "Shape | None"], Known]
@@ -37,10 +37,10 @@ def rule(*operators: str) -> Callable[[Rule], Rule]:
 @rule("Convolution", "Convolution_v1", "_npx_convolution")
 def _convolution(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     filters, groups, kernel = at.int("num_filter"), at.int("num_group", 1), at.ints("kernel")
-    channels = _size(shapes[0], -1 if _channels_last(at) else 1)
+    channels = _size(shapes[0], -1 if channels_last(at) else 1)
     inner = None if channels is None else channels // groups
     weight: Shape = (filters, inner, *kernel)
-    if _channels_last(at):
+    if channels_last(at):
         weight = (filters, *kernel, inner)
     return _before(at, shapes[0], result, transposed=False), weight, (filters,)
 
@@ -48,9 +48,9 @@ def _convolution(at: Attributes, shapes: Known, result: Shape | None) -> Known:
 @rule("Deconvolution", "_npx_deconvolution")
 def _deconvolution(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     filters, groups, kernel = at.int("num_filter"), at.int("num_group", 1), at.ints("kernel")
-    channels = _size(shapes[0], -1 if _channels_last(at) else 1)
+    channels = _size(shapes[0], -1 if channels_last(at) else 1)
     weight: Shape = (channels, filters // groups, *kernel)
-    if _channels_last(at):
+    if channels_last(at):
         weight = (channels, *kernel, filters // groups)
     return _before(at, shapes[0], result, transposed=True), weight, (filters,)
 
@@ -195,7 +195,7 @@ def _before(
 ) -> Shape | None:
     """Return what the result says of the data, of known rank: the batch, and sizes at stride 1."""
     kernel = at.ints("kernel")
-    if data is None or result is None or _channels_last(at) or any(at.ints("target_shape", ())):
+    if data is None or result is None or channels_last(at) or any(at.ints("target_shape", ())):
         return None
     rank = len(kernel)
     stride, dilate = at.ints("stride", ()) or (1,) * rank, at.ints("dilate", ()) or (1,) * rank
@@ -210,7 +210,8 @@ def _before(
     return tuple(sizes)
 
 
-def _channels_last(at: Attributes) -> bool:
+def channels_last(at: Attributes) -> bool:
+    """Whether the layout has the channels as the last axis."""
     return (at.attr("layout") or "").endswith("C")
 
 

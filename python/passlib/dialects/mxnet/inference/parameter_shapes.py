@@ -20,6 +20,7 @@ from passlib.dialects.mxnet.inference.same_shape import (
     shares_shape,
     shares_type,
 )
+from passlib.dialects.mxnet.inference.window_checks import check_window
 from passlib.dialects.mxnet.numpy_mode import partial_shape
 from passlib.errors import UnsupportedError
 from passlib.graph.attributes import Attributes
@@ -56,6 +57,8 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
     """
     if node.op in CREATING and outputs:
         _complete_created(node, outputs[0])
+    if inputs:
+        check_window(node, inputs[0].shape)
     if shares_shape(node.op):
         _unify(node, inputs, outputs)
     rule = RULES.get(node.op)

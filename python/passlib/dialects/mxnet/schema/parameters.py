@@ -109,9 +109,12 @@ class Parameter(NamedTuple):
         return True
 
     def _is_within(self, value: str) -> bool:
+        least, most = self.bounds
+        if self.kind == "shape":
+            sizes = [int(size) for size in re.findall(r"[+-]?\d+", value)]
+            return least is None or all(size >= least for size in sizes)
         text = value.strip()
         number = float(text.rstrip("fFL") if text[-1:] in "fFL" and text[-2:-1].isdigit() else text)
-        least, most = self.bounds
         return not ((least is not None and number < least) or (most is not None and number > most))
 
     def _accepts_real(self, value: str) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
+from passlib.lowering.misfit import Misfit
 
 __all__ = ["depth_to_space", "space_to_depth"]
 
@@ -14,6 +17,7 @@ __all__ = ["depth_to_space", "space_to_depth"]
 def depth_to_space(op: Operation) -> Value:
     """Turn (n, b b c, h, w) into (n, c, b h, b w), channels ordered by position in the block."""
     data, block = op.inputs[0], _block(op)
+    _require_multiple(data, (1,), block**2)
     if is_real(op.dtype_of(data)):
         return op.emit("DepthToSpace", data, blocksize=block, mode="DCR")
     batch, depth, height, width = op.shape_of(data, 4)
@@ -27,6 +31,7 @@ def depth_to_space(op: Operation) -> Value:
 def space_to_depth(op: Operation) -> Value:
     """Turn (n, c, b h, b w) into (n, b b c, h, w), the inverse of `depth_to_space`."""
     data, block = op.inputs[0], _block(op)
+    _require_multiple(data, (2, 3), block)
     if is_real(op.dtype_of(data)):
         return op.emit("SpaceToDepth", data, blocksize=block)
     batch, channels, height, width = op.shape_of(data, 4)
@@ -41,3 +46,10 @@ def _block(op: Operation) -> int:
     if block < 1:
         op.unsupported("is not positive", "block_size")
     return block
+
+
+def _require_multiple(data: Value, axes: Sequence[int], number: int) -> None:
+    for axis in axes:
+        size = data.shape[axis] if data.shape is not None and axis < len(data.shape) else None
+        if size is not None and size % number:
+            raise Misfit(f"the size {size} of axis {axis} is no multiple of {number}")
