@@ -118,8 +118,9 @@ Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
 }
 
 const OriginalGraph* Originals::findGraph(Bytes place) const {
+  if (place.empty()) return nullptr;
   const OriginalGraph* const* found = by_place_.find(place);
-  return found == nullptr || place.empty() ? nullptr : *found;
+  return found == nullptr ? nullptr : *found;
 }
 
 void Originals::collect(const OriginalGraph& original, const Graph& graph,
