@@ -118,6 +118,10 @@ void Library::shakeHands(int version) {
     set([](const void* state) { return static_cast<const CallState*>(state)->interrupted(); },
         state_);
   }
+  if (const auto errors = find<mxnet::ext::passlibLoadErrors_t>("_passlibLoadErrors")) {
+    const char* text = errors();
+    if (text != nullptr) refuseLibrary(path_, text);
+  }
   const CallOutcome outcome = callLibrary(*this, [&]() { return start(version); });
   if (outcome.succeeded()) return;
   refuseLibrary(path_,

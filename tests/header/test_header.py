@@ -63,6 +63,12 @@ def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
     compile_quietly(compiler, standard, source)
 
 
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_patterns_compile_quietly(compiler: str, standard: str) -> None:
+    compile_quietly(compiler, standard, TESTS / "plugins" / "fusions.cc")
+
+
 @pytest.mark.parametrize("include", ["<mxnet/lib_api.h>", '"mxnet/lib_api.h"', "<lib_api.h>"])
 def test_ways_to_include_it(include: str, tmp_path: Path) -> None:
     source = tmp_path / "minimal.cc"
@@ -86,7 +92,8 @@ def macro_names() -> list[str]:
     return [name for name in (*short, *windows.split(), *others.split()) if name not in PUBLIC]
 
 
-def test_macros_of_other_headers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", ["", "#define PASSLIB_PATTERNS\n"])
+def test_macros_of_other_headers(options: str, tmp_path: Path) -> None:
     """The header uses no name that somebody's macro may have."""
     source = tmp_path / "macros.cc"
     source.write_text(
@@ -95,7 +102,7 @@ def test_macros_of_other_headers(tmp_path: Path) -> None:
                 *(f"#include <{name}>" for name in STANDARD_HEADERS if name != "charconv"),
                 *(f"#define {name} +" for name in macro_names()),
                 "#define min() +\n#define max() +",
-                '#include "lib_api.h"\n',
+                options + '#include "lib_api.h"\n',
             ]
         )
     )

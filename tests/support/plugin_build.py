@@ -64,6 +64,8 @@ PLUGINS: dict[str, Recipe] = {
     "dlprim": library("dlprim.cc"),
     "ark_passes": library("ark_passes.cc"),
     "onnx_edits": library("onnx_edits.cc"),
+    "fusions": library("fusions.cc"),
+    "bad_patterns": library("bad_patterns.cc"),
     "two_sources": library("two_sources_a.cc", "two_sources_b.cc"),
     "mxnet_style": library("mxnet_style.cc"),
     "every_api": library("every_api.cc"),
