@@ -1041,6 +1041,7 @@ struct PatternValue {
   int outer = -1;  ///< in a replacement: the number of the pattern's value
   bool optional = false;
   bool variadic = false;
+  bool listed = false;  ///< one of several names before the equal sign
   Kind kind = kAny;
   std::vector<int64_t> ranks;  ///< one of these, as the next ones
   std::vector<MXDType> types;
@@ -1110,6 +1111,8 @@ class Match {
   bool has(const std::string& name) const;
   /// The value of a name. Throws std::out_of_range for an optional input that is absent.
   NodeEntry operator[](const std::string& name) const;
+  /// Whether a name is that of a variadic input.
+  bool isList(const std::string& name) const;
   /// The values of a variadic input.
   const std::vector<NodeEntry>& list(const std::string& name) const;
   /// The node that computes a value.
@@ -1120,6 +1123,10 @@ class Match {
   std::vector<NodeEntry> results() const;
   /// The text of an attribute that the pattern binds to $name; empty if it is missing.
   std::string attr(const std::string& name) const;
+  /// All of them by name, without missing ones.
+  const std::vector<std::pair<std::string, std::string>>& attrs() const {
+    return binding_->attributes;
+  }
 
   /// The same as a list of whole numbers, "[0, 1]" or "(0, 1)". Throws std::invalid_argument.
   std::vector<int64_t> integers(const std::string& name) const;
@@ -1151,6 +1158,8 @@ class Match {
                const std::unordered_map<std::string, std::string>& attrs =
                    (std::unordered_map<std::string, std::string>()),
                int num_outputs = 1);
+  /// Adds a variable, named after the result that is replaced.
+  Node* variable(const std::string& suffix);
   /// Adds a parameter with memory for its values: `tensor` of the node.
   Node* parameter(const std::string& suffix, const std::vector<int64_t>& shape, MXDType dtype);
   /// Adds a parameter with these values, rounded to its type.
@@ -1161,6 +1170,8 @@ class Match {
   void replace(const std::string& name, const NodeEntry& value);
   /// The same for a pattern with one result.
   void replace(const NodeEntry& value);
+  /// The same for a result by its position in `results`.
+  void replaceAt(std::size_t position, const NodeEntry& value);
 
  private:
   friend class detail::PatternSession;
@@ -1188,7 +1199,8 @@ struct FoundMatch {
   std::vector<std::pair<std::string, std::string>> attributes;
 };
 
-/// What a host may do at the steps of PatternSet::apply; each may be empty.
+/// What a host may do at the steps of PatternSet::apply; each may be empty. `add_node` adds a node
+/// of a name and operator, a variable to Graph::inputs too.
 struct PatternHooks {
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
   std::function<void(Graph*, Node*)> remove_node;
@@ -4490,7 +4502,9 @@ class PatternParser {
       if (made.output != 0) fail("several results are the outputs of an operation in order", start);
       for (std::size_t pos = 0; pos < names.size(); ++pos) {
         if (names[pos].first == "_") continue;
-        define(names[pos].first, names[pos].second, outputOf(operation, static_cast<int>(pos)));
+        const int output = outputOf(operation, static_cast<int>(pos));
+        graph_.values[static_cast<std::size_t>(output)].listed = true;
+        define(names[pos].first, names[pos].second, output);
       }
     } else if (names.size() == 1 && names[0].first != "_") {
       define(names[0].first, names[0].second, value);
@@ -4900,10 +4914,12 @@ class PatternParser {
     for (std::size_t pos = 0; pos < graph_.values.size(); ++pos) {
       const PatternValue& value = graph_.values[pos];
       if (value.operation < 0) continue;
-      const bool listed =
+      const bool unnamed =
           std::find(unnamed_.begin(), unnamed_.end(), static_cast<int>(pos)) != unnamed_.end();
-      if (value.uses == 0 && (listed || !value.name.empty()))
-        roots.push_back(static_cast<int>(pos));
+      const bool used =
+          value.uses > 0 ||
+          (!value.listed && graph_.operations[static_cast<std::size_t>(value.operation)].uses > 0);
+      if (!used && (unnamed || !value.name.empty())) roots.push_back(static_cast<int>(pos));
     }
     std::vector<char> known(graph_.operations.size(), 0);
     std::vector<char> reached(graph_.values.size(), 0);
@@ -5456,10 +5472,11 @@ class PatternSession {
   }
 
   /// Notes why a place does not match, if asked, and returns false.
+  /// `close`: the place is at least of the kind that is wanted.
   template <typename Text>
-  bool refuse(Text text) {
+  bool refuse(Text text, bool close = false) {
     if (!tracing_) return false;
-    const std::size_t progress = trail_.size() + 1;
+    const std::size_t progress = 2 * trail_.size() + (close ? 2 : 1);
     if (progress > best_) {
       best_ = progress;
       reason_ = text();
@@ -5587,21 +5604,23 @@ class PatternSession {
       }
     }
     if (operation.outputs > 1 && !node._hasOutput(operation.outputs - 1)) {
-      return refuse([&] {
-        return nodeText(node) + " has no output " + std::to_string(operation.outputs - 1);
-      });
+      return refuse(
+          [&] {
+            return nodeText(node) + " has no output " + std::to_string(operation.outputs - 1);
+          },
+          true);
     }
     if (operation.shared) return true;
     const State& state = stateOf(&node);
     if (state.pinned) {
-      return refuse([&] { return nodeText(node) + " has control dependencies"; });
+      return refuse([&] { return nodeText(node) + " has control dependencies"; }, true);
     }
     if (operation.root) return true;
     const std::size_t uses = node.outputs.size() - state.dead_uses;
     if (uses > static_cast<std::size_t>(operation.uses))
-      return refuse([&] { return usedElsewhere(node); });
+      return refuse([&] { return usedElsewhere(node); }, true);
     if (heads_.count(&node) != 0)
-      return refuse([&] { return nodeText(node) + " computes an output of the graph"; });
+      return refuse([&] { return nodeText(node) + " computes an output of the graph"; }, true);
     return true;
   }
 
@@ -5725,20 +5744,24 @@ class PatternSession {
       const bool known = numberIn(*node.tensor, &number);
       const auto is_it = [&](double each) { return isNumber(number, each, node.tensor->dtype); };
       if (!known || std::none_of(wanted.numbers.begin(), wanted.numbers.end(), is_it)) {
-        return refuse([&] {
-          return valueText(wanted) + " must be the number " + numbersText(wanted.numbers) +
-                 ", and " + entryText(entry) +
-                 (known ? " is " + numbersText(std::vector<double>(1, number))
-                        : " has no single number");
-        });
+        return refuse(
+            [&] {
+              return valueText(wanted) + " must be the number " + numbersText(wanted.numbers) +
+                     ", and " + entryText(entry) +
+                     (known ? " is " + numbersText(std::vector<double>(1, number))
+                            : " has no single number");
+            },
+            true);
       }
     }
     if (!wanted.types.empty()) {
       const MXDType type = typeOfValue(entry);
       if (std::find(wanted.types.begin(), wanted.types.end(), type) == wanted.types.end()) {
-        return refuse([&] {
-          return entryText(entry) + " has another element type than " + valueText(wanted);
-        });
+        return refuse(
+            [&] {
+              return entryText(entry) + " has another element type than " + valueText(wanted);
+            },
+            true);
       }
     }
     return (wanted.ranks.empty() && wanted.shapes.empty()) || fitsShape(wanted, entry);
@@ -5752,10 +5775,12 @@ class PatternSession {
     const int64_t rank = static_cast<int64_t>(sizes.size());
     if (!wanted.ranks.empty() &&
         std::find(wanted.ranks.begin(), wanted.ranks.end(), rank) == wanted.ranks.end()) {
-      return refuse([&] {
-        return entryText(entry) + " has rank " + std::to_string(rank) + ", not that of " +
-               valueText(wanted);
-      });
+      return refuse(
+          [&] {
+            return entryText(entry) + " has rank " + std::to_string(rank) + ", not that of " +
+                   valueText(wanted);
+          },
+          true);
     }
     const auto is_like = [&](const std::vector<int64_t>& shape) {
       if (shape.size() != sizes.size()) return false;
@@ -5766,8 +5791,8 @@ class PatternSession {
     };
     if (wanted.shapes.empty() || std::any_of(wanted.shapes.begin(), wanted.shapes.end(), is_like))
       return true;
-    return refuse(
-        [&] { return entryText(entry) + " has another shape than " + valueText(wanted); });
+    return refuse([&] { return entryText(entry) + " has another shape than " + valueText(wanted); },
+                  true);
   }
 
   // ---- several results, and what a match must not break ----
@@ -6255,7 +6280,8 @@ class PatternSession {
   }
 
   Node* addNode(const std::string& name, const std::string& op) {
-    Node* node = hooks_.add_node ? hooks_.add_node(graph_, name, op) : graph_->addNode(name, op);
+    if (hooks_.add_node) return hooks_.add_node(graph_, name, op);
+    Node* node = graph_->addNode(name, op);
     if (op == "null") graph_->inputs.push_back(node);
     return node;
   }
@@ -6448,6 +6474,10 @@ inline NodeEntry Match::operator[](const std::string& name) const {
   return entry;
 }
 
+inline bool Match::isList(const std::string& name) const {
+  return rule_->pattern.values[static_cast<std::size_t>(valueOf(name))].variadic;
+}
+
 inline const std::vector<NodeEntry>& Match::list(const std::string& name) const {
   return binding_->lists[static_cast<std::size_t>(valueOf(name))];
 }
@@ -6569,9 +6599,13 @@ inline NodeEntry Match::op(const std::string& op, const std::vector<NodeEntry>& 
   return session_->addOperation(op, inputs, attrs, num_outputs);
 }
 
+inline Node* Match::variable(const std::string& suffix) {
+  return session_->addNode(session_->freeName(session_->resultName() + "_" + suffix), "null");
+}
+
 inline Node* Match::parameter(const std::string& suffix, const std::vector<int64_t>& shape,
                               MXDType dtype) {
-  Node* node = session_->addNode(session_->freeName(session_->resultName() + "_" + suffix), "null");
+  Node* node = variable(suffix);
   node->alloc_arg(shape, MXContext::CPU(0), dtype);
   return node;
 }
@@ -6591,22 +6625,24 @@ inline NodeEntry Match::parameter(const std::string& suffix, const std::vector<i
 
 inline void Match::replace(const std::string& name, const NodeEntry& value) {
   const int root = valueOf(name);
-  const auto is_it = [&](const detail::PatternRoot& each) { return each.value == root; };
   const std::vector<detail::PatternRoot>& roots = rule_->pattern.roots;
-  if (std::none_of(roots.begin(), roots.end(), is_it)) {
-    throw std::invalid_argument(detail::quoted(name) + " is no result of the pattern");
+  for (std::size_t pos = 0; pos < roots.size(); ++pos) {
+    if (roots[pos].value == root) return replaceAt(pos, value);
   }
-  if (value.node == nullptr)
-    throw std::invalid_argument("nothing cannot replace " + detail::quoted(name));
-  replaced_.emplace_back(root, value);
+  throw std::invalid_argument(detail::quoted(name) + " is no result of the pattern");
 }
 
 inline void Match::replace(const NodeEntry& value) {
   if (rule_->pattern.roots.size() != 1) {
     throw std::invalid_argument("the pattern has several results: name the one to replace");
   }
-  if (value.node == nullptr) throw std::invalid_argument("nothing cannot replace the result");
-  replaced_.emplace_back(rule_->pattern.roots[0].value, value);
+  replaceAt(0, value);
+}
+
+inline void Match::replaceAt(std::size_t position, const NodeEntry& value) {
+  if (value.node == nullptr)
+    throw std::invalid_argument("a result is replaced by a value, not by nothing");
+  replaced_.emplace_back(rule_->pattern.roots.at(position).value, value);
 }
 
 // ---- patterns: sets ----------------------------------------------------------------------------

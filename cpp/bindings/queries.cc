@@ -171,6 +171,17 @@ void dropNodeAttributes(GraphSource& source, const std::vector<std::string>& key
   });
 }
 
+/// Whether a node has an attribute, in nested graphs too.
+bool hasNodeAttribute(GraphSource& source, const std::string& key) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  bool found = false;
+  // The walk only reads.
+  mxnet::ext::detail::forEachGraph(const_cast<Graph*>(graph.get()), [&](Graph* each) {
+    for (const Node* node : each->nodes) found = found || node->attrs.count(key) != 0;
+  });
+  return found;
+}
+
 }  // namespace
 
 void bindQueries(py::module_* m, GraphClass* graphs) {
@@ -190,6 +201,7 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def("set_outputs", &setOutputs)
       .def("rename_operators", &renameOperators, py::arg("names"))
       .def("set_node_attributes", &setNodeAttributes)
+      .def("has_node_attribute", &hasNodeAttribute, py::arg("key"))
       .def("drop_node_attributes", &dropNodeAttributes);
 }
 

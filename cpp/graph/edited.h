@@ -54,6 +54,13 @@ class EditedGraph {
   void setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs);
   void rename(Graph* graph, Node* node, const std::string& name);
 
+  /// Whether a node was removed, though others may still list it as a user.
+  bool isRemoved(const Node* node) const { return removed_.count(node) != 0; }
+  /// Notes a node that the matcher of patterns removes from its graph.
+  void noteRemoved(const Node* node) { removed_.insert(node); }
+  /// Notes that nodes were renamed without `rename`.
+  void noteNames() { named_ = nullptr; }
+
   /// Returns the graph and refuses everything afterwards.
   std::unique_ptr<Graph> close();
 

@@ -56,6 +56,7 @@ if _TYPE_CHECKING:
         PassError,
         PasslibError,
         PassResultError,
+        PatternError,
         PipelineError,
         UnsoundFileError,
         UnsupportedError,
@@ -69,7 +70,7 @@ if _TYPE_CHECKING:
     from passlib.model import Model, load
     from passlib.model.convert import convert
     from passlib.model.validate import validate
-    from passlib.passes import Graph, Pipeline, graph_pass
+    from passlib.passes import Graph, Match, Pipeline, find, graph_pass, rewrite, why
     from passlib.symbol import Symbol
 
 __all__ = [
@@ -83,12 +84,14 @@ __all__ = [
     "Library",
     "LoadError",
     "MXNetError",
+    "Match",
     "Model",
     "Node",
     "OperatorError",
     "PassError",
     "PassResultError",
     "PasslibError",
+    "PatternError",
     "Pipeline",
     "PipelineError",
     "Problem",
@@ -104,6 +107,7 @@ __all__ = [
     "cpu_pinned",
     "current_context",
     "executor",
+    "find",
     "get_cmake_dir",
     "get_include",
     "gluon",
@@ -123,6 +127,7 @@ __all__ = [
     "np_shape",
     "passes",
     "random",
+    "rewrite",
     "rnd",
     "set_np_shape",
     "sym",
@@ -132,6 +137,7 @@ __all__ = [
     "validate",
     "visualization",
     "viz",
+    "why",
 ]
 
 __version__ = _checked_version()
@@ -149,7 +155,7 @@ _HOMES = {
     "dialects": "Problem",
     "errors": """
         FormatError GraphError InternalError LoadError OperatorError PassError PassResultError
-        PasslibError PipelineError UnsoundFileError UnsupportedError
+        PasslibError PatternError PipelineError UnsoundFileError UnsupportedError
     """,
     "files.installation": "get_cmake_dir get_include",
     "files.limits": "limits",
@@ -159,7 +165,7 @@ _HOMES = {
     "model": "Model load",
     "model.convert": "convert",
     "model.validate": "validate",
-    "passes": "Graph Pipeline graph_pass",
+    "passes": "Graph Match Pipeline find graph_pass rewrite why",
     "symbol": "Symbol",
 }
 """The names that each module gives, which is imported when one of them is first used."""

@@ -14,6 +14,7 @@ __all__ = [
     "PassError",
     "PassResultError",
     "PasslibError",
+    "PatternError",
     "PipelineError",
     "UnsoundFileError",
     "UnsupportedError",
@@ -70,6 +71,10 @@ class FormatError(PasslibError):
         return type(self)(
             f"{place}: {self}", offset=self.offset, line=self.line, column=self.column
         )
+
+
+class PatternError(FormatError):
+    """The text of a pattern is not well-formed; ``line`` and ``column`` are the place."""
 
 
 class GraphError(PasslibError):

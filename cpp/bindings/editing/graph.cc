@@ -130,6 +130,7 @@ struct RootGraph : GraphHandle {
 void bindEditing(py::module_* m) {
   bindEditedNodes(m);
   bindEditedAttributes(m);
+  bindPatterns(m);
   py::class_<GraphHandle>(*m, "EditableGraph")
       .def_property_readonly(
           "nodes", [](const GraphHandle& g) { return nodeList(g, g.owner->nodes(g.graph)); })

@@ -53,6 +53,7 @@ pybind11::tuple valuesOf(const GraphHandle& graph, const std::vector<NodeEntry>&
 
 void bindEditedNodes(pybind11::module_* m);
 void bindEditedAttributes(pybind11::module_* m);
+void bindPatterns(pybind11::module_* m);
 
 }  // namespace passlib
 

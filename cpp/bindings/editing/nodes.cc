@@ -48,6 +48,7 @@ py::list usersOf(const NodeHandle& handle) {
   std::vector<const Node*> seen;
   for (const NodeEntry& use : handle.live()->outputs) {
     if (std::find(seen.begin(), seen.end(), use.node) != seen.end()) continue;
+    if (handle.owner->isRemoved(use.node)) continue;
     seen.push_back(use.node);
     users.append(NodeHandle{handle.owner, handle.graph, use.node});
   }
@@ -57,6 +58,7 @@ py::list usersOf(const NodeHandle& handle) {
 py::tuple usesOfValue(const ValueHandle& value) {
   py::list uses;
   for (const NodeEntry& use : usesOf(*value.live(), value.entry.entry)) {
+    if (value.owner->isRemoved(use.node)) continue;
     uses.append(py::make_tuple(NodeHandle{value.owner, value.graph, use.node}, use.entry));
   }
   return py::tuple(uses);

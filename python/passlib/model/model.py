@@ -307,7 +307,12 @@ class Model(ModelParts):
         return Model.of_parts(made, args, aux, self._template)
 
     def save(
-        self, path: str | os.PathLike[str], *, durable: bool = True, **options: Any
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durable: bool = True,
+        origins: bool = False,
+        **options: Any,
     ) -> tuple[str, ...]:
         """Write the model in the form it was read in; a failure leaves existing files unchanged.
 
@@ -320,6 +325,9 @@ class Model(ModelParts):
         durable : bool
             Whether to wait until the files are on the disk. Otherwise a save survives the end of
             the process at any moment, but not that of the machine.
+        origins : bool
+            Whether to write ``__origin__``, the names of the nodes that a node made by a
+            pattern replaced.
         **options
             Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0. ONNX has
             ``external_data`` (True or False), ``location`` and ``size_threshold`` of the data
@@ -340,7 +348,7 @@ class Model(ModelParts):
         """
         place = check_target(path, self._format)
         with collection_off(), durability(durable):
-            return self._format.save(place, self.data(), **options)
+            return self._format.save(place, self.data(origins=origins), **options)
 
     def to_onnx(
         self,
@@ -370,4 +378,4 @@ class Model(ModelParts):
             The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
         target = check_target(path, dialects.find("onnx"))
-        save_onnx(lowered_for(self._symbol, self.data(), shapes, types), target, opset)
+        save_onnx(lowered_for(self._symbol, self.data(origins=False), shapes, types), target, opset)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from passlib import dialects
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
+from passlib.graph.lineage import without_origins
 from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, page, summarized
@@ -86,10 +87,17 @@ class ModelParts:
         """Names of the outputs, in order."""
         return self._symbol.list_outputs()
 
-    def data(self) -> ModelData:
-        """Return the model as its dialect reads and writes it."""
+    def data(self, *, origins: bool = True) -> ModelData:
+        """Return the model as its dialect reads and writes it.
+
+        Parameters
+        ----------
+        origins : bool
+            Whether nodes keep ``__origin__``.
+        """
+        graph = self._symbol.graph
         return ModelData(
-            self._symbol.graph,
+            graph if origins else without_origins(graph),
             self._symbol.attributes,
             {name: to_parts(array) for name, array in self._args.items()},
             {name: to_parts(array) for name, array in self._aux.items()},

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from passlib.errors import PipelineError
+from passlib.errors import PatternError, PipelineError
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.instruments import Dump, Instrument, Log, Timing, Verify
+from passlib.passes.match import Match
 from passlib.passes.pipeline import Pipeline
 from passlib.passes.result import PipelineResult, StepResult
+from passlib.passes.rewriting import rewrite
+from passlib.passes.search import Found, find, why
 
 __all__ = [
     "Dump",
+    "Found",
     "Graph",
     "Instrument",
     "Log",
+    "Match",
+    "PatternError",
     "Pipeline",
     "PipelineError",
     "PipelineResult",
     "StepResult",
     "Timing",
     "Verify",
+    "find",
     "graph_pass",
+    "rewrite",
+    "why",
 ]

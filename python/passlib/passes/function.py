@@ -13,7 +13,7 @@ from passlib.library.python import PythonPass
 from passlib.passes.docstring import summary
 from passlib.passes.signature import options_of
 
-__all__ = ["Pass", "graph_pass"]
+__all__ = ["Pass", "graph_pass", "register_function"]
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -82,24 +82,52 @@ def graph_pass(
     """
 
     def decorate(body: Callable[..., None]) -> Callable[..., None]:
-        if isinstance(dialects, str):
-            raise TypeError(f"dialects must be a sequence of names, such as [{dialects!r}]")
-        place = f"{body.__module__}.{body.__qualname__}"
-        declaration = Declaration(
-            body.__name__ if name is None else name,
-            summary(body.__doc__),
-            tuple(families.find(dialect).name for dialect in dialects),
-            options_of(body),
-            needs_shapes=shapes,
-            library=place,
+        register_function(
+            body, body, takes="graph", name=name, dialects=dialects, shapes=shapes, replace=replace
         )
-        if not declaration.name:
-            raise PasslibError(f"the pass {place} needs a name")
-        made = PythonPass(declaration, body, place)
-        if not replace:
-            require_free({declaration.name: made}, f"cannot register {place}: ")
-        register({declaration.name: made})
-        body.declaration = declaration  # type: ignore[attr-defined]
         return body
 
     return decorate if function is None else decorate(function)
+
+
+def register_function(
+    function: Callable[..., Any],
+    body: Callable[..., None],
+    *,
+    takes: str,
+    name: str | None,
+    dialects: Sequence[str],
+    shapes: bool,
+    replace: bool,
+) -> None:
+    """Register a pass that is described by a function, which gets it as ``declaration``.
+
+    Parameters
+    ----------
+    function : callable
+        Has the name, the docstring and the options of the pass.
+    body : callable
+        Runs it: gets the graph and the options.
+    takes : str
+        What the first parameter of ``function`` is, for messages.
+    name, dialects, shapes, replace
+        As of `graph_pass`.
+    """
+    if isinstance(dialects, str):
+        raise TypeError(f"dialects must be a sequence of names, such as [{dialects!r}]")
+    place = f"{function.__module__}.{function.__qualname__}"
+    declaration = Declaration(
+        function.__name__ if name is None else name,
+        summary(function.__doc__),
+        tuple(families.find(dialect).name for dialect in dialects),
+        options_of(function, takes),
+        needs_shapes=shapes,
+        library=place,
+    )
+    if not declaration.name:
+        raise PasslibError(f"the pass {place} needs a name")
+    made = PythonPass(declaration, body, place)
+    if not replace:
+        require_free({declaration.name: made}, f"cannot register {place}: ")
+    register({declaration.name: made})
+    function.declaration = declaration  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ _KINDS: dict[object, Kind] = {bool: "boolean", int: "integer", float: "real", st
 _LISTS = (list, tuple, Sequence)
 
 
-def options_of(function: Callable[..., Any]) -> tuple[Option, ...]:
+def options_of(function: Callable[..., Any], takes: str = "graph") -> tuple[Option, ...]:
     """Return the options that a function declares by its keyword-only parameters.
 
     Their types are those of the annotations, or else of the defaults: ``bool``, ``int``,
@@ -28,13 +28,13 @@ def options_of(function: Callable[..., Any]) -> tuple[Option, ...]:
     Raises
     ------
     TypeError
-        The function does not take a graph first, or a parameter cannot be an option.
+        The function takes nothing first (``takes`` is what), or a parameter cannot be an option.
     """
     name = getattr(function, "__qualname__", repr(function))
     parameters = list(inspect.signature(function).parameters.values())
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if not parameters or parameters[0].kind not in positional:
-        raise TypeError(f"{name} must take the graph as its first parameter")
+        raise TypeError(f"{name} must take the {takes} as its first parameter")
     texts = descriptions(function.__doc__)
     try:
         hints = typing.get_type_hints(function, include_extras=True)
@@ -45,7 +45,7 @@ def options_of(function: Callable[..., Any]) -> tuple[Option, ...]:
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             raise TypeError(
                 f"parameter {parameter.name!r} of {name} must follow a *, because options are "
-                f"passed by name: def {function.__name__}(graph, *, {parameter.name}=...)"
+                f"passed by name: def {function.__name__}({takes}, *, {parameter.name}=...)"
             )
         options.append(
             _option(name, parameter, hints.get(parameter.name), texts.get(parameter.name, ""))

@@ -18,7 +18,7 @@ from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import GraphError, listed
 from passlib.files.collector import collection_off
 from passlib.library.backends import find_backend
-from passlib.library.call import Call, Holder, Outcome, Param
+from passlib.library.call import Backend, Call, Holder, Outcome, Param
 from passlib.symbol.composition.composable import Composable
 from passlib.symbol.removed import removed_parameters, used_among
 
@@ -39,7 +39,7 @@ class Request:
     ``given_as`` has the names under which the caller gave shapes and types, for messages.
     """
 
-    backend: str
+    backend: str | Backend
     args: MutableMapping[str, Any] | None = None
     aux: MutableMapping[str, Any] | None = None
     ctx: Context | None = None
@@ -71,11 +71,13 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     PasslibError, PassError, GraphError
         As by `Symbol.optimize_for`.
     """
-    if not isinstance(request.backend, str):
+    if not isinstance(request.backend, (str, Backend)):
         message = f"backend must be the name of a pass or partitioner, not {request.backend!r}"
         raise TypeError(message)
     require_host(request.ctx, "optimize_for")
-    found = find_backend(request.backend)
+    found = request.backend
+    if isinstance(found, str):
+        found = find_backend(found)
     args, aux = request.args, request.aux
     dialect = symbol.family
     found.declaration.require_dialect(dialect.name)

@@ -13,6 +13,7 @@ from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
 from passlib.files.unit import replacing
+from passlib.graph.lineage import without_origins
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute
 from passlib.graph.tables import Table
@@ -139,6 +140,7 @@ class Symbol(ForArrays, Arithmetic):
         if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
             graph = self.with_entries(without_casts(self.entries)).graph
         attributes = self.family.written_attributes(self._attributes)
+        graph = without_origins(graph)
         return graph.print(pretty=True, attributes=dict(attributes))
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:

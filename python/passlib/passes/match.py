@@ -1,0 +1,190 @@
+"""What a rule in Python gets to see of a match, and makes in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib import _core
+from passlib.arrays import dtypes
+from passlib.errors import UnsupportedError
+from passlib.library.python import Graph
+
+__all__ = ["Match", "attribute_text", "dtype_code"]
+
+_UNKNOWN_TYPE = 100
+"""MXNet's code for a type that its ABI does not know."""
+
+Value = _core.EditableValue
+
+
+class Match:
+    """A place where a pattern matches; it can be used until the function returns.
+
+    ``m.x`` and ``m["x"]`` are the value that the pattern calls ``x``: None for an absent optional
+    input, a tuple of values for a variadic one. A value has ``node``, ``shape``, ``dtype`` and
+    ``uses``; shapes and types are known to rules declared with ``shapes=True``.
+
+    Attributes
+    ----------
+    graph : EditableGraph
+        The graph with the match: the model's, or a nested one.
+    attrs : dict of str to str
+        The attributes that the pattern binds, without the ``$``.
+    nodes : list of EditableNode
+        The operations, each after those it takes input from.
+    results : tuple of EditableValue
+        The results of the pattern, in its order.
+    """
+
+    def __init__(self, native: _core.PatternMatch, whole: Graph) -> None:
+        self._native = native
+        self._whole = whole
+        self.graph = native.graph
+        self.attrs: dict[str, str] = native.attrs
+        self.nodes = native.nodes
+        self.results = native.results
+
+    def __getitem__(self, name: str) -> Any:
+        return self._native.value(name)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._native.value(name)
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def op(
+        self, op: str, /, *inputs: Value | None, num_outputs: int = 1, **attributes: object
+    ) -> Any:
+        """Add an operation, named after the result that is replaced.
+
+        Parameters
+        ----------
+        op : str
+            The operator, as ``"com.microsoft::Gelu"`` if it is of a domain of ONNX.
+        *inputs : EditableValue or None
+            None for an optional input that is left out.
+        num_outputs : int
+            How many outputs it has.
+        **attributes
+            Text, or numbers, booleans and lists of these, which are spelled as in the dialect.
+
+        Returns
+        -------
+        EditableValue or tuple of EditableValue
+            Its output; all of them if there are several.
+        """
+        texts = {
+            key: attribute_text(value, self._whole.dialect) for key, value in attributes.items()
+        }
+        return self._native.op(op, inputs, texts, num_outputs)
+
+    def attributes(self, value: Value) -> dict[str, str]:
+        """Return the attributes of a value's operation, without bookkeeping such as ``__id__``."""
+        return {
+            key: text
+            for key, text in value.node.attrs.items()
+            if not (len(key) > 4 and key.startswith("__") and key.endswith("__"))
+        }
+
+    def array(self, value: Value) -> np.ndarray[Any, Any]:
+        """Return the array of a parameter, read-only.
+
+        Raises
+        ------
+        KeyError
+            The value is no parameter with an array.
+        """
+        name = value.node.name
+        if value.node.is_variable:
+            for arrays in self._whole.parameters:
+                if name in arrays:
+                    return arrays[name]
+        raise KeyError(f"{name!r} is no parameter with an array")
+
+    def parameter(self, suffix: str, array: Any) -> Value:
+        """Add a parameter, named after the result that is replaced.
+
+        Parameters
+        ----------
+        suffix : str
+            Follows that name: ``add_bias`` for ``bias``.
+        array : array
+            Its value, which is copied.
+
+        Returns
+        -------
+        EditableValue
+
+        Raises
+        ------
+        UnsupportedError
+            The match lies in a nested graph, whose parameters have no arrays.
+        PassResultError
+            ``optimize_for`` was given no dictionary for it.
+        """
+        made = np.array(array, order="C")
+        value = self._native.variable(suffix, made, dtype_code(made.dtype))
+        self._whole.args[value.node.name] = made
+        return value
+
+    def give(self, returned: object) -> None:
+        """Replace the results by what the function returned.
+
+        Raises
+        ------
+        TypeError
+            It is neither None, nor a value, nor one value for each result.
+        """
+        if returned is None:
+            return
+        if isinstance(returned, Mapping):
+            for name, value in returned.items():
+                self._native.replace(name, _value(value))
+        elif isinstance(returned, Sequence):
+            if len(returned) != len(self.results):
+                raise TypeError(
+                    f"the pattern has {len(self.results)} results, and the rule returned "
+                    f"{len(returned)} values"
+                )
+            for position, value in enumerate(returned):
+                self._native.replace(position, _value(value))
+        else:
+            self._native.replace(None, _value(returned))
+
+
+def _value(value: object) -> Value:
+    if isinstance(value, Value):
+        return value
+    raise TypeError(
+        "a rule returns None or what replaces the match, such as m.op(...), not "
+        f"{type(value).__name__}"
+    )
+
+
+def dtype_code(dtype: np.dtype[Any]) -> int:
+    """Return MXNet's code of an element type, 100 if it has none."""
+    try:
+        return dtypes.code(dtype)
+    except UnsupportedError:
+        return _UNKNOWN_TYPE
+
+
+def attribute_text(value: object, dialect: str) -> str:
+    """Spell an attribute as models of a dialect do: MXNet's lists are ``(1, 1)``, others ``[1, 1]``."""
+    named = dialect in ("mxnet", "nnvm")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)) if named else str(int(value))
+    if isinstance(value, (list, tuple, np.ndarray)):
+        items = [attribute_text(item, dialect) for item in value]
+        if named:
+            return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
+        return "[" + ", ".join(items) + "]"
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return str(value)
+    raise TypeError(f"an attribute is text, a number or a list, not {type(value).__name__}")

@@ -1,0 +1,113 @@
+"""The eight fusions of tests/plugins/fusions.cc as rules in Python, under names of their own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import passlib as pl
+
+__all__ = ["RULES"]
+
+ONNX = ["onnx"]
+
+
+def is_per_channel(m: pl.Match, value: Any) -> bool:
+    """Whether a parameter has one number for each output channel of a convolution."""
+    weight, array = m.array(m.w), m.array(value)
+    enough = array.ndim >= weight.ndim - 1
+    return enough and array.size == weight.shape[0] == array.shape[1 - weight.ndim]
+
+
+@pl.rewrite("c = Conv(x, w:param)\n y = Add(c, b:param)", dialects=ONNX)
+def conv_add(m: pl.Match) -> Any:
+    """Conv and Add become Conv with a bias."""
+    if not is_per_channel(m, m.b):
+        return None
+    bias = m.parameter("bias", m.array(m.b).reshape(-1))
+    return m.op("Conv", m.x, m.w, bias, **m.attributes(m.c))
+
+
+@pl.rewrite("c = Conv(x, w:param)\n y = Mul(c, s:param)", dialects=ONNX)
+def conv_mul(m: pl.Match) -> Any:
+    """Mul behind Conv goes into its weight."""
+    if not is_per_channel(m, m.s):
+        return None
+    weight = m.array(m.w)
+    scaled = weight * m.array(m.s).reshape(-1, *[1] * (weight.ndim - 1))
+    return m.op("Conv", m.x, m.parameter("weight", scaled), **m.attributes(m.c))
+
+
+@pl.rewrite("y = Add(MatMul(x, w:param[rank=2]), b:param)", dialects=ONNX, shapes=True)
+def matmul_add(m: pl.Match) -> Any:
+    """MatMul and Add become Gemm."""
+    if m.x.shape is None or len(m.x.shape) != 2 or m.b.shape not in ((), (m.w.shape[1],)):
+        return None
+    return m.op("Gemm", m.x, m.w, m.b)
+
+
+@pl.rewrite("y = Mul(Mul(x, Add(Erf(Div(x, 1.4142135)), 1)), 0.5)", dialects=ONNX)
+def gelu_erf(m: pl.Match) -> Any:
+    """Five nodes with Erf become Gelu."""
+    return m.op("Gelu", m.x)
+
+
+@pl.rewrite(
+    """
+    inner = Mul(Add(x, Mul(Pow(x, 3), 0.044715)), 0.7978845)
+    y = Mul(Mul(x, Add(Tanh(inner), 1)), 0.5)
+    """,
+    dialects=ONNX,
+)
+def gelu_tanh(m: pl.Match) -> Any:
+    """Eight nodes with Tanh become Gelu."""
+    return m.op("Gelu", m.x, approximate="tanh")
+
+
+@pl.rewrite(
+    """
+    d = Sub(x, ReduceMean[axes=[-1], keepdims?=1](x))
+    v = ReduceMean[axes=[-1], keepdims?=1](Pow(d, 2))
+    y = Add(Mul(Div(d, Sqrt(Add(v, e:param))), s:param[rank=1]), b:param[rank=1])
+    """,
+    dialects=ONNX,
+)
+def layer_norm(m: pl.Match) -> Any:
+    """Nine nodes become LayerNormalization."""
+    epsilon = float(m.array(m.e))
+    return m.op("LayerNormalization", m.x, m.s, m.b, axis=-1, epsilon=epsilon)
+
+
+@pl.rewrite("y = Transpose[perm=$second](Transpose[perm=$first](x))", dialects=ONNX)
+def transposes(m: pl.Match) -> Any:
+    """Two Transpose become one, or none."""
+    first, second = json.loads(m.attrs["first"]), json.loads(m.attrs["second"])
+    order = [first[axis] for axis in second]
+    return m.x if order == sorted(order) else m.op("Transpose", m.x, perm=order)
+
+
+@pl.rewrite("y = Reshape[allowzero?=0](Reshape(x, _), s:param)", dialects=ONNX)
+def reshapes(m: pl.Match) -> Any:
+    """Two Reshape become one, if no size is that of the first result."""
+    return None if 0 in m.array(m.s) else m.op("Reshape", m.x, m.s)
+
+
+@pl.rewrite("y = Mul(x, Sigmoid(x))", dialects=ONNX)
+def silu(m: pl.Match) -> Any:
+    """x * Sigmoid(x) becomes QuickGelu."""
+    return m.op("com.microsoft::QuickGelu", m.x, alpha=1.0)
+
+
+RULES = {
+    "Conv and Add": "conv_add",
+    "Conv and Mul": "conv_mul",
+    "MatMul and Add": "matmul_add",
+    "GELU with Erf": "gelu_erf",
+    "GELU with Tanh": "gelu_tanh",
+    "layer normalization": "layer_norm",
+    "two Transpose": "transposes",
+    "Transpose and its inverse": "transposes",
+    "two Reshape": "reshapes",
+    "SiLU": "silu",
+}
+"""The rule for each model of `fusion_models.FUSIONS`."""
