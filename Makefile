@@ -22,6 +22,8 @@ demo: .venv/installed
 	$(BIN)/python example/lib_custom_op/test_transpose.py
 	$(MAKE) -C example/lib_subgraph
 	$(BIN)/python example/lib_subgraph/test_subgraph.py
+	$(MAKE) -C example/lib_pattern
+	$(BIN)/python example/lib_pattern/test_pattern.py
 
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop

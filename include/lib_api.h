@@ -6219,8 +6219,12 @@ class PatternSession {
   /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
   void finish() {
     if (origins_.empty() && dead_.empty()) return;
-    for (Node* node : graph_->nodes) {
-      if (!stateOf(node).dead && node->op != "null" && origins_.count(node) != 0) writeOrigin(node);
+    // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
+    if (root_.attrs.count("dialect") != 0) {
+      for (Node* node : graph_->nodes) {
+        if (!stateOf(node).dead && node->op != "null" && origins_.count(node) != 0)
+          writeOrigin(node);
+      }
     }
     graph_->removeNodes(dead_);
     std::vector<std::pair<double, Node*>> order;

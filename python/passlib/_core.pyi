@@ -209,37 +209,25 @@ class PatternMatch:
     def nodes(self) -> list[EditableNode]: ...
     def value(self, name: str) -> EditableValue | tuple[EditableValue, ...] | None: ...
     def op(
-        self,
-        op: str,
-        inputs: Sequence[EditableValue | None],
-        attrs: Mapping[str, str],
-        num_outputs: int,
+        self, op: str, inputs: Sequence[EditableValue | None], attrs: Texts, num_outputs: int
     ) -> EditableValue | tuple[EditableValue, ...]: ...
     def variable(self, suffix: str, array: np.ndarray[Any, Any], dtype: int) -> EditableValue: ...
     def replace(self, name: str | int | None, value: EditableValue) -> None: ...
 
+Lent = list[tuple[str, np.ndarray[Any, Any], int]]
+Texts = Mapping[str, str]
+
 class PatternRules:
     def __init__(self, patterns: list[str]) -> None: ...
     def apply(
-        self,
-        graph: EditableGraph,
-        attributes: Mapping[str, str],
-        params: list[tuple[str, np.ndarray[Any, Any], int]],
-        function: Callable[[PatternMatch], None],
+        self, graph: EditableGraph, attributes: Texts, params: Lent, function: Replacing
     ) -> int: ...
-    def find(
-        self,
-        graph: EditableGraph,
-        attributes: Mapping[str, str],
-        params: list[tuple[str, np.ndarray[Any, Any], int]],
-    ) -> list[FoundPlace]: ...
+    def find(self, graph: EditableGraph, attributes: Texts, params: Lent) -> list[FoundPlace]: ...
     def why(
-        self,
-        node: EditableNode,
-        graph: EditableGraph,
-        attributes: Mapping[str, str],
-        params: list[tuple[str, np.ndarray[Any, Any], int]],
+        self, node: EditableNode, graph: EditableGraph, attributes: Texts, params: Lent
     ) -> str: ...
+
+Replacing = Callable[[PatternMatch], None]
 
 class EditableRoot(EditableGraph):
     def __init__(self, source: Graph, editor: str, *, types_known: bool, consume: bool) -> None: ...

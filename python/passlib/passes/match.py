@@ -39,9 +39,10 @@ class Match:
         The results of the pattern, in its order.
     """
 
-    def __init__(self, native: _core.PatternMatch, whole: Graph) -> None:
+    def __init__(self, native: _core.PatternMatch, whole: Graph, made: list[str]) -> None:
         self._native = native
         self._whole = whole
+        self._made = made
         self.graph = native.graph
         self.attrs: dict[str, str] = native.attrs
         self.nodes = native.nodes
@@ -129,6 +130,7 @@ class Match:
         made = np.array(array, order="C")
         value = self._native.variable(suffix, made, dtype_code(made.dtype))
         self._whole.args[value.node.name] = made
+        self._made.append(value.node.name)
         return value
 
     def give(self, returned: object) -> None:
@@ -174,7 +176,7 @@ def dtype_code(dtype: np.dtype[Any]) -> int:
 
 
 def attribute_text(value: object, dialect: str) -> str:
-    """Spell an attribute as models of a dialect do: MXNet's lists are ``(1, 1)``, others ``[1, 1]``."""
+    """Spell an attribute as models of a dialect do: ``(1, 1)`` in MXNet's, else ``[1, 1]``."""
     named = dialect in ("mxnet", "nnvm")
     if isinstance(value, str):
         return value

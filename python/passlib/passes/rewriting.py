@@ -37,12 +37,20 @@ class Patterns:
 
     def replace(self, graph: Graph, function: Callable[[Match], object]) -> int:
         """Replace matches by what a function returns, until none is left; return their number."""
+        made: list[str] = []
 
         def call(native: _core.PatternMatch) -> None:
-            match = Match(native, graph)
+            match = Match(native, graph, made)
             match.give(function(match))
 
-        return self._rules.apply(graph, graph.attributes, _lent(graph), call)
+        count = self._rules.apply(graph, graph.attributes, _lent(graph), call)
+        if made:
+            # Parameters of rules that declined, or whose operations were replaced in turn.
+            present = {node.name for node in graph.nodes if node.is_variable}
+            for name in made:
+                if name not in present:
+                    del graph.args[name]
+        return count
 
     def find(self, graph: Graph) -> list[_core.FoundPlace]:
         """List the matches: number of the pattern, nodes, values, attributes."""

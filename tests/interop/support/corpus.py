@@ -89,6 +89,9 @@ EDITING: dict[str, tuple[str, dict[str, Any]]] = {
     "wrap_heads": ("interop_wrapHeads", {}),
     "order_convolutions": ("interop_orderConvolutions", {}),
     "start_over": ("interop_startOver", {}),
+    "fuse_activations": ("interop_fuseActivations", {}),
+    "reshape_poolings": ("interop_reshapePoolings", {}),
+    "reorder_sums": ("interop_reorderSums", {}),
 }
 """Passes that need passlib's header."""
 
