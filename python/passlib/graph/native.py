@@ -11,7 +11,10 @@ from passlib import _core
 from passlib.files.collector import collection_off
 from passlib.graph.node import Entry, Node, postorder
 
-__all__ = ["freeze", "rebuild", "thaw"]
+__all__ = ["freeze", "rebuild", "thaw", "without_origins"]
+
+_ORIGIN = "__origin__"
+"""On nodes that patterns made: names of the nodes that they replaced, as a JSON list."""
 
 
 def thaw(
@@ -98,3 +101,12 @@ def _reduce(graph: _core.Graph) -> tuple[Any, ...]:
 
 
 copyreg.pickle(_core.Graph, _reduce)
+
+
+def without_origins(graph: _core.Graph) -> _core.Graph:
+    """Return a graph for a file: the same one, or a copy whose nodes have no ``__origin__``."""
+    if not graph.has_node_attribute(_ORIGIN):
+        return graph
+    copy = graph.copy()
+    copy.drop_node_attributes([_ORIGIN])
+    return copy

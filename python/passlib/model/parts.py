@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from passlib import dialects
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
-from passlib.graph.lineage import without_origins
+from passlib.graph.native import without_origins
 from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, page, summarized

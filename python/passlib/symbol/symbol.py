@@ -13,7 +13,7 @@ from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
 from passlib.files.unit import replacing
-from passlib.graph.lineage import without_origins
+from passlib.graph.native import without_origins
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute
 from passlib.graph.tables import Table
