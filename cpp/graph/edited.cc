@@ -164,6 +164,63 @@ void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
   node->name = name;
 }
 
+std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t number,
+                                           const std::vector<std::pair<Node*, NodeEntry>>& given) {
+  requireLive(node);
+  if (number >= node->subgraphs.size()) {
+    throw std::out_of_range("node " + quoted(node->name) + " has " +
+                            std::to_string(node->subgraphs.size()) + " nested graphs");
+  }
+  Graph* nested = node->subgraphs[number];
+  flush(nested);
+  std::unordered_map<const Node*, NodeEntry> by_variable;
+  for (const auto& [variable, value] : given) {
+    requireLive(variable);
+    requireValue(value);
+    by_variable.emplace(variable, value);
+  }
+  std::vector<NodeEntry> results = nested->outputs;
+  nested->outputs.clear();
+  for (NodeEntry& result : results) {
+    const auto found = by_variable.find(result.node);
+    if (found != by_variable.end()) result = found->second;
+  }
+  for (const auto& [variable, value] : given) nested->replace(NodeEntry(variable, 0), value);
+  std::unordered_set<std::string>& names = namesOf(*graph);
+  std::vector<Node*> staying;
+  for (Node* each : nested->nodes) {
+    if (by_variable.count(each) != 0) {
+      staying.push_back(each);
+      continue;
+    }
+    each->name = freeName(*graph, each->name);
+    names.insert(each->name);
+    graph->nodes.push_back(each);
+    if (each->op == "null") graph->inputs.push_back(each);
+  }
+  nested->nodes = staying;
+  nested->inputs = std::move(staying);
+  if (named_ == nested) named_ = nullptr;
+  return results;
+}
+
+std::unique_ptr<Graph> EditedGraph::part(const std::vector<NodeEntry>& values) {
+  requireOpen();
+  while (!listed_.empty()) flush(listed_.begin()->first);
+  for (const NodeEntry& value : values) requireValue(value);
+  const NodeTable table(graph_->nodes);
+  std::unique_ptr<Graph> copy = copyGraph(*graph_);
+  copy->outputs.clear();
+  for (const NodeEntry& value : values) {
+    const int64_t place = table.find(value.node);
+    if (place < 0) throw std::invalid_argument(outputText(value) + " is in a nested graph");
+    copy->outputs.emplace_back(copy->nodes[static_cast<std::size_t>(place)], value.entry,
+                               value.version);
+  }
+  orderGraph(copy.get());
+  return copy;
+}
+
 std::unique_ptr<Graph> EditedGraph::close() {
   requireOpen();
   while (!listed_.empty()) flush(listed_.begin()->first);

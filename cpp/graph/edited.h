@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -53,6 +54,14 @@ class EditedGraph {
   void remove(Graph* graph, const std::vector<Node*>& nodes);
   void setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs);
   void rename(Graph* graph, Node* node, const std::string& name);
+  /// Moves the nodes of a nested graph of `node` into the graph of `node`, under free names. Uses
+  /// of the variables in `given` become uses of the values next to them; these variables stay
+  /// behind. Returns the outputs of the nested graph, which is left without outputs: `node` has to
+  /// go.
+  std::vector<NodeEntry> absorb(Graph* graph, Node* node, std::size_t number,
+                                const std::vector<std::pair<Node*, NodeEntry>>& given);
+  /// Copies the part of the root that values depend on; these are its outputs.
+  std::unique_ptr<Graph> part(const std::vector<NodeEntry>& values);
 
   /// Whether a node was removed, though others may still list it as a user.
   bool isRemoved(const Node* node) const { return removed_.count(node) != 0; }

@@ -69,6 +69,7 @@ if _TYPE_CHECKING:
     from passlib.library import Library
     from passlib.model import Model, load
     from passlib.model.convert import convert
+    from passlib.model.simplify import simplify
     from passlib.model.validate import validate
     from passlib.passes import Graph, Match, Pipeline, find, graph_pass, rewrite, why
     from passlib.symbol import Symbol
@@ -130,6 +131,7 @@ __all__ = [
     "rewrite",
     "rnd",
     "set_np_shape",
+    "simplify",
     "sym",
     "symbol",
     "test_utils",
@@ -164,6 +166,7 @@ _HOMES = {
     "library": "Library",
     "model": "Model load",
     "model.convert": "convert",
+    "model.simplify": "simplify",
     "model.validate": "validate",
     "passes": "Graph Match Pipeline find graph_pass rewrite why",
     "symbol": "Symbol",

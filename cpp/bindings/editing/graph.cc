@@ -98,6 +98,22 @@ void removeNodes(const GraphHandle& graph, const py::args& nodes) {
   graph.owner->remove(graph.graph, listed);
 }
 
+py::tuple absorbNested(const GraphHandle& graph, const NodeHandle& node, std::size_t number,
+                       const py::dict& given) {
+  Node* enclosing = nodeOf(graph, node);
+  std::vector<std::pair<Node*, NodeEntry>> values;
+  for (const auto& [variable, value] : given) {
+    const auto& handle = variable.cast<const NodeHandle&>();
+    Node* live = handle.live();
+    if (number >= enclosing->subgraphs.size() || handle.graph != enclosing->subgraphs[number] ||
+        live->op != "null") {
+      throw py::value_error("node '" + live->name + "' is no variable of the nested graph");
+    }
+    values.emplace_back(live, entryOf(graph, py::reinterpret_borrow<py::object>(value)));
+  }
+  return valuesOf(graph, graph.owner->absorb(graph.graph, enclosing, number, values));
+}
+
 /// A graph for one pass in Python: the copy that it changes, and what its end needs.
 struct RootGraph : GraphHandle {
   RootGraph(GraphSource* source, const std::string& editor, bool types_known, bool consume)
@@ -168,6 +184,7 @@ void bindEditing(py::module_* m) {
           },
           py::arg("value"), py::arg("by"))
       .def("remove", &removeNodes)
+      .def("absorb", &absorbNested, py::arg("node"), py::arg("number"), py::arg("given"))
       .def("__len__", [](const GraphHandle& g) { return g.owner->nodes(g.graph).size(); });
   py::class_<RootGraph, GraphHandle>(*m, "EditableRoot")
       .def(py::init([](const std::shared_ptr<GraphSource>& source, const std::string& editor,
@@ -177,6 +194,10 @@ void bindEditing(py::module_* m) {
            py::arg("source"), py::arg("editor"), py::kw_only(), py::arg("types_known"),
            py::arg("consume"))
       .def("finish", &RootGraph::finish, py::kw_only(), py::arg("ordered"))
+      .def("part",
+           [](const RootGraph& g, const py::iterable& values) {
+             return std::make_shared<GraphSource>(g.owner->part(entriesOf(g, values)));
+           })
       .def("close", [](const RootGraph& g) { g.owner->close(); });
 }
 

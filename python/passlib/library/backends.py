@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from passlib import _core
 from passlib.errors import LoadError, PasslibError, did_you_mean, listed
@@ -20,6 +22,19 @@ _SHOWN = 30
 _lock = ForkLock()
 _backends: dict[str, Backend] = {}
 
+_IN_PYTHON: Final = dict.fromkeys(
+    (
+        "foldConstants",
+        "foldLinear",
+        "foldShapes",
+        "fuseMatMulAdd",
+        "removeNoOps",
+        "resolveIf",
+    ),
+    "passlib.passes.standard",
+)
+"""The module that registers a pass of passlib's own, imported when the pass is asked for."""
+
 
 def find_backend(name: str) -> Backend:
     """Find a pass or a partitioner by name; of a library that has both, the partitioner.
@@ -29,11 +44,12 @@ def find_backend(name: str) -> Backend:
     PasslibError
         There is none of this name; the message lists the known names.
     """
+    _make_ready([name])
     with _lock:
         found = _backends.get(name)
-        known = passes()
     if found is not None:
         return found
+    known = passes()
     hint = did_you_mean(name, known, 1)
     kinds = {True: "partitioners", False: "passes"}
     have = [
@@ -41,8 +57,8 @@ def find_backend(name: str) -> Backend:
         for is_partitioner, kind in sorted(kinds.items())
         if (names := [n for n, d in known.items() if d.is_partitioner == is_partitioner])
     ]
-    if not known:
-        have = ["no library with passes is loaded; call passlib.library.load(path) first"]
+    if all(isinstance(backend, PythonPass) for backend in _backends.values()):
+        have += ["no library with passes is loaded; call passlib.library.load(path) first"]
     if name in _standard_names():
         hint = "; it is a standard pass: call passlib.library.load_standard() first"
     message = f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})"
@@ -62,6 +78,7 @@ def passes() -> dict[str, Declaration]:
 
     ``print(passlib.library.passes()["foldBatchNormalization"])`` shows one.
     """
+    _make_ready(_IN_PYTHON)
     with _lock:
         return {name: backend.declaration for name, backend in sorted(_backends.items())}
 
@@ -74,6 +91,7 @@ def require_free(new: Mapping[str, Backend], prefix: str) -> None:
     PasslibError
         A name is taken; the message begins with ``prefix`` and says by whom.
     """
+    _make_ready(new)
     with _lock:
         for name, backend in new.items():
             holder = _backends.get(name)
@@ -90,6 +108,13 @@ def register(new: Mapping[str, Backend]) -> None:
     """Add passes and partitioners, in place of those that have their names."""
     with _lock:
         _backends.update(new)
+
+
+def _make_ready(names: Iterable[str]) -> None:
+    """Register those of the passes that come with passlib as Python functions."""
+    # Without the lock, which the imports of another thread may be waiting for.
+    for module in {_IN_PYTHON[name] for name in names if name in _IN_PYTHON}:
+        importlib.import_module(module)
 
 
 def _same_source(holder: Backend, new: Backend) -> bool:

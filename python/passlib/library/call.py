@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -77,6 +77,8 @@ class Call:
     types_known : bool
         Whether the graph is a copy whose nodes have inferred shapes and types. The call may use
         it up.
+    own_attributes : mapping of str to str
+        Those that a pass does not see.
     """
 
     options: Mapping[str, object]
@@ -84,6 +86,7 @@ class Call:
     args: Holder
     aux: Holder
     types_known: bool = False
+    own_attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def option_texts(self) -> list[tuple[str, str]]:

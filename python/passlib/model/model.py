@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from passlib import dialects
 from passlib.arrays.given import as_mapping
@@ -12,6 +12,7 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
+from passlib.library.pipeline.simplification import simplified
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.feeds import as_fed
@@ -103,6 +104,22 @@ class Model(ModelParts):
         with collection_off():
             kept = remaining(self._symbol, graph, args, aux)
             return Model.of_parts(graph, kept[0], kept[1], self._template)
+
+    def simplify(
+        self,
+        *,
+        exact: bool = False,
+        cost: Literal["nodes", "bytes"] = "nodes",
+        max_growth: int | None = None,
+        max_rounds: int = 16,
+    ) -> Model:
+        """Return a model with fewer operators that computes the same; this one stays unchanged.
+
+        Parameters, results and errors are those of `passlib.simplify`.
+        """
+        return simplified(
+            self, exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds
+        )
 
     def run(
         self,

@@ -93,8 +93,9 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
         shown = _with_inferred(symbol, [*lent[0].params, *lent[1].params], shapes, types)
     hidden = dialect.own_attributes
     visible = {k: v for k, v in symbol.attributes.items() if k not in hidden}
+    own = {k: v for k, v in symbol.attributes.items() if k in hidden}
     visible[_DIALECT] = json.dumps(dialect.name)
-    call = Call(options, visible, *lent, types_known=shown is not None)
+    call = Call(options, visible, *lent, types_known=shown is not None, own_attributes=own)
     outcome = found.run(call, shown if shown is not None else before, dialect)
     if shown is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))

@@ -1,12 +1,7 @@
-"""Models that nobody here made, from packages that are installed or unpacked for the tests.
-
-``PASSLIB_REAL_MODELS`` names a folder in which packages such as silero_vad are unpacked.
-"""
+"""Models that nobody here made compute what ONNX Runtime computes."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +10,7 @@ import onnxruntime
 import pytest
 
 import passlib
+from real_models import find
 
 SIZES: dict[str, dict[str, tuple[int | str, ...]]] = {
     "silero_vad/data/silero_vad.onnx": {"input": ("n", 512), "state": (2, "n", 128), "sr": ()},
@@ -26,17 +22,6 @@ SIZES: dict[str, dict[str, tuple[int | str, ...]]] = {
     "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx": {"x": ("n", 3, 48, 192)},
 }  # fmt: skip
 """Sizes of the inputs, where n is chosen."""
-
-
-def find(name: str) -> Path:
-    folder = os.environ.get("PASSLIB_REAL_MODELS")
-    if folder and (Path(folder) / name).exists():
-        return Path(folder) / name
-    package, _, rest = name.partition("/")
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        pytest.skip(f"the package {package} is neither installed nor in PASSLIB_REAL_MODELS")
-    return Path(spec.origin).parent / rest
 
 
 def feeds(session: Any, sizes: dict[str, tuple[int | str, ...]], n: int) -> dict[str, Any]:

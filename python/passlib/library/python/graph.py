@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlib import _core
+from passlib.dialects import Dialect
+from passlib.graph.plain import PlainGraph
 from passlib.library.python.parameters import Parameters
 
 __all__ = ["Graph"]
@@ -18,6 +20,9 @@ class Graph(_core.EditableRoot):
     one or None. ``outputs`` is a tuple of values, which can be set. ``add_node(op, inputs, attrs,
     name=, num_outputs=)``, ``add_variable(name, attrs)``, ``connect(value, node, input)``,
     ``set_inputs(node, values)``, ``replace(value, by)`` and ``remove(*nodes)`` change the graph.
+    ``absorb(node, number, given)`` moves the nodes of a nested graph of a node to the node's own
+    graph, where the variables of the nested graph in ``given`` become other values, and returns
+    the nested graph's outputs; the node, which is left without that graph, has to be removed.
 
     A node has ``op``, ``name``, ``attrs``, ``inputs``, ``outputs``, ``output(index)``, ``users``,
     ``subgraphs``, ``control_deps``, ``num_outputs`` and ``is_variable``. A value, which is one
@@ -31,6 +36,8 @@ class Graph(_core.EditableRoot):
         Weights and auxiliary states by name, as read-only arrays. Assign an array to change one.
     attributes : dict of str to str
         The graph's own attributes, as JSON by key.
+    own_attributes : dict of str to str
+        What the dialect keeps with the graph. A pass reads them only.
     """
 
     def __init__(
@@ -38,16 +45,39 @@ class Graph(_core.EditableRoot):
         source: _core.Graph,
         editor: str,
         *,
-        dialect: str,
+        dialect: Dialect,
         parameters: tuple[Parameters, Parameters],
         attributes: Mapping[str, str],
+        own: Mapping[str, str],
         consume: bool,
     ) -> None:
         # Only a graph with inferred types is a copy that can be used up.
         super().__init__(source, editor, types_known=consume, consume=consume)
-        self.dialect = dialect
+        self.dialect = dialect.name
         self.args, self.aux = parameters
         self.attributes = dict(attributes)
+        self._family = dialect
+        self.own_attributes = dict(own)
+
+    def plain(self, values: Sequence[_core.EditableValue] | None = None) -> PlainGraph:
+        """Return a copy of the graph as it is now, which can be run and inferred.
+
+        Parameters
+        ----------
+        values : sequence of EditableValue, optional
+            The outputs of the copy, by default those of the graph. The copy has no nodes that
+            these do not need.
+
+        Returns
+        -------
+        PlainGraph
+            Nodes keep their names.
+        """
+        attributes = {**self.attributes, **self.own_attributes}
+        if values is not None:
+            attributes = self._family.selected(attributes)
+        heads = self.outputs if values is None else values
+        return PlainGraph.of_native(self.part(heads), attributes, self._family)
 
     @property
     def parameters(self) -> tuple[Parameters, Parameters]:

@@ -57,9 +57,10 @@ class PythonPass(Backend):
         editable = Graph(
             graph,
             self.described,
-            dialect=dialect.name,
+            dialect=dialect,
             parameters=(parameters[0], parameters[1]),
             attributes=call.attributes,
+            own=call.own_attributes,
             consume=call.types_known,
         )
         try:

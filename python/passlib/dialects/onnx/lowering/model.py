@@ -23,7 +23,7 @@ from passlib.lowering.types import Lowered, TypeSpec, Value
 if TYPE_CHECKING:
     from passlib.graph.node import Node
 
-__all__ = ["lower"]
+__all__ = ["detached_weights", "lower"]
 
 _INLINE = 1024
 """Weights of fewer bytes go into the model, where type inference sees them."""
@@ -71,7 +71,7 @@ def lower(
     inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
     assembled = assemble(plain.graph, plain.attributes, document, params, inputs)
     model = assembled.model
-    weights = _weights(assembled)
+    weights = detached_weights(assembled)
     _inline_others(model, document, set(weights))
     check_model(model)
     open_sizes(model)
@@ -93,7 +93,7 @@ def lower(
     )
 
 
-def _weights(assembled: Assembled) -> dict[str, np.ndarray[Any, Any]]:
+def detached_weights(assembled: Assembled) -> dict[str, np.ndarray[Any, Any]]:
     """Declare the larger weights as external, in the form that `runtime.Session` passes on."""
     weights = {}
     for number, given in assembled.arrays.items():

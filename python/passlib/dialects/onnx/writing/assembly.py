@@ -93,6 +93,8 @@ def assemble(
     document: Document,
     params: Mapping[str, np.ndarray[Any, Any]],
     fed: Mapping[str, TypeSpec] | None = None,
+    *,
+    renew: bool = True,
 ) -> Assembled:
     """Make the model of a graph.
 
@@ -106,6 +108,8 @@ def assemble(
     params : mapping of str to numpy.ndarray
     fed : mapping of str to TypeSpec, optional
         Variables that become inputs, whatever they are in the file.
+    renew : bool
+        Infer again the types that changes have made doubtful.
 
     Returns
     -------
@@ -139,7 +143,7 @@ def assemble(
     with collection_off():
         assembled = write({})
         doubtful = assembled.writer.doubtful
-        if doubtful:
+        if doubtful and renew:
             assembled = write(renewed_types(assembled.model, doubtful))
         return assembled
 

@@ -1,0 +1,78 @@
+"""What nested graphs of a file hold besides their operators, by `ID`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlib.dialects.onnx import attributes
+from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx.external import EXTERNAL
+from passlib.dialects.onnx.tensors import to_array
+
+__all__ = ["constant_array", "parameter_rank"]
+
+_NUMBERS = {
+    "value_float": ("f", np.float32),
+    "value_floats": ("floats", np.float32),
+    "value_int": ("i", np.int64),
+    "value_ints": ("ints", np.int64),
+}
+"""The field and the element type of the attributes of Constant that hold numbers."""
+
+
+def constant_array(document: Document, key: str) -> np.ndarray[Any, Any] | None:
+    """Return the elements of a constant of a nested graph, which passes do not see as arrays.
+
+    Parameters
+    ----------
+    document : Document
+    key : str
+        The `ID` of its variable.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None if the file has no such constant, if its data is in another file, and for types that
+        NumPy cannot represent.
+    """
+    kind, message = _find(document, key)
+    if kind == "initializer":
+        return _of_tensor(message, key)
+    return _of_node(message, key) if kind == "node" and message.op_type == "Constant" else None
+
+
+def parameter_rank(document: Document, key: str) -> int:
+    """Return the number of axes that a nested graph states for a parameter; 0 if it states none."""
+    kind, message = _find(document, key)
+    return len(message.type.tensor_type.shape.dim) if kind == "input" else 0
+
+
+def _find(document: Document, key: str) -> tuple[str, Any]:
+    """Return the kind and the message of what is at a place such as ``12.body.3``."""
+    graph = document.model.graph
+    parts = key.split(".")
+    if len(parts) < 3:
+        return "", None
+    while len(parts) > 2:
+        number, name, *parts = parts
+        name, _, place = name.rstrip("]").partition("[")
+        holder = {held.name: held for held in graph.node[int(number)].attribute}[name]
+        graph = attributes.graphs_of(holder)[int(place or 0)]
+    kind = parts[0] if len(parts) == 2 else "node"
+    return kind, getattr(graph, kind)[int(parts[-1])] if kind != "sparse" else None
+
+
+def _of_tensor(proto: Any, place: str) -> np.ndarray[Any, Any] | None:
+    return None if proto.data_location == EXTERNAL else to_array(proto, f"tensor {place}")
+
+
+def _of_node(proto: Any, place: str) -> np.ndarray[Any, Any] | None:
+    for value in proto.attribute:
+        if attributes.kind_of(value) == attributes.TENSOR:
+            return _of_tensor(value.t, place)
+        if value.name in _NUMBERS:
+            field, dtype = _NUMBERS[value.name]
+            return np.array(getattr(value, field), dtype)
+    return None

@@ -1,0 +1,125 @@
+"""Models with fewer operators that compute the same: the standard passes, to a fixpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+from passlib import _core
+from passlib.graph.plain import PlainGraph
+from passlib.library.loading import load_standard
+
+__all__ = ["CLEAN", "Cost", "cost_of", "simplified"]
+
+CLEAN = (
+    "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "mergeEqualNodes", "removeDeadNodes",
+)  # fmt: skip
+"""The passes that keep every bit of the results, in the order of a round."""
+
+_LINEAR = ("foldBatchNormalization", "foldLinear", "fuseMatMulAdd")
+"""Passes that change results by rounding."""
+
+_ANY_DIALECT = ("mergeEqualNodes", "removeDeadNodes", "foldBatchNormalization")
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "mergeEqualNodes": {"inference": True, "parameters": True},
+}
+
+_LARGEST_GROWTH = 1_000_000
+_SHARE = 100
+"""By default weights grow by at most a hundredth, so that no file grows noticeably."""
+
+_BYTES_OF_NODE = 64
+"""What an operator takes in a file at least, with its names."""
+
+_WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
+
+
+class _Model(Protocol):
+    """What is needed of a model."""
+
+    @property
+    def symbol(self) -> PlainGraph: ...
+    @property
+    def args(self) -> Any: ...
+    @property
+    def aux(self) -> Any: ...
+    @property
+    def dialect(self) -> str: ...
+    def optimize_for(self, name: Any, /, **options: Any) -> Any: ...
+
+
+M = TypeVar("M", bound=_Model)
+
+
+class Cost(NamedTuple):
+    """What a model costs.
+
+    Attributes
+    ----------
+    nodes : int
+        Operators, those of nested graphs included, variables and constants excluded.
+    bytes : int
+        Size of the weights.
+    """
+
+    nodes: int
+    bytes: int
+
+
+def cost_of(model: _Model) -> Cost:
+    """Return what a model costs."""
+    count = 0
+    pending = [model.symbol.graph]
+    while pending:
+        graph = pending.pop()
+        count += len(graph) - graph.operators().get("null", 0)
+        for *_, nested in graph.nodes_with(_WITH_GRAPHS):
+            pending += nested
+    weights = (*model.args.values(), *model.aux.values())
+    return Cost(count, sum(int(array.nbytes) for array in weights))
+
+
+def simplified(
+    model: M,
+    *,
+    exact: bool = False,
+    cost: Literal["nodes", "bytes"] = "nodes",
+    max_growth: int | None = None,
+    max_rounds: int = 16,
+) -> M:
+    """Run the standard passes until none lowers the cost; parameters as of `passlib.simplify`."""
+    if cost not in Cost._fields:
+        raise ValueError(f"cost is one of {', '.join(Cost._fields)}, not {cost!r}")
+    load_standard()
+    names = [*CLEAN, *(() if exact else _LINEAR)]
+    if model.dialect != "onnx":
+        names = [name for name in names if name in _ANY_DIALECT]
+    price = cost_of(model)
+    if max_growth is None:
+        max_growth = min(_LARGEST_GROWTH, price.bytes // _SHARE)
+    start = price
+    rank = Cost._fields.index(cost)
+    # The graph on which a pass last had no effect: it would have none again.
+    settled: dict[str, _core.Graph] = {}
+    for _ in range(max_rounds):
+        if all(settled.get(name) is model.symbol.graph for name in names):
+            break
+        for name in names:
+            if settled.get(name) is model.symbol.graph:
+                continue
+            options = dict(_OPTIONS.get(name, {}))
+            if name == "foldConstants":
+                options["max_growth"] = max(_limit(start, price, max_growth) - price.bytes, 0)
+            made = model.optimize_for(name, skip_infer=True, **options)
+            new = cost_of(made)
+            grown = new.bytes > max(price.bytes, _limit(start, new, max_growth))
+            if (new[rank], new) < (price[rank], price) and not grown:
+                model, price = made, new
+            else:
+                settled[name] = model.symbol.graph
+    return model
+
+
+def _limit(start: Cost, now: Cost, max_growth: int) -> int:
+    """Return how large the weights may be: operators that are gone make room for weights."""
+    return start.bytes + max_growth + _BYTES_OF_NODE * max(start.nodes - now.nodes, 0)

@@ -1,0 +1,60 @@
+"""`passlib.simplify`: a model, or a file, with fewer operators."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from passlib.model.loading import load
+from passlib.model.model import Model
+
+__all__ = ["simplify"]
+
+
+def simplify(
+    model: Model | str | os.PathLike[str] | bytes | Any,
+    *,
+    exact: bool = False,
+    cost: Literal["nodes", "bytes"] = "nodes",
+    max_growth: int | None = None,
+    max_rounds: int = 16,
+) -> Model:
+    """Return a model with fewer operators that computes the same.
+
+    The standard passes run one after another, round by round, and a step is kept only if the cost
+    falls. Open sizes stay open, and outputs keep their names.
+
+    Parameters
+    ----------
+    model : Model, path-like, bytes or onnx.ModelProto
+        What is no `Model` is loaded, see `passlib.load`.
+    exact : bool
+        Run only passes that keep every bit of the results. Otherwise operators are also folded
+        into the weights of linear layers, which changes results by rounding.
+    cost : {"nodes", "bytes"}
+        The number of operators, nested graphs included, or the size of the weights. The other
+        decides between equals.
+    max_growth : int, optional
+        By how many bytes the weights may grow in all; by default by a hundredth, and at most by
+        1 MB. Each operator that is gone makes room for 64 bytes more.
+    max_rounds : int
+        At most so many rounds are run.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    PasslibError
+        The model cannot be loaded, or a pass failed.
+    ValueError
+        ``cost`` is something else.
+
+    Examples
+    --------
+    >>> import passlib
+    >>> passlib.simplify("model.onnx").save("smaller.onnx")  # doctest: +SKIP
+    """
+    found = model if isinstance(model, Model) else load(model)
+    return found.simplify(exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds)

@@ -1,0 +1,235 @@
+"""Sizes of results, expressed by the sizes of inputs where ONNX's inference leaves them open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passlib._core import EditableNode
+from passlib.passes.standard.facts.contents import axes_of, whole
+from passlib.passes.standard.facts.known import Known
+from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast, text
+from passlib.passes.standard.facts.sizes import Quantity, Size, at_least, product, quotient
+
+__all__ = ["broadcast", "extent_rules"]
+
+Extents = tuple[Quantity | None, ...]
+Rule = Callable[[EditableNode, Known], Extents | None]
+
+extent_rules: dict[str, Rule] = {}
+
+_LAST = 1 << 31
+"""Ends of slices from here on mean the end of the axis."""
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        extent_rules.update(dict.fromkeys(names, rule))
+        return rule
+
+    return register
+
+
+def broadcast(left: Extents, right: Extents) -> Extents:
+    """Return the shape of two broadcast shapes; None for a size that depends on open sizes."""
+    rank = max(len(left), len(right))
+    pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
+    return tuple(_common(a, b) for a, b in pairs)
+
+
+def _common(left: Quantity | None, right: Quantity | None) -> Quantity | None:
+    if left == right or right == 1:
+        return left
+    if left == 1:
+        return right
+    return next((size for size in (left, right) if isinstance(size, int)), None)
+
+
+@_rule(
+    "Add", "Sub", "Mul", "Div", "Pow", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual",
+    "And", "Or", "Xor", "Mod", "PRelu", "Where", "Max", "Min", "Sum", "Mean", "BitShift",
+)  # fmt: skip
+def _elementwise(node: EditableNode, known: Known) -> Extents | None:
+    if is_old_broadcast(node):
+        return None
+    total: Extents = ()
+    for value in node.inputs:
+        shape = known.shape(value)
+        if shape is None:
+            return None
+        total = broadcast(total, shape)
+    return total
+
+
+@_rule("Reshape")
+def _reshape(node: EditableNode, known: Known) -> Extents | None:
+    shape, target = known.shape(node.inputs[0]), known.content(given(node, 1))
+    if shape is None or target is None or target.ndim != 1:
+        return None
+    sizes: list[Quantity | None] = []
+    for axis, wanted in enumerate(target):
+        if wanted == 0 and not integer(node, "allowzero", 0):
+            if axis >= len(shape):
+                return None
+            sizes.append(shape[axis])
+        elif wanted == -1:
+            sizes.append(None)
+        else:
+            sizes.append(wanted if isinstance(wanted, int) or at_least(wanted, 0) else None)
+    if sizes.count(None) == 1 and -1 in list(target):
+        others = product([size for size in sizes if size is not None])
+        sizes[sizes.index(None)] = quotient(product(shape), others)
+    return tuple(sizes)
+
+
+@_rule("Expand")
+def _expand(node: EditableNode, known: Known) -> Extents | None:
+    shape, target = known.shape(node.inputs[0]), known.content(node.inputs[1])
+    if shape is None or target is None or target.ndim != 1:
+        return None
+    return broadcast(shape, tuple(target))
+
+
+@_rule("ConstantOfShape")
+def _constant(node: EditableNode, known: Known) -> Extents | None:
+    target = known.content(node.inputs[0])
+    return None if target is None or target.ndim != 1 else tuple(target)
+
+
+@_rule("Tile")
+def _tile(node: EditableNode, known: Known) -> Extents | None:
+    shape, times = known.shape(node.inputs[0]), known.content(given(node, 1))
+    if shape is None or times is None or len(shape) != times.size:
+        return None
+    return tuple(size * time for size, time in zip(shape, times.flat, strict=True))
+
+
+@_rule("Concat")
+def _concat(node: EditableNode, known: Known) -> Extents | None:
+    shapes = [known.shape(value) for value in node.inputs]
+    if not shapes or any(shape is None for shape in shapes):
+        return None
+    found = [shape for shape in shapes if shape is not None]
+    axis = integer(node, "axis", 1)
+    rank = len(found[0])
+    if not rank or any(len(shape) != rank for shape in found) or not -rank <= axis < rank:
+        return None
+    sizes: list[Quantity | None] = [
+        next((shape[place] for shape in found if isinstance(shape[place], int)), found[0][place])
+        for place in range(rank)
+    ]
+    total: Quantity = 0
+    for shape in found:
+        total = total + shape[axis]
+    sizes[axis] = total
+    return tuple(sizes)
+
+
+@_rule("Range")
+def _range(node: EditableNode, known: Known) -> Extents | None:
+    bounds = [known.content(value) for value in node.inputs]
+    if any(bound is None or bound.size != 1 for bound in bounds):
+        return None
+    start, limit, step = (bound.flat[0] for bound in bounds if bound is not None)
+    if step != 1 or not at_least(limit - start, 0):
+        return None
+    return (limit - start,)
+
+
+@_rule("Slice")
+def _slice(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    if shape is None:
+        return None
+    if "starts" in node.attrs:
+        starts: list[Quantity] | None = _stated(node, "starts")
+        ends = _stated(node, "ends")
+        axes, steps = integers(node, "axes"), None
+    else:
+        starts, ends = (_elements(node, number, known) for number in (1, 2))
+        axes, steps = axes_of(node, known, 3), _elements(node, 4, known)
+        if (axes is None and given(node, 3)) or (steps is None and given(node, 4)):
+            return None
+    if starts is None or ends is None:
+        return None
+    sizes: list[Quantity | None] = list(shape)
+    places = range(len(starts)) if axes is None else axes
+    for start, end, axis, step in zip(
+        starts, ends, places, steps or [1] * len(starts), strict=False
+    ):
+        sizes[axis] = _sliced(shape[axis], start, end) if step == 1 else None
+    return tuple(sizes)
+
+
+def _stated(node: EditableNode, key: str) -> list[Quantity] | None:
+    found = integers(node, key)
+    return None if found is None else list(found)
+
+
+def _elements(node: EditableNode, number: int, known: Known) -> list[Quantity] | None:
+    content = known.content(given(node, number))
+    return None if content is None else list(content.flat)
+
+
+def _sliced(size: Quantity, start: Quantity, end: Quantity) -> Quantity | None:
+    """Return the number of elements from start to end with step 1, where that is certain."""
+    first = start + size if isinstance(start, int) and start < 0 else start
+    last = end + size if isinstance(end, int) and end < 0 else end
+    if (isinstance(last, int) and last >= _LAST) or at_least(last - size, 0):
+        last = size
+    certain = at_least(first, 0) and at_least(last - first, 0) and at_least(size - last, 0)
+    return last - first if certain else None
+
+
+@_rule("Pad")
+def _pad(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    pads = integers(node, "pads") or integers(node, "paddings")
+    if pads is None and given(node, 1) is not None:
+        pads = whole(node.inputs[1], known)
+    if shape is None or pads is None or given(node, 3) is not None or len(pads) != 2 * len(shape):
+        return None
+    rank = len(shape)
+    return tuple(size + pads[i] + pads[i + rank] for i, size in enumerate(shape))
+
+
+@_rule("MatMul")
+def _matmul(node: EditableNode, known: Known) -> Extents | None:
+    left, right = known.shape(node.inputs[0]), known.shape(node.inputs[1])
+    if left is None or right is None or len(left) < 2 or len(right) < 2:
+        return None
+    return (*broadcast(left[:-2], right[:-2]), left[-2], right[-1])
+
+
+@_rule("Conv", "MaxPool", "AveragePool", "LpPool")
+def _windows(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    if shape is None or text(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        return None
+    rank = len(shape) - 2
+    kernel = integers(node, "kernel_shape")
+    channels: Quantity = shape[1] if len(shape) > 1 else 0
+    if node.op == "Conv":
+        weight = known.shape(node.inputs[1])
+        if weight is None or not all(isinstance(size, int) for size in weight):
+            return None
+        kernel = [int(size) for size in weight[2:] if isinstance(size, int)]
+        channels = weight[0]
+    if kernel is None or len(kernel) != rank or integer(node, "ceil_mode", 0):
+        return None
+    pads = integers(node, "pads") or [0] * (2 * rank)
+    strides = integers(node, "strides") or [1] * rank
+    dilations = integers(node, "dilations") or [1] * rank
+    found: list[Quantity] = [shape[0], channels]
+    for i in range(rank):
+        reach = shape[i + 2] + pads[i] + pads[i + rank] - dilations[i] * (kernel[i] - 1) - 1
+        found.append(_count(reach, strides[i]))
+    return tuple(found)
+
+
+def _count(reach: Quantity, stride: int) -> Quantity:
+    if isinstance(reach, int):
+        return reach // stride + 1
+    if stride == 1:
+        return reach + 1
+    # A model whose window does not fit fails, so this is at least 1 wherever it matters.
+    return Size.named(f"({reach})/{stride} windows")

@@ -1,0 +1,25 @@
+"""What rules about operators ask: shapes and contents of values."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from passlib._core import EditableValue
+from passlib.passes.standard.facts.sizes import Quantity
+
+__all__ = ["Content", "Known"]
+
+Content = np.ndarray[Any, np.dtype[np.object_]]
+"""An array of `int` and `Size`."""
+
+
+class Known(Protocol):
+    """What is known of the values of a graph."""
+
+    def shape(self, value: EditableValue | None) -> tuple[Quantity, ...] | None:
+        """Return the sizes of a value; None for an unknown rank."""
+
+    def content(self, value: EditableValue | None) -> Content | None:
+        """Return the elements of a small tensor of integers; None if they are not known."""

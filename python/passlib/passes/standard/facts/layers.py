@@ -1,0 +1,173 @@
+"""Linear layers of ONNX whose weights are constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.passes.standard.facts.nodes import Model, given, integer, operator
+
+__all__ = ["Layer", "layer_of"]
+
+Factors = np.ndarray[Any, np.dtype[np.float64]]
+
+_REAL = ("float16", "float32", "float64")
+
+
+@dataclass
+class Layer:
+    """A layer that computes weights times data, plus a bias for every channel.
+
+    Attributes
+    ----------
+    model : Model
+    node : EditableNode
+    channels : int
+    rank : int or None
+        Of the result; None where the weights do not tell.
+    """
+
+    model: Model
+    node: EditableNode
+    channels: int
+    rank: int | None
+
+    @property
+    def needs_rank(self) -> bool:
+        """Whether the rank of the result takes inference."""
+        return self.rank is None
+
+    def by_channel(self, array: np.ndarray[Any, Any], rank: int | None) -> Factors | None:
+        """Return a broadcast constant as one number, or one for each channel.
+
+        Returns
+        -------
+        numpy.ndarray or None
+            Of shape (1,) or (channels,); None if the constant has another effect, such as a
+            result of more elements or axes.
+        """
+        if array.dtype.name not in _REAL or rank is None or array.ndim > rank or not array.size:
+            return None
+        if array.size > 1:
+            from_end = rank - 1 - self._axis(rank)
+            sizes = (1,) * (rank - array.ndim) + array.shape
+            if array.size != self.channels or sizes[rank - 1 - from_end] != self.channels:
+                return None
+        return np.asarray(array.reshape(-1), np.float64)
+
+    def absorb(self, scale: Factors | None, shift: Factors | None) -> bool:
+        """Multiply the results by ``scale`` and add ``shift``.
+
+        Returns
+        -------
+        bool
+            Whether the layer was changed. It stays as it is if a new weight would not be finite,
+            if the weights are shared, or if it can have no bias.
+        """
+        weight = self.model.array(self.node.inputs[1])
+        bias = self._bias()
+        if weight is None or bias is False:
+            return False
+        if shift is not None and operator(self.node) == "MatMul":
+            return False
+        scaled = None
+        if scale is not None:
+            if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
+                return False
+            scaled = _finite(weight * self._along_weight(scale, weight.ndim), weight.dtype)
+            if scaled is None:
+                return False
+        moved = None
+        if bias is not None or shift is not None:
+            old = np.zeros(self.channels) if bias is None else bias
+            total = old * (1.0 if scale is None else scale) + (0.0 if shift is None else shift)
+            moved = _finite(np.broadcast_to(total, (self.channels,)), weight.dtype)
+            if moved is None:
+                return False
+        if scaled is not None:
+            self._set(1, scaled, "weight")
+        if moved is not None:
+            self._set(2, moved, "bias")
+            if "beta" in self.node.attrs:
+                del self.node.attrs["beta"]
+        return True
+
+    def _axis(self, rank: int) -> int:
+        return 1 if operator(self.node) in ("Conv", "ConvTranspose") else rank - 1
+
+    def _bias(self) -> Factors | bool | None:
+        """Return the bias; None if there is none, False if it is computed or of another form."""
+        value = given(self.node, 2)
+        if value is None:
+            return None
+        array = self.model.array(value)
+        if array is None or array.size not in (1, self.channels):
+            return False
+        if array.ndim > 1 and array.shape[-1] != array.size:
+            return False
+        beta = float(self.node.attrs.get("beta", 1.0))
+        return np.asarray(array.reshape(-1), np.float64) * beta
+
+    def _along_weight(self, scale: Factors, rank: int) -> Factors:
+        """Return the factors in the shape that broadcasts to the weights."""
+        name = operator(self.node)
+        if scale.size == 1:
+            return scale.reshape((1,) * rank)
+        if name == "Conv" or (name == "Gemm" and integer(self.node, "transB", 0)):
+            return scale.reshape((-1,) + (1,) * (rank - 1))
+        if name == "ConvTranspose":
+            # The weights are (inputs, channels of a group, kernel...), the groups among the inputs.
+            groups = integer(self.node, "group", 1)
+            inputs = self.node_weight.shape[0]
+            rows = np.repeat(scale.reshape(groups, -1), inputs // groups, axis=0)
+            return rows.reshape(rows.shape + (1,) * (rank - 2))
+        return scale.reshape((1,) * (rank - 1) + (-1,))
+
+    @property
+    def node_weight(self) -> np.ndarray[Any, Any]:
+        """The weights."""
+        array = self.model.array(self.node.inputs[1])
+        assert array is not None
+        return array
+
+    def _set(self, number: int, array: np.ndarray[Any, Any], what: str) -> None:
+        """Give the layer an array of its own."""
+        old: EditableValue | None = given(self.node, number)
+        if old is not None and len(old.uses) == 1 and not old.is_output and what == "weight":
+            self.model.graph.args[old.node.name] = array
+            return
+        made = self.model.add_constant(f"{self.node.name}_{what}", array)
+        self.model.graph.connect(made, self.node, number)
+        if old is not None:
+            self.model.remove_unused([old.node])
+
+
+def layer_of(model: Model, node: EditableNode) -> Layer | None:
+    """Return a node as a layer; None if it is none, or its weights are not known."""
+    name = operator(node)
+    if name not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or node.control_deps:
+        return None
+    weight = model.array(given(node, 1))
+    if weight is None or weight.dtype.name not in _REAL or weight.ndim < 2:
+        return None
+    if name == "MatMul":
+        return Layer(model, node, weight.shape[-1], None)
+    if name == "Gemm":
+        return Layer(model, node, _columns(node, weight), 2) if model.opset >= 7 else None
+    if name == "Conv":
+        return Layer(model, node, weight.shape[0], weight.ndim)
+    return Layer(model, node, weight.shape[1] * integer(node, "group", 1), weight.ndim)
+
+
+def _columns(node: EditableNode, weight: np.ndarray[Any, Any]) -> int:
+    return int(weight.shape[0 if integer(node, "transB", 0) else 1])
+
+
+def _finite(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """Return an array in another element type if all its elements are finite in it."""
+    with np.errstate(over="ignore"):
+        made = array.astype(dtype)
+    return made if bool(np.isfinite(made).all()) else None

@@ -1,0 +1,154 @@
+"""Operators, attributes and constants of ONNX graphs, as passes in Python see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableGraph, EditableNode, EditableValue
+from passlib.dialects.onnx.keys import ABSENT, DOMAIN, ID, OPAQUE, OUTER
+from passlib.graph.fresh_names import NameSource
+from passlib.library.python import Graph
+
+__all__ = [
+    "Model",
+    "given",
+    "graphs_within",
+    "integer",
+    "integers",
+    "is_constant",
+    "is_old_broadcast",
+    "operator",
+    "text",
+]
+
+_DEFAULT = "__default__"
+
+
+def operator(node: EditableNode) -> str:
+    """Return the operator of a node; those of other domains than ONNX's own with the domain."""
+    domain = node.attrs.get(DOMAIN, "")
+    return f"{domain}.{node.op}" if domain not in ("", "ai.onnx") else node.op
+
+
+def given(node: EditableNode, number: int) -> EditableValue | None:
+    """Return an input of a node; None if it is omitted."""
+    inputs = node.inputs
+    if number >= len(inputs) or inputs[number].node.name == ABSENT:
+        return None
+    return inputs[number]
+
+
+def integer(node: EditableNode, key: str, preset: int) -> int:
+    """Return an attribute that is a whole number."""
+    return int(node.attrs.get(key, preset))
+
+
+def integers(node: EditableNode, key: str) -> list[int] | None:
+    """Return an attribute that is a list of whole numbers; None if the node does not have it."""
+    found = node.attrs.get(key)
+    return None if found is None else [int(item) for item in json.loads(found)]
+
+
+def is_old_broadcast(node: EditableNode) -> bool:
+    """Whether a node broadcasts as before operator set 7, from an axis that it states."""
+    return "axis" in node.attrs or "broadcast" in node.attrs
+
+
+def text(node: EditableNode, key: str, preset: str) -> str:
+    """Return an attribute that is text."""
+    return str(node.attrs.get(key, preset))
+
+
+def is_constant(graph: Graph, node: EditableNode) -> bool:
+    """Whether a node is a variable whose value is known and cannot be fed."""
+    if not node.is_variable or _DEFAULT in node.attrs or OUTER in node.attrs:
+        return False
+    if node.name == ABSENT or node.name in graph.args or OPAQUE in node.attrs:
+        return True
+    return not node.attrs.get(ID, "input.").startswith("input.")
+
+
+def graphs_within(node: EditableNode) -> Iterator[EditableGraph]:
+    """Iterate over the nested graphs of a node, at all levels."""
+    pending = list(node.subgraphs)
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for inner in graph.nodes:
+            pending.extend(inner.subgraphs)
+
+
+class Model:
+    """A graph under simplification.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Attributes
+    ----------
+    graph : Graph
+    opset : int
+        The version of ONNX's own operator set.
+    gone : set of EditableNode
+        The nodes that were removed.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        imports = json.loads(graph.attributes["opset_import"])
+        self.opset = int(imports.get("", imports.get("ai.onnx", 1)))
+        self.gone: set[EditableNode] = set()
+        self._names: NameSource | None = None
+
+    def array(self, value: EditableValue | None) -> np.ndarray[Any, Any] | None:
+        """Return the elements of a constant of the main graph; None for other values."""
+        if value is None:
+            return None
+        node = value.node
+        if not node.is_variable or _DEFAULT in node.attrs:
+            return None
+        return self.graph.args.get(node.name)
+
+    def scalar(self, value: EditableValue | None) -> Any:
+        """Return the element of a constant that has one; None for other values."""
+        array = self.array(value)
+        return None if array is None or array.size != 1 else array.reshape(-1)[0]
+
+    def add_constant(self, wish: str, array: Any) -> EditableValue:
+        """Add a weight under a free name like ``wish``."""
+        if self._names is None:
+            self._names = NameSource(set())
+        self._names.used.update(node.name for node in self.graph.nodes)
+        return self.graph.add_parameter(self._names.fresh(wish), array).outputs[0]
+
+    def replace(self, node: EditableNode, by: EditableValue | Sequence[EditableValue]) -> None:
+        """Replace the outputs of a node, and remove it with all that only it needed."""
+        values = [by] if isinstance(by, EditableValue) else list(by)
+        for old, new in zip(node.outputs, values, strict=False):
+            self.graph.replace(old, new)
+        self.remove_unused([node])
+
+    def remove_unused(self, nodes: Sequence[EditableNode]) -> None:
+        """Remove those of the nodes that nothing uses, and what only they needed.
+
+        Inputs of the model stay.
+        """
+        heads = {value.node for value in self.graph.outputs}
+        pending = list(nodes)
+        while pending:
+            node = pending.pop()
+            if node in self.gone or node in heads or node.users or node.name == ABSENT:
+                continue
+            if node.is_variable and not is_constant(self.graph, node):
+                continue
+            self.gone.add(node)
+            inputs = [value.node for value in node.inputs]
+            if node.is_variable and node.name in self.graph.args:
+                del self.graph.args[node.name]
+            self.graph.remove(node)
+            pending.extend(inputs)

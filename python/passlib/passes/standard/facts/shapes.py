@@ -1,0 +1,145 @@
+"""Shapes of all values of a graph, with names for open sizes, and the contents of small ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.arrays import dtypes
+from passlib.dialects.onnx.lowering.inference import NamedType, infer_names
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.errors import GraphError
+from passlib.passes.standard.facts.contents import MOST_ELEMENTS, content_rules
+from passlib.passes.standard.facts.extents import extent_rules
+from passlib.passes.standard.facts.known import Content
+from passlib.passes.standard.facts.nodes import Model, operator
+from passlib.passes.standard.facts.sizes import Quantity, Size
+
+__all__ = ["Shapes"]
+
+_NOTHING = NamedType(0, None)
+
+Sizes = tuple[Quantity, ...]
+
+
+class Shapes:
+    """What is known of the values of a graph whatever the open sizes of its inputs are.
+
+    ONNX's inference gives a name to each size that it does not know, and keeps names through most
+    operators. Here the names of results of Reshape, Concat, Slice, Pad, Conv and the like are
+    expressed by those of their inputs, and the elements of small integer tensors by names.
+
+    Parameters
+    ----------
+    model : Model
+        Its main graph is not changed while this object is in use.
+    """
+
+    def __init__(self, model: Model) -> None:
+        graph = model.graph
+        self.model = model
+        plain = graph.plain()
+        names = {name: graph.args[name] for name in plain.list_inputs() if name in graph.args}
+        try:
+            self._stated = infer_names(plain, names)
+        except GraphError:  # running the model will report it
+            self._stated = {}
+        self._meaning: dict[str, Quantity] = {}
+        self._own: dict[EditableValue, Sizes] = {}
+        self._contents: dict[EditableValue, Content] = {}
+        for node in graph.sorted():
+            if not node.is_variable:
+                self._visit(node)
+
+    def shape(self, value: EditableValue | None) -> Sizes | None:
+        """Return the sizes of a value; None for an unknown rank."""
+        if value is None:
+            return None
+        known = self._own.get(value)
+        if known is not None:
+            return known
+        sizes = self._type(value).sizes
+        if sizes is None:
+            return None
+        return tuple(
+            size if isinstance(size, int) else self._size(value, axis, size)
+            for axis, size in enumerate(sizes)
+        )
+
+    def rank(self, value: EditableValue | None) -> int | None:
+        """Return the number of axes of a value, if it is known."""
+        shape = self.shape(value)
+        return None if shape is None else len(shape)
+
+    def dtype(self, value: EditableValue) -> np.dtype[Any] | None:
+        """Return the element type of a value; None if it is unknown or no number."""
+        name = ELEMENT_TYPES.get(self._type(value).code)
+        return None if name is None else dtypes.as_dtype(name)
+
+    def content(self, value: EditableValue | None) -> Content | None:
+        """Return the elements of a small tensor of integers: an array of int and Size, or None."""
+        if value is None:
+            return None
+        known = self._contents.get(value)
+        if known is not None:
+            return known
+        array = self.model.array(value)
+        if array is None or array.size > MOST_ELEMENTS or array.dtype.kind not in "iub":
+            return None
+        made: Content = np.empty(array.size, object)
+        made[:] = [int(item) for item in array.reshape(-1)]
+        shaped: Content = made.reshape(array.shape)
+        return shaped
+
+    def _type(self, value: EditableValue) -> NamedType:
+        return self._stated.get((value.node.name, value.index), _NOTHING)
+
+    def _size(self, value: EditableValue, axis: int, name: str | None) -> Quantity:
+        if name is None:
+            name = f"{value.node.name}:{value.index}:{axis}"
+        return self._meaning.get(name) or Size.named(name)
+
+    def _visit(self, node: EditableNode) -> None:
+        name = operator(node)
+        outputs = node.outputs
+        if name in extent_rules:
+            sizes = extent_rules[name](node, self)
+            if sizes is not None:
+                self._learn(outputs[0], sizes)
+        if name in content_rules:
+            elements = content_rules[name](node, self)
+            if elements is not None and self._fits(outputs[0], elements):
+                self._contents[outputs[0]] = elements
+
+    def _learn(self, value: EditableValue, sizes: tuple[Quantity | None, ...]) -> None:
+        """Express the sizes of a value that inference has named by those of a rule."""
+        stated = self._type(value).sizes
+        if stated is None:
+            if None not in sizes:
+                self._own[value] = tuple(size for size in sizes if size is not None)
+            return
+        if len(stated) != len(sizes):
+            return
+        shape: list[Quantity] = []
+        for axis, (name, size) in enumerate(zip(stated, sizes, strict=True)):
+            if isinstance(name, int):
+                shape.append(name)
+                continue
+            if size is not None and name is not None and name not in self._meaning:
+                self._meaning[name] = size
+            shape.append(self._size(value, axis, name) if size is None else size)
+        self._own[value] = tuple(shape)
+
+    def _fits(self, value: EditableValue, elements: Content) -> bool:
+        """Whether elements are few, and none is outside the range of the element type."""
+        dtype = self.dtype(value)
+        if dtype is None or dtype.kind not in "iub" or elements.size > MOST_ELEMENTS:
+            return False
+        if dtype.kind == "b":
+            return all(item in (0, 1) for item in elements.flat)
+        bounds = np.iinfo(dtype)
+        return all(
+            not isinstance(item, int) or bounds.min <= item <= bounds.max for item in elements.flat
+        )

@@ -1,0 +1,106 @@
+"""foldShapes: computations with sizes become constants, and 0 and -1 in the shapes of Reshape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model, given, integer, operator
+from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quotient
+
+__all__ = ["fold_shapes"]
+
+
+@graph_pass(name="foldShapes", dialects=["onnx"])
+def fold_shapes(graph: Graph) -> None:
+    """Replace computations with sizes by their results, open sizes staying open.
+
+    A shape that Reshape takes may depend on open sizes: where these are sizes of the reshaped
+    value at the same place, it becomes a constant with 0 there, and where one of them remains, it
+    becomes -1.
+    """
+    model = Model(graph)
+    shapes = Shapes(model)
+    folding = _Folding(model, shapes)
+    for node in graph.sorted():
+        if not node.is_variable:
+            folding.visit(node)
+    folding.finish()
+
+
+class _Folding:
+    """One run of the pass. Nodes are removed at its end, because shapes are asked until then."""
+
+    def __init__(self, model: Model, shapes: Shapes) -> None:
+        self._model = model
+        self._shapes = shapes
+        self._constants: list[tuple[EditableValue, np.ndarray[Any, Any]]] = []
+        self._targets: list[tuple[EditableNode, list[int]]] = []
+
+    def visit(self, node: EditableNode) -> None:
+        """Note what a node can be replaced by."""
+        for value in node.outputs:
+            array = self._constant(value)
+            if array is not None:
+                self._constants.append((value, array))
+        if operator(node) == "Reshape" and self._model.opset >= 5:
+            target = self._target(node)
+            if target is not None:
+                self._targets.append((node, target))
+
+    def finish(self) -> None:
+        """Replace what was noted."""
+        known = {value for value, _ in self._constants}
+        unused = []
+        for node, target in self._targets:
+            if node.inputs[1] not in known:
+                made = self._model.add_constant(f"{node.name}_shape", np.array(target, np.int64))
+                unused.append(node.inputs[1].node)
+                self._model.graph.connect(made, node, 1)
+        # Values that only values like them need are not made.
+        inside = {value.node for value in known}
+        for value, array in self._constants:
+            unused.append(value.node)
+            if value.is_output or any(user not in inside for user, _ in value.uses):
+                made = self._model.add_constant(f"{value.node.name}_value", array)
+                self._model.graph.replace(value, made)
+        self._model.remove_unused(list(reversed(unused)))
+
+    def _constant(self, value: EditableValue) -> np.ndarray[Any, Any] | None:
+        content, dtype = self._shapes.content(value), self._shapes.dtype(value)
+        if content is None or dtype is None:
+            return None
+        if not all(isinstance(item, int) for item in content.flat):
+            return None
+        return content.astype(dtype)
+
+    def _target(self, node: EditableNode) -> list[int] | None:
+        """Return a constant shape that has the same effect on every input, or None."""
+        target, shape = self._shapes.content(given(node, 1)), self._shapes.shape(node.inputs[0])
+        if target is None or shape is None or integer(node, "allowzero", 0):
+            return None
+        if self._model.array(node.inputs[1]) is not None:
+            return None
+        found: list[int] = []
+        rest: list[Quantity] = []
+        for place, wanted in enumerate(target):
+            if isinstance(wanted, int):
+                found.append(wanted)
+            elif place < len(shape) and shape[place] == wanted:
+                found.append(0)
+            else:
+                found.append(-1)
+                rest.append(wanted)
+        if not rest:
+            return found
+        others = [size for size in found if size != -1]
+        # With another size of 0 there is no size that -1 could stand for.
+        if found.count(-1) != 1 or not all(size > 0 for size in others):
+            return None
+        same = quotient(product(shape), product(list(others))) == rest[0]
+        return found if same and at_least(rest[0], 0) else None

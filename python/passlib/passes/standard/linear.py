@@ -1,0 +1,131 @@
+"""foldLinear: multiplications, additions and padding next to a linear layer go into its weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.layers import Layer, layer_of
+from passlib.passes.standard.facts.nodes import (
+    Model,
+    given,
+    integers,
+    is_old_broadcast,
+    operator,
+    text,
+)
+from passlib.passes.standard.facts.shapes import Shapes
+
+__all__ = ["fold_linear"]
+
+Factors = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@graph_pass(name="foldLinear", dialects=["onnx"])
+def fold_linear(graph: Graph) -> None:
+    """Folds Mul, Div, Add, Sub and Pad with constants into the weights of linear layers.
+
+    The layers are Conv, ConvTranspose, Gemm and MatMul with weights of real numbers. Products are
+    computed in double precision.
+    """
+    model = Model(graph)
+    shapes: Shapes | None = None
+    for node in graph.sorted():
+        layer = None if node in model.gone else layer_of(model, node)
+        if layer is None:
+            continue
+        _fold_padding(model, layer)
+        if layer.needs_rank and shapes is None and _has_candidate(layer):
+            # Ranks stay what they are when an operator goes into a layer.
+            shapes = Shapes(model)
+        while _fold_next(model, layer, shapes):
+            pass
+
+
+def _has_candidate(layer: Layer) -> bool:
+    # A layer whose rank the weights do not tell is a MatMul, which has no bias.
+    users = layer.node.users
+    return len(users) == 1 and operator(users[0]) in ("Mul", "Div")
+
+
+_AFFINE = ("Mul", "Div", "Add", "Sub")
+
+
+def _fold_next(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
+    """Fold the operator behind a layer if it is the only one."""
+    result = layer.node.outputs[0]
+    if result.is_output or len(result.uses) != 1:
+        return False
+    user, place = result.uses[0]
+    name = operator(user)
+    if name not in _AFFINE or user.control_deps or is_old_broadcast(user):
+        return False
+    array = model.array(user.inputs[1 - place])
+    if array is None or user.inputs[0] == user.inputs[1] or (name == "Div" and place == 1):
+        return False
+    rank = layer.rank if layer.rank is not None else shapes.rank(result) if shapes else None
+    constant = layer.by_channel(array, rank)
+    if constant is None:
+        return False
+    scale, shift = _affine(name, place, constant)
+    if not layer.absorb(scale, shift):
+        return False
+    model.replace(user, result)
+    return True
+
+
+def _affine(name: str, place: int, constant: Factors) -> tuple[Factors | None, Factors | None]:
+    """Return factors and summands by which an operator changes the channels of its input."""
+    if name == "Mul":
+        return constant, None
+    if name == "Div":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 1.0 / constant, None
+    if name == "Add":
+        return None, constant
+    if place == 1:
+        return np.array([-1.0]), constant
+    return None, -constant
+
+
+def _fold_padding(model: Model, layer: Layer) -> None:
+    """Fold a Pad with zeros in front of a convolution into its attribute pads."""
+    node = layer.node
+    pad = node.inputs[0].node
+    if operator(node) != "Conv" or operator(pad) != "Pad" or pad.control_deps:
+        return
+    if text(pad, "mode", "constant") != "constant" or text(node, "auto_pad", "NOTSET") != "NOTSET":
+        return
+    amounts = _amounts(model, pad)
+    rank = layer.rank
+    if amounts is None or rank is None or len(amounts) != 2 * rank or not _is_zero(model, pad):
+        return
+    before, after = amounts[:rank], amounts[rank:]
+    if min(amounts) < 0 or any(before[:2]) or any(after[:2]):
+        return
+    present = integers(node, "pads") or [0] * (2 * (rank - 2))
+    added = [old + new for old, new in zip(present, [*before[2:], *after[2:]], strict=True)]
+    node.attrs["pads"] = str(added)
+    model.graph.connect(pad.inputs[0], node, 0)
+    model.remove_unused([pad])
+
+
+def _amounts(model: Model, pad: EditableNode) -> list[int] | None:
+    stated = integers(pad, "pads") or integers(pad, "paddings")
+    if stated is not None:
+        return stated
+    array = model.array(given(pad, 1))
+    if array is None or given(pad, 3) is not None:
+        return None
+    return [int(item) for item in array.reshape(-1)]
+
+
+def _is_zero(model: Model, pad: EditableNode) -> bool:
+    value: EditableValue | None = given(pad, 2)
+    if value is not None:
+        return bool(model.scalar(value) == 0)
+    return float(pad.attrs.get("value", 0.0)) == 0.0

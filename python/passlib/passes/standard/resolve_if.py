@@ -1,0 +1,166 @@
+"""resolveIf: branches that are always taken, and loops of a known count of 0 or 1."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableGraph, EditableNode, EditableValue
+from passlib.dialects.onnx.document import document_of
+from passlib.dialects.onnx.keys import FORMAL, ID, OUTER
+from passlib.dialects.onnx.nested import constant_array, parameter_rank
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model, given, operator
+
+__all__ = ["resolve_if"]
+
+
+@graph_pass(name="resolveIf", dialects=["onnx"])
+def resolve_if(graph: Graph) -> None:
+    """Replace If with a known condition by its branch, and Loop of one round by its body."""
+    resolving = _Resolving(graph)
+    pending = [node for node in graph.sorted() if node.subgraphs]
+    while pending:
+        pending += resolving.resolve(pending.pop())
+
+
+class _Resolving:
+    """One run of the pass."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._model = Model(graph)
+        self._graph = graph
+        self._document = document_of(graph.own_attributes)
+
+    def resolve(self, node: EditableNode) -> list[EditableNode]:
+        """Replace one node if that is possible; return the nodes with nested graphs it had."""
+        if operator(node) == "If":
+            condition = self._model.scalar(node.inputs[0])
+            if condition is not None:
+                return self._take_branch(node, "then_branch" if condition else "else_branch")
+        elif operator(node) == "Loop":
+            count = self._count(node)
+            if count == 0:
+                return self._skip(node)
+            if count == 1:
+                return self._run_once(node)
+        return []
+
+    def _take_branch(self, node: EditableNode, branch: str) -> list[EditableNode]:
+        number = _number_of(node, branch)
+        results, inside = self._absorb(node, number, {})
+        self._model.replace(node, results)
+        return inside
+
+    def _count(self, node: EditableNode) -> int | None:
+        """Return how often a loop is run if that is known to be 0 or 1."""
+        most, going_on = given(node, 0), given(node, 1)
+        bound = self._model.scalar(most)
+        if going_on is not None:
+            start = self._model.scalar(going_on)
+            if start is None:
+                return 0 if bound is not None and bound <= 0 else None
+            if not start:
+                return 0
+        if bound is not None and bound <= 1:
+            return max(int(bound), 0)
+        again = node.subgraphs[0].outputs[0].node
+        stops = self._constant(again)
+        once = stops is not None and stops.size == 1 and not stops.any()
+        return 1 if once and (most is None or bound is not None) else None
+
+    def _skip(self, node: EditableNode) -> list[EditableNode]:
+        carried = list(node.inputs[2 : integer_of(node)])
+        if any(value.uses or value.is_output for value in node.outputs[len(carried) :]):
+            return []  # the sizes of empty collected results are not known
+        self._model.replace(node, carried)
+        return []
+
+    def _run_once(self, node: EditableNode) -> list[EditableNode]:
+        body = node.subgraphs[0]
+        carried = list(node.inputs[2 : integer_of(node)])
+        parameters = _parameters(body)
+        if len(parameters) != len(carried) + 2 or any(
+            value.node.name == "__absent__" for value in carried
+        ):
+            return []
+        first = np.zeros(self._sizes_of(parameters[0]), np.int64)
+        start = np.ones(self._sizes_of(parameters[1]), np.bool_)
+        values = {
+            parameters[0]: self._model.add_constant(f"{node.name}_round", first),
+            parameters[1]: self._model.add_constant(f"{node.name}_condition", start),
+        }
+        values.update(zip(parameters[2:], carried, strict=True))
+        results, inside = self._absorb(node, 0, values)
+        collected = [self._collected(node, value) for value in results[1 + len(carried) :]]
+        self._model.replace(node, [*results[1 : 1 + len(carried)], *collected])
+        self._model.remove_unused([results[0].node, *(value.node for value in values.values())])
+        return inside
+
+    def _sizes_of(self, parameter: EditableNode) -> tuple[int, ...]:
+        """Return the sizes of a parameter that holds one element, by its stated rank."""
+        return (1,) * parameter_rank(self._document, parameter.attrs.get(ID, ""))
+
+    def _collected(self, node: EditableNode, value: EditableValue) -> EditableValue:
+        """Return a result of one round as the list of the results of all rounds."""
+        if self._model.opset < 13:
+            inputs, attributes = [value], {"axes": "[0]"}
+        else:
+            axes = self._model.add_constant(f"{node.name}_axes", np.array([0], np.int64))
+            inputs, attributes = [value, axes], {}
+        made = self._graph.add_node("Unsqueeze", inputs, attributes, name=f"{node.name}_list")
+        return made.outputs[0]
+
+    def _absorb(
+        self, node: EditableNode, number: int, values: dict[EditableNode, EditableValue]
+    ) -> tuple[list[EditableValue], list[EditableNode]]:
+        """Move a nested graph out of a node; return its results and its nodes with graphs."""
+        nested = node.subgraphs[number]
+        outer = node.inputs
+        given_values = dict(values)
+        constants = []
+        for inner in nested.nodes:
+            if inner.is_variable and inner not in given_values:
+                if OUTER in inner.attrs:
+                    given_values[inner] = outer[int(inner.attrs[OUTER])]
+                else:
+                    constants.append(inner)
+        with_graphs = {inner.name for inner in nested.nodes if inner.subgraphs}
+        before = len(self._graph.nodes)
+        results = list(self._graph.absorb(node, number, given_values))
+        moved = self._graph.nodes[before:]
+        for inner in moved:
+            if inner in constants:
+                array = self._constant(inner)
+                if array is not None:
+                    self._graph.args[inner.name] = array
+        return results, [inner for inner in moved if inner.subgraphs and with_graphs]
+
+    def _constant(self, node: EditableNode) -> np.ndarray[Any, Any] | None:
+        if not node.is_variable or OUTER in node.attrs:
+            return None
+        return constant_array(self._document, node.attrs.get(ID, ""))
+
+
+def integer_of(node: EditableNode) -> int:
+    """Return the number of inputs that are the operator's own."""
+    return int(node.attrs.get(FORMAL, len(node.inputs)))
+
+
+def _number_of(node: EditableNode, attribute: str) -> int:
+    found = re.fullmatch(r"subgraph\[(\d+)\]", node.attrs[attribute])
+    assert found is not None, node.attrs[attribute]
+    return int(found.group(1))
+
+
+def _parameters(body: EditableGraph) -> list[EditableNode]:
+    """Return the parameters of a nested graph in their order."""
+    found = []
+    for node in body.nodes:
+        where, _, number = node.attrs.get(ID, "").rpartition(".")
+        if node.is_variable and where.endswith(".input"):
+            found.append((int(number), node))
+    return [node for _, node in sorted(found, key=lambda item: item[0])]

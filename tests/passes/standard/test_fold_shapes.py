@@ -1,0 +1,161 @@
+"""foldShapes: computations with sizes, with and without open ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import passlib
+from rewriting import after, operators, parsed, results, same_bits
+
+OPEN = {
+    "Reshape to sizes at their places": (
+        """g (float[N, 4, M] x) => (float[A, B, C] y)
+        <int64 i0 = {0}, int64 i2 = {2}, int64[1] z = {0}, int64[1] four = {4}>
+        {
+          s = Shape(x) a = Gather(s, i0) b = Gather(s, i2)
+          a1 = Unsqueeze(a, z) b1 = Unsqueeze(b, z)
+          t = Concat <axis = 0> (a1, four, b1)
+          n = Neg(x) y = Reshape(n, t)
+        }""",
+        {"Neg": 1, "Reshape": 1},
+    ),
+    "Reshape to one product": (
+        """g (float[N, 4, M] x) => (float[A, B] y)
+        <int64 i0 = {0}, int64 i2 = {2}, int64[1] z = {0}, int64[1] four = {4}>
+        {
+          s = Shape(x) a = Gather(s, i0) b = Gather(s, i2)
+          p = Mul(a, b) p1 = Unsqueeze(p, z)
+          t = Concat <axis = 0> (p1, four)
+          r = Transpose <perm = [0, 2, 1]> (x) y = Reshape(r, t)
+        }""",
+        {"Transpose": 1, "Reshape": 1},
+    ),
+    "a comparison with a size that cannot be -1": (
+        """g (float[N, 3] x) => (float[N, 3] y) <int64[2] t = {-1, 3}, int64[2] m = {-1, -1}>
+        {
+          s = Shape(x) e = Equal(s, m) c = Where(e, t, s) y = Expand(x, c)
+        }""",
+        {"Shape": 1, "Where": 1, "Expand": 1},
+    ),
+    "known sizes of an input that is partly open": (
+        """g (float[N, 6] x) => (float[A, B, C] y)
+        <int64[1] one = {1}, int64[1] m = {-1}, int64[1] two = {2}>
+        {
+          s = Shape(x) six = Gather(s, one) h = Div(six, two)
+          t = Concat <axis = 0> (m, h, two)
+          y = Reshape(x, t)
+        }""",
+        {"Reshape": 1},
+    ),
+    "an error that stays": (
+        """g (float[N, 6] x, float[M, 6] u) => (float[A, B] y)
+        <int64[1] z = {0}, int64[1] six = {6}>
+        {
+          s = Shape(u) a = Gather(s, z) t = Concat <axis = 0> (a, six) y = Reshape(x, t)
+        }""",
+        {"Shape": 1, "Gather": 1, "Concat": 1, "Reshape": 1},
+    ),
+    "empty values: 0 and -1 do not go together": (
+        """g (float[N, M, K] x) => (float[A, B] y)
+        <int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}, int64[1] z = {0}>
+        {
+          s = Shape(x) a = Gather(s, i0) b = Gather(s, i1) c = Gather(s, i2)
+          p = Mul(b, c) a1 = Unsqueeze(a, z) p1 = Unsqueeze(p, z)
+          t = Concat <axis = 0> (a1, p1) y = Reshape(x, t)
+        }""",
+        {"Shape": 1, "Gather": 3, "Mul": 1, "Unsqueeze": 2, "Concat": 1, "Reshape": 1},
+    ),
+}
+
+FEEDS = {"N": 2, "M": 3, "K": 5}
+
+
+def feeds(data: bytes, sizes: dict[str, int]) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    random = np.random.default_rng(1)
+    return {
+        value.name: random.standard_normal(
+            [dim.dim_value or sizes[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
+        ).astype(np.float32)
+        for value in onnx.ModelProto.FromString(data).graph.input
+    }
+
+
+@pytest.mark.parametrize("sizes", [FEEDS, {"N": 1, "M": 1, "K": 1}, {"N": 0, "M": 3, "K": 2}])
+@pytest.mark.parametrize("name", OPEN)
+def test_open_sizes(name: str, sizes: dict[str, int], tmp_path: Path) -> None:
+    text, expected = OPEN[name]
+    data = parsed(text)
+    made = after(data, "foldShapes", tmp_path)
+    assert operators(made) == expected
+    if name != "an error that stays":
+        given = feeds(data, sizes)
+        assert same_bits(results(made, given), results(data, given))
+    else:
+        with pytest.raises(Exception, match="Reshape"):
+            results(made, feeds(data, FEEDS))
+
+
+FIXED = {
+    "Shape, Slice, Cast": (
+        """g (float[2, 3, 4] x) => (int32[2] y) <int64[1] a = {1}, int64[1] b = {3}>
+        { s = Shape(x) t = Slice(s, a, b) y = Cast <to = 6> (t) }""",
+        [3, 4],
+    ),
+    "Size and Range": (
+        """g (float[2, 3] x) => (int64[K] y) <int64 z = {0}, int64 d = {2}>
+        { n = Size(x) y = Range(z, n, d) }""",
+        [0, 2, 4],
+    ),
+    "Shape with start and end": (
+        """g (float[2, 3, 4] x) => (int64[1] y) { y = Shape <start = -2, end = -1> (x) }""",
+        [3],
+    ),
+    "division towards zero": (
+        """g (float[2, 7] x) => (int64[2] y) <int64[2] m = {-7, 3}, int64[2] n = {-7, -2}>
+        { s = Shape(x) t = Sub(s, m) u = Sub(t, n) v = Mul(u, n) y = Div(v, m) }""",
+        [16, -4],
+    ),
+    "a number that does not fit stays": (
+        """g (float[2, 7] x) => (int32[2] y) <int32[2] m = {2000000000, 1}>
+        { s = Shape(x) t = Cast <to = 6> (s) y = Mul(t, m) }""",
+        [-294967296, 7],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_known_sizes_are_computed_as_the_operators_do(name: str, tmp_path: Path) -> None:
+    text, expected = FIXED[name]
+    data = parsed(text)
+    made = after(data, "foldShapes", tmp_path)
+    given = feeds(data, {})
+    assert results(data, given)[0].tolist() == expected
+    assert same_bits(results(made, given), results(data, given))
+    assert operators(made) == ({"Mul": 1} if "stays" in name else {"Identity": 1})
+
+
+def test_stated_shapes_of_inner_values_are_not_believed(tmp_path: Path) -> None:
+    """A file whose input was made open has shapes inside that no longer hold."""
+    model = onnx.ModelProto.FromString(
+        parsed(
+            """g (float[N, 4] x) => (float[A] y) <int64[1] m = {-1}>
+            { r = Relu(x) s = Shape(r) p = ReduceProd <keepdims = 1> (s) f = Cast <to = 1> (p)
+              t = Reshape(r, m) y = Mul(t, f) }"""
+        )
+    )
+    model.graph.value_info.append(
+        onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [1, 4])
+    )
+    data = model.SerializeToString()
+    made = after(data, "foldShapes, removeNoOps", tmp_path)
+    given = feeds(data, {"N": 3})
+    assert same_bits(results(made, given), results(data, given))
+
+
+def test_the_pass_is_known_without_loading_a_library() -> None:
+    declared = passlib.library.passes()["foldShapes"]
+    assert declared.dialects == ("onnx",)

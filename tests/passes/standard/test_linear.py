@@ -1,0 +1,155 @@
+"""foldLinear: what goes into the weights of linear layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewriting import after, operators, parsed, results, weights
+
+CONV = weights("w", 4, 3, 3, 3)
+DECONV = weights("w", 3, 2, 3, 3)
+MATRIX = weights("w", 6, 4)
+
+FOLDED = {
+    "Conv, Mul": ("a = Conv(x, w) y = Mul(a, c)", f"{CONV}, {weights('c', 4, 1, 1)}", {"Conv": 1}),
+    "Conv, Add": (
+        "a = Conv(x, w) y = Add(c, a)", f"{CONV}, {weights('c', 1, 4, 1, 1)}", {"Conv": 1},
+    ),
+    "Conv with bias, Sub, Div": (
+        "a = Conv(x, w, b) d = Sub(a, c) y = Div(d, e)",
+        f"{CONV}, {weights('b', 4)}, {weights('c', 4, 1, 1)}, {weights('e', 1)}",
+        {"Conv": 1},
+    ),
+    "Conv, what it is taken from": (
+        "a = Conv(x, w) y = Sub(c, a)", f"{CONV}, {weights('c', 1)}", {"Conv": 1},
+    ),
+    "Conv, Mul along the width": (
+        "a = Conv(x, w) y = Mul(a, c)",
+        f"{CONV}, {weights('c', 4)}",
+        {"Conv": 1, "Mul": 1},
+    ),
+    "Conv, Add of another rank": (
+        "a = Conv(x, w) y = Add(a, c)",
+        f"{CONV}, {weights('c', 2, 1, 1, 1, 1)}",
+        {"Conv": 1, "Add": 1},
+    ),
+    "Conv, division of a constant": (
+        "a = Conv(x, w) y = Div(c, a)", f"{CONV}, {weights('c', 1)}", {"Conv": 1, "Div": 1},
+    ),
+    "Conv, division by zero": (
+        "a = Conv(x, w) y = Div(a, c)", f"{CONV}, float[1] c = {{0}}", {"Conv": 1, "Div": 1},
+    ),
+    "Conv that two use": (
+        "a = Conv(x, w) b = Mul(a, c) y = Add(a, b)",
+        f"{CONV}, {weights('c', 4, 1, 1)}",
+        {"Conv": 1, "Mul": 1, "Add": 1},
+    ),
+    "ConvTranspose in groups": (
+        "a = ConvTranspose <group = 3> (x, w) b = Mul(a, c) y = Add(b, d)",
+        f"{DECONV}, {weights('c', 6, 1, 1)}, {weights('d', 6, 1, 1)}",
+        {"ConvTranspose": 1},
+    ),
+    "weights that two layers share": (
+        "a = Conv(x, w) b = Mul(a, c) d = Conv(x, w) y = Add(b, d)",
+        f"{CONV}, {weights('c', 4, 1, 1)}",
+        {"Conv": 2, "Mul": 1, "Add": 1},
+    ),
+    "Pad, Conv": (
+        "p = Pad(x, s) y = Conv <pads = [1, 0, 0, 1]> (p, w)",
+        f"{CONV}, int64[8] s = {{0, 0, 1, 2, 0, 0, 3, 0}}",
+        {"Conv": 1},
+    ),
+    "Pad with another value": (
+        "p = Pad(x, s, v) y = Conv(p, w)",
+        f"{CONV}, float v = {{1}}, int64[8] s = {{0, 0, 1, 1, 0, 0, 1, 1}}",
+        {"Pad": 1, "Conv": 1},
+    ),
+    "Pad that cuts": (
+        "p = Pad(x, s) y = Conv(p, w)",
+        f"{CONV}, int64[8] s = {{0, 0, -1, 0, 0, 0, 0, 0}}",
+        {"Pad": 1, "Conv": 1},
+    ),
+    "Pad that mirrors": (
+        "p = Pad <mode = \"reflect\"> (x, s) y = Conv(p, w)",
+        f"{CONV}, int64[8] s = {{0, 0, 1, 1, 0, 0, 1, 1}}",
+        {"Pad": 1, "Conv": 1},
+    ),
+    "MatMul, Mul": (
+        "a = MatMul(x, w) y = Mul(a, c)", f"{MATRIX}, {weights('c', 4)}", {"MatMul": 1},
+    ),
+    "MatMul, Add": (
+        "a = MatMul(x, w) y = Add(a, c)", f"{MATRIX}, {weights('c', 4)}", {"MatMul": 1, "Add": 1},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_layers_on_images(name: str, tmp_path: Path) -> None:
+    body, constants, expected = FOLDED[name]
+    data = parsed(f"g (float[N, 3, 7, 6] x) => (float[A, B, C, D] y) <{constants}> {{ {body} }}")
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == expected
+    x = np.random.default_rng(1).uniform(-1, 1, (2, 3, 7, 6)).astype(np.float32)
+    for have, want in zip(results(made, {"x": x}), results(data, {"x": x}), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("attributes", ["", "<transB = 1>", "<alpha = 0.5, beta = 2.0>"])
+@pytest.mark.parametrize("bias", [(), (1,), (4,), (1, 4)])
+def test_gemm(attributes: str, bias: tuple[int, ...], tmp_path: Path) -> None:
+    matrix = weights("w", 4, 6) if "transB" in attributes else weights("w", 6, 4)
+    constants = [matrix, weights("c", 4), weights("e", 1, 1)]
+    constants += [weights("b", *bias)] if bias else []
+    data = parsed(
+        f"""g (float[N, 6] x) => (float[N, 4] y) <{", ".join(constants)}>
+        {{ a = Gemm {attributes} (x, w{", b" if bias else ""}) d = Mul(a, c) y = Add(d, e) }}"""
+    )
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == {"Gemm": 1}
+    x = np.random.default_rng(1).uniform(-1, 1, (3, 6)).astype(np.float32)
+    np.testing.assert_allclose(
+        results(made, {"x": x}), results(data, {"x": x}), rtol=1e-5, atol=1e-6
+    )
+
+
+SUMS = {
+    "a row": ("a = MatMul(x, w) y = Add(a, c)", "float[N, 6] x", weights("c", 4), True),
+    "a row in front": ("a = MatMul(x, w) y = Add(c, a)", "float[N, 6] x", weights("c", 1, 4), True),
+    "one number": ("a = MatMul(x, w) y = Add(a, c)", "float[N, 6] x", weights("c", 1), True),
+    "another matrix": (
+        "a = MatMul(x, w) b = MatMul(x, w) y = Add(a, b)",
+        "float[N, 6] x",
+        "",
+        True,
+    ),
+    "three axes": ("a = MatMul(x, w) y = Add(a, c)", "float[2, N, 6] x", weights("c", 4), False),
+    "more rows": ("a = MatMul(x, w) y = Add(a, c)", "float[1, 6] x", weights("c", 3, 4), False),
+    "a sum with itself": ("a = MatMul(x, w) y = Add(a, a)", "float[N, 6] x", "", False),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_behind_products(name: str, tmp_path: Path) -> None:
+    body, given, summand, fused = SUMS[name]
+    constants = ", ".join(filter(None, [weights("w", 6, 4), summand]))
+    data = parsed(f"g ({given}) => (float[A, B] y) <{constants}> {{ {body} }}")
+    made = after(data, "fuseMatMulAdd", tmp_path)
+    assert operators(made)["Gemm"] == fused
+    assert operators(made)["Add"] == (not fused)
+    shape = [2, 3, 6] if "2, N" in given else [1 if "[1" in given else 3, 6]
+    x = np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
+    for have, want in zip(results(made, {"x": x}), results(data, {"x": x}), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_are_not_copied_for_an_addition(tmp_path: Path) -> None:
+    data = parsed(
+        f"""g (float[N, 3, 7, 6] x) => (float[A, B, C, D] y) <{CONV}, {weights("c", 4, 1, 1)}>
+        {{ a = Conv(x, w) b = Add(a, c) d = Conv(x, w) y = Add(b, d) }}"""
+    )
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == {"Conv": 2, "Add": 1}
+    assert len(made) < len(data) + 200
