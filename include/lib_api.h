@@ -549,6 +549,9 @@ class Node {
                           declared_op_ != std::hash<std::string>()(op));
   }
 
+  /// What the host lends for the running pass, or null.
+  PassResource* _passResource() const { return res_; }
+
  private:
   friend class Graph;
   bool doomed_;  // being deleted; faulty passes may list a node twice
@@ -625,6 +628,7 @@ class Graph {
                   std::unordered_map<std::string, MXTensor>* aux);
   /// Clears resource and tensors, whose lifetime ends with the call of a pass.
   void _endPass();
+  PassResource* _passResource() const { return res_; }
 
   std::vector<Node*> nodes;
   std::vector<Node*> inputs;       ///< the variables
@@ -686,6 +690,69 @@ std::string getDtypeAt(const std::string& dtype, unsigned index);
 #define MX_STR_ORIGIN "__origin__"
 
 // ================================================================================================
+// Helpers for passes: attributes as values, shapes, users, parameters
+// ================================================================================================
+
+/// An attribute is missing or has another type. what() names node, operator and attribute.
+class AttributeError : public std::invalid_argument {
+ public:
+  explicit AttributeError(const std::string& message) : std::invalid_argument(message) {}
+};
+
+/// An attribute of a node as a value, in the spelling of any dialect: "1", "-0.5", "True", "true",
+/// "(1, 1)", "[1, 1]"; a single number counts as a list of one. An attribute that is missing or
+/// "None" has the value `preset`; without a preset it is an error. Throw AttributeError.
+int64_t intAttr(const Node* node, const char* key);
+int64_t intAttr(const Node* node, const char* key, int64_t preset);
+std::vector<int64_t> intsAttr(const Node* node, const char* key);
+std::vector<int64_t> intsAttr(const Node* node, const char* key,
+                              const std::vector<int64_t>& preset);
+double realAttr(const Node* node, const char* key);
+double realAttr(const Node* node, const char* key, double preset);
+bool boolAttr(const Node* node, const char* key);
+bool boolAttr(const Node* node, const char* key, bool preset);
+/// The text as it is, "None" included.
+std::string textAttr(const Node* node, const char* key);
+std::string textAttr(const Node* node, const char* key, const std::string& preset);
+
+/// The shape of a value. That of a scalar is known and has no extents.
+struct ValueShape {
+  ValueShape() : known(false) {}
+  explicit ValueShape(std::vector<int64_t> sizes) : known(true), extents(std::move(sizes)) {}
+  /// Whether rank and all extents are known.
+  bool complete() const {
+    return known && std::find(extents.begin(), extents.end(), -1) == extents.end();
+  }
+  bool known;                    ///< whether the rank is known
+  std::vector<int64_t> extents;  ///< -1: unknown. Empty if the rank is unknown, and for a scalar
+};
+
+/// Returns what is known of a value's shape: of a parameter that of its tensor, of others that
+/// which the host inferred before the pass (see MX_STR_SHAPE).
+ValueShape shapeOf(const NodeEntry& value);
+/// Returns the element type of a value in the same way; kUNSET if it is unknown.
+MXDType typeOf(const NodeEntry& value);
+
+/// Whether a value, or any value of a node, is an output of the graph. Linear in its outputs.
+bool isOutput(const Graph* graph, const NodeEntry& value);
+bool isOutput(const Graph* graph, const Node* node);
+/// Returns the inputs that take a value: consumer and number of its input.
+std::vector<NodeEntry> users(const NodeEntry& value);
+/// Returns the node that takes a value, if a single input of a node does and it is no output of the
+/// graph; otherwise null.
+Node* onlyUser(const Graph* graph, const NodeEntry& value);
+
+/// Whether a node is a weight, a constant or a state of the model: a variable whose value is the
+/// same in every run. False for inputs of the model, also where the caller gave arrays for them, as
+/// far as the node or the operators that take it tell. True as well for parameters whose arrays the
+/// pass does not get.
+bool isParameter(const Node* node);
+/// Adds a parameter with a new tensor, see Node::alloc_arg. Its name is `name`, followed by a
+/// number if a node has that name already. Throws std::runtime_error as alloc_arg does.
+Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
+                   MXDType type, const MXContext& ctx = MXContext::CPU());
+
+// ================================================================================================
 // Resources that the host lends for one call
 // ================================================================================================
 
@@ -715,6 +782,15 @@ class PassResource {
     return allocate(new_aux_, 0, name, shape, ctx, dtype);
   }
 
+  void _setGraph(const Graph* graph) { graph_ = graph; }
+  /// Returns the name of the graph's dialect; "" where the host does not tell it.
+  std::string _dialect() const;
+  /// Notes a parameter whose array the caller has, but does not lend.
+  void _noteUnlent(Node* node) { unlent_.push_back(node); }
+  bool _isUnlent(const Node* node);
+  /// Returns `name`, or the first of name1, name2, ... that no node of the graph has.
+  std::string _freeName(const Graph& graph, const std::string& name);
+
  private:
   MXTensor* allocate(std::unordered_map<std::string, MXTensor>* tensors, int is_arg,
                      const std::string& name, const std::vector<int64_t>& shape,
@@ -724,6 +800,14 @@ class PassResource {
   std::unordered_map<std::string, MXTensor>* new_aux_;
   nd_malloc_t nd_malloc_;
   const void* nd_alloc_;
+  const Graph* graph_ = nullptr;  // of the running pass
+  std::vector<Node*> unlent_;
+  bool unlent_sorted_ = false;
+  // The names of the first named_ nodes of a graph. A map, because every library has code for this
+  // one anyway.
+  std::unordered_map<std::string, std::string> names_;
+  std::size_t named_ = 0;
+  const Graph* named_graph_ = nullptr;
 };
 
 /// Numbers of random number states: one for each thread of an operator, so that threads never wait
@@ -986,17 +1070,144 @@ class CustomPartitioner {
 /// unchanged. `options` are the keyword arguments of optimize_for, as text.
 typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options);
 
+/// The value of an option: true or false, a whole number, a real number, text, or a list of one of
+/// these.
+class OptionValue {
+ public:
+  enum Kind { kBoolean, kInteger, kReal, kText };
+  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}      // NOLINT: implicit
+  OptionValue(int value) : kind(kInteger), integer(value) {}               // NOLINT
+  OptionValue(long value) : kind(kInteger), integer(value) {}              // NOLINT
+  OptionValue(long long value) : kind(kInteger), integer(value) {}         // NOLINT
+  OptionValue(double value) : kind(kReal), real(value) {}                  // NOLINT
+  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}  // NOLINT
+  OptionValue(const char* value) : kind(kText), text(value) {}             // NOLINT
+  OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
+      : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
+  /// A list that may be empty.
+  OptionValue(const std::vector<bool>& values) : OptionValue(kBoolean, values) {}      // NOLINT
+  OptionValue(const std::vector<int>& values) : OptionValue(kInteger, values) {}       // NOLINT
+  OptionValue(const std::vector<int64_t>& values) : OptionValue(kInteger, values) {}   // NOLINT
+  OptionValue(const std::vector<double>& values) : OptionValue(kReal, values) {}       // NOLINT
+  OptionValue(const std::vector<std::string>& values) : OptionValue(kText, values) {}  // NOLINT
+
+  Kind kind;  ///< of a list: of its items
+  bool is_list = false;
+  int64_t integer = 0;  ///< of kInteger; 0 or 1 of kBoolean
+  double real = 0;
+  std::string text;
+  std::vector<OptionValue> items;
+
+ private:
+  template <typename Values>
+  OptionValue(Kind of_items, const Values& values)
+      : kind(of_items), is_list(true), items(values.begin(), values.end()) {}
+};
+
+/// What a pass declares of one option.
+struct OptionDeclaration {
+  std::string name;
+  OptionValue preset;
+  std::string description;
+  std::vector<OptionValue> choices;  ///< the only values, if there are any
+  std::vector<OptionValue> range;    ///< the smallest and the largest number, or nothing
+};
+
+struct PassDeclaration;
+
+/// The options of a call in the types of their declarations: the given values, otherwise the
+/// defaults. Where the host does not check options, as MXNet, they are checked here: throws
+/// std::invalid_argument for an option that is unknown, has another type or is out of range.
+class OptionValues {
+ public:
+  OptionValues(const PassDeclaration& declaration, const options_map_t& given);
+
+  // The value of an option; of a list that of all items. Throw std::logic_error if the pass
+  // declares no such option, or one of another type.
+  bool boolean(const std::string& name) const;
+  int64_t integer(const std::string& name) const;
+  double real(const std::string& name) const;
+  const std::string& text(const std::string& name) const;
+  std::vector<bool> booleans(const std::string& name) const;
+  std::vector<int64_t> integers(const std::string& name) const;
+  std::vector<double> reals(const std::string& name) const;
+  std::vector<std::string> texts(const std::string& name) const;
+  /// Whether the caller gave an option, be it with the value of the default.
+  bool given(const std::string& name) const;
+
+ private:
+  const OptionValue& find(const std::string& name, OptionValue::Kind kind, bool is_list) const;
+  std::map<std::string, OptionValue> values_;
+  std::set<std::string> given_;
+};
+
+/// The body of a pass with declared options.
+typedef MXReturnValue (*typedPass_t)(Graph* graph, const OptionValues& options);
+
+/// What a pass says about itself, made by the functions of CustomPass.
+struct PassDeclaration {
+  explicit PassDeclaration(const char* pass_name) : name(pass_name) {}
+  std::string name;
+  std::string description;
+  std::vector<std::string> dialects;
+  std::vector<OptionDeclaration> options;
+  bool any_options = false;
+  bool needs_weights = true;
+  bool needs_shapes = true;
+  typedPass_t body = nullptr;
+};
+
+/// A pass as registered by a library:
+///
+///     REGISTER_PASS(foldScale)
+///         .setBody(foldScale)
+///         .describe("Folds Mul and Add behind a convolution into its weights.")
+///         .dialects({"onnx", "mxnet"})
+///         .option("bias", "auto", "Whether to add a bias.", {"auto", "never"})
+///         .option("level", 1, "How far to go.", 1, 3)
+///         .needsShapes(false);
+///
+/// All but setBody are declarations. With any of them, the pass has exactly the options that it
+/// declares, and the host refuses others; without, it takes any, as in MXNet, which ignores
+/// declarations.
 class CustomPass {
  public:
-  CustomPass() : name("ERROR"), pass(nullptr) {}
-  explicit CustomPass(const char* pass_name) : name(pass_name), pass(nullptr) {}
+  CustomPass() : name("ERROR"), pass(nullptr), declaration(nullptr) {}
+  explicit CustomPass(const char* pass_name)
+      : name(pass_name), pass(nullptr), declaration(nullptr) {}
   CustomPass& setBody(graphPass_t function) {
     pass = function;
     return *this;
   }
+  CustomPass& setBody(typedPass_t function);
+
+  /// What the pass does, in a sentence or a few.
+  CustomPass& describe(const char* text);
+  /// The families of models that it works on; without this, all.
+  CustomPass& dialects(std::initializer_list<const char*> names);
+  /// Declares an option. Its type is that of the default: bool, integer, real, text, or a list of
+  /// one of these, such as {1, 2} or std::vector<std::string>(). Choices and range, both ends
+  /// included, hold for each item of a list.
+  CustomPass& option(const char* key, const OptionValue& preset, const char* text);
+  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
+                     std::initializer_list<OptionValue> choices);
+  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
+                     const OptionValue& low, const OptionValue& high);
+  /// The pass takes options beside those that it declares.
+  CustomPass& anyOptions();
+  /// Whether the pass reads or writes weights: if not, Node::tensor is null on parameters that the
+  /// model has already. By default true.
+  CustomPass& needsWeights(bool wanted = true);
+  /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
+  /// true.
+  CustomPass& needsShapes(bool wanted = true);
 
   const char* name;
   graphPass_t pass;
+  PassDeclaration* declaration;  ///< null without any; owned by the registry
+
+ private:
+  PassDeclaration& declare();
 };
 
 /// Whether the user wants the call that runs now to end, as after Ctrl-C in Python. A pass that may
@@ -1444,6 +1655,7 @@ typedef int (*passlibCallGraphPass_t)(graphPass_t function, Graph* graph, PASSLI
 typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void** operator_delete);
 typedef int (*interrupted_t)(const void* host);
 typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host);
+typedef int (*passlibDeclarations_t)(const char** json);
 typedef const char* (*passlibLoadErrors_t)();
 
 }  // namespace passlib1
@@ -1472,7 +1684,18 @@ PASSLIB_ENTRY void _opCallFree(void* ptr);
 /// Number of passes; pass number idx.
 PASSLIB_ENTRY int _passRegSize();
 PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const char** name);
-/// Runs a pass on a graph in JSON. *out_graph: the result as malloc'd JSON, null on failure.
+/// *json: what the passes declare, as JSON text that lives until the process ends; null if none
+/// declares anything. The text is
+///
+///     {"version": 1, "passes": [{"name": "fold", "description": "...", "dialects": ["onnx"],
+///      "needs_weights": true, "needs_shapes": false, "any_options": false, "options":
+///      [{"name": "level", "kind": "integer", "list": false, "default": 1, "description": "...",
+///        "choices": [], "range": [1, 3]}]}]}
+///
+/// with the kinds boolean, integer, real and text. Not part of MXNet's ABI.
+PASSLIB_ENTRY int _passlibDeclarations(const char** json);
+/// Runs a pass on a graph in JSON. A parameter whose data is null, though its shape has elements,
+/// is one that the host does not lend. *out_graph: the result as malloc'd JSON, null on failure.
 PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_graph,
                                      char** out_graph, PASSLIB_OPTION_BLOCK, const char* pass_name,
                                      PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
@@ -2850,7 +3073,8 @@ class GraphReader {
 
   void once(bool* seen, const char* key) const {
     if (*seen) {
-      reader_.fail(kJsonDuplicateKey, "the key " + quoted(key) + " occurs twice in one object");
+      reader_.fail(kJsonDuplicateKey,
+                   "the key " + detail::quoted(key) + " occurs twice in one object");
     }
     *seen = true;
   }
@@ -2874,8 +3098,8 @@ class GraphReader {
       const std::string name = key.str();
       const std::size_t place = reader_.offset();
       if (draft.graph->attrs.count(name) != 0) {
-        reader_.fail(kJsonDuplicateKey, "the key " + quoted(name) + " occurs twice in one object",
-                     place);
+        reader_.fail(kJsonDuplicateKey,
+                     "the key " + detail::quoted(name) + " occurs twice in one object", place);
       }
       draft.graph->attrs.emplace(name, reader_.readValue());
     }
@@ -2969,8 +3193,8 @@ class GraphReader {
       std::pair<std::string, std::string>& pair = pairs_[count++];
       pair.first.assign(key.data, key.size);
       if (reader_.peek() != '"') {
-        reader_.fail(kJsonType, "attribute " + quoted(pair.first) + " of node " +
-                                    quoted(node->name) + " must be a string");
+        reader_.fail(kJsonType, "attribute " + detail::quoted(pair.first) + " of node " +
+                                    detail::quoted(node->name) + " must be a string");
       }
       const JsonReader::Slice value = reader_.readString();
       pair.second.assign(value.data, value.size);
@@ -2982,8 +3206,8 @@ class GraphReader {
       const auto added = node->attrs.emplace(pairs_[pos].first, pairs_[pos].second);
       if (added.second) continue;
       if (only_one) {
-        reader_.fail(kJsonDuplicateKey, "attribute " + quoted(pairs_[pos].first) +
-                                            " occurs twice in node " + quoted(node->name));
+        reader_.fail(kJsonDuplicateKey, "attribute " + detail::quoted(pairs_[pos].first) +
+                                            " occurs twice in node " + detail::quoted(node->name));
       }
       if (!give_way) added.first->second = pairs_[pos].second;
     }
@@ -3002,7 +3226,7 @@ class GraphReader {
     std::sort(buckets.begin(), buckets.end());
     for (std::size_t pos = most; pos < count; ++pos) {
       if (buckets[pos] != buckets[pos - most]) continue;
-      reader_.fail(kJsonRange, "the attributes of node " + quoted(node.name) +
+      reader_.fail(kJsonRange, "the attributes of node " + detail::quoted(node.name) +
                                    " have the same key many times, or keys chosen to collide in "
                                    "a hash table");
     }
@@ -3039,7 +3263,7 @@ class GraphReader {
   }
 
   [[noreturn]] void missing(const char* key, const std::string& where, std::size_t place) const {
-    reader_.fail(kJsonMissingKey, where + " has no " + quoted(key), place);
+    reader_.fail(kJsonMissingKey, where + " has no " + detail::quoted(key), place);
   }
 
   void finishNode(Frame* frame) const {
@@ -3047,7 +3271,7 @@ class GraphReader {
     const std::string& name = frame->node->name;
     const std::string where =
         frame->has_name && frame->has_op && frame->has_inputs ? std::string()
-        : frame->has_name ? "node " + quoted(name)
+        : frame->has_name ? "node " + detail::quoted(name)
                           : "node number " + std::to_string(frame->draft.offsets.size() - 1);
     if (!frame->has_op) missing("op", where, place);
     if (!frame->has_name) missing("name", where, place);
@@ -3086,7 +3310,8 @@ class GraphReader {
     }
     for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
       if (ptr[pos + 1] < ptr[pos]) {
-        reader_.fail(kJsonRange, "node_row_ptr decreases at node " + quoted(nodes[pos]->name),
+        reader_.fail(kJsonRange,
+                     "node_row_ptr decreases at node " + detail::quoted(nodes[pos]->name),
                      draft.start);
       }
       nodes[pos]->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
@@ -3106,7 +3331,8 @@ class GraphReader {
     if (node->num_outputs > 0 && edge.entry >= node->num_outputs) {
       reader_.fail(kJsonRange,
                    what + " refers to output " + std::to_string(edge.entry) + " of node " +
-                       quoted(node->name) + ", which has " + std::to_string(node->num_outputs),
+                       detail::quoted(node->name) + ", which has " +
+                       std::to_string(node->num_outputs),
                    place);
     }
     return NodeEntry(node, edge.entry, edge.version);
@@ -3132,7 +3358,8 @@ class GraphReader {
         const GraphDraft::Edge& edge = draft->edges[next];
         const int slot = static_cast<int>(node->inputs.size());
         if (!inRange(*draft, edge)) {
-          resolve(*draft, edge, "input " + std::to_string(slot) + " of node " + quoted(node->name),
+          resolve(*draft, edge,
+                  "input " + std::to_string(slot) + " of node " + detail::quoted(node->name),
                   draft->offsets[pos]);
         }
         Node* producer = nodes[static_cast<std::size_t>(edge.node)];
@@ -3144,10 +3371,10 @@ class GraphReader {
     for (const auto& dep : draft->control_deps) {
       Node* node = nodes[dep.first];
       const GraphDraft::Edge edge = {dep.second, 0, 0};
-      node->control_deps.push_back(resolve(*draft, edge,
-                                           "a control dependency of node " + quoted(node->name),
-                                           draft->offsets[dep.first])
-                                       .node);
+      node->control_deps.push_back(
+          resolve(*draft, edge, "a control dependency of node " + detail::quoted(node->name),
+                  draft->offsets[dep.first])
+              .node);
       ordered = ordered && dep.second < static_cast<int64_t>(dep.first);
     }
     return ordered;
@@ -3168,7 +3395,7 @@ class GraphReader {
     for (Node* node : graph->inputs) {
       if (names.add(node) == nullptr) continue;
       const auto place = std::find(graph->nodes.begin(), graph->nodes.end(), node);
-      reader_.fail(kJsonDuplicateName, "two variables are named " + quoted(node->name),
+      reader_.fail(kJsonDuplicateName, "two variables are named " + detail::quoted(node->name),
                    draft.offsets[static_cast<std::size_t>(place - graph->nodes.begin())]);
     }
     for (int64_t number : draft.arg_nodes) {
@@ -3176,8 +3403,8 @@ class GraphReader {
       const Node* node = graph->nodes[static_cast<std::size_t>(number)];
       if (node->op != "null") {
         reader_.fail(kJsonType,
-                     "arg_nodes lists node " + quoted(node->name) +
-                         ", which is not a variable but " + quoted(node->op),
+                     "arg_nodes lists node " + detail::quoted(node->name) +
+                         ", which is not a variable but " + detail::quoted(node->op),
                      draft.start);
       }
     }
@@ -3283,10 +3510,11 @@ class GraphWriter {
   const Graph& nestedGraph(const Node& node, std::size_t index) const {
     const Graph* nested = node.subgraphs[index];
     if (nested == nullptr) {
-      throw GraphStructureError("a subgraph of node " + quoted(node.name) + " is null");
+      throw GraphStructureError("a subgraph of node " + detail::quoted(node.name) + " is null");
     }
     if (open_.count(nested) != 0) {
-      throw GraphStructureError("a subgraph of node " + quoted(node.name) + " contains this node");
+      throw GraphStructureError("a subgraph of node " + detail::quoted(node.name) +
+                                " contains this node");
     }
     return *nested;
   }
@@ -3519,7 +3747,7 @@ inline std::size_t dependency(const Node& node, std::size_t pos, const NodeTable
   const int64_t position = table.find(other);
   if (position < 0) {
     throw GraphStructureError((data ? "input " + std::to_string(pos) : "a control dependency") +
-                              " of node " + quoted(node.name) +
+                              " of node " + detail::quoted(node.name) +
                               " comes from a node that is not in the graph");
   }
   return static_cast<std::size_t>(position);
@@ -3535,9 +3763,9 @@ inline std::string describeCycle(const std::vector<Node*>& path, std::size_t sta
       text += "... (" + std::to_string(path.size() - start) + " nodes) -> ";
       pos = path.size() - 1;
     }
-    text += quoted(path[pos]->name) + " -> ";
+    text += detail::quoted(path[pos]->name) + " -> ";
   }
-  return text + quoted(path[start]->name);
+  return text + detail::quoted(path[start]->name);
 }
 
 }  // namespace detail
@@ -4013,6 +4241,645 @@ inline void OpResource::alloc_sparse(MXSparse* sparse, int index, int indices_le
   if (indptr_len > 0) sparse->data_len = indices_len;
 }
 
+// ---- attributes as values ----------------------------------------------------------------------
+
+namespace detail {
+
+/// A text without the white space around it.
+inline std::string trimmed(const std::string& text) {
+  const char* const space = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(space);
+  if (first == std::string::npos) return std::string();
+  return text.substr(first, text.find_last_not_of(space) - first + 1);
+}
+
+inline bool readBoolean(const std::string& given, bool* value) {
+  const std::string text = trimmed(given);
+  *value = text == "True" || text == "true" || text == "1";
+  return *value || text == "False" || text == "false" || text == "0";
+}
+
+/// Reads a whole number, also with a sign in front, and with the L behind that Python 2 wrote.
+inline bool readInteger(const std::string& given, int64_t* value) {
+  std::string text = trimmed(given);
+  if (text.size() > 1 && text[text.size() - 1] == 'L') text.erase(text.size() - 1);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.erase(0, 1);
+  return parseInteger(text.data(), text.size(), value);
+}
+
+inline bool readReal(const std::string& given, double* value) {
+  const std::string text = trimmed(given);
+  const bool negative = !text.empty() && text[0] == '-';
+  const std::string size = text.substr(!text.empty() && (negative || text[0] == '+') ? 1 : 0);
+  if (size == "inf" || size == "Infinity") {
+    *value = std::numeric_limits<double>::infinity() * (negative ? -1 : 1);
+    return true;
+  }
+  if (size == "nan" || size == "NaN") {
+    *value = std::numeric_limits<double>::quiet_NaN();
+    return true;
+  }
+  if (size.empty() || size.find_first_not_of("0123456789.eE+-") != std::string::npos) return false;
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  // A stream fails on numbers out of range, but gives the nearest double.
+  const bool read = static_cast<bool>(stream >> *value);
+  if (read) return stream.peek() == std::istringstream::traits_type::eof();
+  const double limit = (std::numeric_limits<double>::max)();
+  if (*value == limit || *value == -limit) *value *= 2;
+  return std::isinf(*value);
+}
+
+/// Reads a list: "(1, 2)", "[1, 2]" or "1, 2". Items in quotes, which JSON and Python put around
+/// texts, lose these. False for brackets or quotes that do not match.
+inline bool readList(const std::string& given, std::vector<std::string>* items) {
+  std::string text = trimmed(given);
+  const char first = text.empty() ? '\0' : text[0];
+  if (first == '[' || first == '(') {
+    const char last = first == '[' ? ']' : ')';
+    if (text.size() < 2 || text[text.size() - 1] != last) return false;
+    text = trimmed(text.substr(1, text.size() - 2));
+  }
+  for (std::size_t pos = 0; pos < text.size();) {
+    pos = text.find_first_not_of(" \t\r\n", pos);
+    if (pos == std::string::npos) return true;  // after the comma of Python's "(1,)"
+    std::size_t end = pos;
+    if (text[pos] == '"' || text[pos] == '\'') {
+      for (++end; end < text.size() && text[end] != text[pos]; ++end) end += text[end] == '\\';
+      if (end >= text.size()) return false;
+      std::string inner = text.substr(pos + 1, end - pos - 1);
+      if (text[pos] == '"') {
+        inner = JsonVal::parse(text.substr(pos, end - pos + 1)).str;
+      } else {
+        for (std::size_t at = inner.find('\\'); at != std::string::npos;
+             at = inner.find('\\', at + 1)) {
+          inner.erase(at, 1);
+        }
+      }
+      items->push_back(inner);
+      end = text.find_first_not_of(" \t\r\n", end + 1);
+      if (end == std::string::npos) return true;
+      if (text[end] != ',') return false;
+    } else {
+      end = (std::min)(text.find(',', pos), text.size());
+      items->push_back(trimmed(text.substr(pos, end - pos)));
+      if (items->back().empty()) return false;
+    }
+    pos = end + 1;
+  }
+  return true;
+}
+
+/// The text of an attribute; null if the node does not have it, or "None".
+inline const std::string* attrText(const Node* node, const char* key) {
+  const auto found = node->attrs.find(key);
+  return found == node->attrs.end() || found->second == "None" ? nullptr : &found->second;
+}
+
+[[noreturn]] inline void failAttr(const Node* node, const char* key, const std::string& problem) {
+  throw AttributeError("node " + detail::quoted(node->name) + " (" + node->op + "): attribute " +
+                       detail::quoted(key) + " " + problem);
+}
+
+inline const std::string& needAttr(const Node* node, const char* key) {
+  const std::string* text = attrText(node, key);
+  if (text == nullptr) failAttr(node, key, "is missing");
+  return *text;
+}
+
+[[noreturn]] inline void failAttrType(const Node* node, const char* key, const char* wanted) {
+  failAttr(node, key, "is " + detail::quoted(node->attrs.at(key)) + ", not " + wanted);
+}
+
+}  // namespace detail
+
+inline int64_t intAttr(const Node* node, const char* key) {
+  int64_t value = 0;
+  if (!detail::readInteger(detail::needAttr(node, key), &value)) {
+    detail::failAttrType(node, key, "a whole number of 64 bits");
+  }
+  return value;
+}
+
+inline int64_t intAttr(const Node* node, const char* key, int64_t preset) {
+  return detail::attrText(node, key) == nullptr ? preset : intAttr(node, key);
+}
+
+inline std::vector<int64_t> intsAttr(const Node* node, const char* key) {
+  std::vector<std::string> items;
+  bool valid = false;
+  try {
+    valid = detail::readList(detail::needAttr(node, key), &items);
+  } catch (const JsonError&) {
+  }
+  std::vector<int64_t> values(items.size());
+  for (std::size_t pos = 0; valid && pos < items.size(); ++pos) {
+    valid = detail::readInteger(items[pos], &values[pos]);
+  }
+  if (!valid) detail::failAttrType(node, key, "a list of whole numbers of 64 bits");
+  return values;
+}
+
+inline std::vector<int64_t> intsAttr(const Node* node, const char* key,
+                                     const std::vector<int64_t>& preset) {
+  return detail::attrText(node, key) == nullptr ? preset : intsAttr(node, key);
+}
+
+inline double realAttr(const Node* node, const char* key) {
+  double value = 0;
+  if (!detail::readReal(detail::needAttr(node, key), &value)) {
+    detail::failAttrType(node, key, "a number");
+  }
+  return value;
+}
+
+inline double realAttr(const Node* node, const char* key, double preset) {
+  return detail::attrText(node, key) == nullptr ? preset : realAttr(node, key);
+}
+
+inline bool boolAttr(const Node* node, const char* key) {
+  bool value = false;
+  if (!detail::readBoolean(detail::needAttr(node, key), &value)) {
+    detail::failAttrType(node, key, "True or False");
+  }
+  return value;
+}
+
+inline bool boolAttr(const Node* node, const char* key, bool preset) {
+  return detail::attrText(node, key) == nullptr ? preset : boolAttr(node, key);
+}
+
+inline std::string textAttr(const Node* node, const char* key) {
+  const auto found = node->attrs.find(key);
+  if (found == node->attrs.end()) detail::failAttr(node, key, "is missing");
+  return found->second;
+}
+
+inline std::string textAttr(const Node* node, const char* key, const std::string& preset) {
+  const auto found = node->attrs.find(key);
+  return found == node->attrs.end() ? preset : found->second;
+}
+
+// ---- shapes, users, parameters -----------------------------------------------------------------
+
+namespace detail {
+
+/// The entry of an output in __ext_shape__ or __ext_dtype__; "" if there is none.
+inline std::string inferredEntry(const NodeEntry& value, const char* key) {
+  const auto found = value.node->attrs.find(key);
+  if (found == value.node->attrs.end() || value.entry < 0) return std::string();
+  try {
+    return listEntry(found->second, static_cast<unsigned>(value.entry), key);
+  } catch (const std::out_of_range&) {
+    return std::string();
+  }
+}
+
+/// Whether an operator of MXNet or NNVM takes the data of a layer at its first input.
+inline bool takesDataFirst(const std::string& op) {
+  static const char* const ops[] = {"Convolution",
+                                    "Convolution_v1",
+                                    "Deconvolution",
+                                    "FullyConnected",
+                                    "BatchNorm",
+                                    "BatchNorm_v1",
+                                    "LayerNorm",
+                                    "GroupNorm",
+                                    "InstanceNorm",
+                                    "Embedding",
+                                    "RNN",
+                                    "SoftmaxOutput",
+                                    "_contrib_SyncBatchNorm",
+                                    "_contrib_BatchNormWithReLU",
+                                    "_npx_convolution",
+                                    "_npx_deconvolution",
+                                    "_npx_fully_connected",
+                                    "_npx_batch_norm",
+                                    "_npx_layer_norm",
+                                    "_npx_group_norm",
+                                    "_npx_embedding",
+                                    "_npx_rnn",
+                                    "conv2d",
+                                    "conv2d_transpose",
+                                    "dense",
+                                    "batch_norm"};
+  for (const char* known : ops) {
+    if (op == known) return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+inline ValueShape shapeOf(const NodeEntry& value) {
+  if (value.node->tensor != nullptr) return ValueShape(value.node->tensor->shape);
+  const std::string text = detail::inferredEntry(value, MX_STR_SHAPE);
+  std::vector<std::string> items;
+  if (text.empty() || text[0] != '[' || !detail::readList(text, &items)) return ValueShape();
+  std::vector<int64_t> extents(items.size());
+  for (std::size_t pos = 0; pos < items.size(); ++pos) {
+    if (!detail::readInteger(items[pos], &extents[pos]) || extents[pos] < 0) extents[pos] = -1;
+  }
+  return ValueShape(extents);
+}
+
+inline MXDType typeOf(const NodeEntry& value) {
+  if (value.node->tensor != nullptr) return value.node->tensor->dtype;
+  int64_t code = -1;
+  const std::string text = detail::inferredEntry(value, MX_STR_DTYPE);
+  const bool known = detail::readInteger(text, &code) && code >= kFloat32 && code <= kBfloat16;
+  return known ? static_cast<MXDType>(code) : kUNSET;
+}
+
+inline bool isOutput(const Graph* graph, const NodeEntry& value) {
+  for (const NodeEntry& head : graph->outputs) {
+    if (head.node == value.node && head.entry == value.entry) return true;
+  }
+  return false;
+}
+
+inline bool isOutput(const Graph* graph, const Node* node) {
+  for (const NodeEntry& head : graph->outputs) {
+    if (head.node == node) return true;
+  }
+  return false;
+}
+
+inline std::vector<NodeEntry> users(const NodeEntry& value) {
+  std::vector<NodeEntry> uses;
+  for (const NodeEntry& use : value.node->outputs) {
+    const NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
+    if (input.entry == value.entry) uses.push_back(use);
+  }
+  return uses;
+}
+
+inline Node* onlyUser(const Graph* graph, const NodeEntry& value) {
+  const std::vector<NodeEntry> uses = users(value);
+  return uses.size() == 1 && !isOutput(graph, value) ? uses[0].node : nullptr;
+}
+
+inline bool isParameter(const Node* node) {
+  if (node->op != "null") return false;
+  PassResource* resource = node->_passResource();
+  const std::string dialect = resource == nullptr ? std::string() : resource->_dialect();
+  if (dialect == "ark") return false;  // its files have no weights
+  const std::string id = textAttr(node, "__id__", "");
+  if (dialect == "onnx") {
+    if (node->attrs.count("__default__") != 0 || id.compare(0, 6, "input.") == 0) return false;
+    if (node->name == "__absent__" || node->attrs.count("__opaque__") != 0) return true;
+  } else if (dialect == "dlprim") {
+    if (id.compare(0, 7, "inputs[") == 0) return false;
+    if (node->attrs.count("__shape__") == 0) return true;
+  } else {
+    for (const NodeEntry& use : node->outputs) {
+      if (use.entry == 0 && detail::takesDataFirst(use.node->op)) return false;
+    }
+  }
+  return node->tensor != nullptr || (resource != nullptr && resource->_isUnlent(node));
+}
+
+inline std::string PassResource::_dialect() const {
+  if (graph_ == nullptr) return std::string();
+  const auto found = graph_->attrs.find("dialect");
+  return found == graph_->attrs.end() ? std::string() : found->second.str;
+}
+
+inline bool PassResource::_isUnlent(const Node* node) {
+  const std::less<const Node*> order = {};
+  if (!unlent_sorted_) std::sort(unlent_.begin(), unlent_.end(), order);
+  unlent_sorted_ = true;
+  return std::binary_search(unlent_.begin(), unlent_.end(), node, order);
+}
+
+inline std::string PassResource::_freeName(const Graph& graph, const std::string& name) {
+  if (named_ > graph.nodes.size() || named_graph_ != &graph) {
+    names_.clear();
+    named_ = 0;
+    named_graph_ = &graph;
+  }
+  for (; named_ < graph.nodes.size(); ++named_) names_[graph.nodes[named_]->name];
+  std::string free = name;
+  for (int number = 1; names_.count(free) != 0; ++number) free = name + std::to_string(number);
+  return free;
+}
+
+inline Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
+                          MXDType type, const MXContext& ctx) {
+  PassResource* resource = graph->_passResource();
+  if (resource == nullptr) {
+    throw std::runtime_error("addParameter of " + detail::quoted(name) +
+                             ": parameters can be added only while a pass runs, to the graph that "
+                             "the pass was given");
+  }
+  const std::string free = resource->_freeName(*graph, name);
+  MXTensor* tensor = resource->alloc_arg(free, shape, ctx, type);
+  Node* node = graph->addNode(free, "null");
+  node->_declareOutputs(1);
+  node->tensor = tensor;
+  graph->inputs.push_back(node);
+  return node;
+}
+
+// ---- declarations ------------------------------------------------------------------------------
+
+namespace detail {
+
+/// What passes with declarations install, so that a library without any does not contain it.
+struct DeclaredPasses {
+  /// Returns the declarations as JSON.
+  const char* (*describe)();
+  /// Runs a body with declared options. Returns false if `function` is none.
+  bool (*run)(graphPass_t function, const char* name, Graph* graph, const options_map_t& options,
+              MXReturnValue* result);
+  static DeclaredPasses* get() {
+    static DeclaredPasses installed = {nullptr, nullptr};
+    return &installed;
+  }
+};
+
+/// The form in which hosts know a body with declared options. Only runTyped may call it.
+inline graphPass_t opaqueBody(typedPass_t body) {
+  return reinterpret_cast<graphPass_t>(reinterpret_cast<void (*)()>(body));
+}
+
+inline bool runTyped(graphPass_t function, const char* name, Graph* graph,
+                     const options_map_t& options, MXReturnValue* result) {
+  Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
+  const PassDeclaration* found = nullptr;
+  for (int pos = 0; pos < declared->size(); ++pos) {
+    const PassDeclaration& each = declared->get(pos);
+    if (each.body == nullptr || opaqueBody(each.body) != function) continue;
+    if (found == nullptr || each.name == name) found = &each;
+  }
+  if (found == nullptr) return false;
+  *result = found->body(graph, OptionValues(*found, options));
+  return true;
+}
+
+inline JsonVal jsonOf(const OptionValue& value) {
+  switch (value.kind) {
+    case OptionValue::kBoolean:
+      return JsonVal::boolean(value.integer != 0);
+    case OptionValue::kInteger:
+      return JsonVal::integer(value.integer);
+    case OptionValue::kReal:
+      return JsonVal::real(value.real);
+    case OptionValue::kText:
+      break;
+  }
+  return JsonVal(value.text);
+}
+
+inline JsonVal jsonOf(const std::vector<OptionValue>& values) {
+  JsonVal list(LIST);
+  for (const OptionValue& item : values) list.list.push_back(jsonOf(item));
+  return list;
+}
+
+inline const char* kindName(OptionValue::Kind kind) {
+  static const char* const names[] = {"boolean", "integer", "real", "text"};
+  return names[kind];
+}
+
+inline const char* describePasses() {
+  JsonVal passes(LIST);
+  Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
+  for (int pos = 0; pos < declared->size(); ++pos) {
+    const PassDeclaration& pass = declared->get(pos);
+    JsonVal object(MAP);
+    object.map[JsonVal("name")] = JsonVal(pass.name);
+    object.map[JsonVal("description")] = JsonVal(pass.description);
+    object.map[JsonVal("any_options")] = JsonVal::boolean(pass.any_options);
+    object.map[JsonVal("needs_weights")] = JsonVal::boolean(pass.needs_weights);
+    object.map[JsonVal("needs_shapes")] = JsonVal::boolean(pass.needs_shapes);
+    JsonVal& dialects = object.map[JsonVal("dialects")] = JsonVal(LIST);
+    for (const std::string& dialect : pass.dialects) dialects.list.push_back(JsonVal(dialect));
+    JsonVal& options = object.map[JsonVal("options")] = JsonVal(LIST);
+    for (const OptionDeclaration& option : pass.options) {
+      JsonVal member(MAP);
+      member.map[JsonVal("name")] = JsonVal(option.name);
+      member.map[JsonVal("description")] = JsonVal(option.description);
+      member.map[JsonVal("kind")] = JsonVal(kindName(option.preset.kind));
+      member.map[JsonVal("list")] = JsonVal::boolean(option.preset.is_list);
+      member.map[JsonVal("default")] =
+          option.preset.is_list ? jsonOf(option.preset.items) : jsonOf(option.preset);
+      member.map[JsonVal("choices")] = jsonOf(option.choices);
+      member.map[JsonVal("range")] = jsonOf(option.range);
+      options.list.push_back(std::move(member));
+    }
+    passes.list.push_back(std::move(object));
+  }
+  JsonVal all(MAP);
+  all.map[JsonVal("version")] = JsonVal(1);
+  all.map[JsonVal("passes")] = std::move(passes);
+  static const std::string& text = *new std::string(all.dump());
+  return text.c_str();
+}
+
+/// Reads an option's text as a value of the declared kind. False for other text.
+inline bool readOption(OptionValue::Kind kind, const std::string& text, OptionValue* value) {
+  bool flag = false;
+  value->kind = kind;
+  switch (kind) {
+    case OptionValue::kBoolean:
+      if (!readBoolean(text, &flag)) return false;
+      value->integer = flag ? 1 : 0;
+      return true;
+    case OptionValue::kInteger:
+      return readInteger(text, &value->integer);
+    case OptionValue::kReal:
+      return readReal(text, &value->real);
+    case OptionValue::kText:
+      break;
+  }
+  value->text = text;
+  return true;
+}
+
+inline double numberOf(const OptionValue& value) {
+  return value.kind == OptionValue::kReal ? value.real : static_cast<double>(value.integer);
+}
+
+/// Whether choices and range of an option accept a value.
+inline bool accepts(const OptionDeclaration& option, const OptionValue& value) {
+  const double number = numberOf(value);
+  if (!option.range.empty() &&
+      !(number >= numberOf(option.range[0]) && number <= numberOf(option.range[1]))) {
+    return false;
+  }
+  for (const OptionValue& choice : option.choices) {
+    if (value.kind == OptionValue::kText ? choice.text == value.text : numberOf(choice) == number) {
+      return true;
+    }
+  }
+  return option.choices.empty();
+}
+
+/// Returns the value that a text gives to an option. Throws std::invalid_argument.
+inline OptionValue optionValue(const OptionDeclaration& option, const std::string& text) {
+  const OptionValue::Kind kind = option.preset.kind;
+  OptionValue value(false);
+  value.kind = kind;
+  value.is_list = option.preset.is_list;
+  std::vector<std::string> texts(1, text);
+  bool valid = true;
+  if (value.is_list) {
+    texts.clear();
+    valid = readList(text, &texts);
+  }
+  for (const std::string& each : texts) {
+    OptionValue item(false);
+    valid = valid && readOption(kind, each, &item) && accepts(option, item);
+    if (value.is_list) {
+      value.items.push_back(item);
+    } else {
+      value = item;
+    }
+  }
+  if (valid) return value;
+  std::string wanted = value.is_list ? std::string("a list of ") : std::string();
+  wanted += kindName(kind);
+  if (!option.choices.empty()) wanted += " of " + jsonOf(option.choices).dump();
+  if (!option.range.empty()) wanted += " in the range " + jsonOf(option.range).dump();
+  throw std::invalid_argument("option " + detail::quoted(option.name) + " takes " + wanted +
+                              ", not " + detail::quoted(text));
+}
+
+}  // namespace detail
+
+inline OptionValues::OptionValues(const PassDeclaration& declaration, const options_map_t& given) {
+  std::string names;
+  for (const OptionDeclaration& option : declaration.options) {
+    names += (names.empty() ? "" : ", ") + option.name;
+    const auto found = given.find(option.name);
+    values_.insert(std::make_pair(option.name, found == given.end()
+                                                   ? option.preset
+                                                   : detail::optionValue(option, found->second)));
+  }
+  for (const auto& pair : given) {
+    if (values_.count(pair.first) == 0 && !declaration.any_options) {
+      throw std::invalid_argument("there is no option " + detail::quoted(pair.first) + " (" +
+                                  (names.empty() ? "the pass has none" : "there are: " + names) +
+                                  ")");
+    }
+    given_.insert(pair.first);
+  }
+}
+
+inline const OptionValue& OptionValues::find(const std::string& name, OptionValue::Kind kind,
+                                             bool is_list) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) {
+    throw std::logic_error("the pass declares no option " + detail::quoted(name));
+  }
+  if (found->second.kind != kind || found->second.is_list != is_list) {
+    throw std::logic_error("option " + detail::quoted(name) + " is declared as " +
+                           (found->second.is_list ? "a list of " : "") +
+                           detail::kindName(found->second.kind));
+  }
+  return found->second;
+}
+
+inline bool OptionValues::boolean(const std::string& name) const {
+  return find(name, OptionValue::kBoolean, false).integer != 0;
+}
+inline int64_t OptionValues::integer(const std::string& name) const {
+  return find(name, OptionValue::kInteger, false).integer;
+}
+inline double OptionValues::real(const std::string& name) const {
+  return find(name, OptionValue::kReal, false).real;
+}
+inline const std::string& OptionValues::text(const std::string& name) const {
+  return find(name, OptionValue::kText, false).text;
+}
+inline std::vector<bool> OptionValues::booleans(const std::string& name) const {
+  std::vector<bool> values;
+  for (const OptionValue& item : find(name, OptionValue::kBoolean, true).items) {
+    values.push_back(item.integer != 0);
+  }
+  return values;
+}
+inline std::vector<int64_t> OptionValues::integers(const std::string& name) const {
+  std::vector<int64_t> values;
+  for (const OptionValue& item : find(name, OptionValue::kInteger, true).items) {
+    values.push_back(item.integer);
+  }
+  return values;
+}
+inline std::vector<double> OptionValues::reals(const std::string& name) const {
+  std::vector<double> values;
+  for (const OptionValue& item : find(name, OptionValue::kReal, true).items) {
+    values.push_back(item.real);
+  }
+  return values;
+}
+inline std::vector<std::string> OptionValues::texts(const std::string& name) const {
+  std::vector<std::string> values;
+  for (const OptionValue& item : find(name, OptionValue::kText, true).items) {
+    values.push_back(item.text);
+  }
+  return values;
+}
+inline bool OptionValues::given(const std::string& name) const { return given_.count(name) != 0; }
+
+inline PassDeclaration& CustomPass::declare() {
+  if (declaration == nullptr) {
+    declaration = &Registry<PassDeclaration>::get()->add(name);
+    *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runTyped};
+  }
+  return *declaration;
+}
+
+inline CustomPass& CustomPass::setBody(typedPass_t function) {
+  declare().body = function;
+  pass = detail::opaqueBody(function);
+  return *this;
+}
+
+inline CustomPass& CustomPass::describe(const char* text) {
+  declare().description = text;
+  return *this;
+}
+
+inline CustomPass& CustomPass::dialects(std::initializer_list<const char*> names) {
+  declare().dialects.assign(names.begin(), names.end());
+  return *this;
+}
+
+inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
+                                      const char* text) {
+  declare().options.push_back(OptionDeclaration{key, preset, text, {}, {}});
+  return *this;
+}
+
+inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset, const char* text,
+                                      std::initializer_list<OptionValue> choices) {
+  declare().options.push_back(OptionDeclaration{key, preset, text, choices, {}});
+  return *this;
+}
+
+inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset, const char* text,
+                                      const OptionValue& low, const OptionValue& high) {
+  declare().options.push_back(OptionDeclaration{key, preset, text, {}, {low, high}});
+  return *this;
+}
+
+inline CustomPass& CustomPass::anyOptions() {
+  declare().any_options = true;
+  return *this;
+}
+
+inline CustomPass& CustomPass::needsWeights(bool wanted) {
+  declare().needs_weights = wanted;
+  return *this;
+}
+
+inline CustomPass& CustomPass::needsShapes(bool wanted) {
+  declare().needs_shapes = wanted;
+  return *this;
+}
+
 // ---- operators ---------------------------------------------------------------------------------
 
 inline MXReturnValue CustomStatefulOp::Backward(std::vector<MXTensor>*, std::vector<MXTensor>*,
@@ -4116,13 +4983,25 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   std::unordered_map<std::string, MXTensor> new_args;
   std::unordered_map<std::string, MXTensor> new_aux;
   PassResource resource(&new_args, &new_aux, nd_malloc, nd_alloc);
+  resource._setGraph(graph);
   graph->_setPassResource(&resource);
   graph->_setParams(args, aux);
+  for (Node* node : graph->inputs) {
+    const MXTensor* tensor = node->tensor;
+    if (tensor == nullptr || tensor->data_ptr != nullptr || tensor->size() == 0) continue;
+    resource._noteUnlent(node);
+    node->tensor = nullptr;
+  }
   struct EndOfPass {
     Graph* graph;
     ~EndOfPass() { graph->_endPass(); }
   } end = {graph};
-  return function(graph, options) == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
+  const DeclaredPasses* declared = DeclaredPasses::get();
+  MXReturnValue result = MX_FAIL;
+  if (declared->run == nullptr || !declared->run(function, name, graph, options, &result)) {
+    result = function(graph, options);
+  }
+  return result == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
 }
 
 /// Why the library cannot be used, a line for each reason: collected while it is loaded.
@@ -6778,6 +7657,15 @@ inline void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const char**
   if (idx < 0 || idx >= passes->size()) return;
   *function = passes->get(idx).pass;
   *name = passes->get(idx).name;
+}
+
+inline int _passlibDeclarations(const char** json) {
+  *json = nullptr;
+  return mxnet::ext::detail::guarded("the declarations of the passes", [&]() -> int {
+    const auto* declared = mxnet::ext::detail::DeclaredPasses::get();
+    if (declared->describe != nullptr) *json = declared->describe();
+    return mxnet::ext::MX_SUCCESS;
+  });
 }
 
 inline int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_graph,

@@ -79,7 +79,7 @@ def test_every_block_is_known(document: str) -> None:
             assert before is not None
             assert before.language in ("bash", "python"), block
         if block.language == "c++":
-            assert re.match("statements$|file=|excerpt=", block.info), block
+            assert re.match("(statements|declarations)$|file=|excerpt=", block.info), block
         if block.info.startswith("excerpt="):
             source = ROOT / Path(document).parent / block.info.removeprefix("excerpt=")
             assert " ".join(block.text.split()) in " ".join(source.read_text("utf-8").split())
@@ -118,8 +118,11 @@ def test_runs_as_printed(folder: Path, document: str) -> None:
 
 @pytest.mark.parametrize("document", ["example/lib_fold/README.md", "docs/writing-passes.md"])
 def test_fragments(document: str, tmp_path: Path) -> None:
-    blocks = [block for block in blocks_of(ROOT / document) if block.info == "statements"]
+    every = blocks_of(ROOT / document)
+    blocks = [block for block in every if block.info == "statements"]
     assert blocks
+    declarations = "\n".join(block.text for block in every if block.info == "declarations")
+    declared = re.findall(r"REGISTER_PASS\((\w+)\)", declarations)
     # The library stays loaded, so its passes need unique names.
     stem = re.sub(r"\W", "_", document)
     names = [f"{stem}_{block.line}" for block in blocks]
@@ -128,10 +131,12 @@ def test_fragments(document: str, tmp_path: Path) -> None:
         for name, block in zip(names, blocks, strict=True)
     ]
     source, library = tmp_path / "fragments.cc", tmp_path / "fragments.so"
-    source.write_text(FRAGMENTS % "\n".join(bodies), "utf-8")
+    source.write_text(FRAGMENTS % "\n".join([declarations, *bodies]), "utf-8")
     compile_to(library, COMPILE, [source])
-    passlib.library.load(library, verbose=False)
-    for name in names:
+    loaded = passlib.library.load(library, verbose=False)
+    for name in declared:
+        assert loaded.passes[name].options is not None
+    for name in [*declared, *names]:
         symbol = passlib.sym.FullyConnected(
             passlib.sym.var("data"), num_hidden=3, no_bias=True, name="fc"
         )

@@ -68,7 +68,7 @@ bool sameContent(const py::array& left, const py::array& right) {
   return std::memcmp(plain(left).data(), plain(right).data(), bytes) == 0;
 }
 
-ParamBlock makeBlock(const py::list& params) {
+ParamBlock makeBlock(const py::list& params, bool lend) {
   ParamBlock block;
   for (const py::handle& item : params) {
     const auto fields = item.cast<py::tuple>();
@@ -80,7 +80,8 @@ ParamBlock makeBlock(const py::list& params) {
                        "there: rename it");
     }
     std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    block.add(name, const_cast<void*>(array.data()), std::move(shape), fields[2].cast<int>());
+    void* data = lend ? const_cast<void*>(array.data()) : nullptr;
+    block.add(name, data, std::move(shape), fields[2].cast<int>());
   }
   return block;
 }

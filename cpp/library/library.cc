@@ -74,6 +74,7 @@ Function Library::require(const char* name) const {
 std::shared_ptr<Library> Library::open(const std::string& path, int version) {
   std::shared_ptr<Library> library(new Library(path));
   library->shakeHands(version);
+  library->takeDeclarations();
   const CallState::Lock lock(library->state_);
   try {
     library->listPasses();
@@ -126,6 +127,24 @@ void Library::shakeHands(int version) {
   if (outcome.succeeded()) return;
   refuseLibrary(path_,
                 describeFailure("its initialize(" + std::to_string(version) + ") failed", outcome));
+}
+
+void Library::takeDeclarations() {
+  constexpr std::size_t kMost = std::size_t{16} << 20;
+  const auto get = find<mxnet::ext::passlibDeclarations_t>("_passlibDeclarations");
+  if (get == nullptr) return;
+  const char* text = nullptr;
+  const CallOutcome outcome = callLibrary(*this, [&]() { return get(&text); });
+  if (!outcome.succeeded()) {
+    refuseLibrary(path_, describeFailure("its _passlibDeclarations failed", outcome));
+  }
+  if (text == nullptr) return;
+  const std::size_t size = strnlen(text, kMost + 1);
+  if (size > kMost) {
+    refuseLibrary(
+        path_, "its _passlibDeclarations returned more than " + std::to_string(kMost) + " bytes");
+  }
+  declarations_.assign(text, size);
 }
 
 void Library::listPasses() {

@@ -100,6 +100,8 @@ class Library {
   bool sharesTypes() const { return call_pass_direct_ != nullptr; }
   /// Whether its lib_api is this project's, which preserves everything in a graph.
   bool isOurs() const { return ours_; }
+  /// What its passes declare, as JSON that nobody has checked; "" if nothing.
+  const std::string& declarations() const { return declarations_; }
 
   mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }
   mxnet::ext::passlibCallGraphPass_t callPassDirect() const { return call_pass_direct_; }
@@ -121,6 +123,7 @@ class Library {
   Function require(const char* name) const;
   void shakeHands(int version);
   void listPasses();
+  void takeDeclarations();
   void listPartitioners();
   void findPartitionerCalls();
   void listOperators();
@@ -132,6 +135,7 @@ class Library {
   void* handle_ = nullptr;
   int abi_version_ = 0;
   bool ours_ = false;
+  std::string declarations_;
   std::vector<Pass> passes_;
   std::vector<Partitioner> partitioners_;
   PartitionerCalls partitioner_calls_;

@@ -8,15 +8,12 @@
  * A convolution, transposed convolution or fully connected layer computes the same if its weights
  * are multiplied by scale and its bias is scale * bias + shift. Weights with other users are left
  * unchanged, and the layer gets copies. Batch normalizations that do not match are left alone.
- *
- * Option: verbose=1 prints the result for each batch normalization, with the reason.
  */
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "layer.h"
-#include "options.h"
 #include "tensor_values.h"
 
 namespace passes {
@@ -32,7 +29,6 @@ class Folding {
     for (const Node* node : graph->nodes) {
       pinned_.insert(node->control_deps.begin(), node->control_deps.end());
       if (!node->control_deps.empty()) pinned_.insert(node);
-      names_.insert(node->name);
     }
   }
 
@@ -72,14 +68,14 @@ class Folding {
       for (; norm != nullptr; norm = normBehind(*norm)) {
         try {
           append(layer, *norm, &total);
-        } catch (const LeftAlone& reason) {
+        } catch (const std::invalid_argument& reason) {
           reasons_[norm] = reason.what();
           break;
         }
         norms.push_back(norm);
       }
       if (!norms.empty()) apply(layer, total, norms);
-    } catch (const LeftAlone& reason) {
+    } catch (const std::invalid_argument& reason) {
       reasons_[norms.empty() ? norm : norms.front()] = reason.what();
     }
   }
@@ -97,7 +93,7 @@ class Folding {
   void append(const Layer& layer, const Node& norm, Affine* total) const {
     const NormFacts& facts = *findNorm(family_, norm);
     if (usesBatchStatistics(family_, norm)) throw LeftAlone("it normalizes as in training");
-    layer.requireChannels(facts.axis ? integerAttribute(norm, "axis", 1) : 1);
+    layer.requireChannels(facts.axis ? intAttr(&norm, "axis", 1) : 1);
     if (pinned_.count(&norm) != 0) {
       throw LeftAlone("its mean or variance is an output, or it has control dependencies");
     }
@@ -116,7 +112,7 @@ class Folding {
         shifted ? parameter(norm, facts.shift, channels) : std::vector<double>(channels, 0.0);
     const std::vector<double> mean = parameter(norm, facts.mean, channels);
     const std::vector<double> variance = parameter(norm, facts.variance, channels);
-    const double epsilon = numberAttribute(norm, facts.epsilon, facts.epsilon_preset);
+    const double epsilon = realAttr(&norm, facts.epsilon, facts.epsilon_preset);
     for (std::size_t i = 0; i < channels; ++i) {
       const double factor = scale[i] / std::sqrt(variance[i] + epsilon);
       total->scale[i] *= factor;
@@ -128,7 +124,7 @@ class Folding {
     if (input >= norm.inputs.size()) {
       throw LeftAlone("it has " + std::to_string(norm.inputs.size()) + " inputs");
     }
-    const MXTensor& tensor = parameterOf(family_, norm, input);
+    const MXTensor& tensor = parameterOf(norm, input);
     if (tensor.shape != std::vector<int64_t>(1, static_cast<int64_t>(channels))) {
       throw LeftAlone("'" + norm.inputs[input].node->name + "' is not one number a channel");
     }
@@ -138,16 +134,17 @@ class Folding {
   /// Throws LeftAlone before any change.
   void apply(const Layer& layer, const Affine& affine, const std::vector<Node*>& norms) {
     Node& node = layer.node();
-    const MXTensor old = parameterOf(family_, node, 1);  // before alloc_arg changes it
-    const MXDType bias_type = layer.hasBias() ? parameterOf(family_, node, 2).dtype : old.dtype;
+    const MXTensor old = parameterOf(node, 1);  // before alloc_arg changes it
+    const MXDType bias_type = layer.hasBias() ? parameterOf(node, 2).dtype : old.dtype;
     const std::vector<double> factors = layer.weightFactors(affine);
     const std::vector<double> bias = layer.biasFor(affine);
     if (!scalesToFinite(old, factors) || !isFiniteAs(bias, bias_type)) {
       throw LeftAlone("the new weights would not be finite");
     }
     const std::vector<int64_t> bias_shape(1, static_cast<int64_t>(bias.size()));
-    setScaled(own(&node, 1, "_weight")->alloc_arg(old.shape, old.ctx, old.dtype), old, factors);
-    setValues(own(&node, 2, "_bias")->alloc_arg(bias_shape, old.ctx, bias_type), bias);
+    setScaled(own(&node, 1, "_weight", MXTensor(nullptr, old.shape, old.dtype, 0, old.ctx)), old,
+              factors);
+    setValues(own(&node, 2, "_bias", MXTensor(nullptr, bias_shape, bias_type, 0, old.ctx)), bias);
     layer.declareBias();
     Node* last = norms.back();
     if (heads_.count(last) != 0) {
@@ -163,19 +160,18 @@ class Folding {
     folded_.insert(folded_.end(), norms.begin(), norms.end());
   }
 
-  /// The parameter at an input if it has no other user, otherwise a new one.
-  Node* own(Node* layer, std::size_t input, const char* suffix) {
+  /// A new tensor for the parameter at an input, or for a new parameter there if other nodes use
+  /// the present one. Its shape, type and device are those of `like`.
+  MXTensor* own(Node* layer, std::size_t input, const char* suffix, const MXTensor& like) {
     if (hasInput(*layer, input)) {
       Node* present = layer->inputs[input].node;
-      if (present->outputs.size() == 1 && heads_.count(present) == 0) return present;
+      const bool shared = present->outputs.size() != 1 || heads_.count(present) != 0;
+      if (!shared) return present->alloc_arg(like.shape, like.ctx, like.dtype);
     }
-    std::string name = layer->name + suffix;
-    while (!names_.insert(name).second) name += "_folded";
-    Node* made = graph_->addNode(name, "null");
-    graph_->inputs.push_back(made);
+    Node* made = addParameter(graph_, layer->name + suffix, like.shape, like.dtype, like.ctx);
     if (input < layer->inputs.size()) replaced_.push_back(layer->inputs[input].node);
     graph_->connect(made, 0, layer, static_cast<int>(input));
-    return made;
+    return made->tensor;
   }
 
   void removeUnusedParameters() {
@@ -183,7 +179,7 @@ class Folding {
     std::vector<Node*> unused;
     for (Node* node : replaced_) {
       const bool needed = !node->outputs.empty() || heads_.count(node) != 0 ||
-                          pinned_.count(node) != 0 || !family_.isParameter(*node);
+                          pinned_.count(node) != 0 || !isParameter(node);
       if (!needed && seen.insert(node).second) unused.push_back(node);
     }
     graph_->removeNodes(unused);
@@ -193,22 +189,23 @@ class Folding {
   const Family& family_;
   std::unordered_set<const Node*> heads_;   // nodes with outputs of the model
   std::unordered_set<const Node*> pinned_;  // nodes that must stay
-  std::unordered_set<std::string> names_;
   std::vector<Node*> folded_;
   std::vector<Node*> replaced_;  // parameters that may be unused now
   std::unordered_map<const Node*, std::string> reasons_;
 };
 
-MXReturnValue foldBatchNormalization(Graph* graph, const options_map_t& options) {
-  requireKnown(options, {"verbose"});
+MXReturnValue foldBatchNormalization(Graph* graph, const OptionValues& options) {
   const Family family(*graph);
   Folding folding(graph, family);
   folding.run();
-  if (flag(options, "verbose")) folding.report();
+  if (options.boolean("verbose")) folding.report();
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(foldBatchNormalization).setBody(foldBatchNormalization);
+REGISTER_PASS(foldBatchNormalization)
+    .setBody(foldBatchNormalization)
+    .describe("Folds batch normalizations into the weights of the linear layers before them.")
+    .option("verbose", false, "Print the result for each batch normalization, with the reason.");
 
 }  // namespace
 }  // namespace passes

@@ -5,8 +5,6 @@
  * operators), if it writes to memory or a state that another live node uses, or if a live node has
  * a control dependency on it. Subgraphs are processed too, but keep their variables, since these
  * correspond to inputs of the node.
- *
- * Option: verbose=1 prints the number of removed nodes.
  */
 #include <memory>
 #include <unordered_set>
@@ -14,7 +12,6 @@
 #include "facts/family.h"
 #include "facts/memory.h"
 #include "nested.h"
-#include "options.h"
 
 namespace passes {
 namespace {
@@ -78,26 +75,30 @@ std::size_t removeDead(Graph* graph, const Family& family, bool nested) {
   std::vector<Node*> dead;
   for (Node* node : graph->nodes) {
     if (live.has(node)) continue;
-    if (node->op == "null" && (nested || !family.isParameter(*node))) continue;
+    if (node->op == "null" && (nested || !isParameter(node))) continue;
     dead.push_back(node);
   }
   graph->removeNodes(dead);
   return dead.size();
 }
 
-MXReturnValue removeDeadNodes(Graph* graph, const options_map_t& options) {
-  requireKnown(options, {"verbose"});
+MXReturnValue removeDeadNodes(Graph* graph, const OptionValues& options) {
   const Family family(*graph);
   std::size_t removed = 0;
   // Processing the subgraphs of dead nodes is useless, but harmless.
   for (Graph* each : withNested(graph)) removed += removeDead(each, family, each != graph);
-  if (flag(options, "verbose")) {
+  if (options.boolean("verbose")) {
     std::cout << "removeDeadNodes: " << removed << " nodes removed\n";
   }
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(removeDeadNodes).setBody(removeDeadNodes);
+REGISTER_PASS(removeDeadNodes)
+    .setBody(removeDeadNodes)
+    .describe("Removes operators that no output depends on, then unused weights and constants.")
+    .option("verbose", false, "Print the number of removed nodes.")
+    .needsWeights(false)
+    .needsShapes(false);
 
 }  // namespace
 }  // namespace passes

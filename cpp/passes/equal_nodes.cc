@@ -6,9 +6,6 @@
  * walk. Operators that draw random numbers, write to memory or states, communicate, have subgraphs
  * or are unknown are never merged; outputs of the model keep their names and are never removed.
  * Subgraphs are processed separately.
- *
- * Options: parameters=1 also merges weights of equal bits; inference=1 assumes that operators such
- * as Dropout and BatchNorm run outside training; verbose=1 prints the number of removed nodes.
  */
 #include <memory>
 #include <unordered_map>
@@ -18,7 +15,6 @@
 #include "facts/memory.h"
 #include "nested.h"
 #include "node_text.h"
-#include "options.h"
 
 namespace passes {
 namespace {
@@ -83,7 +79,7 @@ class Merging {
     if (!node.control_deps.empty() || !node.extra.empty()) return false;
     if (node.op == "null") {
       return choice_.parameters && states_.count(&node) == 0 && kept_.count(&node) == 0 &&
-             family_.isParameter(node) && isDense(node.tensor);
+             isParameter(&node) && isDense(node.tensor);
     }
     if (!family_.isFunction(node, choice_.inference)) return false;
     return !memory_ || (memory_->givesFixedValue(node) && memory_->readsFixedValues(node));
@@ -146,19 +142,25 @@ class Merging {
   std::vector<Node*> unwanted_;
 };
 
-MXReturnValue mergeEqualNodes(Graph* graph, const options_map_t& options) {
-  requireKnown(options, {"parameters", "inference", "verbose"});
+MXReturnValue mergeEqualNodes(Graph* graph, const OptionValues& options) {
   const Family family(*graph);
-  const Choice choice{flag(options, "parameters"), flag(options, "inference")};
+  const Choice choice{options.boolean("parameters"), options.boolean("inference")};
   std::size_t removed = 0;
   for (Graph* each : withNested(graph)) removed += Merging(each, family, choice).run();
-  if (flag(options, "verbose")) {
+  if (options.boolean("verbose")) {
     std::cout << "mergeEqualNodes: " << removed << " nodes removed\n";
   }
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(mergeEqualNodes).setBody(mergeEqualNodes);
+REGISTER_PASS(mergeEqualNodes)
+    .setBody(mergeEqualNodes)
+    .describe("Replaces nodes of equal operator, attributes and inputs by one of them.")
+    .option("parameters", false, "Merge weights of equal bits as well.")
+    .option("inference", false,
+            "Assume that operators such as Dropout and BatchNorm run outside training.")
+    .option("verbose", false, "Print the number of removed nodes.")
+    .needsShapes(false);
 
 }  // namespace
 }  // namespace passes

@@ -1,44 +1,20 @@
 #include "layer.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "node_text.h"
 #include "tensor_values.h"
 
 namespace passes {
 
-double numberAttribute(const Node& node, const char* key, double preset) {
-  const std::string* text = findAttribute(node, key);
-  if (text == nullptr) return preset;
-  std::istringstream stream(*text);
-  stream.imbue(std::locale::classic());
-  double value;
-  if (!(stream >> value) || stream.peek() != std::istringstream::traits_type::eof()) {
-    throw LeftAlone("'" + node.name + "' has " + key + "=" + *text + ", which is no number");
-  }
-  return value;
-}
-
-int integerAttribute(const Node& node, const char* key, int preset) {
-  const double value = numberAttribute(node, key, preset);
-  const bool fits = value >= (std::numeric_limits<int>::min)() &&
-                    value <= (std::numeric_limits<int>::max)() && value == std::trunc(value);
-  if (!fits) {
-    throw LeftAlone("'" + node.name + "' has " + key + "=" + *findAttribute(node, key) +
-                    ", which is no whole number of 32 bits");
-  }
-  return static_cast<int>(value);
-}
-
-const MXTensor& parameterOf(const Family& family, const Node& node, std::size_t input) {
+const MXTensor& parameterOf(const Node& node, std::size_t input) {
   const Node& parameter = *node.inputs.at(input).node;
   if (parameter.op != "null") {
     throw LeftAlone("'" + parameter.name + "' is computed, not a parameter");
   }
   if (parameter.tensor == nullptr)
     throw LeftAlone("no data were given for '" + parameter.name + "'");
-  if (!family.isParameter(parameter)) {
+  if (!isParameter(&parameter)) {
     throw LeftAlone("'" + parameter.name + "' is an input, which may have other values");
   }
   if (!isDense(parameter.tensor) || !isReal(parameter.tensor->dtype)) {
@@ -53,15 +29,14 @@ bool hasInput(const Node& node, std::size_t input) {
 
 Layer::Layer(const Family& family, Node* layer, const LayerFacts& facts)
     : family_(family), node_(layer), facts_(facts) {
-  const std::string* function =
-      facts.activation == nullptr ? nullptr : findAttribute(*layer, facts.activation);
-  if (function != nullptr && *function != "identity") {
-    throw LeftAlone("'" + layer->name + "' applies " + *function + " to its result");
+  const std::string function =
+      facts.activation == nullptr ? "identity" : textAttr(layer, facts.activation, "identity");
+  if (function != "identity") {
+    throw LeftAlone("'" + layer->name + "' applies " + function + " to its result");
   }
-  const std::string* kernel =
-      facts.kernel == nullptr ? nullptr : findAttribute(*layer, facts.kernel);
-  if (kernel != nullptr && *kernel != facts.usual) {
-    throw LeftAlone("'" + layer->name + "' has weights in the order " + *kernel);
+  if (facts.kernel != nullptr && textAttr(layer, facts.kernel, facts.usual) != facts.usual) {
+    throw LeftAlone("'" + layer->name + "' has weights in the order " +
+                    textAttr(layer, facts.kernel));
   }
   const bool matrix = facts.weight == WeightOrder::kMatrixByFlag;
   if (matrix && family.operatorSet() < 7) {
@@ -71,13 +46,12 @@ Layer::Layer(const Family& family, Node* layer, const LayerFacts& facts)
     throw LeftAlone("'" + layer->name + "' has " + std::to_string(layer->inputs.size()) +
                     " inputs");
   }
-  shape_ = parameterOf(family, *layer, 1).shape;
+  shape_ = parameterOf(*layer, 1).shape;
   const bool inputs_first = facts.weight == WeightOrder::kInputsFirst;
-  const double groups = inputs_first ? numberAttribute(*layer, facts.groups, 1) : 1;
+  const int64_t groups = inputs_first ? intAttr(layer, facts.groups, 1) : 1;
   const bool fits = shape_.size() >= 2 && (!matrix || shape_.size() == 2) &&
                     std::all_of(shape_.begin(), shape_.end(), [](int64_t n) { return n > 0; });
-  if (!fits || !(groups >= 1 && groups <= static_cast<double>(shape_[0])) ||
-      shape_[0] % static_cast<int64_t>(groups) != 0) {
+  if (!fits || groups < 1 || shape_[0] % groups != 0) {
     throw LeftAlone("the weight of '" + layer->name + "' has an unexpected shape");
   }
   groups_ = static_cast<std::size_t>(groups);
@@ -86,7 +60,7 @@ Layer::Layer(const Family& family, Node* layer, const LayerFacts& facts)
   bias();  // throws if it is not known
 }
 
-void Layer::requireChannels(int axis) const {
+void Layer::requireChannels(int64_t axis) const {
   int rank = 2;
   int channels = 1;
   switch (facts_.channels) {
@@ -94,26 +68,26 @@ void Layer::requireChannels(int axis) const {
       break;
     case ChannelAxis::kLayout: {
       rank = static_cast<int>(shape_.size());
-      const std::string* layout = findAttribute(*node_, "layout");
-      if (layout == nullptr || *layout == "None" || family_.name() == "onnx") break;
-      const std::size_t found = layout->find('C');
-      const std::string* result = findAttribute(*node_, "out_layout");
-      const bool other = result != nullptr && *result != *layout && *result != "__undef__";
-      if (found == std::string::npos || layout->size() != shape_.size() || other) {
-        throw LeftAlone("'" + node_->name + "' has layout " + (other ? *result : *layout));
+      const std::string layout = textAttr(node_, "layout", "None");
+      if (layout == "None" || family_.name() == "onnx") break;
+      const std::size_t found = layout.find('C');
+      const std::string result = textAttr(node_, "out_layout", layout);
+      const bool other = result != layout && result != "__undef__";
+      if (found == std::string::npos || layout.size() != shape_.size() || other) {
+        throw LeftAlone("'" + node_->name + "' has layout " + (other ? result : layout));
       }
       channels = static_cast<int>(found);
       break;
     }
     case ChannelAxis::kFlatten:
-      if (boolAttribute(*node_, "flatten", true)) break;
+      if (boolAttr(node_, "flatten", true)) break;
       [[fallthrough]];
     case ChannelAxis::kLast:
       rank = inferredRank();
       channels = rank < 0 ? -1 : rank - 1;
       break;
   }
-  const int wanted = axis < 0 && rank >= 0 ? axis + rank : axis;
+  const int64_t wanted = axis < 0 && rank >= 0 ? axis + rank : axis;
   const bool transposed = facts_.weight == WeightOrder::kInputsFirst;
   if (wanted != channels || (transposed && channels != 1)) {
     throw LeftAlone("axis " + std::to_string(axis) + " is not known to be that of the channels");
@@ -122,12 +96,8 @@ void Layer::requireChannels(int axis) const {
 
 /// The rank of the result as inferred by the host; -1 if unknown.
 int Layer::inferredRank() const {
-  const std::string* shapes = findAttribute(*node_, MX_STR_SHAPE);
-  if (shapes == nullptr) return -1;
-  const std::string shape = getShapeAt(*shapes, 0);
-  if (shape.empty() || shape[0] != '[') return -1;
-  if (shape == "[]") return 0;
-  return 1 + static_cast<int>(std::count(shape.begin(), shape.end(), ','));
+  const ValueShape shape = shapeOf(NodeEntry(node_, 0));
+  return shape.known ? static_cast<int>(shape.extents.size()) : -1;
 }
 
 std::vector<double> Layer::weightFactors(const Affine& affine) const {
@@ -164,7 +134,7 @@ std::vector<double> Layer::bias() const {
                     " inputs");
   }
   if (!hasBias()) return values;
-  const MXTensor& tensor = parameterOf(family_, *node_, 2);
+  const MXTensor& tensor = parameterOf(*node_, 2);
   const bool matrix = facts_.weight == WeightOrder::kMatrixByFlag;
   const int64_t last = tensor.shape.empty() ? 1 : tensor.shape.back();
   const bool row = tensor.size() == last && tensor.shape.size() <= (matrix ? 2U : 1U);
@@ -173,7 +143,7 @@ std::vector<double> Layer::bias() const {
     throw LeftAlone("'" + node_->inputs[2].node->name + "' is not one number a channel");
   }
   const std::vector<double> given = valuesOf(tensor);
-  const double factor = matrix ? numberAttribute(*node_, "beta", 1) : 1;
+  const double factor = matrix ? realAttr(node_, "beta", 1) : 1;
   for (std::size_t i = 0; i < channels_; ++i) values[i] = factor * given[whole ? i : 0];
   return values;
 }

@@ -12,10 +12,11 @@
 
 namespace passes {
 
-/// The reason why a node is left unchanged.
-class LeftAlone : public std::runtime_error {
+/// The reason why a node is left unchanged. Attributes that cannot be read are one, too: catch
+/// their common base.
+class LeftAlone : public std::invalid_argument {
  public:
-  using std::runtime_error::runtime_error;
+  using std::invalid_argument::invalid_argument;
 };
 
 /// y = scale * x + shift, for every channel.
@@ -25,14 +26,8 @@ struct Affine {
   std::vector<double> shift;
 };
 
-/// Reads a numeric attribute; `preset` if the node does not have it. Throws LeftAlone for other
-/// text.
-double numberAttribute(const Node& node, const char* key, double preset);
-/// The same for a whole number. Throws LeftAlone for any other, and for one that is no int.
-int integerAttribute(const Node& node, const char* key, int preset);
-
 /// Returns the data of a parameter: dense real numbers. Throws LeftAlone for other inputs.
-const MXTensor& parameterOf(const Family& family, const Node& node, std::size_t input);
+const MXTensor& parameterOf(const Node& node, std::size_t input);
 
 /// Whether a node has an input of this number that is not omitted.
 bool hasInput(const Node& node, std::size_t input);
@@ -48,7 +43,7 @@ class Layer {
 
   /// Throws LeftAlone unless `axis`, counted from the end if negative, is known to be the axis of
   /// the channels.
-  void requireChannels(int axis) const;
+  void requireChannels(int64_t axis) const;
 
   /// The factors of the weight, see setScaled, and the bias with which the layer computes
   /// scale * y + shift instead of y.
@@ -59,7 +54,7 @@ class Layer {
   void declareBias() const;
 
  private:
-  bool isTransposedMatrix() const { return boolAttribute(*node_, "transB", false); }
+  bool isTransposedMatrix() const { return boolAttr(node_, "transB", false); }
   std::vector<double> bias() const;
   int inferredRank() const;
 

@@ -253,6 +253,8 @@ class Library:
     @property
     def shares_types(self) -> bool: ...
     @property
+    def declarations(self) -> bytes: ...
+    @property
     def is_ours(self) -> bool: ...
 
 def close_gate(seconds: float) -> int: ...
@@ -263,6 +265,7 @@ class CallSettings:
         *,
         accept_args: bool,
         accept_aux: bool,
+        lend_weights: bool,
         force_json: bool,
         consume: bool,
         ordered: bool,

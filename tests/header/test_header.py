@@ -109,6 +109,16 @@ def test_macros_of_other_headers(options: str, tmp_path: Path) -> None:
     compile_quietly("g++", "c++11", source)
 
 
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_after_every_standard_header(compiler: str, standard: str, tmp_path: Path) -> None:
+    """No name of the header means another one of the standard library, such as std::quoted."""
+    source = tmp_path / "all.cc"
+    every_api = (TESTS / "plugins" / "every_api.cc").read_text("utf-8")
+    source.write_text(f"#include <filesystem>\n#include <bits/stdc++.h>\n{every_api}", "utf-8")
+    compile_quietly(compiler, standard, source)
+
+
 def test_without_exceptions(tmp_path: Path) -> None:
     source = tmp_path / "minimal.cc"
     source.write_text('#include "lib_api.h"\n')
@@ -207,7 +217,7 @@ def cases(*sources: str) -> list[str]:
     return sorted(re.findall(r"^TEST\((\w+)\)", text, re.MULTILINE))
 
 
-UNIT = cases("json.cc", "graph.cc", "random_edits.cc", "tensor.cc")
+UNIT = cases("json.cc", "graph.cc", "helpers.cc", "random_edits.cc", "tensor.cc")
 SCALE = cases("scale.cc")
 ENTRY_POINT_CASES = {name: cases(f"{name}.cc") for name in ("operators", "partitioners")}
 PROGRAM_CASES = {"unit": UNIT, **ENTRY_POINT_CASES}

@@ -37,7 +37,8 @@ def mxnet_environment() -> Environment:
 @pytest.fixture(scope="session")
 def built_with_passlib(mxnet_environment: Environment) -> Path:
     """Build a library of all passes with passlib's header."""
-    sources = [*PORTABLE_SOURCES, PASSES / "editing.cc", PASSES / "patterns.cc"]
+    extended = [PASSES / f"{name}.cc" for name in ("editing", "declared", "patterns")]
+    sources = [*PORTABLE_SOURCES, *extended]
     library = _or_skip(lambda: environment.build("interop_passlib", sources, [ROOT / "include"]))
     assert isinstance(library, Path)
     return library

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 
 from corpus import DIALECT_LINE, EDITING, ESCAPED, FAILING, MODELS, PORTABLE, read_model
 from failures import both_fail
-from mxnet_process import DiedError, MXNet
+from mxnet_process import DiedError, MXNet, MXNetError
 from passlib import sym
 
 LIBRARY = "built_with_passlib"
@@ -62,6 +63,22 @@ def test_same_messages(mxnet: MXNet, case: str) -> None:
     for word in (name, *options.values()):
         assert word in theirs
         assert word in ours
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 4}, "option 'level' takes integer in the range [1,3], not '4'"),
+        ({"levle": 1}, "there is no option 'levle' (there are: op, users, kernel, level)"),
+        ({"users": "maybe"}, "option 'users' takes boolean, not 'maybe'"),
+    ],
+)
+def test_declared_options_hold_in_mxnet(
+    mxnet: MXNet, options: dict[str, object], message: str
+) -> None:
+    """MXNet ignores declarations, so the library checks them itself."""
+    with pytest.raises(MXNetError, match=re.escape(message)):
+        mxnet("optimize", text=read_model("lstm_lm"), backend="interop_declared", options=options)
 
 
 def test_a_dead_process_is_replaced(mxnet: MXNet) -> None:

@@ -79,6 +79,8 @@ PLUGINS: dict[str, Recipe] = {
     "slow": library("slow.cc"),
     "arithmetic": library("arithmetic.cc"),
     "careless": library("careless.cc"),
+    "declared": library("declared.cc"),
+    "declares_text": Recipe(("plugins/declares_text.c",), ("gcc", *LIBRARY)),
     "missing_symbol": library("missing_symbol.cc"),
     "no_initialize": library("no_initialize.cc"),
     **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
@@ -95,7 +97,10 @@ PLUGINS: dict[str, Recipe] = {
 
 PROGRAMS: dict[str, Recipe] = {
     "unit": Recipe(
-        ("cpp/main.cc", "cpp/json.cc", "cpp/graph.cc", "cpp/random_edits.cc", "cpp/tensor.cc"),
+        tuple(
+            f"cpp/{name}.cc"
+            for name in ("main", "json", "graph", "helpers", "random_edits", "tensor")
+        ),
         (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
     ),
     "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),

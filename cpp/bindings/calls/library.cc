@@ -50,6 +50,7 @@ py::tuple takeParam(NewParam param) {
 struct CallSettings {
   bool accept_args;
   bool accept_aux;
+  bool lend_weights;
   bool force_json;
   bool consume;
   bool ordered;
@@ -76,8 +77,8 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                 index,
                 parseAttributes(attributes),
                 options,
-                makeBlock(args),
-                makeBlock(aux),
+                makeBlock(args, settings.lend_weights),
+                makeBlock(aux, settings.lend_weights),
                 settings.accept_args,
                 settings.accept_aux,
                 settings.force_json,
@@ -112,15 +113,18 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("partitioners", &listPartitioners)
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
       .def_property_readonly("shares_types", &Library::sharesTypes)
-      .def_property_readonly("is_ours", &Library::isOurs);
+      .def_property_readonly("is_ours", &Library::isOurs)
+      .def_property_readonly("declarations",
+                             [](const Library& l) { return py::bytes(l.declarations()); });
 
   py::class_<CallSettings>(*m, "CallSettings")
-      .def(py::init(
-               [](bool accept_args, bool accept_aux, bool force_json, bool consume, bool ordered) {
-                 return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
-               }),
-           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
-           py::arg("consume"), py::arg("ordered"));
+      .def(py::init([](bool accept_args, bool accept_aux, bool lend_weights, bool force_json,
+                       bool consume, bool ordered) {
+             return CallSettings{accept_args, accept_aux, lend_weights,
+                                 force_json,  consume,    ordered};
+           }),
+           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("lend_weights"),
+           py::arg("force_json"), py::arg("consume"), py::arg("ordered"));
 
   m->def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
          py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),

@@ -30,19 +30,15 @@ bool differsInTraining(const std::string& op) {
 }
 
 bool drawsNumbers(const Node& node, bool inference) {
-  const std::string* value = nullptr;
   if (node.op == "Dropout" || node.op == "_npx_dropout") {
-    value = findAttribute(node, "mode");
-    return !inference || (value != nullptr && *value == "always");
+    return !inference || textAttr(&node, "mode", "") == "always";
   }
   if (inference) return false;
   if (node.op == "LeakyReLU" || node.op == "_npx_leaky_relu") {
-    value = findAttribute(node, "act_type");
-    return value != nullptr && *value == "rrelu";
+    return textAttr(&node, "act_type", "") == "rrelu";
   }
   if (node.op == "RNN" || node.op == "_npx_rnn") {
-    value = findAttribute(node, "p");
-    return value != nullptr && value->find_first_not_of("0.") != std::string::npos;
+    return realAttr(&node, "p", 0) != 0;
   }
   return node.op == "dropout";
 }
@@ -52,20 +48,6 @@ bool isRandomInOnnx(const std::string& op) {
 }
 
 }  // namespace
-
-const std::string* findAttribute(const Node& node, const std::string& key) {
-  const auto found = node.attrs.find(key);
-  return found == node.attrs.end() ? nullptr : &found->second;
-}
-
-bool boolAttribute(const Node& node, const std::string& key, bool preset) {
-  const std::string* text = findAttribute(node, key);
-  return text == nullptr ? preset : *text == "True" || *text == "true" || *text == "1";
-}
-
-bool isHidden(const std::string& key) {
-  return key.size() > 4 && startsWith(key, "__") && key.compare(key.size() - 2, 2, "__") == 0;
-}
 
 Family::Family(const Graph& graph) : name_("mxnet") {
   const auto dialect = graph.attrs.find("dialect");
@@ -79,33 +61,17 @@ Family::Family(const Graph& graph) : name_("mxnet") {
   }
 }
 
-bool Family::isParameter(const Node& node) const {
-  if (node.op != "null") return false;
-  if (name_ == "ark") return false;  // all are inputs
-  if (name_ == "dlprim") {
-    const std::string* id = findAttribute(node, "__id__");
-    const bool input = id != nullptr && startsWith(*id, "inputs[");
-    return !input && (node.tensor != nullptr || findAttribute(node, "__shape__") == nullptr);
-  }
-  if (name_ == "onnx") {
-    if (findAttribute(node, "__default__") != nullptr) return false;
-    if (isAbsent(node) || findAttribute(node, "__opaque__") != nullptr) return true;
-  }
-  return node.tensor != nullptr;
-}
-
 bool Family::isFunction(const Node& node, bool inference) const {
   if (node.op == "null" || !node.subgraphs.empty()) return false;
   if (name_ == "onnx") {
-    const std::string* domain = findAttribute(node, "__domain__");
-    const bool standard = domain == nullptr || *domain == "ai.onnx" || *domain == "ai.onnx.ml";
+    const std::string domain = textAttr(&node, "__domain__", "ai.onnx");
+    const bool standard = domain == "ai.onnx" || domain == "ai.onnx.ml";
     return standard && !isRandomInOnnx(node.op);
   }
   if (name_ == "ark") {
     // Ops of a plan are assigned to processors, so the pass must not choose between two.
-    return findAttribute(node, "__effects__") == nullptr &&
-           findAttribute(node, "__virtual__") == nullptr &&
-           findAttribute(node, "__config__") == nullptr;
+    return node.attrs.count("__effects__") == 0 && node.attrs.count("__virtual__") == 0 &&
+           node.attrs.count("__config__") == 0;
   }
   if (name_ == "dlprim") return inference || stateInputs(node).empty();
   if (name_ != "mxnet" && name_ != "nnvm") return false;
@@ -117,7 +83,7 @@ bool Family::isFunction(const Node& node, bool inference) const {
 
 bool Family::hasEffects(const Node& node) const {
   if (node.op == "null") return false;
-  if (name_ == "ark") return findAttribute(node, "__effects__") != nullptr;
+  if (name_ == "ark") return node.attrs.count("__effects__") != 0;
   // Operators of ONNX and DLPrimitives have none, in any domain.
   if (name_ == "onnx" || name_ == "dlprim") return false;
   return !differsInTraining(node.op) && !isKnownFunction(node.op, name_ == "nnvm") &&
@@ -126,14 +92,14 @@ bool Family::hasEffects(const Node& node) const {
 
 std::vector<std::size_t> Family::stateInputs(const Node& node) const {
   if (name_ == "dlprim") {
-    const bool writes = node.op == "BatchNorm" && !boolAttribute(node, "use_global_stats", false);
+    const bool writes = node.op == "BatchNorm" && !boolAttr(&node, "use_global_stats", false);
     return writes ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{};
   }
   if (name_ != "mxnet" && name_ != "nnvm") return {};
   if (node.op == "batch_norm" || node.op == "_contrib_SyncBatchNorm") return {3, 4};
   const bool norm = node.op == "BatchNorm" || node.op == "BatchNorm_v1" ||
                     node.op == "_npx_batch_norm" || node.op == "_contrib_BatchNormWithReLU";
-  if (!norm || boolAttribute(node, "use_global_stats", false)) return {};
+  if (!norm || boolAttr(&node, "use_global_stats", false)) return {};
   return {3, 4};
 }
 

@@ -22,10 +22,6 @@ class Family {
   /// Whether outputs of the model are named after their nodes.
   bool namesOutputsByNode() const { return name_ == "mxnet" || name_ == "nnvm"; }
 
-  /// Whether a variable is a weight or a constant internal to the graph: neither an input of the
-  /// model nor the default of one.
-  bool isParameter(const Node& node) const;
-
   /// Whether equal inputs give equal outputs without side effects. False for unknown operators.
   /// `inference`: also true for operators that draw numbers or write to states only in training.
   bool isFunction(const Node& node, bool inference) const;
@@ -43,15 +39,6 @@ class Family {
   std::string name_;
   int64_t operator_set_ = 0;
 };
-
-/// Text of an attribute, or null.
-const std::string* findAttribute(const Node& node, const std::string& key);
-
-/// Whether an attribute is True, true or 1; `preset` if the node does not have it.
-bool boolAttribute(const Node& node, const std::string& key, bool preset);
-
-/// Whether a key is for bookkeeping, such as __id__.
-bool isHidden(const std::string& key);
 
 /// Whether a node stands for an omitted optional input of ONNX.
 inline bool isAbsent(const Node& node) { return node.op == "null" && node.name == "__absent__"; }

@@ -113,10 +113,10 @@ const NormFacts* findNorm(const Family& family, const Node& node) {
 bool usesBatchStatistics(const Family& family, const Node& norm) {
   if (family.name() != "onnx") return false;
   // `spatial`, removed in operator set 9: statistics per position instead of per channel.
-  if (!boolAttribute(norm, "spatial", true)) return true;
-  if (family.operatorSet() < 7) return !boolAttribute(norm, "is_test", false);
+  if (!boolAttr(&norm, "spatial", true)) return true;
+  if (family.operatorSet() < 7) return !boolAttr(&norm, "is_test", false);
   if (family.operatorSet() < 14) return norm.num_outputs > 1;
-  return boolAttribute(norm, "training_mode", false);
+  return boolAttr(&norm, "training_mode", false);
 }
 
 }  // namespace passes

@@ -11,7 +11,7 @@ namespace passes {
 struct Flag {
   const char* key;
   bool preset;
-  bool of(const Node& node) const { return key != nullptr && boolAttribute(node, key, preset); }
+  bool of(const Node& node) const { return key != nullptr && boolAttr(&node, key, preset); }
 };
 
 /// The layout of a layer's weights.

@@ -15,10 +15,8 @@ bool isView(const Node& node) {
 
 /// The output tensors of a node as described in the file; none for nodes added by a pass.
 std::vector<JsonVal> describedOutputs(const Node& node) {
-  const std::string* text = findAttribute(node, "__outputs__");
-  if (text == nullptr) return {};
-  const JsonVal value = JsonVal::parse(*text);
-  return value.list;
+  const std::string text = textAttr(&node, "__outputs__", "[]");
+  return JsonVal::parse(text).list;
 }
 
 const JsonVal* member(const JsonVal& object, const char* key) {
@@ -39,15 +37,9 @@ bool isShared(const JsonVal& buffer) {
 /// The inputs of a view that lie in its memory.
 std::vector<std::size_t> partsOf(const Node& node) {
   std::vector<std::size_t> parts;
-  const std::string* text = findAttribute(node, "__parts__");
-  if (text == nullptr) {
-    if (!node.inputs.empty()) parts.push_back(0);
-    return parts;
-  }
-  for (const JsonVal& part : JsonVal::parse(*text).list) {
-    if (part.num >= 0 && static_cast<std::size_t>(part.num) < node.inputs.size()) {
-      parts.push_back(static_cast<std::size_t>(part.num));
-    }
+  for (int64_t part : intsAttr(&node, "__parts__", {0})) {
+    const bool present = part >= 0 && static_cast<std::size_t>(part) < node.inputs.size();
+    if (present) parts.push_back(static_cast<std::size_t>(part));
   }
   return parts;
 }
@@ -55,11 +47,8 @@ std::vector<std::size_t> partsOf(const Node& node) {
 }  // namespace
 
 std::size_t Memory::readCount(const Node& node) {
-  const std::string* text = findAttribute(node, "__reads__");
-  int64_t count = 0;
-  if (isView(node) || text == nullptr || !JsonVal::parse(*text).toInteger(&count) || count < 0) {
-    return node.inputs.size();
-  }
+  const int64_t count = isView(node) ? -1 : intAttr(&node, "__reads__", -1);
+  if (count < 0) return node.inputs.size();
   return std::min(static_cast<std::size_t>(count), node.inputs.size());
 }
 

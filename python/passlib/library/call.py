@@ -14,6 +14,7 @@ from passlib import _core
 from passlib.dialects import Dialect
 from passlib.errors import UnsupportedError
 from passlib.library.declared import Declaration
+from passlib.library.declared.option import list_text
 from passlib.library.handle import Library
 
 __all__ = ["Backend", "Call", "Holder", "NewParam", "Outcome", "Param"]
@@ -88,16 +89,24 @@ class Call:
     types_known: bool = False
     own_attributes: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def option_texts(self) -> list[tuple[str, str]]:
-        """The options as a library gets them.
+    def option_texts(self, *, declared: bool = False) -> list[tuple[str, str]]:
+        """Return the options as a library gets them.
+
+        Parameters
+        ----------
+        declared : bool
+            Whether the pass declares its options: then lists are written as JSON, otherwise as
+            Python prints them, as MXNet does.
 
         Raises
         ------
         UnsupportedError
             One has half of a surrogate pair in it, which UTF-8 cannot express.
         """
-        texts = [(key, str(value)) for key, value in self.options.items()]
+        texts = [
+            (key, list_text(value) if declared and isinstance(value, tuple) else str(value))
+            for key, value in self.options.items()
+        ]
         for key, value in texts:
             if _SURROGATE.search(key + value):
                 message = (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from passlib import _core
+from passlib.library.declared import PassNames
 
 __all__ = ["MXNET_VERSION", "Library", "standard_path"]
 
@@ -33,14 +34,17 @@ class Library:
         Of the file as it was loaded, in hexadecimal.
     abi_version : int
         Version of the extension ABI: 7 (MXNet 1.7) to 11 (1.9, 2.0).
-    passes, partitioners, ops : tuple of str
+    passes : PassNames
+        Names of the passes that the library registered, in its order; ``passes[name]`` is what a
+        pass declares.
+    partitioners, ops : tuple of str
         Names that the library registered, in its order.
     """
 
     path: str
     sha256: str
     abi_version: int
-    passes: tuple[str, ...]
+    passes: PassNames
     partitioners: tuple[str, ...]
     ops: tuple[str, ...]
     core: _core.Library = field(repr=False, compare=False)

@@ -34,6 +34,8 @@ class Lent:
         The caller's dictionary. The pass does not see names outside ``names``.
     names : sequence of str
         The variables of the graph, in its order.
+    withheld : bool
+        Tell names, shapes and types only, and lend no memory.
 
     Raises
     ------
@@ -44,14 +46,22 @@ class Lent:
     """
 
     def __init__(
-        self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
+        self,
+        kind: str,
+        given: MutableMapping[str, Any] | None,
+        names: Sequence[str],
+        *,
+        withheld: bool = False,
     ) -> None:
         require_dictionary(kind, given)
         self._kind = kind
         self._given = given
         self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
         plain: dict[str, Any] = {}
-        if type(given) is dict:
+        self._told: list[Param] = []
+        if withheld and given is not None:
+            self._told = [self._describe(name, given[name]) for name in names if name in given]
+        elif type(given) is dict:
             plain = given
         elif given is not None:
             plain = {name: given[name] for name in names if name in given}
@@ -61,12 +71,19 @@ class Lent:
     @property
     def params(self) -> list[Param]:
         """The arrays of the graph's variables."""
-        return self._lent.params
+        return self._told or self._lent.params
 
     @property
     def accepts_new(self) -> bool:
         """Whether there is a dictionary to put new parameters into."""
         return self._given is not None
+
+    def _describe(self, name: str, value: Any) -> Param:
+        """Return an array of the shape and type of a value, whose memory is not for use."""
+        if isinstance(value, BaseSparseNDArray):
+            value = np.broadcast_to(np.zeros((), value.dtype), value.shape)
+        array = as_lent_array(f"{self._kind}[{name!r}]", value)
+        return name, array, dtypes.code(array.dtype.newbyteorder("="))
 
     def _lend_other(self, name: str, value: Any) -> Param:
         """Lend a copy of what is not one sequence of elements in native byte order."""

@@ -18,7 +18,7 @@ from passlib.library import registry
 from passlib.library.backends import register, require_free
 from passlib.library.call import Backend
 from passlib.library.compiled import CompiledPass, Partitioner
-from passlib.library.declared import Declaration
+from passlib.library.declared import Declaration, PassNames, read_declarations
 from passlib.library.handle import MXNET_VERSION, Library, standard_path
 
 __all__ = ["load", "load_standard", "loaded"]
@@ -65,8 +65,8 @@ def load(
     ------
     LoadError
         The file does not exist, is no library for this machine, lacks a function or symbol, has
-        another version of the ABI, its ``initialize`` failed, or one of its names is taken. Then
-        nothing is registered.
+        another version of the ABI, its ``initialize`` failed, what its passes declare cannot be
+        read, or one of its names is taken. Then nothing is registered.
     """
     # Not resolve(): a symbolic link is opened, and reported, under its own name.
     absolute = os.path.abspath(path)  # noqa: PTH100
@@ -165,7 +165,7 @@ def _open(path: str, opening: str, version: int, write: Callable[[str], object])
         path=path,
         sha256=digest,
         abi_version=core.abi_version,
-        passes=tuple(core.passes),
+        passes=_declared(core, path),
         partitioners=tuple(name for name, _ in core.partitioners),
         ops=tuple(core.operators),
         core=core,
@@ -179,11 +179,20 @@ def _open(path: str, opening: str, version: int, write: Callable[[str], object])
     return library
 
 
+def _declared(core: _core.Library, path: str) -> PassNames:
+    """Return the names of a library's passes with what they declare."""
+    try:
+        declared = read_declarations(core.declarations, path, core.passes)
+    except FormatError as error:
+        message = f"cannot load library {path!r}: what its passes declare cannot be read: {error}"
+        raise LoadError(message) from None
+    return PassNames(declared.get(name) or Declaration(name, library=path) for name in core.passes)
+
+
 def _register(library: Library, *, replace: bool) -> None:
     backends: dict[str, Backend] = {}
     for i, name in enumerate(library.passes):
-        declaration = Declaration(name, library=library.path)
-        backends[name] = CompiledPass(declaration, library, i)
+        backends[name] = CompiledPass(library.passes[name], library, i)
     for i, name in enumerate(library.partitioners):
         declaration = Declaration(name, library=library.path, is_partitioner=True)
         backends[name] = Partitioner(declaration, library, i)

@@ -89,7 +89,8 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
     known = bool(args or aux or shapes or types)
     shown = None
-    if known and found.declaration.needs_shapes and not request.skip_infer:
+    wanted = found.declaration.needs_shapes or request.keep_inferred
+    if known and wanted and not request.skip_infer:
         shown = _with_inferred(symbol, [*lent[0].params, *lent[1].params], shapes, types)
     hidden = dialect.own_attributes
     visible = {k: v for k, v in symbol.attributes.items() if k not in hidden}

@@ -89,6 +89,11 @@ EDITING: dict[str, tuple[str, dict[str, Any]]] = {
     "wrap_heads": ("interop_wrapHeads", {}),
     "order_convolutions": ("interop_orderConvolutions", {}),
     "start_over": ("interop_startOver", {}),
+    "declared": ("interop_declared", {}),
+    "declared_options": (
+        "interop_declared",
+        {"op": "Pooling", "users": True, "kernel": [7], "level": 3},
+    ),
     "fuse_activations": ("interop_fuseActivations", {}),
     "reshape_poolings": ("interop_reshapePoolings", {}),
     "reorder_sums": ("interop_reorderSums", {}),

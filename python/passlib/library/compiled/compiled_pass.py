@@ -37,8 +37,8 @@ class Compiled(Backend):
         return self.source
 
     def lend(self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]) -> Lent:
-        """Lend the memory of the arrays itself."""
-        return Lent(kind, given, names)
+        """Lend the memory of the arrays itself, if the pass needs it."""
+        return Lent(kind, given, names, withheld=not self.declaration.needs_weights)
 
 
 class CompiledPass(Compiled):
@@ -53,6 +53,7 @@ class CompiledPass(Compiled):
         settings = _core.CallSettings(
             accept_args=call.args.accepts_new,
             accept_aux=call.aux.accepts_new,
+            lend_weights=self.declaration.needs_weights,
             force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
             consume=call.types_known,
             ordered=dialect.ordered,
@@ -62,7 +63,7 @@ class CompiledPass(Compiled):
             self.index,
             graph,
             dict(call.attributes),
-            call.option_texts,
+            call.option_texts(declared=self.declaration.options is not None),
             call.args.params,
             call.aux.params,
             settings,

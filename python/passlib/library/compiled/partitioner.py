@@ -45,13 +45,14 @@ class Partitioner(Compiled):
                 "addStrategy was not called where it is registered"
             )
             raise PassError(message)
+        options = call.option_texts()
         for strategy in range(len(strategies)):
             auxiliary, states = dialect.states(graph)
             settings = _core.PartitionSettings(
                 strategy=strategy,
                 auxiliary=auxiliary,
                 states=states,
-                merge_equal=(_MERGE_EQUAL, "True") in call.option_texts,
+                merge_equal=(_MERGE_EQUAL, "True") in options,
                 consume=call.types_known or strategy > 0,
                 ordered=dialect.ordered,
             )
@@ -60,7 +61,7 @@ class Partitioner(Compiled):
                 self.index,
                 graph,
                 dict(call.attributes),
-                call.option_texts,
+                options,
                 call.args.params,
                 call.aux.params,
                 settings,

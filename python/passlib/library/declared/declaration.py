@@ -32,6 +32,8 @@ class Declaration:
     library : str
         Path of the library, or module of the function.
     is_partitioner : bool
+    any_options : bool
+        Whether it takes options beside those that it declares.
     """
 
     name: str
@@ -42,6 +44,11 @@ class Declaration:
     needs_shapes: bool = True
     library: str = ""
     is_partitioner: bool = False
+    any_options: bool = False
+
+    def __post_init__(self) -> None:
+        """Let ``help`` of the object show what it declares, not what a declaration is."""
+        object.__setattr__(self, "__doc__", str(self))
 
     def require_dialect(self, dialect: str) -> None:
         """Check that the pass works on models of a dialect.
@@ -74,10 +81,13 @@ class Declaration:
             return dict(given)
         known = {option.name: option for option in self.options}
         for name in given:
-            if name not in known:
+            if name not in known and not self.any_options:
                 raise PasslibError(self._unknown(name, list(known)))
         try:
-            values = {name: known[name].checked(value) for name, value in given.items()}
+            values = {
+                name: known[name].checked(value) if name in known else value
+                for name, value in given.items()
+            }
         except PasslibError as error:
             raise PasslibError(f"pass {self.name!r}: {error}") from None
         missing = [name for name in known if known[name].required and name not in given]
@@ -98,6 +108,8 @@ class Declaration:
             lines.append(f"  dialects: {', '.join(self.dialects)}")
         if self.options is None:
             lines.append("  options: not declared, any are passed on")
+        if self.any_options:
+            lines.append("  options: these, and any others are passed on")
         for option in self.options or ():
             default = "required" if option.required else f"default {option_text(option.default)}"
             lines.append(f"  {option.name}: {option.type_text}; {default}")

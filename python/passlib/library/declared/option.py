@@ -136,6 +136,11 @@ def option_text(value: object) -> str:
     return str(value)
 
 
+def list_text(values: Sequence[object]) -> str:
+    """Return a list as JSON, as passes with declared options read it."""
+    return json.dumps(list(values), ensure_ascii=False)
+
+
 def _items(text: str) -> list[str]:
     """Split the text of a list: ``[1, 2]``, ``(1, 2)`` or ``1,2``."""
     inner = text.strip()
