@@ -158,12 +158,12 @@ class TestRemoveNoOps:
         return [node.name for node in symbol.nodes()]
 
     def test_removes_what_does_nothing(self, model: passlib.symbol.Symbol) -> None:
-        result = model.optimize_for("removeNoOps")
+        result = model.optimize_for("dropNoOps")
         assert self.names(result) == ["x", "relu", "always"]
         assert result.list_outputs() == ["always_output", "x"]
 
     def test_keeps_what_is_named(self, model: passlib.symbol.Symbol) -> None:
-        result = model.optimize_for("removeNoOps", keep="first,third")
+        result = model.optimize_for("dropNoOps", keep="first,third")
         assert self.names(result) == ["x", "first", "relu", "always", "third"]
 
 

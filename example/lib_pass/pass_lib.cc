@@ -45,7 +45,7 @@ static bool isNoOp(const Node& node) {
 /// Removes operators that do nothing at inference: Dropout, identity, BlockGrad.
 ///
 /// Options: keep="name1,name2" keeps the nodes with these names.
-MXReturnValue removeNoOps(Graph* graph, const Options& options) {
+MXReturnValue dropNoOps(Graph* graph, const Options& options) {
   const auto keep = options.find("keep");
   const std::set<std::string> kept =
       keep == options.end() ? std::set<std::string>() : splitNames(keep->second);
@@ -56,11 +56,11 @@ MXReturnValue removeNoOps(Graph* graph, const Options& options) {
     unwanted.push_back(node);
   }
   graph->removeNodes(unwanted);
-  std::cout << "removeNoOps: " << unwanted.size() << " nodes removed\n";
+  std::cout << "dropNoOps: " << unwanted.size() << " nodes removed\n";
   return MX_SUCCESS;
 }
 
-REGISTER_PASS(removeNoOps).setBody(removeNoOps);
+REGISTER_PASS(dropNoOps).setBody(dropNoOps);
 
 /// The only user of a node's outputs; null if there are several, or an output of the graph.
 static Node* onlyUser(const Graph& graph, const Node& node) {

@@ -43,7 +43,7 @@ def main() -> None:
 
     model = pl.sym.load(source)
     print(f"\n{source.name}: {model}")
-    smaller = model.optimize_for("removeNoOps")
+    smaller = model.optimize_for("dropNoOps")
     fused = smaller.optimize_for("fuseBatchNormRelu")
     show_change(model, fused)
 

@@ -41,9 +41,9 @@ def libraries() -> None:
 PASSES = {
     "nothing": (),
     "fold": ("foldBatchNorm",),
-    "no-ops": ("removeNoOps",),
+    "no-ops": ("dropNoOps",),
     "relu": ("fuseBatchNormRelu",),
-    "all": ("removeNoOps", "foldBatchNorm", "fuseBatchNormRelu"),
+    "all": ("dropNoOps", "foldBatchNorm", "fuseBatchNormRelu"),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -257,3 +259,15 @@ def test_one_model_each_way() -> None:
     assert places(model, "MatMul(x, w:param)") == ["mm"]
     assert places(model.symbol, "MatMul(x, w:param)") == []
     assert places(model.symbol, "MatMul(x, w)") == ["mm"]
+
+
+def test_libraries_with_malformed_patterns_are_refused(plugin: Callable[[str], Path]) -> None:
+    path = plugin("bad_patterns")
+    with pytest.raises(passlib.LoadError) as caught:
+        passlib.library.load(path)
+    first, second = str(caught.value).splitlines()
+    assert "pass 'unclosed': line 2, column 11 of the pattern: expected )" in first
+    assert second.startswith("pass 'unknownName': line 1, column 10 of the replacement: ")
+    assert "the pattern has no value 'z'" in second
+    assert str(path) in first
+    assert "sound" not in passlib.library.passes()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from passlib import _core
@@ -14,13 +15,17 @@ from passlib.library.declared import Declaration
 from passlib.library.handle import MXNET_VERSION, standard_path
 from passlib.library.python import PythonPass
 
-__all__ = ["find_backend", "passes", "register", "require_free"]
+__all__ = ["find_backend", "find_standard", "passes", "register", "require_free"]
 
 _SHOWN = 30
 """Names in a message."""
 
 _lock = ForkLock()
 _backends: dict[str, Backend] = {}
+_standard: dict[str, Backend] = {}
+"""Passes that come with passlib. They yield their names to all others."""
+
+_STANDARD_ROOM: Final = "passlib.passes.standard"
 
 _IN_PYTHON: Final = dict.fromkeys(
     (
@@ -31,7 +36,7 @@ _IN_PYTHON: Final = dict.fromkeys(
         "removeNoOps",
         "resolveIf",
     ),
-    "passlib.passes.standard",
+    _STANDARD_ROOM,
 )
 """The module that registers a pass of passlib's own, imported when the pass is asked for."""
 
@@ -44,9 +49,10 @@ def find_backend(name: str) -> Backend:
     PasslibError
         There is none of this name; the message lists the known names.
     """
-    _make_ready([name])
     with _lock:
         found = _backends.get(name)
+    if found is None:
+        found = _standard_pass(name)
     if found is not None:
         return found
     known = passes()
@@ -57,12 +63,36 @@ def find_backend(name: str) -> Backend:
         for is_partitioner, kind in sorted(kinds.items())
         if (names := [n for n, d in known.items() if d.is_partitioner == is_partitioner])
     ]
-    if all(isinstance(backend, PythonPass) for backend in _backends.values()):
+    if all(
+        isinstance(backend, PythonPass) for backend in (*_standard.values(), *_backends.values())
+    ):
         have += ["no library with passes is loaded; call passlib.library.load(path) first"]
     if name in _standard_names():
         hint = "; it is a standard pass: call passlib.library.load_standard() first"
     message = f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})"
     raise PasslibError(message)
+
+
+def find_standard(name: str) -> Backend:
+    """Find a pass that comes with passlib, whoever else has its name.
+
+    Raises
+    ------
+    PasslibError
+        There is none, or its library is not loaded.
+    """
+    found = _standard_pass(name)
+    if found is None:
+        raise PasslibError(f"there is no standard pass {name!r}, or its library is not loaded")
+    return found
+
+
+def _standard_pass(name: str) -> Backend | None:
+    if name in _IN_PYTHON:
+        # Without the lock, which the imports of another thread may be waiting for.
+        importlib.import_module(_IN_PYTHON[name])
+    with _lock:
+        return _standard.get(name)
 
 
 def _standard_names() -> list[str]:
@@ -78,24 +108,27 @@ def passes() -> dict[str, Declaration]:
 
     ``print(passlib.library.passes()["foldBatchNormalization"])`` shows one.
     """
-    _make_ready(_IN_PYTHON)
+    for name in _IN_PYTHON:
+        _standard_pass(name)
     with _lock:
-        return {name: backend.declaration for name, backend in sorted(_backends.items())}
+        known = {**_standard, **_backends}
+    return {name: backend.declaration for name, backend in sorted(known.items())}
 
 
 def require_free(new: Mapping[str, Backend], prefix: str) -> None:
     """Check that names are free, or held by a library that registers them again.
+
+    Standard passes yield their names, and look for no free ones.
 
     Raises
     ------
     PasslibError
         A name is taken; the message begins with ``prefix`` and says by whom.
     """
-    _make_ready(new)
     with _lock:
         for name, backend in new.items():
             holder = _backends.get(name)
-            if holder is None or _same_source(holder, backend):
+            if holder is None or _is_standard(backend) or _same_source(holder, backend):
                 continue
             kind = "partitioner" if holder.declaration.is_partitioner else "pass"
             raise PasslibError(
@@ -107,14 +140,16 @@ def require_free(new: Mapping[str, Backend], prefix: str) -> None:
 def register(new: Mapping[str, Backend]) -> None:
     """Add passes and partitioners, in place of those that have their names."""
     with _lock:
-        _backends.update(new)
+        for name, backend in new.items():
+            (_standard if _is_standard(backend) else _backends)[name] = backend
 
 
-def _make_ready(names: Iterable[str]) -> None:
-    """Register those of the passes that come with passlib as Python functions."""
-    # Without the lock, which the imports of another thread may be waiting for.
-    for module in {_IN_PYTHON[name] for name in names if name in _IN_PYTHON}:
-        importlib.import_module(module)
+def _is_standard(backend: Backend) -> bool:
+    """Whether a pass comes with passlib."""
+    if isinstance(backend, PythonPass):
+        return backend.place.startswith(f"{_STANDARD_ROOM}.")
+    library = backend.library
+    return library is not None and Path(library.path).resolve() == standard_path().resolve()
 
 
 def _same_source(holder: Backend, new: Backend) -> bool:

@@ -97,7 +97,8 @@ def load_standard(*, replace: bool = False) -> Library:
     """Load the passes that come with passlib.
 
     They run on the models of every dialect. `Library.passes` of the result lists their names;
-    docs/standard-passes.md describes them.
+    docs/standard-passes.md describes them. Passes of other libraries, and those in Python, may have
+    the same names: then the names are theirs.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def load_standard(*, replace: bool = False) -> Library:
     Raises
     ------
     LoadError
-        The library is missing from the installation, or a name is taken.
+        The library is missing from the installation.
     """
     return load(standard_path(), verbose=False, replace=replace)
 

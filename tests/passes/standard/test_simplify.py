@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 import passlib
+from passlib.library import backends
 from real_models import find
 from rewriting import operators, parsed, results, same_bits, weights
 
@@ -142,3 +143,21 @@ def test_real_models(name: str, tmp_path: Path) -> None:
             results(made.read_bytes(), given), results(source.read_bytes(), given), strict=True
         ):
             np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)
+
+
+def test_other_passes_may_have_the_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are found by these names, and `simplify` does not use them."""
+    monkeypatch.setattr(backends, "_backends", {})
+    called = []
+
+    @passlib.graph_pass(name="removeNoOps")
+    def mine(graph: passlib.Graph) -> None:
+        called.append(len(graph))
+
+    data = parsed("g (float[N] x) => (float[N] y) { a = Identity(x) y = Neg(a) }")
+    made = passlib.simplify(data)
+    assert [node.op for node in made.symbol.nodes() if not node.is_variable] == ["Neg"]
+    assert called == []
+    passlib.load(data).optimize_for("removeNoOps")
+    assert len(called) == 1
+    assert passlib.library.passes()["removeNoOps"] is mine.declaration  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from passlib import _core
 from passlib.graph.plain import PlainGraph
+from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard
 
 __all__ = ["CLEAN", "Cost", "cost_of", "simplified"]
@@ -110,7 +111,8 @@ def simplified(
             options = dict(_OPTIONS.get(name, {}))
             if name == "foldConstants":
                 options["max_growth"] = max(_limit(start, price, max_growth) - price.bytes, 0)
-            made = model.optimize_for(name, skip_infer=True, **options)
+            # Not by its name, which a pass of the user's may have.
+            made = model.optimize_for(find_standard(name), skip_infer=True, **options)
             new = cost_of(made)
             grown = new.bytes > max(price.bytes, _limit(start, new, max_growth))
             if (new[rank], new) < (price[rank], price) and not grown:
