@@ -67,9 +67,8 @@
 //                             stack)
 //   PASSLIB_NO_GLOBAL_DLPACK  keep the DLPack types out of the global namespace, for sources that
 //                             include another dlpack.h after this header
-//   PASSLIB_PATTERNS          patterns too: Pattern, Match, PATTERN_PASS. They make compiling
-//   slower
-//                             by a tenth, so they have to be asked for.
+//   PASSLIB_PATTERNS          patterns too: Pattern, Match, PATTERN_PASS. They take longer to
+//                             compile, so they have to be asked for.
 //   PASSLIB_NO_ENTRY_POINTS   types only, no exported C functions: for a host, or a source file
 //                             outside a library
 // ================================================================================================
@@ -4524,12 +4523,12 @@ inline bool isParameter(const Node* node) {
   PassResource* resource = node->_passResource();
   const std::string dialect = resource == nullptr ? std::string() : resource->_dialect();
   if (dialect == "ark") return false;  // its files have no weights
-  const std::string id = textAttr(node, "__id__", "");
+  const std::string place = textAttr(node, "__id__", "");
   if (dialect == "onnx") {
-    if (node->attrs.count("__default__") != 0 || id.compare(0, 6, "input.") == 0) return false;
+    if (node->attrs.count("__default__") != 0 || place.compare(0, 6, "input.") == 0) return false;
     if (node->name == "__absent__" || node->attrs.count("__opaque__") != 0) return true;
   } else if (dialect == "dlprim") {
-    if (id.compare(0, 7, "inputs[") == 0) return false;
+    if (place.compare(0, 7, "inputs[") == 0) return false;
     if (node->attrs.count("__shape__") == 0) return true;
   } else {
     for (const NodeEntry& use : node->outputs) {

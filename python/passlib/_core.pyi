@@ -312,20 +312,10 @@ class CustomOp:
         write: Write,
     ) -> tuple[list[list[int]], list[list[int]]]: ...
     def infer_types(
-        self,
-        attributes: dict[str, str],
-        inputs: list[int],
-        num_outputs: int,
-        node: str,
-        write: Write,
+        self, attributes: Texts, inputs: list[int], num_outputs: int, node: str, write: Write
     ) -> tuple[list[int], list[int]]: ...
     def infer_storage(
-        self,
-        attributes: dict[str, str],
-        inputs: list[int],
-        num_outputs: int,
-        node: str,
-        write: Write,
+        self, attributes: Texts, inputs: list[int], num_outputs: int, node: str, write: Write
     ) -> list[int]: ...
     def create_state(
         self,

@@ -90,7 +90,7 @@ class TestValidate:
 class TestConvert:
     def test_mxnet(self, tmp_path: Path) -> None:
         target = tmp_path / "squeezenet.onnx"
-        given = ["convert", str(SQUEEZENET), str(target), "--shape", "data:1,3,64,64"]
+        given = ["convert", str(SQUEEZENET), str(target), "--shape", "data:1,3,224,224"]
         assert main([*given, "--opset", "17"]) == 0
         assert onnx.load(target).opset_import[0].version == 17
 

@@ -98,7 +98,7 @@ class TestCompare:
 
     def test_another_dialect(self, tmp_path: Path) -> None:
         model = pl.load(SQUEEZENET)
-        shape = {"data": (1, 3, 64, 64)}
+        shape = {"data": (1, 3, 224, 224)}
         model.to_onnx(tmp_path / "m.onnx", shape)
         found = compare(model, pl.load(tmp_path / "m.onnx"), shapes=shape)
         assert found.equal

@@ -26,7 +26,7 @@ from places import DATA
 from planted_faults import FAULTS, RAISING, RANDOM, block_model, plant
 
 MODELS = DATA / "mxnet" / "models"
-SHAPES = {"data": (1, 3, 64, 64)}
+SHAPES = {"data": (1, 3, 224, 224)}
 
 
 @pytest.fixture(autouse=True, scope="module")
