@@ -188,6 +188,8 @@ def test_ctrl_c_ends_a_pass_that_hangs(model: pl.Model, passes: Path, tmp_path: 
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
+        # A shell's background jobs ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("passlib-reproducer-*/progress")):
