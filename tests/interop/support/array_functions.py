@@ -171,7 +171,7 @@ nd.contrib.allclose(x, x)
 nd.contrib.foreach(lambda d, s: (d + s, d * 2), x, v[:3])
 nd.contrib.foreach(lambda d, s: ([d[0], d[1] + s[0]], [s[0] + d[0]]), [x, y], [v[:3]])
 nd.contrib.while_loop(lambda k: k < 3, lambda k: (k * 2, k + 1), nd.array([0]), max_iterations=3)
-nd.contrib.while_loop(lambda k, s: k < 9, lambda k, s: ([k, s], [k + 1, s + k]), [v[:1], v[1:2]], 9)
+nd.contrib.while_loop(lambda k, s: k < 9, lambda k, s: ([k, s], [k + 1, s + k]), [v[:1], v[1:2]], 8)
 nd.contrib.cond(nd.array([1]), lambda: x + 1, lambda: x - 1)
 nd.contrib.cond(nd.array([0]), lambda: [x, y], lambda: [y, x])
 nd.contrib.rand_zipfian(v, 4, 50)[1]
