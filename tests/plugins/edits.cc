@@ -78,6 +78,7 @@ REGISTER_PASS(reverseNodes).setBody(reverseNodes);
 /// is deleted, and its producer becomes the output.
 MXReturnValue deleteLast(Graph* graph, const Options&) {
   Node* last = graph->outputs[0].node;
+  if (last->inputs.empty()) return MX_FAIL;
   const NodeEntry input = last->inputs[0];
   for (const NodeEntry& entry : last->inputs) {
     std::vector<NodeEntry>& uses = entry.node->outputs;
