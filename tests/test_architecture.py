@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
     {"arrays", "graph"},
     {"lowering"},
     {"dialects"},
+    {"pages"},
     {"library"},
     {"runtime"},
     {"symbol"},

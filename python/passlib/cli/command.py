@@ -40,6 +40,7 @@ COMMANDS = {
     "bisect": "find the pass and the rewrites that break a model",
     "reduce": "make a model small that still shows a fault",
     "diff": "show what differs between two models",
+    "view": "write a page that draws a model",
     "run": "play back what an isolated pass left",
     "new": "make a folder for a new pass",
     "build": "compile a library of passes",

@@ -8,12 +8,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["print_json", "print_table"]
+__all__ = ["json_text", "print_json", "print_table"]
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON, indented."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, indented."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(json_text(value))
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -13,9 +14,10 @@ from passlib.errors import PasslibError
 from passlib.graph.native import without_origins
 from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
-from passlib.model.appearance import Summary, described, page, summarized
+from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.weights import Weights, frozen, owner
 from passlib.nd.files import to_parts
+from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
 
@@ -157,7 +159,29 @@ class ModelParts:
 
     def _repr_html_(self) -> str:
         summary = self.summary()
-        return page(summary.title, self._input_types(), self.outputs, summary.table)
+        text = page(summary.title, self._input_types(), self.outputs, summary.table)
+        if len(self._symbol.graph) > MOST_IN_NOTEBOOKS:
+            return text
+        return text + framed(repr(self), self._content())
+
+    def to_html(self, title: str = "") -> str:
+        """Return a page that draws the model: one HTML document, which loads nothing else.
+
+        Parameters
+        ----------
+        title : str
+            By default the model in one line.
+        """
+        return document(title or repr(self)[1:-1], self._content())
+
+    def _content(self) -> dict[str, Any]:
+        facts = [("dialect", self.dialect)]
+        facts += [("input", f"{n} {described_type(s)}") for n, s in self._input_types().items()]
+        facts += [("output", name) for name in self.outputs]
+        weights = self._constants.values()
+        elements = sum(math.prod(array.shape) for array in weights)
+        facts.append(("weights", f"{len(weights)}, of {elements:,} elements"))
+        return content_of(Side(self._symbol, self._constants), facts=facts)
 
 
 def _declared(attributes: Mapping[str, str]) -> TypeSpec:

@@ -126,7 +126,7 @@ class Pipeline:
             raise UnsupportedError("timeout and memory need isolate=True")
         observer = ModelObserver(list(instruments), inference)
         last = execute(self._steps, model, options, observer)
-        return PipelineResult(last, tuple(observer.results))
+        return PipelineResult(last, tuple(observer.results), model)
 
     def __add__(self, other: Pipeline) -> Pipeline:
         return Pipeline([self, other])

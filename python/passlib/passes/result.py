@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from passlib.graph.tables import Table
 from passlib.model import Model
+from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 
 __all__ = ["PipelineResult", "StepResult"]
+
+_COLUMNS: Final = ("step", "ms", "changed", "nodes")
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,16 @@ class PipelineResult:
     Attributes
     ----------
     model : Model
+        The last one.
     steps : tuple of StepResult
         In the order in which they ran; those of a repeat once a round.
+    before : Model
+        What the pipeline was given.
     """
 
     model: Model
     steps: tuple[StepResult, ...]
+    before: Model = field(repr=False)
 
     @property
     def modified(self) -> bool:
@@ -67,3 +77,38 @@ class PipelineResult:
 
     def __str__(self) -> str:
         return "\n".join(str(step) for step in self.steps)
+
+    def to_html(self, title: str = "pipeline", tables: Sequence[dict[str, Any]] = ()) -> str:
+        """Return a page with the steps, and the models before and after drawn over one another.
+
+        Parameters
+        ----------
+        title : str
+        tables : sequence of dict
+            More tables for the page, each with ``title``, ``columns`` and ``rows``.
+
+        Returns
+        -------
+        str
+            One HTML document, which loads nothing else.
+        """
+        return document(title, self._content(tables))
+
+    def _repr_html_(self) -> str:
+        rows = [tuple(map(str, row)) for row in self._rows()]
+        table = Table(_COLUMNS, rows)._repr_html_()
+        drawn = max(len(model.symbol.graph) for model in (self.before, self.model))
+        return table if drawn > MOST_IN_NOTEBOOKS else table + framed("pipeline", self._content())
+
+    def _content(self, tables: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        before, after = (
+            Side(model.symbol, {**model.args, **model.aux}) for model in (self.before, self.model)
+        )
+        steps = {"title": "Steps", "columns": _COLUMNS, "rows": self._rows()}
+        return content_of(after, before, tables=[*tables, steps])
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (step.text, round(1000 * step.seconds, 1), step.changed_nodes, step.nodes_after)
+            for step in self.steps
+        ]

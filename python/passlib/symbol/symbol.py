@@ -17,6 +17,7 @@ from passlib.graph.native import without_origins
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute
 from passlib.graph.tables import Table
+from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, framed
 from passlib.runtime import binding
 from passlib.symbol import inference
 from passlib.symbol.composition import functions
@@ -373,7 +374,10 @@ class Symbol(ForArrays, Arithmetic):
     def _repr_html_(self) -> str:
         counts = sorted(self.graph.operators().items(), key=lambda item: (-item[1], item[0]))
         rows = [(op, str(count)) for op, count in counts if op != VARIABLE]
-        return f"<p>{escape(repr(self))}</p>{Table(('operator', 'count'), rows)._repr_html_()}"
+        table = Table(("operator", "count"), rows)._repr_html_()
+        drawn = len(self.graph) <= MOST_IN_NOTEBOOKS
+        frame = framed(repr(self), content_of(Side(self))) if drawn else ""
+        return f"<p>{escape(repr(self))}</p>{table}{frame}"
 
 
 def _once(name: str, given: Any, other: str, known: Any) -> Any:

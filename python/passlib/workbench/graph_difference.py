@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
-from passlib.arrays import BaseSparseNDArray
-from passlib.graph.node import Entry, Node
 from passlib.model import Model
+from passlib.pages import (
+    Side,
+    content_of,
+    document,
+    framed,
+    node_changes,
+    pair_nodes,
+    weight_changes,
+)
 
 __all__ = ["ModelDifference", "NodeChange", "diff"]
 
@@ -49,6 +52,8 @@ class ModelDifference:
         Name, and what differs.
     outputs : tuple of str
         What differs in the outputs.
+    before, after : Model
+        What was compared.
     """
 
     removed: tuple[tuple[str, str], ...]
@@ -56,6 +61,8 @@ class ModelDifference:
     changed: tuple[NodeChange, ...]
     weights: tuple[tuple[str, str], ...]
     outputs: tuple[str, ...]
+    before: Model = field(repr=False, compare=False)
+    after: Model = field(repr=False, compare=False)
 
     @property
     def equal(self) -> bool:
@@ -63,8 +70,29 @@ class ModelDifference:
         return not (self.removed or self.added or self.changed or self.weights or self.outputs)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attributes, for JSON."""
-        return asdict(self)
+        """Return what differs, for JSON."""
+        return {
+            "removed": self.removed,
+            "added": self.added,
+            "changed": [asdict(change) for change in self.changed],
+            "weights": self.weights,
+            "outputs": self.outputs,
+        }
+
+    def to_html(self, title: str = "difference") -> str:
+        """Return a page that draws both models over one another, as one HTML document.
+
+        Parameters
+        ----------
+        title : str
+        """
+        return document(title, self._content())
+
+    def _repr_html_(self) -> str:
+        return framed("difference", self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return content_of(_side(self.after), _side(self.before))
 
     def __str__(self) -> str:
         lines = [f"- {_title(name, op)}" for name, op in self.removed]
@@ -82,10 +110,11 @@ class ModelDifference:
 
 
 def diff(a: Model, b: Model) -> ModelDifference:
-    """Compare two models by the names of their nodes and weights.
+    """Compare the nodes and weights of two models.
 
-    Nodes of one name belong together in their order. Attributes that begin with two underscores
-    are bookkeeping and do not count, but the declared shapes and types of variables do.
+    Nodes of one name belong together in their order, and of the others those that have another
+    name only. Attributes that begin with two underscores are bookkeeping and do not count, but the
+    declared shapes and types of variables do.
 
     Parameters
     ----------
@@ -96,26 +125,27 @@ def diff(a: Model, b: Model) -> ModelDifference:
     -------
     ModelDifference
     """
-    old: dict[str, list[Node]] = defaultdict(list)
-    for node in reversed(a.symbol.nodes()):
-        old[node.name].append(node)
+    first, second = a.symbol.nodes(), b.symbol.nodes()
+    old = pair_nodes(first, second).old
     added, changed = [], []
-    for node in b.symbol.nodes():
-        if not old[node.name]:
+    for node in second:
+        if node not in old:
             added.append((node.name, node.op))
             continue
-        changes = tuple(_changes(old[node.name].pop(), node))
+        changes = tuple(node_changes(old[node], node, old))
         if changes:
             changed.append(NodeChange(node.name, node.op, changes))
-    left = {id(node) for nodes in old.values() for node in nodes}
-    removed = [(node.name, node.op) for node in a.symbol.nodes() if id(node) in left]
+    kept = {id(node) for node in old.values()}
+    removed = [(node.name, node.op) for node in first if id(node) not in kept]
     before, after = a.outputs, b.outputs
     return ModelDifference(
         tuple(removed),
         tuple(added),
         tuple(changed),
-        tuple(_weights({**a.args, **a.aux}, {**b.args, **b.aux})),
+        tuple(weight_changes({**a.args, **a.aux}, {**b.args, **b.aux}).items()),
         () if before == after else (f"{', '.join(before)} -> {', '.join(after)}",),
+        a,
+        b,
     )
 
 
@@ -123,61 +153,5 @@ def _title(name: str, op: str) -> str:
     return f"{name} (variable)" if op == "null" else f"{name} ({op})"
 
 
-def _changes(old: Node, new: Node) -> list[str]:
-    found = []
-    if old.op != new.op:
-        found.append(f"operator {old.op} -> {new.op}")
-    for key in sorted({*old.attrs, *new.attrs}):
-        left, right = old.attrs.get(key), new.attrs.get(key)
-        declared = new.is_variable and key in ("__shape__", "__dtype__")
-        if left != right and (declared or not key.startswith("__")):
-            found.append(f"attribute {key}: {_short(left)} -> {_short(right)}")
-    inputs = [[_value(entry) for entry in node.inputs] for node in (old, new)]
-    if len(inputs[0]) != len(inputs[1]):
-        found.append(f"inputs {', '.join(inputs[0]) or 'none'} -> {', '.join(inputs[1]) or 'none'}")
-    else:
-        pairs = enumerate(zip(*inputs, strict=True))
-        found += [f"input {i}: {one} -> {two}" for i, (one, two) in pairs if one != two]
-    if old.num_outputs != new.num_outputs:
-        found.append(f"number of outputs {old.num_outputs} -> {new.num_outputs}")
-    nested = [[graph.graph for graph in node.subgraphs] for node in (old, new)]
-    if len(nested[0]) != len(nested[1]):
-        found.append(f"nested graphs {len(nested[0])} -> {len(nested[1])}")
-    else:
-        for i, (one, two) in enumerate(zip(*nested, strict=True)):
-            if not one.equals(two):
-                parts = zip(("removed", "added", "changed"), one.difference(two), strict=True)
-                text = "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
-                found.append(f"nested graph {i}: {text or 'outputs changed'}")
-    return found
-
-
-def _value(entry: Entry) -> str:
-    return f"{entry.node.name}:{entry.index}" if entry.index else entry.node.name
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "absent"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _weights(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = []
-    for name in old:
-        if name not in new or old[name] is new[name]:
-            continue
-        one, two = old[name], new[name]
-        if one.shape != two.shape or one.dtype != two.dtype:
-            found.append((name, f"{one.dtype} {one.shape} -> {two.dtype} {two.shape}"))
-            continue
-        left, right = _plain(one), _plain(two)
-        if left.tobytes() != right.tobytes():
-            count = int(np.count_nonzero(left != right))
-            found.append((name, f"{count} of {left.size} values"))
-    return found
-
-
-def _plain(array: Any) -> np.ndarray[Any, Any]:
-    dense = array.asnumpy() if isinstance(array, BaseSparseNDArray) else array
-    return np.asarray(dense).view(np.ndarray)
+def _side(model: Model) -> Side:
+    return Side(model.symbol, {**model.args, **model.aux})

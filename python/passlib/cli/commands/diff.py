@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
+from passlib.cli.pages import write_page
 from passlib.cli.status import FINE
-from passlib.cli.tables import print_json
+from passlib.cli.tables import json_text
 from passlib.model import load
 from passlib.workbench import diff
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
 DESCRIPTION = "Show what differs between the nodes and weights of two models, by their names."
-EXAMPLE = "passlib diff model.onnx out.onnx"
+EXAMPLE = "passlib diff model.onnx out.onnx -o diff.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=("text", "json", "html"), default="text")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write it there, HTML if .html")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the difference."""
     found = diff(load(arguments.a), load(arguments.b))
-    if arguments.format == "json":
-        print_json(found.as_dict())
+    target = arguments.output
+    form = "html" if target is not None and target.endswith(".html") else arguments.format
+    if form == "html":
+        text = found.to_html(f"{Path(arguments.a).name} - {Path(arguments.b).name}")
     else:
-        sys.stdout.write(f"{found}\n")
+        text = json_text(found.as_dict()) if form == "json" else f"{found}\n"
+    if target is None:
+        sys.stdout.write(text)
+    else:
+        sys.stdout.write(f"{write_page(target, text)}\n")
     return FINE

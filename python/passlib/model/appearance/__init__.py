@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.model.appearance.lines import described, page
+from passlib.model.appearance.lines import described, described_type, page
 from passlib.model.appearance.summary import OperatorRow, Summary, summarized
 
-__all__ = ["OperatorRow", "Summary", "described", "page", "summarized"]
+__all__ = ["OperatorRow", "Summary", "described", "described_type", "page", "summarized"]

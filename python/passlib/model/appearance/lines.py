@@ -13,7 +13,7 @@ from passlib.graph.tables import Table
 from passlib.lowering import TypeSpec
 from passlib.lowering.types import shape_text
 
-__all__ = ["described", "page"]
+__all__ = ["described", "described_type", "page"]
 
 _SHOWN = 4
 """Inputs and outputs in a line."""
@@ -38,7 +38,7 @@ def described(
         Their number.
     weights : sequence of array
     """
-    stated = [" ".join(filter(None, (name, *_texts(spec)))) for name, spec in inputs.items()]
+    stated = [f"{name} {described_type(spec)}".rstrip() for name, spec in inputs.items()]
     count = sum(int(np.prod(array.shape)) for array in weights)
     return (
         f"<Model {dialect}: inputs {listed(stated, _SHOWN)}; outputs {listed(outputs, _SHOWN)}; "
@@ -53,6 +53,11 @@ def page(title: str, inputs: Mapping[str, TypeSpec], outputs: Sequence[str], tab
     rows += [("output", name, "", "") for name in outputs]
     values = Table(("", "name", "type", "shape"), rows)
     return f"<p>{escape(title)}</p>{values._repr_html_()}{table._repr_html_()}"
+
+
+def described_type(spec: TypeSpec) -> str:
+    """Spell element type and shape: ``float32 (1, 3)``; what is unknown is left out."""
+    return " ".join(filter(None, _texts(spec)))
 
 
 def _texts(spec: TypeSpec) -> tuple[str, str]:

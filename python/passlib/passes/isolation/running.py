@@ -79,7 +79,7 @@ def run_isolated(
         Reproducer.write(folder, model, steps, text_of(steps), inference or {}, memory)
         answer = _answer(folder, timeout)
         if not answer.errors:
-            return PipelineResult(load_model(answer.model, model.dialect), answer.steps)
+            return PipelineResult(load_model(answer.model, model.dialect), answer.steps, model)
         keep = any(isinstance(error, MemoryError) for error in answer.errors)
         raise _linked(answer.errors, model, folder if keep else None)
     except IsolatedError:
@@ -105,7 +105,7 @@ def play(folder: Path, timeout: float | None = None) -> PipelineResult:
     answer = _answer(folder, timeout)
     if answer.errors:
         raise _linked(answer.errors, model, folder)
-    return PipelineResult(load_model(answer.model, model.dialect), answer.steps)
+    return PipelineResult(load_model(answer.model, model.dialect), answer.steps, model)
 
 
 def _answer(folder: Path, timeout: float | None) -> Answer:

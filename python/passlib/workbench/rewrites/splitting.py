@@ -18,7 +18,7 @@ import numpy as np
 
 from passlib.graph.node import Entry, Node
 from passlib.model import Model
-from passlib.workbench.rewrites.pairing import pair_nodes
+from passlib.pages.pairing import pair_nodes
 
 __all__ = ["Delta", "Item", "Rewrite", "rewrites_between"]
 

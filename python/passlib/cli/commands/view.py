@@ -1,0 +1,30 @@
+"""``passlib view``: a page that draws a model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from passlib.cli.pages import write_page
+from passlib.cli.status import FINE
+from passlib.model import load
+
+__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
+
+DESCRIPTION = "Write a page that draws a model: one HTML file, which needs no network."
+EXAMPLE = "passlib view model.onnx -o view.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("-o", "--output", metavar="FILE", help="by default MODEL.html, in this folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page, and print its path."""
+    name = Path(arguments.model).name
+    page = load(arguments.model).to_html(name)
+    sys.stdout.write(f"{write_page(arguments.output or f'{name}.html', page)}\n")
+    return FINE
