@@ -128,9 +128,7 @@ class Browser:
     def click(self, x: float, y: float) -> None:
         """Click at a place of the page."""
         for kind in ("mousePressed", "mouseReleased"):
-            self._call(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def picture(self) -> bytes:
         """Return a screenshot as PNG."""

@@ -47,10 +47,15 @@ class Graph {
     return inputs.every(([from]) => this.constant[from] === true);
   }
 
+  /* The nodes that are not the same, from the inputs down; weights stand by what uses them. */
   changes() {
     const found = [];
-    this.nodes.forEach((node, at) => { if (node.status !== "=") found.push(at); });
-    return found;
+    this.nodes.forEach((node, at) => {
+      const users = this.users[at];
+      const place = this.constant[at] && users.length ? users[0].to - 0.5 : at;
+      if (node.status !== "=") found.push([place, at]);
+    });
+    return found.sort((one, two) => one[0] - two[0]).map(([, at]) => at);
   }
 
   find(text, most) {
