@@ -29,10 +29,19 @@ _STANDARD_ROOM: Final = "passlib.passes.standard"
 
 _IN_PYTHON: Final = dict.fromkeys(
     (
+        "cancelTransposes",
+        "dropZeroStates",
         "foldConstants",
         "foldLinear",
         "foldShapes",
+        "fuseDequantize",
         "fuseMatMulAdd",
+        "fuseSpaceToDepth",
+        "mergeConcats",
+        "mergeFactors",
+        "mergeReshapes",
+        "mergeSlices",
+        "rebuildShapes",
         "removeNoOps",
         "resolveIf",
     ),

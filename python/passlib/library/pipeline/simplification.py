@@ -8,15 +8,18 @@ from passlib import _core
 from passlib.graph.plain import PlainGraph
 from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard
+from passlib.library.pipeline.sharing import sharing
 
 __all__ = ["CLEAN", "Cost", "cost_of", "simplified"]
 
 CLEAN = (
-    "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "mergeEqualNodes", "removeDeadNodes",
+    "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "mergeReshapes", "cancelTransposes",
+    "mergeSlices", "mergeConcats", "fuseSpaceToDepth", "dropZeroStates", "fuseDequantize",
+    "mergeEqualNodes", "removeDeadNodes", "rebuildShapes",
 )  # fmt: skip
 """The passes that keep every bit of the results, in the order of a round."""
 
-_LINEAR = ("foldBatchNormalization", "foldLinear", "fuseMatMulAdd")
+_LINEAR = ("foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAdd")
 """Passes that change results by rounding."""
 
 _ANY_DIALECT = ("mergeEqualNodes", "removeDeadNodes", "foldBatchNormalization")
@@ -24,6 +27,30 @@ _ANY_DIALECT = ("mergeEqualNodes", "removeDeadNodes", "foldBatchNormalization")
 _OPTIONS: dict[str, dict[str, Any]] = {
     "mergeEqualNodes": {"inference": True, "parameters": True},
 }
+
+_ROUNDING: dict[str, dict[str, Any]] = {
+    "cancelTransposes": {"empty_errors": False},
+    "fuseSpaceToDepth": {"reorder_weights": True},
+}
+"""What passes may also do if results need not be the same in every case."""
+
+_NEEDS: dict[str, set[str]] = {
+    "resolveIf": {"If", "Loop"},
+    "mergeReshapes": {"Reshape", "Squeeze", "Unsqueeze", "Flatten"},
+    "cancelTransposes": {"Transpose"},
+    "mergeSlices": {"Slice", "Gather"},
+    "fuseSpaceToDepth": {"Slice"},
+    "mergeConcats": {"Concat"},
+    "mergeFactors": {"Add", "Mul"},
+    "dropZeroStates": {"RNN", "GRU", "LSTM", "DynamicQuantizeLSTM"},
+    "fuseDequantize": {"Cast"},
+    "rebuildShapes": {"Shape"},
+    "foldBatchNormalization": {"BatchNormalization", "BatchNorm", "batch_norm", "BatchNorm_v1",
+                               "SyncBatchNorm"},
+    "foldLinear": {"Conv", "ConvTranspose", "Gemm", "MatMul"},
+    "fuseMatMulAdd": {"MatMul"},
+}  # fmt: skip
+"""Passes of which each needs one of these operators to have anything to do."""
 
 _LARGEST_GROWTH = 1_000_000
 _SHARE = 100
@@ -95,20 +122,34 @@ def simplified(
     names = [*CLEAN, *(() if exact else _LINEAR)]
     if model.dialect != "onnx":
         names = [name for name in names if name in _ANY_DIALECT]
-    price = cost_of(model)
+    options = {name: dict(_OPTIONS.get(name, {})) for name in names}
+    if not exact:
+        for name, more in _ROUNDING.items():
+            options.get(name, {}).update(more)
+    with sharing():
+        return _to_fixpoint(model, options, Cost._fields.index(cost), max_growth, max_rounds)
+
+
+def _to_fixpoint(
+    model: M, passes: dict[str, dict[str, Any]], rank: int, max_growth: int | None, rounds: int
+) -> M:
+    """Run passes with these options, round by round."""
+    start = price = cost_of(model)
     if max_growth is None:
-        max_growth = min(_LARGEST_GROWTH, price.bytes // _SHARE)
-    start = price
-    rank = Cost._fields.index(cost)
+        max_growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
     # The graph on which a pass last had no effect: it would have none again.
     settled: dict[str, _core.Graph] = {}
-    for _ in range(max_rounds):
-        if all(settled.get(name) is model.symbol.graph for name in names):
+    for _ in range(rounds):
+        if all(settled.get(name) is model.symbol.graph for name in passes):
             break
-        for name in names:
-            if settled.get(name) is model.symbol.graph:
+        for name, options in passes.items():
+            graph = model.symbol.graph
+            if settled.get(name) is graph:
                 continue
-            options = dict(_OPTIONS.get(name, {}))
+            needed = _NEEDS.get(name)
+            if needed is not None and needed.isdisjoint(graph.operators()):
+                settled[name] = graph
+                continue
             if name == "foldConstants":
                 options["max_growth"] = max(_limit(start, price, max_growth) - price.bytes, 0)
             # Not by its name, which a pass of the user's may have.
@@ -118,7 +159,7 @@ def simplified(
             if (new[rank], new) < (price[rank], price) and not grown:
                 model, price = made, new
             else:
-                settled[name] = model.symbol.graph
+                settled[name] = graph
     return model
 
 

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from passlib.passes.standard import (
+    dequantize,
+    factors,
     fold_constants,
     fold_shapes,
     linear,
     matmul_add,
+    moves,
     no_ops,
+    rebuild_shapes,
     resolve_if,
+    states,
 )
 
-__all__ = ["fold_constants", "fold_shapes", "linear", "matmul_add", "no_ops", "resolve_if"]
+__all__ = [
+    "dequantize",
+    "factors",
+    "fold_constants",
+    "fold_shapes",
+    "linear",
+    "matmul_add",
+    "moves",
+    "no_ops",
+    "rebuild_shapes",
+    "resolve_if",
+    "states",
+]

@@ -62,6 +62,9 @@ class _Folding:
                 made = self._model.add_constant(f"{node.name}_shape", np.array(target, np.int64))
                 unused.append(node.inputs[1].node)
                 self._model.graph.connect(made, node, 1)
+                # Open sizes of 0 stay 0 either way, and now 0 stands for what is copied.
+                if "allowzero" in node.attrs:
+                    del node.attrs["allowzero"]
         # Values that only values like them need are not made.
         inside = {value.node for value in known}
         for value, array in self._constants:
@@ -82,7 +85,9 @@ class _Folding:
     def _target(self, node: EditableNode) -> list[int] | None:
         """Return a constant shape that has the same effect on every input, or None."""
         target, shape = self._shapes.content(given(node, 1)), self._shapes.shape(node.inputs[0])
-        if target is None or shape is None or integer(node, "allowzero", 0):
+        if target is None or shape is None:
+            return None
+        if integer(node, "allowzero", 0) and any(item == 0 for item in target.flat):
             return None
         if self._model.array(node.inputs[1]) is not None:
             return None

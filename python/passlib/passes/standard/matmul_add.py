@@ -26,8 +26,7 @@ def fuse_matmul_add(graph: Graph) -> None:
         summand = user.inputs[1 - place]
         if _fits(product, summand, shapes):
             inputs = [*product.inputs, summand]
-            made = graph.add_node("Gemm", inputs, name=f"{product.name}_gemm")
-            model.replace(user, made.outputs[0])
+            model.replace(user, model.add_like(user.outputs[0], "Gemm", inputs))
 
 
 def _has_candidate(node: EditableNode) -> bool:

@@ -107,12 +107,11 @@ class _Resolving:
     def _collected(self, node: EditableNode, value: EditableValue) -> EditableValue:
         """Return a result of one round as the list of the results of all rounds."""
         if self._model.opset < 13:
-            inputs, attributes = [value], {"axes": "[0]"}
+            inputs, attributes = [value], {"axes": [0]}
         else:
             axes = self._model.add_constant(f"{node.name}_axes", np.array([0], np.int64))
             inputs, attributes = [value, axes], {}
-        made = self._graph.add_node("Unsqueeze", inputs, attributes, name=f"{node.name}_list")
-        return made.outputs[0]
+        return self._model.add(f"{node.name}_list", "Unsqueeze", inputs, attributes).outputs[0]
 
     def _absorb(
         self, node: EditableNode, number: int, values: dict[EditableNode, EditableValue]
@@ -132,6 +131,7 @@ class _Resolving:
         before = len(self._graph.nodes)
         results = list(self._graph.absorb(node, number, given_values))
         moved = self._graph.nodes[before:]
+        self._model.note_new(moved)
         for inner in moved:
             if inner in constants:
                 array = self._constant(inner)

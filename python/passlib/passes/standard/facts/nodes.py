@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from passlib._core import EditableGraph, EditableNode, EditableValue
 from passlib.dialects.onnx.keys import ABSENT, DOMAIN, ID, OPAQUE, OUTER
 from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
+from passlib.passes.standard.facts.table import current_table
 
 __all__ = [
     "Model",
@@ -94,6 +95,8 @@ class Model:
     graph : Graph
     opset : int
         The version of ONNX's own operator set.
+    table : Table
+        What is known of the values.
     gone : set of EditableNode
         The nodes that were removed.
     """
@@ -102,6 +105,7 @@ class Model:
         self.graph = graph
         imports = json.loads(graph.attributes["opset_import"])
         self.opset = int(imports.get("", imports.get("ai.onnx", 1)))
+        self.table = current_table()
         self.gone: set[EditableNode] = set()
         self._names: NameSource | None = None
 
@@ -121,10 +125,53 @@ class Model:
 
     def add_constant(self, wish: str, array: Any) -> EditableValue:
         """Add a weight under a free name like ``wish``."""
+        return self.graph.add_parameter(self._fresh(wish), array).outputs[0]
+
+    def add_like(
+        self,
+        value: EditableValue,
+        op: str,
+        inputs: Sequence[EditableValue],
+        attributes: Mapping[str, Any] | None = None,
+    ) -> EditableValue:
+        """Add an operator of ONNX's own whose result equals a value.
+
+        Parameters
+        ----------
+        value : EditableValue
+        op : str
+        inputs : sequence of EditableValue
+        attributes : mapping of str to object, optional
+            Numbers, texts and lists of numbers.
+        """
+        made = self.add(f"{value.node.name}_{op.lower()}", op, inputs, attributes).outputs[0]
+        self.table.copy((value.node.name, value.index), (made.node.name, 0))
+        return made
+
+    def add(
+        self,
+        wish: str,
+        op: str,
+        inputs: Sequence[EditableValue],
+        attributes: Mapping[str, Any] | None = None,
+        num_outputs: int = 1,
+    ) -> EditableNode:
+        """Add an operator of ONNX's own under a free name like ``wish``."""
+        texts = {key: str(item) for key, item in (attributes or {}).items()}
+        name = self._fresh(wish)
+        self.table.forget(name)
+        return self.graph.add_node(op, inputs, texts, name=name, num_outputs=num_outputs)
+
+    def _fresh(self, wish: str) -> str:
         if self._names is None:
-            self._names = NameSource(set())
-        self._names.used.update(node.name for node in self.graph.nodes)
-        return self.graph.add_parameter(self._names.fresh(wish), array).outputs[0]
+            self._names = NameSource({node.name for node in self.graph.nodes})
+        return self._names.fresh(wish)
+
+    def note_new(self, nodes: Sequence[EditableNode]) -> None:
+        """Take notice of nodes that were not added by this object."""
+        for node in nodes:
+            self.table.forget(node.name)
+        self._names = None
 
     def replace(self, node: EditableNode, by: EditableValue | Sequence[EditableValue]) -> None:
         """Replace the outputs of a node, and remove it with all that only it needed."""

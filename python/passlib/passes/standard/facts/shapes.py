@@ -16,10 +16,13 @@ from passlib.passes.standard.facts.extents import extent_rules
 from passlib.passes.standard.facts.known import Content
 from passlib.passes.standard.facts.nodes import Model, operator
 from passlib.passes.standard.facts.sizes import Quantity, Size
+from passlib.passes.standard.facts.table import Key
 
 __all__ = ["Shapes"]
 
 _NOTHING = NamedType(0, None)
+
+_CODES = {name: code for code, name in ELEMENT_TYPES.items()}
 
 Sizes = tuple[Quantity, ...]
 
@@ -38,33 +41,42 @@ class Shapes:
     """
 
     def __init__(self, model: Model) -> None:
-        graph = model.graph
         self.model = model
-        plain = graph.plain()
-        names = {name: graph.args[name] for name in plain.list_inputs() if name in graph.args}
-        try:
-            self._stated = infer_names(plain, names)
-        except GraphError:  # running the model will report it
-            self._stated = {}
-        self._meaning: dict[str, Quantity] = {}
-        self._own: dict[EditableValue, Sizes] = {}
-        self._contents: dict[EditableValue, Content] = {}
-        for node in graph.sorted():
-            if not node.is_variable:
+        self._table = model.table
+        self._constants: dict[str, Content | None] = {}
+        order = [node for node in model.graph.sorted() if not node.is_variable]
+        names = [node.name for node in order]
+        if not self._table.inferred.issuperset(names):
+            self._infer(names)
+        for node, name in zip(order, names, strict=True):
+            if name not in self._table.visited:
+                self._table.visited.add(name)
                 self._visit(node)
+
+    def _infer(self, names: list[str]) -> None:
+        graph = self.model.graph
+        plain = graph.plain()
+        weights = {name: graph.args[name] for name in plain.list_inputs() if name in graph.args}
+        try:
+            stated = infer_names(plain, weights)
+        except GraphError:  # running the model will report it
+            stated = {}
+        self._table.restart(stated)
+        self._table.inferred.update(names)
 
     def shape(self, value: EditableValue | None) -> Sizes | None:
         """Return the sizes of a value; None for an unknown rank."""
         if value is None:
             return None
-        known = self._own.get(value)
-        if known is not None:
+        key = (value.node.name, value.index)
+        known = self._table.shapes.get(key)
+        if known is not None and not value.node.is_variable:
             return known
         sizes = self._type(value).sizes
         if sizes is None:
             return None
         return tuple(
-            size if isinstance(size, int) else self._size(value, axis, size)
+            size if isinstance(size, int) else self._size(key, axis, size)
             for axis, size in enumerate(sizes)
         )
 
@@ -82,24 +94,26 @@ class Shapes:
         """Return the elements of a small tensor of integers: an array of int and Size, or None."""
         if value is None:
             return None
-        known = self._contents.get(value)
-        if known is not None:
-            return known
-        array = self.model.array(value)
-        if array is None or array.size > MOST_ELEMENTS or array.dtype.kind not in "iub":
-            return None
-        made: Content = np.empty(array.size, object)
-        made[:] = [int(item) for item in array.reshape(-1)]
-        shaped: Content = made.reshape(array.shape)
-        return shaped
+        node = value.node
+        name = node.name
+        if not node.is_variable:
+            return self._table.contents.get((name, value.index))
+        if name not in self._constants:
+            self._constants[name] = _elements(self.model.array(value))
+        return self._constants[name]
 
     def _type(self, value: EditableValue) -> NamedType:
-        return self._stated.get((value.node.name, value.index), _NOTHING)
+        node = value.node
+        if node.is_variable:
+            array = self.model.array(value)
+            if array is not None:
+                return NamedType(_CODES.get(array.dtype.name, 0), array.shape)
+        return self._table.stated.get((node.name, value.index), _NOTHING)
 
-    def _size(self, value: EditableValue, axis: int, name: str | None) -> Quantity:
+    def _size(self, key: Key, axis: int, name: str | None) -> Quantity:
         if name is None:
-            name = f"{value.node.name}:{value.index}:{axis}"
-        return self._meaning.get(name) or Size.named(name)
+            name = f"{key[0]}:{key[1]}:{axis}"
+        return self._table.meaning.get(name) or Size.named(name)
 
     def _visit(self, node: EditableNode) -> None:
         name = operator(node)
@@ -111,14 +125,15 @@ class Shapes:
         if name in content_rules:
             elements = content_rules[name](node, self)
             if elements is not None and self._fits(outputs[0], elements):
-                self._contents[outputs[0]] = elements
+                self._table.contents[node.name, 0] = elements
 
     def _learn(self, value: EditableValue, sizes: tuple[Quantity | None, ...]) -> None:
         """Express the sizes of a value that inference has named by those of a rule."""
         stated = self._type(value).sizes
+        key = (value.node.name, value.index)
         if stated is None:
             if None not in sizes:
-                self._own[value] = tuple(size for size in sizes if size is not None)
+                self._table.shapes[key] = tuple(size for size in sizes if size is not None)
             return
         if len(stated) != len(sizes):
             return
@@ -127,10 +142,10 @@ class Shapes:
             if isinstance(name, int):
                 shape.append(name)
                 continue
-            if size is not None and name is not None and name not in self._meaning:
-                self._meaning[name] = size
-            shape.append(self._size(value, axis, name) if size is None else size)
-        self._own[value] = tuple(shape)
+            if size is not None and name is not None and name not in self._table.meaning:
+                self._table.meaning[name] = size
+            shape.append(self._size(key, axis, name) if size is None else size)
+        self._table.shapes[key] = tuple(shape)
 
     def _fits(self, value: EditableValue, elements: Content) -> bool:
         """Whether elements are few, and none is outside the range of the element type."""
@@ -143,3 +158,13 @@ class Shapes:
         return all(
             not isinstance(item, int) or bounds.min <= item <= bounds.max for item in elements.flat
         )
+
+
+def _elements(array: np.ndarray[Any, Any] | None) -> Content | None:
+    """Return the elements of a constant if they are few whole numbers."""
+    if array is None or array.size > MOST_ELEMENTS or array.dtype.kind not in "iub":
+        return None
+    made: Content = np.empty(array.size, object)
+    made[:] = [int(item) for item in array.reshape(-1)]
+    shaped: Content = made.reshape(array.shape)
+    return shaped

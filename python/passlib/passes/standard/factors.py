@@ -1,0 +1,82 @@
+"""mergeFactors: a constant factor behind a constant factor, and a summand behind a summand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
+
+__all__ = ["merge_factors"]
+
+_REAL = ("float32", "float64")
+
+
+@graph_pass(name="mergeFactors", dialects=["onnx"])
+def merge_factors(graph: Graph) -> None:
+    """Replace two multiplications with constants, or two additions of constants, by one."""
+    model = Model(graph)
+    for node in graph.sorted():
+        if node in model.gone or not _is_plain(node):
+            continue
+        outer = _constant_of(model, node)
+        if outer is None:
+            continue
+        before = outer[0].node
+        if outer[0].is_output or len(outer[0].uses) != 1 or not _is_plain(before):
+            continue
+        inner = _constant_of(model, before)
+        if operator(before) != operator(node) or inner is None:
+            continue
+        merged = _merged(operator(node), inner[1], outer[1])
+        if merged is not None:
+            made = model.add_constant(f"{node.name}_constant", merged)
+            model.replace(node, model.add_like(node.outputs[0], node.op, [inner[0], made]))
+
+
+def _is_plain(node: EditableNode) -> bool:
+    return operator(node) in ("Mul", "Add") and not node.control_deps and not is_old_broadcast(node)
+
+
+def _constant_of(
+    model: Model, node: EditableNode
+) -> tuple[EditableValue, np.ndarray[Any, Any]] | None:
+    """Return the input that is no constant, and the constant."""
+    left, right = node.inputs
+    for value, other in ((left, right), (right, left)):
+        array = model.array(other)
+        if array is not None and model.array(value) is None and array.dtype.name in _REAL:
+            return value, array
+    return None
+
+
+def _merged(
+    name: str, inner: np.ndarray[Any, Any], outer: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any] | None:
+    """Return the constant that does what both do; None if it would be larger, or extreme."""
+    try:
+        shape = np.broadcast_shapes(inner.shape, outer.shape)
+    except ValueError:
+        return None
+    if inner.dtype != outer.dtype or shape not in (inner.shape, outer.shape):
+        return None
+    wide = inner.astype(np.float64), outer.astype(np.float64)
+    with np.errstate(all="ignore"):
+        exact = wide[0] * wide[1] if name == "Mul" else wide[0] + wide[1]
+        made: np.ndarray[Any, Any] = exact.astype(inner.dtype)
+    return made if _is_tame(name, inner, outer, made) else None
+
+
+def _is_tame(name: str, *arrays: np.ndarray[Any, Any]) -> bool:
+    """Whether numbers are far from overflow, and factors from underflow.
+
+    Summands of very unlike size would take digits from each other in another order.
+    """
+    sizes = [np.abs(array.astype(np.float64)) for array in arrays]
+    if not all(np.isfinite(size).all() and (size < 1e4).all() for size in sizes):
+        return False
+    return name == "Add" or all((size > 1e-4).all() for size in sizes)

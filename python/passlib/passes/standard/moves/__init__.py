@@ -1,0 +1,7 @@
+"""Standard passes about operators that only move elements."""
+
+from __future__ import annotations
+
+from passlib.passes.standard.moves import concats, reshapes, slices, space_to_depth, transposes
+
+__all__ = ["concats", "reshapes", "slices", "space_to_depth", "transposes"]

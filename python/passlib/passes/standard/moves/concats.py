@@ -1,0 +1,50 @@
+"""mergeConcats: lists of lists of values become one list."""
+
+from __future__ import annotations
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model, integer, operator
+from passlib.passes.standard.facts.shapes import Shapes
+
+__all__ = ["merge_concats"]
+
+
+@graph_pass(name="mergeConcats", dialects=["onnx"])
+def merge_concats(graph: Graph) -> None:
+    """Replace Concat of what another Concat returns on the same axis by one Concat.
+
+    The inner one stays if something else uses it, too.
+    """
+    model = Model(graph)
+    found = [node for node in graph.sorted() if operator(node) == "Concat"]
+    if not any(_inner(value) for node in found for value in node.inputs):
+        return
+    shapes = Shapes(model)
+    for node in found:
+        inside = [
+            value
+            for value in node.inputs
+            if _inner(value) and _axis(value.node, shapes) == _axis(node, shapes) is not None
+        ]
+        if not inside or node.control_deps:
+            continue
+        values: list[EditableValue] = []
+        for value in node.inputs:
+            values += value.node.inputs if value in inside else [value]
+        graph.set_inputs(node, values)
+        model.remove_unused([value.node for value in inside])
+
+
+def _inner(value: EditableValue) -> bool:
+    """Whether a value is a Concat that one input of one node uses."""
+    node = value.node
+    if operator(node) != "Concat" or node.control_deps or value.is_output:
+        return False
+    return len(value.uses) == 1
+
+
+def _axis(node: EditableNode, shapes: Shapes) -> int | None:
+    rank = shapes.rank(node.outputs[0])
+    return None if not rank else integer(node, "axis", 1) % rank

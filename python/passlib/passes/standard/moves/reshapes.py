@@ -1,0 +1,48 @@
+"""mergeReshapes: operators that only change the shape, one after another."""
+
+from __future__ import annotations
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model
+from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.views import add_view, is_view
+
+__all__ = ["merge_reshapes"]
+
+
+@graph_pass(name="mergeReshapes", dialects=["onnx"])
+def merge_reshapes(graph: Graph) -> None:
+    """Replace chains of operators that keep the order of the elements by one, or by none."""
+    model = Model(graph)
+    shapes = Shapes(model)
+    views = {node for node in graph.sorted() if is_view(node, shapes)}
+    for node in graph.sorted():
+        if node not in views or node in model.gone:
+            continue
+        result = node.outputs[0]
+        for source in reversed(_sources(node, views)):
+            made = add_view(model, result, source, shapes)
+            if made is None:
+                continue
+            if (
+                made == source
+                and result.is_output
+                and (source.node.is_variable or source.is_output)
+            ):
+                continue  # an output that is an input needs an operator
+            if made != source:
+                views.add(made.node)
+            model.replace(node, made)
+            break
+
+
+def _sources(node: EditableNode, views: set[EditableNode]) -> list[EditableValue]:
+    """Return what the result comes from by two operators and more, the nearest first."""
+    found = []
+    value = node.inputs[0]
+    while value.node in views and value.index == 0:
+        value = value.node.inputs[0]
+        found.append(value)
+    return found

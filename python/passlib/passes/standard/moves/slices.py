@@ -1,0 +1,163 @@
+"""mergeSlices: parts of parts, and parts that together are the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.contents import axes_of, whole
+from passlib.passes.standard.facts.nodes import Model, given, integer, operator
+from passlib.passes.standard.facts.shapes import Shapes
+
+__all__ = ["Part", "merge_slices", "part_of"]
+
+_END = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a Slice takes: start, end and step by axis, all known."""
+
+    node: EditableNode
+    ranges: dict[int, tuple[int, int, int]]
+
+
+@graph_pass(name="mergeSlices", dialects=["onnx"])
+def merge_slices(graph: Graph) -> None:
+    """Merge Slice behind Slice, Gather and Unsqueeze of one index, and Slices of all of a value.
+
+    The first become one Slice, the second too, the third one Split.
+    """
+    model = Model(graph)
+    if model.opset < 10:
+        return
+    shapes = Shapes(model)
+    for node in graph.sorted():
+        if node.is_variable or node.control_deps:
+            continue
+        if operator(node) == "Slice":
+            _merge(model, node, shapes)
+        elif operator(node) == "Unsqueeze":
+            _keep_axis(model, node, shapes)
+    _split(model, shapes)
+
+
+def part_of(node: EditableNode, shapes: Shapes) -> Part | None:
+    """Return what a Slice takes; None if that is not known."""
+    rank = shapes.rank(node.inputs[0])
+    starts, ends = (whole(node.inputs[number], shapes) for number in (1, 2))
+    axes: list[int] | None = list(range(len(starts or ())))
+    steps: list[int] | None = [1] * len(starts or ())
+    if given(node, 3) is not None:
+        axes = whole(node.inputs[3], shapes)
+    if given(node, 4) is not None:
+        steps = whole(node.inputs[4], shapes)
+    if rank is None or starts is None or ends is None or axes is None or steps is None:
+        return None
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if not len(starts) == len(ends) == len(places) == len(steps) == len(set(places)):
+        return None
+    return Part(node, dict(zip(places, zip(starts, ends, steps, strict=True), strict=True)))
+
+
+def _merge(model: Model, node: EditableNode, shapes: Shapes) -> None:
+    """Let a Slice take what the Slice before it takes."""
+    before = node.inputs[0].node
+    if operator(before) != "Slice" or before.control_deps:
+        return
+    outer, inner = part_of(node, shapes), part_of(before, shapes)
+    if outer is None or inner is None:
+        return
+    ranges = dict(inner.ranges)
+    for axis, (start, end, step) in outer.ranges.items():
+        if axis not in ranges:
+            ranges[axis] = (start, end, step)
+            continue
+        first, last, stride = ranges[axis]
+        if step != 1 or stride != 1 or min(start, end, first, last) < 0:
+            return
+        ranges[axis] = (min(first + start, _END), min(last, first + end), 1)
+    _replace(model, node.outputs[0], before.inputs[0], ranges)
+
+
+def _replace(
+    model: Model,
+    value: EditableValue,
+    source: EditableValue,
+    ranges: dict[int, tuple[int, int, int]],
+) -> None:
+    inputs = [source]
+    numbers = (*zip(*ranges.values(), strict=True),)
+    lists = {"starts": numbers[0], "ends": numbers[1], "axes": tuple(ranges)}
+    if any(step != 1 for step in numbers[2]):
+        lists["steps"] = numbers[2]
+    for what, items in lists.items():
+        array = np.array(items, np.int64)
+        inputs.append(model.add_constant(f"{value.node.name}_{what}", array))
+    model.replace(value.node, model.add_like(value, "Slice", inputs))
+
+
+def _keep_axis(model: Model, node: EditableNode, shapes: Shapes) -> None:
+    """Replace a Gather of one index whose axis an Unsqueeze adds again."""
+    before = node.inputs[0].node
+    if operator(before) != "Gather" or before.control_deps:
+        return
+    source = before.inputs[0]
+    shape, result = shapes.shape(source), shapes.shape(node.outputs[0])
+    index = model.scalar(before.inputs[1])
+    if shape is None or result is None or index is None or shapes.rank(before.inputs[1]) != 0:
+        return
+    axis = integer(before, "axis", 0) % max(len(shape), 1)
+    size = shape[axis]
+    if not isinstance(size, int) or not -size <= index < size:
+        return
+    # Where the sizes do not tell the axes apart, the axis that was added decides.
+    axes = axes_of(node, shapes)
+    if axes is None or len(axes) != 1 or axes[0] % len(shape) != axis:
+        return
+    start = int(index) % size
+    _replace(model, node.outputs[0], source, {axis: (start, start + 1, 1)})
+
+
+def _split(model: Model, shapes: Shapes) -> None:
+    """Replace Slices that together take all of a value by one Split."""
+    found: dict[tuple[EditableValue, int], list[tuple[int, int, EditableNode]]] = {}
+    for node in model.graph.sorted():
+        if operator(node) != "Slice" or node.control_deps or node in model.gone:
+            continue
+        part, shape = part_of(node, shapes), shapes.shape(node.inputs[0])
+        if part is None or shape is None or len(part.ranges) != 1:
+            continue
+        ((axis, (start, end, step)),) = part.ranges.items()
+        size = shape[axis] if axis < len(shape) else None
+        if step != 1 or not isinstance(size, int):
+            continue
+        first, last, _ = slice(start, end).indices(size)
+        if first < last:
+            found.setdefault((node.inputs[0], axis), []).append((first, last, node))
+    for (value, axis), parts in found.items():
+        parts.sort(key=lambda part: part[:2])
+        edges = [0, *(last for _, last, _ in parts)]
+        size = (shapes.shape(value) or ())[axis]
+        if len(parts) > 1 and edges[-1] == size and [part[0] for part in parts] == edges[:-1]:
+            _replace_by_split(model, value, axis, parts)
+
+
+def _replace_by_split(
+    model: Model, value: EditableValue, axis: int, parts: list[tuple[int, int, EditableNode]]
+) -> None:
+    sizes = [last - first for first, last, _ in parts]
+    wish = f"{parts[0][2].name}_split"
+    inputs, attributes = [value], {"axis": axis}
+    if model.opset < 13:
+        attributes = {"axis": axis, "split": sizes}  # type: ignore[dict-item]
+    else:
+        inputs.append(model.add_constant(f"{wish}_sizes", np.array(sizes, np.int64)))
+    made = model.add(wish, "Split", inputs, attributes, num_outputs=len(parts))
+    for number, (_, _, node) in enumerate(parts):
+        model.table.copy((node.name, 0), (made.name, number))
+        model.replace(node, made.output(number))

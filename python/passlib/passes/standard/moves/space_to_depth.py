@@ -1,0 +1,121 @@
+"""fuseSpaceToDepth: every second row and column, four times, are one SpaceToDepth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model, integer, operator
+from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.moves.slices import part_of
+
+__all__ = ["fuse_space_to_depth"]
+
+_END = (1 << 31) - 1
+"""Ends from here on are the end of the axis."""
+
+
+@graph_pass(name="fuseSpaceToDepth", dialects=["onnx"])
+def fuse_space_to_depth(graph: Graph, *, reorder_weights: bool = False) -> None:
+    """Replace a Concat of Slices with steps in height and width by SpaceToDepth.
+
+    Where the Slices are in another order, a Gather follows.
+
+    Parameters
+    ----------
+    reorder_weights : bool
+        Put the weights of a Conv that follows in order instead, which changes the order of its
+        sums, and so their rounding.
+    """
+    model = Model(graph)
+    if model.opset < 10:
+        return
+    found = [node for node in graph.sorted() if _is_candidate(node)]
+    if not found:
+        return
+    shapes = Shapes(model)
+    for node in found:
+        _fuse(model, node, shapes, reorder_weights)
+
+
+def _is_candidate(node: EditableNode) -> bool:
+    count = len(node.inputs)
+    return (
+        operator(node) == "Concat"
+        and count in (4, 9, 16)
+        and not node.control_deps
+        and all(operator(value.node) == "Slice" for value in node.inputs)
+    )
+
+
+def _fuse(model: Model, concat: EditableNode, shapes: Shapes, reorder: bool) -> None:
+    block = int(len(concat.inputs) ** 0.5)
+    sources = set()
+    offsets = []
+    for value in concat.inputs:
+        source, ranges = _steps(value, shapes)
+        sources.add(source)
+        if ranges.keys() != {2, 3} or any(
+            step != block or not 0 <= start < block or end < _END
+            for start, end, step in ranges.values()
+        ):
+            return
+        offsets.append((ranges[2][0], ranges[3][0]))
+    source = sources.pop()
+    shape = shapes.shape(source)
+    if sources or shape is None or len(shape) != 4 or len(set(offsets)) != block * block:
+        return
+    channels = shape[1]
+    if integer(concat, "axis", 0) % 4 != 1 or not isinstance(channels, int):
+        return
+    order = [
+        (row * block + column) * channels + channel
+        for row, column in offsets
+        for channel in range(channels)
+    ]
+    result = concat.outputs[0]
+    made = model.add(
+        f"{concat.name}_blocks", "SpaceToDepth", [source], {"blocksize": block}
+    ).outputs[0]
+    model.table.copy((concat.name, 0), (made.node.name, 0))
+    if order != sorted(order) and not (reorder and _reorder(model, result, order)):
+        indices = model.add_constant(f"{concat.name}_order", np.array(order, np.int64))
+        made = model.add_like(result, "Gather", [made, indices], {"axis": 1})
+    model.replace(concat, made)
+
+
+def _steps(
+    value: EditableValue, shapes: Shapes
+) -> tuple[EditableValue, dict[int, tuple[int, int, int]]]:
+    """Return the value that Slices take from, and what they take of each axis."""
+    ranges: dict[int, tuple[int, int, int]] = {}
+    while operator(value.node) == "Slice" and not value.node.control_deps:
+        part = part_of(value.node, shapes)
+        if part is None or not ranges.keys().isdisjoint(part.ranges):
+            break
+        ranges.update(part.ranges)
+        value = value.node.inputs[0]
+    shape = shapes.shape(value) or ()
+    known = {}
+    for axis, (start, end, step) in ranges.items():
+        size = shape[axis] if axis < len(shape) else None
+        known[axis] = (start, _END if size is not None and end == size else end, step)
+    return value, known
+
+
+def _reorder(model: Model, value: EditableValue, order: list[int]) -> bool:
+    """Put the weights of the only user, a Conv of one group, in the order of new channels."""
+    if value.is_output or len(value.uses) != 1:
+        return False
+    conv, place = value.uses[0]
+    weight = model.array(conv.inputs[1]) if place == 0 and operator(conv) == "Conv" else None
+    if weight is None or integer(conv, "group", 1) != 1 or weight.shape[1] != len(order):
+        return False
+    inverse = np.argsort(order)
+    old = conv.inputs[1]
+    made = model.add_constant(f"{conv.name}_weight", np.ascontiguousarray(weight[:, inverse]))
+    model.graph.connect(made, conv, 1)
+    model.remove_unused([old.node])
+    return True

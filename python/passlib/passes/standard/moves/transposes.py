@@ -1,0 +1,110 @@
+"""cancelTransposes: several changes of the order of axes become one, or none."""
+
+from __future__ import annotations
+
+from passlib._core import EditableNode, EditableValue
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import Model, given, operator
+from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.sizes import Quantity, product
+from passlib.passes.standard.facts.views import permutation
+
+__all__ = ["cancel_transposes"]
+
+
+@graph_pass(name="cancelTransposes", dialects=["onnx"])
+def cancel_transposes(graph: Graph, *, empty_errors: bool = True) -> None:
+    """Replace Transpose behind Transpose by one, also if a Reshape merges axes in between.
+
+    Parameters
+    ----------
+    empty_errors : bool
+        Keep a Reshape with -1 and an open size, which fails for an open size of 0.
+    """
+    model = Model(graph)
+    shapes = Shapes(model)
+    for node in graph.sorted():
+        if node in model.gone or node.is_variable or node.control_deps:
+            continue
+        if operator(node) == "Reshape":
+            _split_again(model, node, shapes, empty_errors)
+    for node in graph.sorted():
+        if node not in model.gone and operator(node) == "Transpose" and not node.control_deps:
+            _compose(model, node, shapes)
+
+
+def _compose(model: Model, node: EditableNode, shapes: Shapes) -> None:
+    """Let a Transpose take what the Transpose before it takes."""
+    before = node.inputs[0].node
+    result = node.outputs[0]
+    if operator(before) != "Transpose" or before.control_deps:
+        return
+    source = before.inputs[0]
+    rank = shapes.rank(source)
+    if rank is None:
+        return
+    first, second = permutation(before, rank), permutation(node, rank)
+    if len(first) != rank or len(second) != rank:
+        return
+    order = [first[axis] for axis in second]
+    if order != sorted(order):
+        model.replace(node, model.add_like(result, "Transpose", [source], {"perm": order}))
+    elif not (result.is_output and (source.node.is_variable or source.is_output)):
+        model.replace(node, source)
+
+
+def _split_again(model: Model, node: EditableNode, shapes: Shapes, empty_errors: bool) -> None:
+    """Replace a Transpose of merged axes between two Reshapes by a Transpose of all axes."""
+    turn = node.inputs[0].node
+    merge = turn.inputs[0].node if operator(turn) == "Transpose" else turn
+    if operator(merge) != "Reshape" or turn.control_deps or merge.control_deps or turn == merge:
+        return
+    source = merge.inputs[0]
+    have, merged = shapes.shape(source), shapes.shape(merge.outputs[0])
+    want = shapes.shape(node.outputs[0])
+    if have is None or merged is None or want is None:
+        return
+    if empty_errors and not all(_never_fails(item, shapes) for item in (merge, node)):
+        return
+    groups = _groups(have, merged)
+    order = permutation(turn, len(merged))
+    if groups is None or len(order) != len(groups):
+        return
+    axes = [axis for place in order for axis in groups[place]]
+    if tuple(have[axis] for axis in axes) != want or axes == sorted(axes):
+        return
+    result = node.outputs[0]
+    model.replace(node, model.add_like(result, "Transpose", [source], {"perm": axes}))
+
+
+def _never_fails(reshape: EditableNode, shapes: Shapes) -> bool:
+    """Whether a Reshape works for sizes of 0 as for others."""
+    target: EditableValue | None = given(reshape, 1)
+    content = shapes.content(target)
+    if content is None:
+        return False
+    has_rest = any(item == -1 for item in content.flat)
+    return not has_rest or all(isinstance(item, int) and item != 0 for item in content.flat)
+
+
+def _groups(sizes: tuple[Quantity, ...], merged: tuple[Quantity, ...]) -> list[list[int]] | None:
+    """Return for each merged size the axes whose product it is."""
+    groups: list[list[int]] = []
+    axis = 0
+    for size in merged:
+        group: list[int] = []
+        total: Quantity = 1
+        while axis < len(sizes) and (total != size or not group):
+            if not group and size == 1 and sizes[axis] != 1:
+                break
+            total = total * sizes[axis]
+            group.append(axis)
+            axis += 1
+        if total != size or product([sizes[place] for place in group]) != size:
+            return None
+        groups.append(group)
+    while axis < len(sizes) and groups and sizes[axis] == 1:
+        groups[-1].append(axis)
+        axis += 1
+    return groups if axis == len(sizes) else None

@@ -1,0 +1,61 @@
+"""dropZeroStates: recurrent layers that begin with zeros need no input that says so."""
+
+from __future__ import annotations
+
+from passlib._core import EditableNode
+from passlib.dialects.onnx.keys import ABSENT
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.fills import is_zero
+from passlib.passes.standard.facts.nodes import Model, given, integer, operator, text
+from passlib.passes.standard.facts.shapes import Shapes
+
+__all__ = ["drop_zero_states"]
+
+_STATES = {
+    "RNN": (5,),
+    "GRU": (5,),
+    "LSTM": (5, 6),
+    "com.microsoft.DynamicQuantizeLSTM": (5, 6),
+}
+"""The inputs that are initial states."""
+
+
+@graph_pass(name="dropZeroStates", dialects=["onnx"])
+def drop_zero_states(graph: Graph) -> None:
+    """Omit initial states of RNN, GRU and LSTM that are 0.0, which is what they begin with."""
+    model = Model(graph)
+    found = [
+        (node, place)
+        for node in graph.sorted()
+        for place in _STATES.get(operator(node), ())
+        if given(node, place) is not None and is_zero(model, node.inputs[place])
+    ]
+    if not found:
+        return
+    shapes = Shapes(model)
+    fitting = [(node, place) for node, place in found if _fits(node, place, shapes)]
+    for node, place in fitting:
+        state = node.inputs[place]
+        values = list(node.inputs)
+        rest = [number for number in range(place + 1, len(values)) if given(node, number)]
+        if rest:
+            values[place] = (graph.find(ABSENT) or graph.add_variable(ABSENT)).outputs[0]
+        else:
+            del values[place:]
+            while values and values[-1].node.name == ABSENT:
+                values.pop()
+        graph.set_inputs(node, values)
+        model.remove_unused([state.node])
+
+
+def _fits(node: EditableNode, place: int, shapes: Shapes) -> bool:
+    """Whether the state has the shape that the layer wants, so that nothing fails for it."""
+    data, state = shapes.shape(node.inputs[0]), shapes.shape(node.inputs[place])
+    if data is None or state is None or len(data) != 3:
+        return False
+    directions = 2 if text(node, "direction", "forward") == "bidirectional" else 1
+    hidden = integer(node, "hidden_size", 0)
+    if integer(node, "layout", 0):
+        return state == (data[0], directions, hidden)
+    return state == (directions, data[1], hidden)

@@ -1,0 +1,323 @@
+"""Passes about operators that only move elements, and about sizes, states and scales."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import passlib
+from rewriting import after, operators, parsed, results, same_bits, weights
+
+I1, I2 = "int64[1]", "int64[2]"
+
+CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
+    "Reshape behind Reshape": (
+        "mergeReshapes",
+        f"<{I2} a = {{-1, 4}}, {I2} b = {{3, -1}}> {{ s = Reshape(x, a) y = Reshape(s, b) }}",
+        "float[6, 2] x",
+        {"Reshape": 1},
+    ),
+    "Unsqueeze, Reshape and Squeeze with an open size": (
+        "mergeReshapes",
+        (f"<{I1} a = {{1}}, int64[3] b = {{-1, 4, 1}}, {I1} c = {{2}}>"
+        "{ m = Neg(x) s = Unsqueeze(m, a) t = Reshape(s, b) y = Squeeze(t, c) }"),
+        "float[N, 4] x",
+        {"Neg": 1},
+    ),
+    "Transpose of an axis of size 1": (
+        "mergeReshapes",
+        f"<{I1} a = {{1}}> {{ s = Transpose <perm = [0, 2, 1]> (x) y = Squeeze(s, a) }}",
+        "float[N, 4, 1] x",
+        {"Squeeze": 1},
+    ),
+    "Transpose of an axis of size 1 that goes": (
+        "mergeReshapes",
+        f"<{I1} a = {{2}}> {{ s = Transpose <perm = [0, 2, 1]> (x) y = Squeeze(s, a) }}",
+        "float[N, 1, 4] x",
+        {"Squeeze": 1},
+    ),
+    "a maximum of one": (
+        "mergeReshapes",
+        (f"<{I1} a = {{1}}> {{ m = Neg(x) s = ReduceMax <axes = [1], keepdims = 0> (m)"
+        " y = Unsqueeze(s, a) }"),
+        "float[N, 1] x",
+        {"Neg": 1},
+    ),
+    "two open sizes that move": (
+        "mergeReshapes",
+        f"<{I1} a = {{0}}> {{ s = Unsqueeze(x, a) t = Shape(z) y = Reshape(s, t) }}",
+        "float[N, M] x, float[M, N] z",
+        {"Unsqueeze": 1, "Shape": 1, "Reshape": 1},
+    ),
+    "Transpose behind Transpose": (
+        "cancelTransposes",
+        "{ s = Transpose <perm = [1, 2, 0]> (x) y = Transpose <perm = [0, 2, 1]> (s) }",
+        "float[N, 3, 4] x",
+        {"Transpose": 1},
+    ),
+    "Transpose and back": (
+        "cancelTransposes",
+        "{ t = Neg(x) s = Transpose(t) r = Transpose(s) y = Neg(r) }",
+        "float[N, 3, 4] x",
+        {"Neg": 2},
+    ),
+    "Transpose between Reshapes that merge and split": (
+        "cancelTransposes",
+        ("<int64[3] a = {-1, 4, 5}, int64[4] b = {2, 3, 5, 4}>"
+        "{ s = Reshape(x, a) t = Transpose <perm = [0, 2, 1]> (s) y = Reshape(t, b) }"),
+        "float[2, 3, 4, 5] x",
+        {"Transpose": 1},
+    ),
+    "Transpose between Reshapes that do something else": (
+        "cancelTransposes",
+        ("<int64[3] a = {-1, 4, 5}, int64[4] b = {3, 2, 5, 4}>"
+        "{ s = Reshape(x, a) t = Transpose <perm = [0, 2, 1]> (s) y = Reshape(t, b) }"),
+        "float[2, 3, 4, 5] x",
+        {"Reshape": 2, "Transpose": 1},
+    ),
+    "Slice of another axis": (
+        "mergeSlices",
+        (f"<{I1} a = {{1}}, {I1} b = {{3}}, {I1} c = {{0}}, {I1} d = {{1}}, {I1} e = {{-1}}>"
+        "{ s = Slice(x, a, b, c) y = Slice(s, a, b, e, d) }"),
+        "float[N, 4] x",
+        {"Slice": 1},
+    ),
+    "Slice of the same axis": (
+        "mergeSlices",
+        (f"<{I1} a = {{1}}, {I1} b = {{9223372036854775807}}, {I1} c = {{0}}, {I1} d = {{2}}>"
+        "{ s = Slice(x, a, b, c) y = Slice(s, d, b, c) }"),
+        "float[N, 4] x",
+        {"Slice": 1},
+    ),
+    "Slice from the end": (
+        "mergeSlices",
+        (f"<{I1} a = {{-2}}, {I1} b = {{9}}, {I1} c = {{0}}>"
+        "{ s = Slice(x, a, b, c) y = Slice(s, a, b, c) }"),
+        "float[N, 4] x",
+        {"Slice": 2},
+    ),
+    "Slices of all": (
+        "mergeSlices",
+        (f"<{I1} a = {{0}}, {I1} b = {{3}}, {I1} c = {{1}}, {I1} d = {{99}}>"
+        "{ s = Slice(x, b, d, c) t = Slice(x, a, b, c) u = Neg(s) v = Neg(t)"
+        "  y = Concat <axis = 1> (u, v) }"),
+        "float[N, 5] x",
+        {"Split": 1, "Neg": 2, "Concat": 1},
+    ),
+    "Slices with something in between": (
+        "mergeSlices",
+        (f"<{I1} a = {{0}}, {I1} b = {{2}}, {I1} c = {{1}}, {I1} d = {{5}}, {I1} e = {{3}}>"
+        "{ s = Slice(x, e, d, c) t = Slice(x, a, b, c) y = Add(s, t) }"),
+        "float[N, 5] x",
+        {"Slice": 2, "Add": 1},
+    ),
+    "Gather of one index that keeps its axis": (
+        "mergeSlices",
+        (f"<int64 a = {{-1}}, {I1} b = {{1}}>"
+        "{ s = Gather <axis = 1> (x, a) y = Unsqueeze(s, b) }"),
+        "float[N, 5, M] x",
+        {"Slice": 1},
+    ),
+    "Gather of an index of an open size": (
+        "mergeSlices",
+        (f"<int64 a = {{1}}, {I1} b = {{0}}>"
+        "{ s = Gather <axis = 0> (x, a) y = Unsqueeze(s, b) }"),
+        "float[N, 5] x",
+        {"Gather": 1, "Unsqueeze": 1},
+    ),
+    "Concat of Concat": (
+        "mergeConcats",
+        "{ s = Neg(x) t = Concat <axis = 1> (x, s) y = Concat <axis = -2> (s, t, x) }",
+        "float[N, 5, M] x",
+        {"Neg": 1, "Concat": 1},
+    ),
+    "Concat of Concat on another axis": (
+        "mergeConcats",
+        "{ s = Neg(x) t = Concat <axis = 0> (x, s) y = Concat <axis = 1> (t, t) }",
+        "float[N, 5] x",
+        {"Neg": 1, "Concat": 2},
+    ),
+    "sizes that are there": (
+        "rebuildShapes",
+        (f"<int64 a = {{0}}, int64 b = {{1}}, {I1} c = {{0}}, {I1} d = {{-1}}>"
+        "{ s = Shape(x) t = Gather(s, a) u = Gather(s, b) v = Unsqueeze(t, c) w = Unsqueeze(u, c)"
+        "  l = Concat <axis = 0> (v, w, d) y = Reshape(x, l) }"),
+        "float[N, M, 2, 3] x",
+        {"Shape": 1, "Concat": 1, "Reshape": 1},
+    ),
+    "integers with a scale for each row": (
+        "fuseDequantize",
+        ("<int8[2, 3] w = {-128, 0, 127, 1, -1, 5}, float[2, 1] f = {-0.5, 3}>"
+        "{ s = Cast <to = 1> (w) t = Mul(f, s) y = MatMul(x, t) }"),
+        "float[N, 2] x",
+        {"DequantizeLinear": 1, "MatMul": 1},
+    ),
+    "integers with one scale": (
+        "fuseDequantize",
+        ("<uint8[2, 3] w = {0, 255, 127, 1, 3, 5}, float[1, 1] f = {0.1}>"
+        "{ s = Cast <to = 1> (w) t = Mul(s, f) y = MatMul(x, t) }"),
+        "float[N, 2] x",
+        {"DequantizeLinear": 1, "MatMul": 1},
+    ),
+    "integers with a scale for each": (
+        "fuseDequantize",
+        ("<int8[2, 2] w = {-128, 0, 127, 1}, float[2, 2] f = {0.5, 3, 1, 2}>"
+        "{ s = Cast <to = 1> (w) t = Mul(s, f) y = MatMul(x, t) }"),
+        "float[N, 2] x",
+        {"Cast": 1, "Mul": 1, "MatMul": 1},
+    ),
+}  # fmt: skip
+
+
+def special(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Return numbers with nan, infinities and both zeros among them."""
+    numbers = np.arange(np.prod(shape), dtype=np.float32) - 3
+    for place, number in enumerate((np.nan, np.inf, -np.inf, -0.0)):
+        numbers[place * 3 + 1 :: 17] = number
+    return numbers.reshape(shape)
+
+
+def fed(data: bytes, n: int) -> dict[str, Any]:
+    """Return inputs in which the open size N is a number, and M the next one."""
+    sizes = {"N": n, "M": n + 1}
+    made = {}
+    for value in onnx.ModelProto.FromString(data).graph.input:
+        dims = value.type.tensor_type.shape.dim
+        shape = tuple(sizes[dim.dim_param] if dim.dim_param else dim.dim_value for dim in dims)
+        made[value.name] = special(shape)
+    return made
+
+
+def outcome(data: bytes, feeds: dict[str, Any]) -> list[Any] | None:
+    """Return the results, None if the model fails."""
+    try:
+        return results(data, feeds)
+    except Exception:
+        return None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_left_computes_the_same(name: str, tmp_path: Path) -> None:
+    pass_name, body, inputs, expected = CASES[name]
+    data = parsed(f"g ({inputs}) => (float y) {body}")
+    made = after(data, pass_name, tmp_path)
+    assert operators(made) == expected
+    for n in (0, 1, 2, 4):
+        feeds = fed(data, n)
+        want, have = outcome(data, feeds), outcome(made, feeds)
+        assert (want is None) == (have is None), n
+        if want is not None and have is not None:
+            assert same_bits(have, want)
+
+
+STATES = {
+    "zeros of the batch's size": ("s = ConstantOfShape(l)", "", True),
+    "zeros that are cut out": (
+        "e = Expand(zero, m) s = Slice(e, one, two, first)",
+        "float zero = {0}",
+        True,
+    ),
+    "negative zeros": ("s = Expand(zero, l)", "float zero = {-0.0}", False),
+    "ones": ("s = Expand(zero, l)", "float zero = {1}", False),
+    "zeros of a fixed size": ("s = Identity(fixed)", "float[1, 2, 2] fixed = {0, 0, 0, 0}", False),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_states_that_are_zero(name: str, tmp_path: Path) -> None:
+    body, constants, gone = STATES[name]
+    both = ", ".join(filter(None, (weights("w", 1, 8, 3), weights("r", 1, 8, 2), constants)))
+    data = parsed(
+        f"""g (float[T, N, 3] x) => (float[T, 1, N, 2] y, float[1, N, 2] h) <{both},
+        int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] first = {{0}}>
+        {{
+          n = Shape <start = 1, end = 2> (x) l = Concat <axis = 0> (one, n, two)
+          m = Concat <axis = 0> (two, n, two) {body}
+          y, h, c = LSTM <hidden_size = 2> (x, w, r, , , s, s)
+        }}"""
+    )
+    made = after(data, "dropZeroStates", tmp_path)
+    lstm = next(
+        node for node in onnx.ModelProto.FromString(made).graph.node if node.op_type == "LSTM"
+    )
+    assert (len(lstm.input) == 3) == gone
+    for n in (1, 2):
+        x = np.random.default_rng(n).standard_normal((4, n, 3)).astype(np.float32)
+        want, have = outcome(data, {"x": x}), outcome(made, {"x": x})
+        assert (want is None) == (have is None)
+        if want is not None and have is not None:
+            assert same_bits(have, want)
+
+
+FOCUS = """g (float[N, 3, H, W] x) => (float y) <CONSTANTS, int64[1] zero = {0}, int64[1] one = {1},
+  int64[1] end = {2147483647}, int64[1] two = {2}, int64[1] three = {3}>
+{
+  a = Slice(x, zero, end, two, two) b = Slice(x, one, end, two, two)
+  c = Slice(a, zero, end, three, two) d = Slice(b, zero, end, three, two)
+  e = Slice(a, one, end, three, two) f = Slice(b, one, end, three, two)
+  g = Concat <axis = 1> (c, d, e, f) y = Conv(g, w)
+}""".replace("CONSTANTS", weights("w", 2, 12, 1, 1))
+
+
+@pytest.mark.parametrize("reorder", [True, False])
+def test_focus(reorder: bool, tmp_path: Path) -> None:
+    data = parsed(FOCUS)
+    made = after(data, "fuseSpaceToDepth", tmp_path, reorder_weights=reorder)
+    assert operators(made) == {"SpaceToDepth": 1, "Conv": 1} | ({} if reorder else {"Gather": 1})
+    for height, width in ((2, 4), (6, 2), (3, 4), (0, 2)):
+        x = np.random.default_rng(3).standard_normal((2, 3, height, width)).astype(np.float32)
+        want, have = outcome(data, {"x": x}), outcome(made, {"x": x})
+        assert (want is None) == (have is None)
+        if want is not None and have is not None:
+            np.testing.assert_allclose(have[0], want[0], rtol=1e-5)
+            assert reorder or same_bits(have, want)
+
+
+def test_factors_and_summands(tmp_path: Path) -> None:
+    data = parsed(
+        """g (float[N, 3] x) => (float[N, 3] y) <float two = {2}, float[3] c = {1, 2, 3}>
+        { a = Mul(x, two) b = Mul(c, a) d = Add(b, two) y = Add(d, c) }"""
+    )
+    made = after(data, "mergeFactors", tmp_path)
+    assert operators(made) == {"Mul": 1, "Add": 1}
+    x = np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)
+    np.testing.assert_allclose(results(made, {"x": x})[0], results(data, {"x": x})[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("factor", ["1e30", "0", "1e-30"])
+def test_extreme_factors_stay(factor: str, tmp_path: Path) -> None:
+    data = parsed(
+        "g (float[N] x) => (float[N] y) { a = Mul(x, c) y = Mul(a, c) }".replace(
+            "{ a", "<float c = {" + factor + "}> { a"
+        )
+    )
+    assert operators(after(data, "mergeFactors", tmp_path)) == {"Mul": 2}
+
+
+def test_simplify_merges_what_exporters_write_for_attention() -> None:
+    """PyTorch's exporter reshapes to three axes to turn the last two of four."""
+    data = parsed(
+        f"""g (float[B, S, 8] x) => (float[B, 2, 4, S] y) <{weights("w", 8, 8)},
+        int64[1] rest = {{-1}}, int64[1] four = {{4}}, int64[1] low = {{-9223372036854775808}},
+        int64[1] last = {{-1}}, int64[1] but = {{-2}}>
+        {{
+          b = Shape <start = 0, end = 1> (x) s = Shape <start = 1, end = 2> (x)
+          l = Concat <axis = 0> (b, s, rest, four) m = MatMul(x, w)
+          h = Reshape <allowzero = 1> (m, l) t = Transpose <perm = [0, 2, 1, 3]> (h)
+          shape = Shape(t) u = Slice(shape, but, last) v = Slice(shape, low, but)
+          k = Concat <axis = 0> (rest, u, four) i = Reshape(t, k)
+          j = Transpose <perm = [0, 2, 1]> (i) n = Concat <axis = 0> (v, four, u)
+          y = Reshape(j, n)
+        }}"""
+    )
+    made = passlib.simplify(data)
+    kinds = {node.op for node in made.symbol.nodes() if not node.is_variable}
+    assert kinds == {"MatMul", "Reshape", "Transpose"}
+    assert len([node for node in made.symbol.nodes() if node.op == "Transpose"]) == 1
+    x = np.random.default_rng(3).standard_normal((2, 5, 8)).astype(np.float32)
+    want = results(data, {"x": x})[0]
+    np.testing.assert_array_equal(np.asarray(made.run({"x": x})["y"].asnumpy()), want)
