@@ -10,7 +10,7 @@ CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc
 LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
-.PHONY: demo test test-lowest lint format bench interop sanitize clean
+.PHONY: demo test test-lowest lint format bench docs docs-links interop sanitize wheel wheels clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
@@ -56,6 +56,26 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
 	$(BIN)/python bench/running.py
+
+# The site, in build/docs/html. A broken link within it is an error.
+docs: .venv/installed
+	$(BIN)/pip install -q --group docs
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs -b html . build/docs/html
+
+# Whether the links to other sites lead anywhere.
+docs-links: docs
+	$(BIN)/python -m sphinx -q -c docs -b linkcheck . build/docs/links
+
+# A wheel for this Python in dist/, and the smoke suite on it in an empty environment elsewhere.
+wheel: .venv/installed
+	$(BIN)/pip install -q --group wheel
+	bash tests/packaging/wheel.sh
+
+# Wheels for all versions of Python, in containers.
+wheels:
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --group wheels
+	$(BIN)/python -m cibuildwheel --output-dir dist
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it, and threads with
 # ThreadSanitizer.

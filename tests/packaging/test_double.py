@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,64 @@ def test_it_takes_two_milliseconds_at_most() -> None:
 def test_the_version_is_that_of_the_distribution() -> None:
     result = python("from importlib.metadata import version; print(version('graph-passlib'))")
     assert result.stdout.strip() == passlib.__version__
+
+
+SECOND_NAME = """
+import importlib, sys
+{before}
+import graph_passlib
+import passlib
+import graph_passlib.nd as second
+from graph_passlib import Model
+assert graph_passlib is passlib
+assert second is passlib.nd
+assert Model is passlib.Model
+assert importlib.import_module("graph_passlib.cli.status") is passlib.cli.status
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import passlib"])
+def test_the_second_name_is_the_same_module(before: str) -> None:
+    result = python(SECOND_NAME.format(before=before))
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_second_name_runs_as_a_program() -> None:
+    command = [sys.executable, "-m", "graph_passlib", "--version"]
+    assert subprocess.check_output(command, text=True).strip() == passlib.__version__
+
+
+def test_the_second_name_refuses_a_process_with_the_password_library(tmp_path: Path) -> None:
+    code = (
+        "import sys, types\n"
+        "sys.modules['passlib'] = types.ModuleType('passlib')\n"
+        "import graph_passlib\n"
+    )
+    result = python(code)
+    assert "already imported another distribution's 'passlib'" in result.stderr
+
+
+def test_the_second_name_works_where_files_were_overwritten(tmp_path: Path) -> None:
+    """The wheel's folders, with what the password library 1.7.4 writes over them."""
+    package = Path(passlib.files.__path__[0]).parent
+    (tmp_path / "passlib").mkdir()
+    for each in package.iterdir():
+        (tmp_path / "passlib" / each.name).symlink_to(each)
+    for native in Path(passlib._core.__file__).parent.glob("*.so"):
+        (tmp_path / "passlib" / native.name).symlink_to(native)
+    spare = tmp_path / "graph_passlib" / "spare"
+    spare.mkdir(parents=True)
+    shutil.copy(package.parent / "graph_passlib" / "__init__.py", spare.parent)
+    for name in ("__init__.py", "context.py"):
+        shutil.copy(package / name, spare)
+        (tmp_path / "passlib" / name).unlink()
+        (tmp_path / "passlib" / name).write_text("raise AssertionError('overwritten')", "utf-8")
+    distribution(tmp_path, OWN)
+    distribution(tmp_path, "passlib-1.7.4.dist-info")
+    # Not the editable installation, which finds the package before the path does.
+    code = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'ditable' not in repr(f)]\n"
+    code += "import graph_passlib, passlib, passlib.context\n"
+    code += "assert passlib.__path__[0].endswith('spare'), passlib.__path__\n"
+    code += "print(graph_passlib.cpu(), passlib.sym.var('x').name)"
+    result = python(code, tmp_path)
+    assert result.stdout == "cpu(0) x\n", result.stderr

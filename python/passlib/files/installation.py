@@ -25,15 +25,19 @@ _DOUBLE_METADATA: Final = re.compile(r"passlib-.+\.(?:dist|egg)-info", re.IGNORE
 def checked_version() -> str:
     """Return the version of this distribution.
 
-    The folders of the search path are listed here, because importing ``importlib.metadata`` takes
-    longer than all the rest.
-
     Raises
     ------
     ImportError
         The password library ``passlib`` is installed in the same folder: each of the two has
         overwritten files of the other.
+
+    Notes
+    -----
+    The folders of the search path are listed here, because importing ``importlib.metadata`` takes
+    longer than all the rest.
     """
+    # graph_passlib imports the package from a folder with copies of all that may be overwritten.
+    shared = Path(sys.modules["passlib"].__path__[0]).name != "spare"
     for folder in sys.path:
         try:
             with os.scandir(folder or os.curdir) as found:
@@ -44,11 +48,12 @@ def checked_version() -> str:
         if own is None:
             continue
         # Elsewhere on the path it shares no files with this one.
-        if any(map(_DOUBLE_METADATA.fullmatch, entries)):
+        if shared and any(map(_DOUBLE_METADATA.fullmatch, entries)):
             message = (
                 f"{folder} has two distributions that both install into its folder passlib/: "
                 f"{OWN!r} (graph passes) and {DOUBLE!r} (a password library); the later one has "
-                f"overwritten files of the earlier one. Keep them in separate environments: run "
+                f"overwritten files of the earlier one. 'import graph_passlib' imports {OWN} all "
+                f"the same; to have both, keep them in separate environments: run "
                 f"'pip uninstall {DOUBLE} {OWN}', then 'pip install' with the one that this "
                 f"environment needs"
             )

@@ -9,7 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-__all__ = ["also"]
+__all__ = ["also", "also_within"]
 
 
 class _SecondNames(MetaPathFinder, Loader):
@@ -17,6 +17,7 @@ class _SecondNames(MetaPathFinder, Loader):
 
     def __init__(self) -> None:
         self.first: dict[str, str] = {}
+        self.packages: dict[str, str] = {}
         self._specs: dict[str, ModuleSpec | None] = {}
 
     def find_spec(
@@ -24,6 +25,10 @@ class _SecondNames(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         """Return how a second name is loaded; None for all other names."""
         del path, target
+        package, _, rest = name.partition(".")
+        # A module that runs as a program has a namespace of its own under either name.
+        if rest not in ("", "__main__") and package in self.packages:
+            self.first[name] = f"{self.packages[package]}.{rest}"
         return ModuleSpec(name, self) if name in self.first else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -39,7 +44,8 @@ class _SecondNames(MetaPathFinder, Loader):
 
 
 _finder = _SecondNames()
-sys.meta_path.append(_finder)
+# Before the finder of files, which would load a package's files once more under its second name.
+sys.meta_path.insert(0, _finder)
 
 
 def also(second: str, first: str) -> None:
@@ -51,3 +57,14 @@ def also(second: str, first: str) -> None:
         Dotted names.
     """
     _finder.first[second] = first
+
+
+def also_within(second: str, first: str) -> None:
+    """Make all modules within a package known under a second name of the package.
+
+    Parameters
+    ----------
+    second, first : str
+        Names of top-level packages.
+    """
+    _finder.packages[second] = first
