@@ -10,7 +10,7 @@ CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc
 LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
-.PHONY: demo test test-lowest lint format bench docs docs-links interop sanitize wheel wheels clean
+.PHONY: demo test test-lowest lint format bench docs docs-links interop release-check sanitize sdist wheel wheels clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
@@ -70,6 +70,16 @@ docs-links: docs
 wheel: .venv/installed
 	$(BIN)/pip install -q --group wheel
 	bash tests/packaging/wheel.sh
+
+# The source distribution, in dist/.
+sdist: .venv/installed
+	$(BIN)/pip install -q --group wheel
+	rm -f dist/*.tar.gz
+	$(BIN)/python -m build -q --sdist --no-isolation -o dist
+
+# Everything that a release needs; prints what is missing. TAG is that of the release.
+release-check: lint docs interop test-all test-lowest demo wheel sdist
+	$(BIN)/python tests/packaging/release_check.py $(TAG)
 
 # Wheels for all versions of Python, in containers.
 wheels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -25,6 +26,7 @@ MODULES = {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 """The file of every module, by its name."""
 
 
+@functools.cache
 def parsed(path: Path) -> ast.Module:
     """Parse a source file."""
     return ast.parse(path.read_text("utf-8"))
@@ -39,11 +41,16 @@ class Import(NamedTuple):
     """The name that is taken from it; empty for the module itself."""
 
 
-def imports_of(path: Path) -> Iterator[Import]:
-    """Iterate over the imports from the package in a file.
+@functools.cache
+def imports_of(path: Path) -> tuple[Import, ...]:
+    """Return the imports from the package in a file.
 
     Imports in functions and for the type checker count like all others.
     """
+    return tuple(_imports_in(path))
+
+
+def _imports_in(path: Path) -> Iterator[Import]:
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
