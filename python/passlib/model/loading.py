@@ -11,8 +11,6 @@ from passlib.errors import FormatError
 from passlib.files.collector import collection_off
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign
-from passlib.nd.files import from_parts
-from passlib.symbol.symbol import Symbol
 
 __all__ = ["load"]
 
@@ -57,14 +55,12 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
         else:
             family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
             data = family.load(Path(path), **options)
-        symbol = Symbol.of_graph(data.graph, data.attributes, family.name)
-        args = {name: from_parts(array) for name, array in data.args.items()}
-        aux = {name: from_parts(array) for name, array in data.aux.items()}
-        weights = {**args, **aux}
+        model = Model.of_data(data, family.name)
+        weights = {**model.args, **model.aux}
         # Files may have arrays that no operator uses; those of another model lack others as well.
-        if options.get("params") is not None or is_foreign(symbol, family, weights):
-            check_weights(symbol, weights)
-        return Model.of_parts(symbol, args, aux, data.template)
+        if options.get("params") is not None or is_foreign(model.symbol, family, weights):
+            check_weights(model.symbol, weights)
+        return model
 
 
 def _content(given: Any) -> bytes | None:

@@ -12,7 +12,8 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
-from passlib.library.pipeline.simplification import simplified
+from passlib.library.pipeline.simplification import has_nested, simplified
+from passlib.model.branches import with_nested
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.feeds import as_fed
@@ -117,9 +118,10 @@ class Model(ModelParts):
 
         Parameters, results and errors are those of `passlib.simplify`.
         """
-        return simplified(
-            self, exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds
-        )
+        options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
+        options["max_rounds"] = max_rounds
+        made = simplified(self, **options)
+        return with_nested(made, options) if has_nested(made.symbol) else made
 
     def run(
         self,

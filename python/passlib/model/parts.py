@@ -16,7 +16,7 @@ from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.weights import Weights, frozen, owner
-from passlib.nd.files import to_parts
+from passlib.nd.files import from_parts, to_parts
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
@@ -41,6 +41,14 @@ class ModelParts:
         made = cls.__new__(cls)
         made._set(symbol, args, aux, template)
         return made
+
+    @classmethod
+    def of_data(cls: type[_M], data: ModelData, dialect: str) -> _M:
+        """Make a model of what a dialect read: weights are not compared with the graph."""
+        symbol = Symbol.of_graph(data.graph, data.attributes, dialect)
+        args = {name: from_parts(array) for name, array in data.args.items()}
+        aux = {name: from_parts(array) for name, array in data.aux.items()}
+        return cls.of_parts(symbol, args, aux, data.template)
 
     def _set(
         self, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any

@@ -10,7 +10,7 @@ from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard
 from passlib.library.pipeline.sharing import sharing
 
-__all__ = ["CLEAN", "Cost", "cost_of", "simplified"]
+__all__ = ["CLEAN", "Cost", "cost_of", "has_nested", "simplified"]
 
 CLEAN = (
     "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "mergeReshapes", "cancelTransposes",
@@ -105,6 +105,11 @@ def cost_of(model: _Model) -> Cost:
             pending += nested
     weights = (*model.args.values(), *model.aux.values())
     return Cost(count, sum(int(array.nbytes) for array in weights))
+
+
+def has_nested(symbol: PlainGraph) -> bool:
+    """Whether a node has nested graphs."""
+    return any(True for _ in symbol.graph.nodes_with(_WITH_GRAPHS))
 
 
 def simplified(

@@ -14,6 +14,8 @@ from passlib.dialects.onnx.nested import constant_array, parameter_rank
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, operator
+from passlib.passes.standard.facts.ranks import fails_with_rank
+from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["resolve_if"]
 
@@ -41,6 +43,8 @@ class _Resolving:
             condition = self._model.scalar(node.inputs[0])
             if condition is not None:
                 return self._take_branch(node, "then_branch" if condition else "else_branch")
+            if self._must_squeeze(node):
+                return self._take_branch(node, "then_branch")
         elif operator(node) == "Loop":
             count = self._count(node)
             if count == 0:
@@ -54,6 +58,38 @@ class _Resolving:
         results, inside = self._absorb(node, number, {})
         self._model.replace(node, results)
         return inside
+
+    def _must_squeeze(self, node: EditableNode) -> bool:
+        """Whether a model fails if an axis is not squeezed, which is so if its size is not 1.
+
+        Exporters write this for squeezing an axis of an open size. If all that the axis leads to
+        fails, the Squeeze without the condition fails just as well.
+        """
+        source = self._squeezed(node)
+        if source is None:
+            return False
+        shapes = Shapes(self._model)
+        rank = shapes.rank(source)
+        if rank is None:
+            return False
+        order = self._graph.sorted()
+        return fails_with_rank(node.outputs[0], rank, order, shapes, self._constant)
+
+    def _squeezed(self, node: EditableNode) -> EditableValue | None:
+        """Return the value that one branch squeezes, and the other returns as it is."""
+        if node.num_outputs != 1 or not node.outputs[0].uses:
+            return None
+        sources = []
+        for branch, name in (("then_branch", "Squeeze"), ("else_branch", "Identity")):
+            graph = node.subgraphs[_number_of(node, branch)]
+            made = graph.outputs[0].node
+            if operator(made) != name or len([n for n in graph.nodes if not n.is_variable]) != 1:
+                return None
+            outer = made.inputs[0].node
+            if OUTER not in outer.attrs:
+                return None
+            sources.append(node.inputs[int(outer.attrs[OUTER])])
+        return sources[0] if sources[0] == sources[1] else None
 
     def _count(self, node: EditableNode) -> int | None:
         """Return how often a loop is run if that is known to be 0 or 1."""

@@ -26,13 +26,10 @@ def merge_reshapes(graph: Graph) -> None:
             made = add_view(model, result, source, shapes)
             if made is None:
                 continue
-            if (
-                made == source
-                and result.is_output
-                and (source.node.is_variable or source.is_output)
-            ):
-                continue  # an output that is an input needs an operator
-            if made != source:
+            if made == source and result.is_output and (made.node.is_variable or made.is_output):
+                # An output that is an input, or another output, needs an operator.
+                made = model.add_like(result, "Identity", [source])
+            elif made != source:
                 views.add(made.node)
             model.replace(node, made)
             break

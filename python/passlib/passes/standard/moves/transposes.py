@@ -50,7 +50,10 @@ def _compose(model: Model, node: EditableNode, shapes: Shapes) -> None:
     order = [first[axis] for axis in second]
     if order != sorted(order):
         model.replace(node, model.add_like(result, "Transpose", [source], {"perm": order}))
-    elif not (result.is_output and (source.node.is_variable or source.is_output)):
+    elif result.is_output and (source.node.is_variable or source.is_output):
+        # An output that is an input, or another output, needs an operator.
+        model.replace(node, model.add_like(result, "Identity", [source]))
+    else:
         model.replace(node, source)
 
 

@@ -1,0 +1,122 @@
+"""Simplification of nested graphs, and of If whose one branch must be taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import passlib
+from rewriting import operators, parsed, results, same_bits, weights
+
+
+def simplified(data: bytes, tmp_path: Any, **options: Any) -> bytes:
+    made = tmp_path / "made.onnx"
+    passlib.simplify(data, **options).save(made)
+    onnx.checker.check_model(str(made))
+    return bytes(made.read_bytes())
+
+
+BRANCHES = """g (float[N, 4] x, bool c) => (float[N, 4] y)
+<WEIGHTS, int64[2] s = {-1, 2}, int64[2] t = {-1, 4}, float two = {2}>
+{
+  n = Neg(x)
+  y = If (c) <
+    then_branch = then () => (float[N, 4] a) {
+      b = Reshape(n, s) d = Reshape(b, t) e = Identity(d) f = MatMul(e, w) a = Mul(f, two) },
+    else_branch = other () => (float[N, 4] a) {
+      b = Shape(x) d = Reshape(x, b) e = Transpose(n) f = Transpose(e) a = Identity(f) }
+  >
+}""".replace("WEIGHTS", weights("w", 4, 4))
+
+
+def test_branches_are_simplified(tmp_path: Any) -> None:
+    data = parsed(BRANCHES)
+    made = simplified(data, tmp_path)
+    assert operators(made) == {"Neg": 1, "If": 1, "MatMul": 1, "Identity": 1}
+    x = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    for c in (True, False):
+        feeds = {"x": x, "c": np.array(c)}
+        np.testing.assert_allclose(results(made, feeds)[0], results(data, feeds)[0], rtol=1e-6)
+    exact = simplified(data, tmp_path, exact=True)
+    assert operators(exact)["Mul"] == 1
+    for c in (True, False):
+        feeds = {"x": x, "c": np.array(c)}
+        assert same_bits(results(exact, feeds), results(data, feeds))
+
+
+def test_names_of_branches_stay_unique(tmp_path: Any) -> None:
+    """A weight that changes in a branch gets a name that nothing around it has."""
+    data = parsed(BRANCHES.replace("n = Neg(x)", "m = MatMul(x, w) n = Neg(m)"))
+    made = onnx.ModelProto.FromString(simplified(data, tmp_path))
+    outer = {tensor.name for tensor in made.graph.initializer}
+    outer |= {name for node in made.graph.node for name in node.output}
+    for node in made.graph.node:
+        for attribute in node.attribute:
+            inside = {name for inner in attribute.g.node for name in inner.output}
+            inside |= {tensor.name for tensor in attribute.g.initializer}
+            assert inside.isdisjoint(outer)
+    x = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    feeds = {"x": x, "c": np.array(True)}
+    have = results(made.SerializeToString(), feeds)[0]
+    np.testing.assert_allclose(have, results(data, feeds)[0], rtol=1e-5)
+
+
+def test_the_body_of_a_loop_whose_sizes_change(tmp_path: Any) -> None:
+    """What the file states of the first round does not hold in the next ones."""
+    data = parsed(
+        """g (float[2] x, int64 m) => (float[K] y) <bool go = {1}, int64[1] s = {-1}>
+        {
+          y = Loop (m, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[K] w) {
+            d = Identity(c) q = Concat <axis = 0> (v, v) n = Shape(v) r = Reshape(q, s)
+            f = Cast <to = 1> (n) p = Add(r, f) w = Identity(p) }>
+        }"""
+    )
+    made = simplified(data, tmp_path)
+    assert sum(operators(made).values()) < sum(operators(data).values())
+    for m in (0, 1, 3):
+        feeds = {"x": np.ones(2, np.float32), "m": np.array(m)}
+        assert same_bits(results(made, feeds), results(data, feeds))
+
+
+SQUEEZE = """g (float[N, 3, T] x) => (float y)
+<int64 last = {-1}, int64[1] one = {1}, int64[1] axis = {-1}, int64[1] first = {0}, WEIGHTS>
+{
+  s = Shape(x) d = Gather(s, last) e = Equal(d, one)
+  q = If (e) <
+    then_branch = then () => (float[A, B] a) { a = Squeeze(x, axis) },
+    else_branch = other () => (float[A, B, C] a) { a = Identity(x) }
+  >
+  USE
+}""".replace("WEIGHTS", weights("w", 1, 8, 3) + ", " + weights("r", 1, 8, 2))
+
+USES = {
+    "a layer that wants two axes": ("u = Unsqueeze(q, first) y, h, c = LSTM (u, w, r)", 0),
+    "an operator for any number of axes": ("y = Relu(q)", 1),
+    "a layer that wants the axis": ("y, h, c = LSTM (q, w, r)", 1),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_condition_without_which_the_model_fails(name: str, tmp_path: Any) -> None:
+    use, left = USES[name]
+    use = use.replace("LSTM (", "LSTM <hidden_size = 2> (")
+    data = parsed(SQUEEZE.replace("USE", use))
+    made = simplified(data, tmp_path)
+    assert operators(made)["If"] == left
+    for n, t in ((2, 1), (2, 3), (1, 0)):
+        x = np.random.default_rng(1).standard_normal((n, 3, t)).astype(np.float32)
+        want, have = (outcome(model, x) for model in (data, made))
+        assert (want is None) == (have is None)
+        if want is not None and have is not None:
+            assert same_bits(have, want)
+
+
+def outcome(data: bytes, x: np.ndarray[Any, Any]) -> list[Any] | None:
+    """Return the results, None if the model fails."""
+    try:
+        return results(data, {"x": x})
+    except Exception:
+        return None
