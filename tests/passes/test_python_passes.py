@@ -352,3 +352,21 @@ class TestMistakes:
 
         run(outer)
         assert kept
+
+
+def test_attributes_are_a_mapping_with_presets() -> None:
+    seen: list[Any] = []
+
+    @passlib.graph_pass(name="readAttributes")
+    def body(graph: passlib.Graph) -> None:
+        attributes = next(node for node in graph.nodes if not node.is_variable).attrs
+        seen.extend(
+            [attributes.get("none"), attributes.get("none", "7"), attributes.pop("none", 1)]
+        )
+        attributes["new"] = "2"
+        seen.extend([attributes.get("new"), attributes.pop("new"), "new" in attributes])
+        with pytest.raises(KeyError):
+            attributes.pop("none")
+
+    passlib.sym.relu(passlib.sym.var("x")).optimize_for("readAttributes")
+    assert seen == [None, "7", 1, "2", "2", False]

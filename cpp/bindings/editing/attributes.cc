@@ -33,6 +33,13 @@ std::vector<std::string> keysOf(const AttributesHandle& handle) {
   return keys;
 }
 
+/// As the mapping's own, which is slow, because a key that is missing is an exception there.
+py::object get(const AttributesHandle& handle, const std::string& key, const py::object& preset) {
+  const Attributes& attributes = of(handle);
+  const auto found = attributes.find(key);
+  return found == attributes.end() ? preset : py::cast(found->second);
+}
+
 void erase(const AttributesHandle& handle, const std::string& key) {
   if (of(handle).erase(key) == 0) throw py::key_error(key);
 }
@@ -42,6 +49,7 @@ void erase(const AttributesHandle& handle, const std::string& key) {
 void bindEditedAttributes(py::module_* m) {
   py::class_<AttributesHandle> attributes(*m, "EditableAttributes");
   attributes.def("__getitem__", &at)
+      .def("get", &get, py::arg("key"), py::arg("default") = py::none())
       .def("__setitem__", [](const AttributesHandle& h, const std::string& key,
                              const std::string& value) { of(h)[key] = value; })
       .def("__delitem__", &erase)
@@ -54,10 +62,12 @@ void bindEditedAttributes(py::module_* m) {
   attributes.def("__repr__", [](const AttributesHandle& h) { return py::repr(py::cast(of(h))); });
   // The rest of the protocol, as for a class that is derived from MutableMapping.
   const py::object mapping = py::module_::import("collections.abc").attr("MutableMapping");
-  for (const char* name : {"get", "keys", "items", "values", "pop", "popitem", "clear", "update",
-                           "setdefault", "__eq__"}) {
+  for (const char* name :
+       {"keys", "items", "values", "pop", "popitem", "clear", "update", "setdefault", "__eq__"}) {
     attributes.attr(name) = mapping.attr(name);
   }
+  // What pop compares its default with.
+  attributes.attr("_MutableMapping__marker") = mapping.attr("_MutableMapping__marker");
   mapping.attr("register")(attributes);
 }
 

@@ -13,8 +13,7 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
 from passlib.library.pipeline.simplification import has_nested, simplified
-from passlib.model.branches import with_nested
-from passlib.model.edits import extracted, renamed
+from passlib.model.edits import extracted, renamed, with_nested
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.feeds import as_fed
 from passlib.model.lowered import lowered_for

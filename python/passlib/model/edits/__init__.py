@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from passlib.model.edits.branches import with_nested
 from passlib.model.edits.extraction import extracted
-from passlib.model.edits.nested import changed_nested
 from passlib.model.edits.renaming import renamed
 
-__all__ = ["changed_nested", "extracted", "renamed"]
+__all__ = ["extracted", "renamed", "with_nested"]

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from passlib import dialects
 from passlib.library.pipeline.simplification import cost_of, simplified
-from passlib.model.edits import changed_nested
+from passlib.model.edits.nested import changed_nested
 
 __all__ = ["with_nested"]
 
