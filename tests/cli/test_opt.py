@@ -90,7 +90,11 @@ class TestOpt:
         other = save(CHAIN, tmp_path / "other.onnx")
         result = passlib_command("opt", chain, other, "-o", tmp_path / "out")
         assert result.returncode == 0
-        assert {path.name for path in (tmp_path / "out").iterdir()} == {"chain.onnx", "other.onnx"}
+        assert {path.name for path in (tmp_path / "out").iterdir()} == {
+            "batch.jsonl",
+            "chain.onnx",
+            "other.onnx",
+        }
 
     def test_time_and_dump(self, chain: Path, tmp_path: Path) -> None:
         result = passlib_command(

@@ -107,15 +107,11 @@ def inputs_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
     Raises
     ------
-    UsageError
+    PasslibError
         The file has no arrays by name.
     """
     if arguments.inputs is None:
         return None
-    import numpy as np
+    from passlib.workbench.batch import load_inputs
 
-    try:
-        with np.load(arguments.inputs) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, AttributeError, EOFError) as error:
-        raise UsageError(f"--inputs {arguments.inputs}: not a file that np.savez wrote") from error
+    return load_inputs(arguments.inputs)

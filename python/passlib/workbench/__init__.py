@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passlib.workbench.batch import Outcome, Request, batch
 from passlib.workbench.bisection import Guilty, bisect
 from passlib.workbench.checking import Check, ResultsDifferError
 from passlib.workbench.comparison import Comparison, compare, drawn
@@ -21,10 +22,13 @@ __all__ = [
     "ModelDifference",
     "NodeChange",
     "NothingFailsError",
+    "Outcome",
     "PipelineFails",
     "Reduced",
+    "Request",
     "ResultsDifferError",
     "Tolerance",
+    "batch",
     "bisect",
     "compare",
     "diff",

@@ -10,10 +10,11 @@ from passlib.graph.node import Entry, Node
 from passlib.library import find_backend
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.passes import Instrument, Pipeline, PipelineError, StepResult
+from passlib.passes import Pipeline, PipelineError
 from passlib.workbench.delta import first_failing, smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.rewrites import Rewrite, Rewriting
+from passlib.workbench.trace import State, Trace
 
 __all__ = ["Guilty", "bisect"]
 
@@ -68,23 +69,6 @@ class Guilty:
         return "\n".join([*lines, f"{self.runs} runs"])
 
 
-class _Trace(Instrument):
-    """Keeps the models of the steps that changed something."""
-
-    def __init__(self) -> None:
-        self.states: list[tuple[int, str, Model, Model]] = []
-        self.count = 0
-        self._before: Model | None = None
-
-    def before_pass(self, step: Step, model: Model) -> None:
-        self._before = model
-        self.count += 1
-
-    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
-        if result.modified and self._before is not None:
-            self.states.append((self.count, step.name, self._before, model))
-
-
 def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -> Guilty:
     """Find the step of a pipeline that makes a model wrong, and its guilty rewrites.
 
@@ -115,18 +99,16 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
         runs += 1
         return failing(candidate)
 
-    trace, error = _traced(model, pipeline)
-    states = trace.states
-    if not states or not fails(states[-1][3]):
+    trace, states, error = _traced(model, pipeline)
+    if not states or not fails(states[-1].after):
         if error is None:
             raise NothingFailsError("nothing fails: the result of the pipeline is right")
         library = find_backend(_name(error)).declaration.library
         return Guilty(error.step, trace.count, library, (), 0, runs, error.model, None, error)
     if fails(model):
         raise NothingFailsError("the model is wrong before any pass")
-    place = first_failing(len(states), lambda i: fails(states[i][3]))
-    number, name, before, after = states[place]
-    rewriting = Rewriting(before, after)
+    guilty_state = states[first_failing(len(states), lambda i: fails(states[i].after))]
+    rewriting = Rewriting(guilty_state.before, guilty_state.after)
 
     def part_fails(part: list[Rewrite]) -> bool:
         try:
@@ -138,24 +120,24 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
 
     guilty = smallest(rewriting.rewrites, part_fails)
     return Guilty(
-        _text(pipeline, number, name),
-        number,
-        find_backend(name).declaration.library,
+        guilty_state.text,
+        guilty_state.number,
+        find_backend(guilty_state.name).declaration.library,
         tuple(guilty),
         len(rewriting.rewrites),
         runs,
-        before,
+        guilty_state.before,
         rewriting.with_only(guilty),
     )
 
 
-def _traced(model: Model, pipeline: Pipeline) -> tuple[_Trace, PipelineError | None]:
-    trace = _Trace()
+def _traced(model: Model, pipeline: Pipeline) -> tuple[Trace, list[State], PipelineError | None]:
+    trace = Trace()
     try:
-        pipeline.run(model, [trace])
+        result = pipeline.run(model, [trace])
     except PipelineError as error:
-        return trace, error
-    return trace, None
+        return trace, trace.states, error
+    return trace, trace.chain(result.model), None
 
 
 def _name(error: PipelineError) -> str:
@@ -163,14 +145,6 @@ def _name(error: PipelineError) -> str:
     if not steps or not isinstance(steps[0], Step):
         raise PasslibError(f"{error.step!r} is no step")
     return steps[0].name
-
-
-def _text(pipeline: Pipeline, number: int, name: str) -> str:
-    """Return the text of a step; the number counts repeated steps once a round."""
-    flat = [step for step in pipeline.steps if isinstance(step, Step)]
-    if len(flat) == len(pipeline.steps):
-        return str(flat[number - 1])
-    return name
 
 
 def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:

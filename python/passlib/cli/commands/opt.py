@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of
+from passlib.cli.options import add_inputs, add_json, shapes_of
 from passlib.cli.pipelines import add_passes, pipeline_of
-from passlib.cli.status import DIFFERENT, FINE, UsageError
+from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
-from passlib.model import Model, load
-from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Timing, Verify
+
+if TYPE_CHECKING:
+    from passlib.passes import Pipeline
+    from passlib.workbench.batch import Outcome, Request
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
-DESCRIPTION = "Run passes on models and save the results. Without --passes: the standard passes."
-EXAMPLE = 'passlib opt model.onnx -o out.onnx --passes "mergeEqualNodes, removeDeadNodes" --check'
+DESCRIPTION = "Run passes on models and save the results. Without --passes: simplify."
+EXAMPLE = "passlib opt model.onnx -o out.onnx --check --report out.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="OUT", help="file; of several models a folder"
     )
     add_passes(parser)
-    parser.add_argument(
-        "--verify-each", action="store_true", help="check the graph after each step"
-    )
+    parser.add_argument("--verify-each", action="store_true", help="check the graph each time")
     parser.add_argument(
         "--check", type=int, nargs="?", const=3, metavar="N", help="compare numbers on N inputs"
     )
@@ -38,124 +38,126 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
     parser.add_argument("--time", action="store_true", help="print the time of each pass")
     parser.add_argument("--dump", metavar="DIR", help="save the model after each step")
+    parser.add_argument("--report", metavar="HTML", help="write a page of what changed")
+    parser.add_argument(
+        "--rewrite-limit", type=int, metavar="N", help="keep only the first N rewrites"
+    )
     parser.add_argument("--isolate", action="store_true", help="run in a process of its own")
-    parser.add_argument("--timeout", type=float, metavar="S", help="of the isolated process")
+    parser.add_argument("--timeout", type=float, metavar="S", help="of that process")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="run N models at a time, a process each"
+    )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run them on dask's workers")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the pipeline on each model, and print a table of operators."""
+    """Run the pipeline on each model, and print what it did."""
     pipeline = pipeline_of(arguments)
     pipeline.check()
+    request = _request(arguments)
+    if len(arguments.models) > 1 or arguments.scheduler or arguments.jobs is not None:
+        return _run_batch(arguments, pipeline, request)
+    # What libraries print must not stand in the JSON.
+    with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+        facts = _run_one(arguments, pipeline, request)
+    if facts["differences"]:
+        differences = "; ".join(facts["differences"])
+        sys.stderr.write(f"passlib opt: {facts['model']}: results differ: {differences}\n")
+    if arguments.json:
+        print_json([facts])
+    else:
+        _print(facts, with_time=arguments.time)
+    return DIFFERENT if facts["differences"] else FINE
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    from passlib.workbench.batch import Request
+
     if arguments.check is not None and arguments.check < 1:
         raise UsageError("--check: at least 1 input is needed")
-    several = len(arguments.models) > 1
-    folder = Path(arguments.output)
-    reports = []
-    status = FINE
-    for path in arguments.models:
-        target = folder / Path(path).name if several else folder
-        if several:
-            folder.mkdir(parents=True, exist_ok=True)
-        model = load(path)
-        pipeline.check(model.dialect)
-        timing = Timing()
-        # What libraries print must not stand in the JSON.
-        with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-            result = _run(arguments, pipeline, model, timing)
-        differences = _differences(arguments, model, result.model)
-        if differences:
-            sys.stderr.write(f"passlib opt: {path}: results differ: {'; '.join(differences)}\n")
-            status = DIFFERENT
-        else:
-            result.model.save(target)
-        report = _report(path, target, model, result)
-        if arguments.json:
-            reports.append(report)
-        else:
-            _print(report, timing if arguments.time else None, title=several)
-    if arguments.json:
-        print_json(reports)
-    return status
-
-
-def _run(
-    arguments: argparse.Namespace, pipeline: Pipeline, model: Model, timing: Timing
-) -> PipelineResult:
-    instruments = _instruments(arguments)
-    if not (arguments.isolate or arguments.timeout):
-        return pipeline.run(model, [timing, *instruments])
-    if instruments:
-        raise UsageError("--isolate does not go with --dump, --verify-each and --check-each")
-    result = pipeline.run(model, isolate=True, timeout=arguments.timeout)
-    for step in result.steps:
-        timing.add(step)
-    return result
-
-
-def _instruments(arguments: argparse.Namespace) -> list[Instrument]:
-    instruments: list[Instrument] = []
-    if arguments.dump:
-        instruments.append(Dump(arguments.dump))
-    if arguments.verify_each:
-        instruments.append(Verify())
-    if arguments.check_each:
-        from passlib.workbench import Check, Tolerance
-
-        tolerance = Tolerance(arguments.rtol, arguments.atol)
-        given, shapes = inputs_of(arguments), shapes_of(arguments.shape)
-        instruments.append(Check(given, tolerance=tolerance, shapes=shapes))
-    return instruments
-
-
-def _differences(arguments: argparse.Namespace, before: Model, after: Model) -> list[str]:
-    if arguments.check is None:
-        return []
-    from passlib.workbench import compare
-
-    found = compare(
-        before,
-        after,
-        inputs_of(arguments),
-        arguments.check,
+    if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
+        raise UsageError("--rewrite-limit: a number from 0 on is needed")
+    return Request(
+        verify_each=arguments.verify_each,
+        check=arguments.check,
+        check_each=arguments.check_each,
         rtol=arguments.rtol,
         atol=arguments.atol,
         shapes=shapes_of(arguments.shape),
+        inputs=arguments.inputs and str(Path(arguments.inputs).absolute()),
+        dump=arguments.dump and str(Path(arguments.dump).absolute()),
+        report=arguments.report and str(Path(arguments.report).absolute()),
+        rewrite_limit=arguments.rewrite_limit,
     )
-    return [str(output) for output in found.outputs if not output.equal]
 
 
-def _report(path: str, target: Path, model: Model, result: PipelineResult) -> dict[str, object]:
-    before, after = _counts(model), _counts(result.model)
-    operators = {op: [before[op], after[op]] for op in sorted(before | after)}
-    return {
-        "model": path,
-        "output": str(target),
-        "operators": operators,
-        "nodes": [before.total(), after.total()],
-        "steps": [
-            {
-                "step": step.text,
-                "seconds": step.seconds,
-                "changed nodes": step.changed_nodes,
-                "modified": step.modified,
-            }
-            for step in result.steps
-        ],
-    }
+def _run_one(arguments: argparse.Namespace, pipeline: Pipeline, request: Request) -> dict[str, Any]:
+    from passlib.workbench.batch import Job, optimize, run_isolated_job
+
+    path, output = arguments.models[0], arguments.output
+    if not (arguments.isolate or arguments.timeout):
+        from passlib.cli.progress import steps_shown
+
+        with steps_shown(pipeline) as instruments:
+            return optimize(path, output, pipeline, request, instruments)
+    job = Job.of(pipeline, path, output, request, arguments.timeout)
+    return {**run_isolated_job(job), "model": path, "output": output}
 
 
-def _counts(model: Model) -> Counter[str]:
-    return Counter({op: n for op, n in model.symbol.graph.operators().items() if op != "null"})
+def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Request) -> int:
+    from passlib.cli.progress import models_shown
+    from passlib.workbench.batch import batch, dask_executor
+
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise UsageError("--jobs: at least 1 is needed")
+    executor = dask_executor(arguments.scheduler) if arguments.scheduler else None
+    with models_shown(len(arguments.models)) as progress:
+        outcomes = batch(
+            arguments.models,
+            pipeline,
+            arguments.output,
+            executor,
+            jobs=arguments.jobs or 1,
+            timeout=arguments.timeout,
+            request=request,
+            progress=progress,
+        )
+    if arguments.json:
+        print_json([outcome.as_dict() for outcome in outcomes])
+    else:
+        _print_batch(outcomes)
+    for outcome in outcomes:
+        if outcome.error:
+            sys.stderr.write(f"passlib opt: {outcome.model}: {outcome.error}\n")
+    states = {outcome.status for outcome in outcomes}
+    return FAILED_PASS if "failed" in states else DIFFERENT if "different" in states else FINE
 
 
-def _print(report: dict[str, object], timing: Timing | None, *, title: bool) -> None:
-    if title:
-        sys.stdout.write(f"{report['model']} -> {report['output']}\n")
-    operators, nodes = report["operators"], report["nodes"]
-    assert isinstance(operators, dict)
-    assert isinstance(nodes, list)
-    rows = [(op, *pair, "" if pair[0] == pair[1] else "*") for op, pair in operators.items()]
-    print_table(("operator", "before", "after", ""), [*rows, ("total", *nodes, "")])
-    if timing is not None:
-        sys.stdout.write(f"{timing}\n")
+def _print(facts: dict[str, Any], *, with_time: bool) -> None:
+    rows = [
+        (op, *pair, "" if pair[0] == pair[1] else "*") for op, pair in facts["operators"].items()
+    ]
+    print_table(("operator", "before", "after", ""), [*rows, ("total", *facts["nodes"], "")])
+    if with_time:
+        seconds: dict[str, float] = {}
+        for step in facts["steps"]:
+            seconds[step["pass"]] = seconds.get(step["pass"], 0) + step["seconds"]
+        slowest = sorted(seconds.items(), key=lambda item: -item[1])
+        total = ("total", f"{1000 * sum(seconds.values()):.1f} ms")
+        print_table(("", ""), [*((name, f"{1000 * s:.1f} ms") for name, s in slowest), total])
+    if "rewrites" in facts:
+        sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
+    if "report" in facts:
+        sys.stdout.write(f"{facts['report']}\n")
+
+
+def _print_batch(outcomes: list[Outcome]) -> None:
+    rows = [
+        (each.model, f"{each.status}, earlier" if each.earlier else each.status,
+         *(each.nodes or ("", "")), round(each.seconds, 1))
+        for each in outcomes
+    ]  # fmt: skip
+    print_table(("model", "result", "before", "after", "seconds"), rows)
+    counts = [(sum(e.status == s for e in outcomes), s) for s in ("done", "different", "failed")]
+    sys.stdout.write(", ".join(f"{count} {word}" for count, word in counts if count) + "\n")

@@ -19,9 +19,7 @@ EXAMPLE = "passlib view model.onnx -o view.html"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="by default MODEL.html, in this folder"
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="by default MODEL.html")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from passlib.passes.isolation.client import end_children
 from passlib.passes.isolation.reproducer import Reproducer
-from passlib.passes.isolation.running import IsolatedError, play, run_isolated
+from passlib.passes.isolation.running import (
+    IsolatedError,
+    linked,
+    play,
+    run_child,
+    run_isolated,
+)
 
-__all__ = ["IsolatedError", "Reproducer", "play", "run_isolated"]
+__all__ = [
+    "IsolatedError",
+    "Reproducer",
+    "end_children",
+    "linked",
+    "play",
+    "run_child",
+    "run_isolated",
+]

@@ -1,10 +1,9 @@
-"""What a process that ran a pipeline hands back."""
+"""What a process of its own hands back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from passlib.passes.result import StepResult
+from typing import Any
 
 __all__ = ["Answer"]
 
@@ -15,13 +14,11 @@ class Answer:
 
     Attributes
     ----------
-    model : str
-        Path of the result; empty after an error.
-    steps : tuple of StepResult
+    value : object
+        The result; None after an error.
     errors : tuple of Exception
         The error, its cause, the cause of that, and so on; pickling loses causes.
     """
 
-    model: str
-    steps: tuple[StepResult, ...] = ()
+    value: Any = None
     errors: tuple[BaseException, ...] = ()

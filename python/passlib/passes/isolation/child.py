@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 import resource
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final
 
 from passlib.library.pipeline import Step, check, execute, parse
 from passlib.model import Model
@@ -14,40 +18,73 @@ from passlib.passes.isolation.answer import Answer
 from passlib.passes.isolation.reproducer import Reproducer
 from passlib.passes.observer import ModelObserver
 
-__all__ = ["main"]
+__all__ = ["Progress", "answer", "main"]
+
+_PR_SET_PDEATHSIG: Final = 1
+"""The number of that request to prctl, in <linux/prctl.h>."""
 
 
-class _Progress(Instrument):
-    """Writes which step runs, for the case that it is the last one."""
+class Progress(Instrument):
+    """Writes which step runs, for the case that it is the last one.
+
+    Parameters
+    ----------
+    folder : Path
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "progress"
         self._count = 0
 
     def before_pass(self, step: Step, model: Model) -> None:
+        """Write number and name."""
         self._count += 1
         self._path.write_text(f"{self._count} {step.name}", "utf-8")
 
 
-def main(folder: Path) -> None:
-    """Run what a folder holds, and write the answer into it."""
+def answer(folder: Path, work: Callable[[Reproducer], Any]) -> None:
+    """Do what a folder is for, and write the result or the error into it.
+
+    Parameters
+    ----------
+    folder : Path
+        Has a reproducer, whose limits hold from here on.
+    work : callable
+        Is given the reproducer.
+    """
+    _end_with_parent()
     reproducer = Reproducer.read(folder)
     sys.path[:] = reproducer.path
     if reproducer.memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (reproducer.memory, reproducer.memory))
     try:
+        found = Answer(work(reproducer))
+    except Exception as error:
+        found = Answer(errors=tuple(_chain(error)))
+    (folder / "answer").write_bytes(_pickled(found))
+
+
+def main(folder: Path) -> None:
+    """Run the pipeline that a folder holds; the answer is the path of the result, and the steps."""
+
+    def work(reproducer: Reproducer) -> Any:
         model = reproducer.load(folder)
         steps = parse(reproducer.pipeline) if reproducer.pipeline else ()
         options = check(steps, reproducer.pipeline, model.dialect)
-        observer = ModelObserver([_Progress(folder)], reproducer.inference)
+        observer = ModelObserver([Progress(folder)], reproducer.inference)
         last = execute(steps, model, options, observer)
         place = folder / "result"
         place.mkdir(exist_ok=True)
         files = last.save(place / target_name(last), durable=False)
-        answer = Answer(files[0], tuple(observer.results))
-    except Exception as error:
-        answer = Answer("", errors=tuple(_chain(error)))
-    (folder / "answer").write_bytes(_pickled(answer))
+        return files[0], tuple(observer.results)
+
+    answer(folder, work)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this process with the one that started it, however that ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
@@ -60,12 +97,12 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return found
 
 
-def _pickled(answer: Answer) -> bytes:
+def _pickled(found: Answer) -> bytes:
     try:
-        return pickle.dumps(answer)
+        return pickle.dumps(found)
     except Exception:  # an exception of a pass that pickle does not take
-        kept = [each for each in answer.errors if _can_be_pickled(each)]
-        return pickle.dumps(Answer("", errors=tuple(kept)))
+        kept = [each for each in found.errors if _can_be_pickled(each)]
+        return pickle.dumps(Answer(errors=tuple(kept)))
 
 
 def _can_be_pickled(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ import inspect
 import json
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ from passlib.model import load as load_model
 from passlib.passes.files import load_file
 from passlib.passes.instruments import target_name
 
-__all__ = ["Reproducer"]
+__all__ = ["Reproducer", "sources_of"]
 
 _FACTS: Final = "reproducer.json"
 
@@ -36,8 +36,9 @@ class Reproducer:
     Attributes
     ----------
     model : str
-        Path in the folder.
+        Path in the folder, or an absolute one.
     dialect : str
+        Empty for a model that is to be recognised.
     pipeline : str
         Its text.
     sources : list of (str, str)
@@ -64,30 +65,35 @@ class Reproducer:
     def write(
         cls,
         folder: Path,
-        model: Model,
-        steps: Steps,
+        model: Model | str,
+        sources: Iterable[str],
         text: str,
         inference: Mapping[str, Any],
         memory: int | None,
     ) -> Reproducer:
         """Write a folder that holds everything but the libraries themselves.
 
+        A model that is a path is not copied. ``sources`` are paths of libraries and Python files.
+
         Raises
         ------
         UnsupportedError
-            A pass is a function that does not stand in a file, or an argument is no JSON.
+            An argument is no JSON.
         """
-        (folder / "model").mkdir()
-        files = model.save(folder / "model" / target_name(model), durable=False)
-        sources = sorted({_source(step.name) for step in _flat(steps)})
+        if isinstance(model, Model):
+            (folder / "model").mkdir()
+            files = model.save(folder / "model" / target_name(model), durable=False)
+            place, dialect = str(Path(files[0]).relative_to(folder)), model.dialect
+        else:
+            place, dialect = str(Path(model).absolute()), ""
         made = cls(
-            str(Path(files[0]).relative_to(folder)),
-            model.dialect,
+            place,
+            dialect,
             text,
             [(path, _digest(path)) for path in sources],
             dict(inference),
             memory,
-            [place for place in sys.path if place],
+            [each for each in sys.path if each],
             {
                 "passlib": checked_version(),
                 "python": platform.python_version(),
@@ -122,7 +128,12 @@ class Reproducer:
             raise FormatError(f"{folder / _FACTS}: this is no reproducer: {error}") from error
 
     def load(self, folder: Path) -> Model:
-        """Load the libraries, and return the model.
+        """Load the libraries, and return the model; raises as `load_libraries` does."""
+        self.load_libraries()
+        return load_model(folder / self.model, self.dialect or None)
+
+    def load_libraries(self) -> None:
+        """Load the libraries, and the files with passes.
 
         Raises
         ------
@@ -136,7 +147,17 @@ class Reproducer:
                 load_file(path)
             else:
                 load(path, verbose=False)
-        return load_model(folder / self.model, self.dialect)
+
+
+def sources_of(steps: Steps) -> list[str]:
+    """Return the files that have the passes of a pipeline.
+
+    Raises
+    ------
+    UnsupportedError
+        A pass is a function that does not stand in a file.
+    """
+    return sorted({_source(step.name) for step in _flat(steps)})
 
 
 def _flat(steps: Steps) -> list[Step]:

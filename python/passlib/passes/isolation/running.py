@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 import pickle
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,10 +17,13 @@ from passlib.library.pipeline import Steps, text_of
 from passlib.model import Model
 from passlib.model import load as load_model
 from passlib.passes.isolation.answer import Answer
-from passlib.passes.isolation.reproducer import Reproducer
+from passlib.passes.isolation.client import run_forked
+from passlib.passes.isolation.reproducer import Reproducer, sources_of
 from passlib.passes.result import PipelineResult
 
-__all__ = ["IsolatedError", "play", "run_isolated"]
+__all__ = ["IsolatedError", "linked", "play", "run_child", "run_isolated"]
+
+_CHILD: Final = "passlib.passes.isolation.child"
 
 _LINES: Final = 5
 """Lines of output in a message."""
@@ -76,12 +75,12 @@ def run_isolated(
     folder = Path(tempfile.mkdtemp(prefix="passlib-reproducer-"))
     keep = False
     try:
-        Reproducer.write(folder, model, steps, text_of(steps), inference or {}, memory)
-        answer = _answer(folder, timeout)
+        Reproducer.write(folder, model, sources_of(steps), text_of(steps), inference or {}, memory)
+        answer = run_child(folder, _CHILD, timeout)
         if not answer.errors:
-            return PipelineResult(load_model(answer.model, model.dialect), answer.steps, model)
+            return _result(answer, model)
         keep = any(isinstance(error, MemoryError) for error in answer.errors)
-        raise _linked(answer.errors, model, folder if keep else None)
+        raise linked(answer.errors, model, folder if keep else None)
     except IsolatedError:
         keep = True
         raise
@@ -102,33 +101,39 @@ def play(folder: Path, timeout: float | None = None) -> PipelineResult:
     """
     reproducer = Reproducer.read(folder)
     model = reproducer.load(folder)
-    answer = _answer(folder, timeout)
+    answer = run_child(folder, _CHILD, timeout)
     if answer.errors:
-        raise _linked(answer.errors, model, folder)
-    return PipelineResult(load_model(answer.model, model.dialect), answer.steps, model)
+        raise linked(answer.errors, model, folder)
+    return _result(answer, model)
 
 
-def _answer(folder: Path, timeout: float | None) -> Answer:
+def _result(answer: Answer, model: Model) -> PipelineResult:
+    path, steps = answer.value
+    return PipelineResult(load_model(path, model.dialect), steps, model)
+
+
+def run_child(folder: Path, module: str, timeout: float | None) -> Answer:
+    """Run a module in a process of its own on a folder, into which it writes its answer.
+
+    Parameters
+    ----------
+    folder : Path
+        Has a reproducer.
+    module : str
+        Calls `passlib.passes.isolation.child.answer`.
+    timeout : float, optional
+        Seconds, after which the process is ended.
+
+    Raises
+    ------
+    IsolatedError
+        The process crashed, exited, or took too long.
+    """
     for name in ("answer", "progress"):
         (folder / name).unlink(missing_ok=True)
-    command = [sys.executable, "-m", "passlib.passes.isolation.child", str(folder)]
-    with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            raise _error(folder, f"was ended after {timeout:g} s, because it had not") from None
-        except BaseException:
-            # Ctrl-C ends a pass that hangs.
-            _end(process)
-            raise
+    status = run_forked(folder, module, timeout)
+    if status is None:
+        raise _error(folder, f"was ended after {timeout:g} s, because it had not ended by itself")
     try:
         content = (folder / "answer").read_bytes()
     except OSError:
@@ -136,12 +141,6 @@ def _answer(folder: Path, timeout: float | None) -> Answer:
     answer = pickle.loads(content)
     assert isinstance(answer, Answer)
     return answer
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _cause(status: int) -> str:
@@ -156,7 +155,8 @@ def _error(folder: Path, what: str) -> IsolatedError:
         library = find_backend(name).declaration.library
         who = f"pass {name!r} (step {number}) of {library}"
     except OSError:
-        who = "the process, before any pass ran,"
+        model = Reproducer.read(folder).model
+        who = f"the process that loads {model}"
     lines = (folder / "output.txt").read_bytes().decode("utf-8", "replace").splitlines()
     last = " | ".join(line for line in lines[-_LINES:] if line.strip())
     printed = f"; it last printed: {last}" if last else ""
@@ -165,7 +165,9 @@ def _error(folder: Path, what: str) -> IsolatedError:
     )
 
 
-def _linked(errors: tuple[BaseException, ...], model: Model, folder: Path | None) -> BaseException:
+def linked(
+    errors: tuple[BaseException, ...], model: Model | None, folder: Path | None
+) -> BaseException:
     """Return the first error with the others as its causes again."""
     for error, cause in itertools.pairwise(errors):
         error.__cause__ = cause

@@ -1,0 +1,68 @@
+"""Progress on the terminal, by rich where it is installed; nothing where there is no terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from passlib.passes import Instrument, Pipeline
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from passlib.library.pipeline import Step
+    from passlib.model import Model
+    from passlib.passes import StepResult
+    from passlib.workbench.batch import Outcome
+
+__all__ = ["models_shown", "steps_shown"]
+
+
+class _Steps(Instrument):
+    """Names the step that runs."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def before_pass(self, step: Step, model: Model) -> None:
+        self._status.update(str(step))
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        self._status.update("")
+
+
+def _is_shown() -> bool:
+    return sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
+
+
+@contextlib.contextmanager
+def steps_shown(pipeline: Pipeline) -> Iterator[list[Instrument]]:
+    """Show which step of a pipeline runs, by the instruments that the context gives."""
+    if not _is_shown():
+        yield []
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(str(pipeline)) as status:
+        yield [_Steps(status)]
+
+
+@contextlib.contextmanager
+def models_shown(count: int) -> Iterator[Callable[[Outcome, int], None] | None]:
+    """Show how many models are done, by the function that the context gives."""
+    if not _is_shown():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as shown:
+        task = shown.add_task("models", total=count)
+
+        def advance(outcome: Outcome, left: int) -> None:
+            shown.update(task, completed=count - left, description=outcome.model)
+
+        yield advance

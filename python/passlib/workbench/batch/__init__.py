@@ -1,0 +1,18 @@
+"""Many models, one process each."""
+
+from __future__ import annotations
+
+from passlib.workbench.batch.job import Job, Outcome
+from passlib.workbench.batch.optimizing import Request, load_inputs, optimize
+from passlib.workbench.batch.running import batch, dask_executor, run_isolated_job
+
+__all__ = [
+    "Job",
+    "Outcome",
+    "Request",
+    "batch",
+    "dask_executor",
+    "load_inputs",
+    "optimize",
+    "run_isolated_job",
+]

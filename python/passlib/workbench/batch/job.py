@@ -1,0 +1,112 @@
+"""One model of a batch, and what became of it."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from passlib.passes import Pipeline
+from passlib.passes.isolation.reproducer import sources_of
+from passlib.workbench.batch.optimizing import Request
+from passlib.workbench.batch.remote import is_remote
+
+__all__ = ["Job", "Outcome"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process is to do. It can be pickled, for processes on other machines.
+
+    Attributes
+    ----------
+    model, output : str
+        Paths, or URLs that fsspec opens.
+    pipeline : str
+        Its text.
+    libraries : tuple of str
+        Paths of libraries and of Python files with passes.
+    request : Request
+    timeout : float or None
+        Seconds, after which the process is ended.
+    """
+
+    model: str
+    output: str
+    pipeline: str
+    libraries: tuple[str, ...] = ()
+    request: Request = field(default_factory=Request)
+    timeout: float | None = None
+
+    @classmethod
+    def of(
+        cls, pipeline: Pipeline, model: str, output: str, request: Request, timeout: float | None
+    ) -> Job:
+        """Make the job of a pipeline, with the files that have its passes; paths become absolute.
+
+        Raises
+        ------
+        UnsupportedError
+            A pass is a function that does not stand in a file.
+        """
+        libraries = tuple(sources_of(pipeline.steps))
+        return cls(_place(model), _place(output), str(pipeline), libraries, request, timeout)
+
+    @property
+    def key(self) -> str:
+        """What the result depends on, hashed: a model of another key is to be done again."""
+        facts = {**asdict(self), "timeout": None}
+        # Weights may stand in files next to the one that names the model.
+        files = [file for path in (self.model, *self.libraries) for file in _beside(path)]
+        stamps = [(found.st_size, found.st_mtime_ns) for found in map(Path.stat, files)]
+        text = json.dumps([facts, stamps], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _place(path: str) -> str:
+    return path if is_remote(path) else str(Path(path).absolute())
+
+
+def _beside(path: str) -> list[Path]:
+    if is_remote(path):
+        return []
+    own = Path(path)
+    return sorted(file for file in own.parent.glob(f"{glob.escape(own.name)}*") if file.is_file())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a model.
+
+    Attributes
+    ----------
+    model, output : str
+    status : str
+        ``"done"``; ``"different"``, not saved because it computes something else; ``"failed"``.
+    error : str
+        What went wrong, otherwise empty.
+    seconds : float
+        Wall clock time.
+    nodes : tuple of int
+        Numbers of operators before and after; empty after a failure.
+    key : str
+        See `Job.key`.
+    earlier : bool
+        Whether it was done when the batch was started before.
+    """
+
+    model: str
+    output: str
+    status: str
+    error: str
+    seconds: float
+    nodes: tuple[int, ...]
+    key: str
+    earlier: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the attributes, for JSON."""
+        return asdict(self)

@@ -1,0 +1,194 @@
+"""One model, from its file to the file of the result, with all that is asked for besides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlib.errors import PasslibError
+from passlib.files.unit import replacing
+from passlib.model import Model, load
+from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
+from passlib.workbench.checking import Check
+from passlib.workbench.comparison import Comparison, compare
+from passlib.workbench.limited import run_limited
+from passlib.workbench.numbers import Tolerance
+
+__all__ = ["Request", "load_inputs", "optimize"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for besides the pipeline; every value is one that JSON has.
+
+    Attributes
+    ----------
+    verify_each : bool
+        Check the graph after each step.
+    check : int or None
+        Compare the results on so many inputs.
+    check_each : bool
+        Compare them after each step.
+    rtol, atol : float or None
+    shapes : mapping of str to shape, or None
+        Of inputs that the model does not declare.
+    inputs : str or None
+        Path of a file of ``numpy.savez`` to compare on.
+    dump : str or None
+        Folder for the model after each step.
+    report : str or None
+        Path of the page.
+    rewrite_limit : int or None
+        Keep only so many rewrites.
+    """
+
+    verify_each: bool = False
+    check: int | None = None
+    check_each: bool = False
+    rtol: float | None = None
+    atol: float | None = None
+    shapes: Mapping[str, Sequence[int | None]] | None = None
+    inputs: str | None = None
+    dump: str | None = None
+    report: str | None = None
+    rewrite_limit: int | None = None
+
+
+def optimize(
+    path: str,
+    output: str,
+    pipeline: Pipeline,
+    request: Request,
+    instruments: Sequence[Instrument] = (),
+) -> dict[str, Any]:
+    """Load a model, run a pipeline, compare if asked to, and save.
+
+    The result is not saved where it computes something else.
+
+    Parameters
+    ----------
+    path, output : str
+    pipeline : Pipeline
+    request : Request
+    instruments : sequence of Instrument
+        Look on, before those of the request.
+
+    Returns
+    -------
+    dict
+        As JSON has it: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and
+        after), ``steps``, ``differences`` (a text for each output that differs); where they were
+        asked for ``rewrites`` (applied, and of how many) and ``report``.
+
+    Raises
+    ------
+    PasslibError
+        The model cannot be loaded, a pass failed, or what is asked for does not fit the model.
+    """
+    model = load(path)
+    pipeline.check(model.dialect)
+    looking = [*instruments, *_instruments(request)]
+    more = {}
+    if request.rewrite_limit is None:
+        result = pipeline.run(model, looking)
+    else:
+        result, kept, count = run_limited(model, pipeline, request.rewrite_limit, looking)
+        more["rewrites"] = [kept, count]
+    comparison = _comparison(request, model, result.model)
+    differences = [] if comparison is None else [str(o) for o in comparison.outputs if not o.equal]
+    if not differences:
+        result.model.save(output)
+    facts = {**_facts(path, output, model, result), "differences": differences, **more}
+    if request.report is not None:
+        facts["report"] = str(_write_report(request.report, path, result, comparison))
+    return facts
+
+
+def load_inputs(path: str) -> dict[str, Any]:
+    """Return the arrays of a file of ``numpy.savez``.
+
+    Raises
+    ------
+    PasslibError
+        It is another file.
+    """
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
+    except (ValueError, AttributeError, EOFError) as error:
+        raise PasslibError(f"{path}: not a file that np.savez wrote") from error
+
+
+def _instruments(request: Request) -> list[Instrument]:
+    found: list[Instrument] = []
+    if request.dump is not None:
+        found.append(Dump(request.dump))
+    if request.verify_each:
+        found.append(Verify())
+    if request.check_each:
+        tolerance = Tolerance(request.rtol, request.atol)
+        given = None if request.inputs is None else load_inputs(request.inputs)
+        found.append(Check(given, tolerance=tolerance, shapes=request.shapes))
+    return found
+
+
+def _comparison(request: Request, before: Model, after: Model) -> Comparison | None:
+    if request.check is None:
+        return None
+    return compare(
+        before,
+        after,
+        None if request.inputs is None else load_inputs(request.inputs),
+        request.check,
+        rtol=request.rtol,
+        atol=request.atol,
+        shapes=request.shapes,
+    )
+
+
+def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:
+    before, after = _counts(model), _counts(result.model)
+    return {
+        "model": path,
+        "output": output,
+        "operators": {op: [before[op], after[op]] for op in sorted(before | after)},
+        "nodes": [before.total(), after.total()],
+        "steps": [
+            {
+                "step": step.text,
+                "pass": step.name,
+                "seconds": step.seconds,
+                "changed nodes": step.changed_nodes,
+                "modified": step.modified,
+            }
+            for step in result.steps
+        ],
+    }
+
+
+def _counts(model: Model) -> Counter[str]:
+    return Counter({op: n for op, n in model.symbol.graph.operators().items() if op != "null"})
+
+
+def _write_report(
+    target: str, path: str, result: PipelineResult, comparison: Comparison | None
+) -> Path:
+    tables = []
+    if comparison is not None:
+        rows = [
+            (each.name, each.what or "equal", f"{each.absolute:.3g}", f"{each.relative:.3g}")
+            for each in comparison.outputs
+        ]
+        columns = ("output", "result", "absolute", "relative")
+        title = f"Numbers, on {len(comparison.inputs)} inputs"
+        tables.append({"title": title, "columns": columns, "rows": rows})
+    place = Path(target)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as made:
+        made.write_text(result.to_html(Path(path).name, tables), "utf-8")
+    return place

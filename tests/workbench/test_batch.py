@@ -1,0 +1,261 @@
+"""Batches: broken models stop nothing, and a batch that was ended goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import passlib as pl
+from batch_models import write_models, write_passes
+from commands import passlib_command
+from onnx_models import CHAIN, save
+from passlib.passes.files import load_file
+from passlib.workbench import Request, batch
+
+
+def lines_of(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "batch.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def reproducers() -> Iterator[None]:
+    """Remove the folders that failures leave."""
+    yield
+    for message in _messages:
+        folder = Path(message.rpartition("passlib run ")[2])
+        if folder.name.startswith("passlib-reproducer-"):
+            subprocess.run(["rm", "-r", str(folder)], check=False)
+    _messages.clear()
+
+
+_messages: list[str] = []
+
+
+def test_200_models_and_a_kill(tmp_path: Path, reproducers: None) -> None:
+    """Of 200 models 5 crash, 2 hang and 3 are damaged; the batch is killed once on its way."""
+    models = write_models(tmp_path, 200)
+    passes = write_passes(tmp_path)
+    assert {kind: len(paths) for kind, paths in models.items()} == {
+        "done": 190,
+        "crash": 5,
+        "hang": 2,
+        "damaged": 3,
+    }
+    every = sorted(path for paths in models.values() for path in paths)
+    out = tmp_path / "out"
+    command = [
+        *(sys.executable, "-m", "passlib", "opt", *map(str, every), "-o", str(out)),
+        *("-l", str(passes), "--passes", "shorten"),
+        *("--jobs", "3", "--timeout", "15", "--json"),
+    ]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while not (out / "batch.jsonl").exists() or len(lines_of(out)) < 40:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    before = lines_of(out)
+    assert len(before) < 200
+
+    second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    assert second.returncode == 2
+    outcomes = json.loads(second.stdout)
+    assert [outcome["model"] for outcome in outcomes] == list(map(str, every))
+    assert Counter(outcome["status"] for outcome in outcomes) == {"done": 190, "failed": 10}
+    assert sum(outcome["earlier"] for outcome in outcomes) == len(before)
+    by_model = {outcome["model"]: outcome for outcome in outcomes}
+    for kind, word in (
+        ("crash", "SIGABRT"),
+        ("hang", "ended after 15 s"),
+        ("damaged", "not a model"),
+    ):
+        for path in models[kind]:
+            error = by_model[str(path)]["error"]
+            _messages.append(error)
+            assert word in error
+            assert f"{path}: {error}" in second.stderr
+            assert kind == "damaged" or "pass 'shorten' (step 1) of" in error
+    for path in models["done"]:
+        assert by_model[str(path)]["nodes"] == [2, 1]
+        assert [n.op for n in pl.load(out / path.name).symbol.nodes()] == ["null", "tanh"]
+    # Nothing that stands in the journal was done twice, and processes of the killed batch are gone.
+    lines = lines_of(out)
+    assert len({line["model"] for line in lines}) == len(lines) == 200
+    calls = len((tmp_path / "calls.txt").read_text("utf-8").splitlines())
+    assert 197 <= calls <= 197 + 3
+
+    third = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert all(outcome["earlier"] for outcome in json.loads(third.stdout))
+    assert len(lines_of(out)) == 200
+
+
+@pytest.fixture(scope="module")
+def shorten(tmp_path_factory: pytest.TempPathFactory) -> pl.Pipeline:
+    load_file(write_passes(tmp_path_factory.mktemp("passes")))
+    return pl.Pipeline("shorten")
+
+
+class TestJournal:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, shorten: pl.Pipeline) -> Path:
+        write_models(tmp_path, 3)
+        return tmp_path
+
+    def run(self, folder: Path, request: Request | None = None) -> list[bool]:
+        paths = sorted(folder.glob("model*.json"))
+        found = batch(paths, pl.Pipeline("shorten"), folder / "out", request=request)
+        assert [outcome.status for outcome in found] == ["done"] * len(paths)
+        return [outcome.earlier for outcome in found]
+
+    def test_what_changed_is_done_again(self, folder: Path) -> None:
+        assert self.run(folder) == [False] * 3
+        assert self.run(folder) == [True] * 3
+        os.utime(folder / "model001.json")
+        assert self.run(folder) == [True, False, True]
+        assert self.run(folder, Request(verify_each=True)) == [False] * 3
+
+    def test_a_line_that_was_cut(self, folder: Path) -> None:
+        self.run(folder)
+        path = folder / "out" / "batch.jsonl"
+        text = path.read_text("utf-8")
+        path.write_text(text[:-20], "utf-8")
+        again = self.run(folder)
+        assert sorted(again) == [False, True, True]
+        assert sorted(self.run(folder)) == [True, True, True]
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    paths = [save(CHAIN, tmp_path / name / "model.onnx") for name in ("a", "b")]
+    result = passlib_command("opt", *paths, "-o", tmp_path / "out", "--passes", "removeDeadNodes")
+    assert result.returncode == 0, result.stderr
+    for name in ("a", "b"):
+        assert (tmp_path / "out" / name / "model.onnx").exists()
+
+
+def test_checks_and_pages_of_each_model(tmp_path: Path) -> None:
+    paths = [save(CHAIN, tmp_path / f"{name}.onnx") for name in ("one", "two")]
+    source = tmp_path / "double.py"
+    source.write_text(
+        "import passlib as pl\n@pl.graph_pass\ndef double_w(graph: pl.Graph) -> None:\n"
+        "    graph.args['w'] = graph.args['w'] * 2\n",
+        "utf-8",
+    )
+    result = passlib_command(
+        *("opt", *paths, "-o", tmp_path / "out", "-l", source, "--passes", "double_w"),
+        *("--check", "--report", tmp_path / "pages", "--jobs", "2"),
+    )
+    assert result.returncode == 4
+    assert result.stderr.count("different (values)") == 4
+    assert not list((tmp_path / "out").glob("*.onnx"))
+    assert {path.name for path in (tmp_path / "pages").iterdir()} == {
+        "one.onnx.html",
+        "two.onnx.html",
+    }
+
+
+def test_an_executor_of_ones_own(tmp_path: Path, shorten: pl.Pipeline) -> None:
+    write_models(tmp_path, 4)
+    seen = []
+    with ThreadPoolExecutor(2) as executor:
+        found = batch(
+            sorted(tmp_path.glob("model*.json")),
+            shorten,
+            tmp_path / "out",
+            executor,
+            progress=lambda outcome, left: seen.append(left),
+        )
+    assert [outcome.status for outcome in found] == ["done"] * 4
+    assert sorted(seen) == [0, 1, 2, 3]
+
+
+def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="the package fsspec is not installed")
+    memory = fsspec.filesystem("memory")
+    model = save(CHAIN, tmp_path / "model.onnx")
+    memory.pipe("/models/model.onnx", model.read_bytes())
+    pl.library.load_standard()
+    monkeypatch.chdir(tmp_path)
+    found = batch(
+        ["memory://models/model.onnx", "memory://models/missing.onnx"],
+        pl.Pipeline("removeDeadNodes"),
+        "memory://done",
+    )
+    assert [outcome.status for outcome in found] == ["done", "failed"]
+    assert "missing.onnx" in found[1].error
+    (tmp_path / "again.onnx").write_bytes(memory.cat("/done/model.onnx"))
+    x = np.ones((2, 4), np.float32)
+    one, two = (pl.load(tmp_path / name) for name in ("model.onnx", "again.onnx"))
+    np.testing.assert_array_equal(
+        one.run({"x": x})["y"].asnumpy(), two.run({"x": x})["y"].asnumpy()
+    )
+
+
+def test_a_scheduler_of_dask(tmp_path: Path, reproducers: None) -> None:
+    pytest.importorskip("distributed", reason="the package distributed is not installed")
+    models = write_models(tmp_path, 12)
+    running = []
+    try:
+        options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        running.append(_started(tmp_path, "dask_scheduler", *options))
+        address = _address(running[0])
+        worker = ("dask_worker", address, "--nthreads", "1", "--no-dashboard")
+        running += [_started(tmp_path, *worker) for _ in range(2)]
+        result = passlib_command(
+            *("opt", *sorted(tmp_path.glob("model*.json")), "-o", tmp_path / "out"),
+            *("-l", write_passes(tmp_path), "--passes", "shorten", "--json"),
+            *("--scheduler", address),
+        )
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+    outcomes = json.loads(result.stdout)
+    assert Counter(each["status"] for each in outcomes) == {"done": 11, "failed": 1}, result.stderr
+    failed = next(each for each in outcomes if each["status"] == "failed")
+    _messages.append(failed["error"])
+    assert failed["model"] == str(models["crash"][0])
+    assert "SIGABRT" in failed["error"]
+
+
+def _started(folder: Path, module: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=folder,
+    )
+
+
+def _address(scheduler: subprocess.Popen[str]) -> str:
+    assert scheduler.stderr is not None
+    for line in scheduler.stderr:
+        place = line.find("tcp://")
+        if place >= 0:
+            return line[place:].split()[0]
+    raise AssertionError("the scheduler ended")
+
+
+def test_no_scheduler(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the package distributed is not installed")
+    path = save(CHAIN, tmp_path / "model.onnx")
+    result = passlib_command(
+        "opt", path, "-o", tmp_path / "out", "--scheduler", "tcp:nowhere", "--passes", "foldShapes"
+    )
+    assert result.returncode == 1
+    assert "no dask scheduler answers at tcp:nowhere" in result.stderr
