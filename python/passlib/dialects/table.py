@@ -30,6 +30,9 @@ _BUILT_IN = {
 }
 """Module of each dialect; it has an object ``dialect``. The order is that of recognition."""
 
+_SUFFIXES = {".onnx": "onnx"}
+"""The dialect that is tried first on files of a suffix that no other one has."""
+
 _GROUP = "passlib.dialects"
 
 
@@ -77,8 +80,14 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
     """
     # A folder may share the prefix of an MXNet model.
     place = check_path(path, folders=True)
+    # A wing is imported when its turn comes; a file of a known suffix is mostly what it says.
+    first = [_SUFFIXES[place.suffix]] if place.suffix in _SUFFIXES else []
+    for name in dict.fromkeys((*first, *_BUILT_IN)):
+        dialect = find(name)
+        if dialect.recognises(place):
+            return dialect
     known = [find(name) for name in names()]
-    for dialect in known:
+    for dialect in known[len(_BUILT_IN) :]:
         if dialect.recognises(place):
             return dialect
     if not place.exists():

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from passlib.errors import PassError, PipelineError
+from passlib.errors import PassError, PasslibError, PipelineError
 from passlib.library import find_backend
 from passlib.library.pipeline import Steps, text_of
 from passlib.model import Model
@@ -152,7 +152,7 @@ def _cause(status: int) -> str:
 def _error(folder: Path, what: str) -> IsolatedError:
     try:
         number, _, name = (folder / "progress").read_text("utf-8").partition(" ")
-        library = find_backend(name).declaration.library
+        library = _library(folder, name)
         who = f"pass {name!r} (step {number}) of {library}"
     except OSError:
         model = Reproducer.read(folder).model
@@ -163,6 +163,14 @@ def _error(folder: Path, what: str) -> IsolatedError:
     return IsolatedError(
         f"{who} {what}{printed}; to play it back: passlib run {folder}", folder=str(folder)
     )
+
+
+def _library(folder: Path, name: str) -> str:
+    """Return the library of a pass, which this process need not have loaded itself."""
+    try:
+        return find_backend(name).declaration.library
+    except PasslibError:
+        return " or ".join(path for path, _ in Reproducer.read(folder).sources)
 
 
 def linked(
