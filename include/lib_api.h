@@ -20,11 +20,9 @@
 
 #if !defined(__cplusplus) || __cplusplus < 201103L
 #error "lib_api.h needs C++11 or later: compile with -std=c++11"
-#endif
-
-#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
+#elif !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
 #error "lib_api.h reports errors by exceptions: compile without -fno-exceptions"
-#endif
+#else
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,9 +77,16 @@
 
 /// Version of the extension ABI: the C functions declared below under "Entry points".
 #define MX_LIBRARY_VERSION 11
-/// Version of the C++ types of this header, raised whenever the layout of Graph or Node changes. A
-/// host passes its graph as an object only to libraries with the same version.
+/// Version of the C++ types of this header, raised whenever a member of a type in Graph changes, or
+/// what it means. A host passes its graph as an object only to libraries with the same version.
 #define PASSLIB_HEADER_VERSION 1
+
+#define PASSLIB_JOIN_(first, second) first##second
+#define PASSLIB_JOIN(first, second) PASSLIB_JOIN_(first, second)
+#define PASSLIB_TEXT_(...) #__VA_ARGS__
+#define PASSLIB_TEXT(...) PASSLIB_TEXT_(__VA_ARGS__)
+/// passlib1: the namespace of all that belongs to this version.
+#define PASSLIB_NAMESPACE PASSLIB_JOIN(passlib, PASSLIB_HEADER_VERSION)
 
 /// Only the entry points are exported. All else is hidden, so that two libraries in one process
 /// never share a registry, a table or a function.
@@ -151,11 +156,15 @@ namespace mxnet {
 namespace ext {
 // The inline namespace separates these functions from those of MXNet's own lib_api and of other
 // versions of this header in the same process.
-inline namespace passlib1 {
+inline namespace PASSLIB_NAMESPACE {
 
 class Graph;
 class Node;
 struct JsonVal;
+
+namespace detail {
+struct Layout;
+}
 
 // ================================================================================================
 // Errors
@@ -553,13 +562,14 @@ class Node {
 
  private:
   friend class Graph;
+  friend struct detail::Layout;
   bool doomed_;  // being deleted; faulty passes may list a node twice
   std::size_t declared_op_;
   PassResource* res_;
 
  public:
   /// Members of the node's JSON object without a counterpart in this class.
-  std::vector<std::pair<std::string, JsonVal>> extra;
+  std::vector<std::pair<std::string, JsonVal> > extra;
 };
 
 /// A model: nodes, and those of their outputs that are the model's.
@@ -636,6 +646,7 @@ class Graph {
   std::map<std::string, JsonVal> attrs;
 
  private:
+  friend struct detail::Layout;
   std::vector<Node*> removed_;
   PassResource* res_;
 };
@@ -923,15 +934,15 @@ typedef MXReturnValue (*inferSType_t)(const options_map_t& attributes,
 /// Infers shapes. An unknown input shape is empty, as is that of a scalar; an unknown extent is
 /// UINT32_MAX. out_shapes has one empty shape for each output. May also fill in unknown inputs.
 typedef MXReturnValue (*inferShape_t)(const options_map_t& attributes,
-                                      std::vector<std::vector<unsigned int>>* in_shapes,
-                                      std::vector<std::vector<unsigned int>>* out_shapes);
+                                      std::vector<std::vector<unsigned int> >* in_shapes,
+                                      std::vector<std::vector<unsigned int> >* out_shapes);
 /// Lists the inputs that the operator writes to; they become auxiliary states of the model.
 typedef MXReturnValue (*mutateInputs_t)(const options_map_t& attributes,
                                         std::vector<int>* input_indices);
 /// Creates the state of one node, with inputs of these shapes and dtype codes. For an operator that
 /// runs subgraphs, attributes[MX_STR_SUBGRAPH_SYM_JSON] is the subgraph.
 typedef MXReturnValue (*createOpState_t)(const options_map_t& attributes, const MXContext& ctx,
-                                         const std::vector<std::vector<unsigned int>>& in_shapes,
+                                         const std::vector<std::vector<unsigned int> >& in_shapes,
                                          const std::vector<int> in_types, CustomStatefulOp**);
 
 /// An operator as registered by a library. Contexts are "cpu" and "gpu", with one function for
@@ -1256,13 +1267,13 @@ struct PatternValue {
   std::vector<int64_t> ranks;  ///< one of these, as the next ones
   std::vector<MXDType> types;
   std::vector<double> numbers;
-  std::vector<std::vector<int64_t>> shapes;  ///< -1: any size
+  std::vector<std::vector<int64_t> > shapes;  ///< -1: any size
   int uses = 0;
   std::size_t place = 0;  ///< in the text
 };
 
 struct PatternOperation {
-  std::vector<std::pair<std::string, std::string>> operators;  ///< domain, name; empty: any
+  std::vector<std::pair<std::string, std::string> > operators;  ///< domain, name; empty: any
   std::vector<PatternAttribute> attributes;
   std::vector<int> inputs;
   int variadic = -1;     ///< position of the variadic input
@@ -1289,13 +1300,13 @@ struct PatternGraph {
   std::vector<PatternOperation> operations;  ///< each after those it takes input from
   std::vector<PatternRoot> roots;
   std::map<std::string, int> names;
-  std::vector<std::pair<int, int>> results;  ///< replacement: the pattern's root, the new value
+  std::vector<std::pair<int, int> > results;  ///< replacement: the pattern's root, the new value
 };
 
 struct PatternRule {
   PatternGraph pattern;
   std::unique_ptr<PatternGraph> replacement;
-  std::vector<std::pair<std::string, std::function<bool(const Match&)>>> conditions;
+  std::vector<std::pair<std::string, std::function<bool(const Match&)> > > conditions;
   std::function<void(Match&)> rewrite;
 };
 
@@ -1303,9 +1314,9 @@ struct PatternBinding {
   enum State : char { kFree, kBound, kAbsent };
   std::vector<NodeEntry> values;
   std::vector<State> states;
-  std::vector<std::vector<NodeEntry>> lists;  ///< of variadic inputs
-  std::vector<Node*> nodes;                   ///< by operation
-  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<std::vector<NodeEntry> > lists;  ///< of variadic inputs
+  std::vector<Node*> nodes;                    ///< by operation
+  std::vector<std::pair<std::string, std::string> > attributes;
 };
 
 class PatternSession;
@@ -1334,7 +1345,7 @@ class Match {
   /// The text of an attribute that the pattern binds to $name; empty if it is missing.
   std::string attr(const std::string& name) const;
   /// All of them by name, without missing ones.
-  const std::vector<std::pair<std::string, std::string>>& attrs() const {
+  const std::vector<std::pair<std::string, std::string> >& attrs() const {
     return binding_->attributes;
   }
 
@@ -1394,7 +1405,7 @@ class Match {
   const detail::PatternRule* rule_;
   const detail::PatternBinding* binding_;
   std::vector<Node*> created_;
-  std::vector<std::pair<int, NodeEntry>> replaced_;
+  std::vector<std::pair<int, NodeEntry> > replaced_;
 };
 
 /// The text of a list in an attribute: "[1, 2]".
@@ -1405,8 +1416,8 @@ struct FoundMatch {
   Graph* graph = nullptr;
   std::size_t rule = 0;  ///< number of the pattern
   std::vector<Node*> nodes;
-  std::vector<std::pair<std::string, std::vector<NodeEntry>>> values;  ///< by name
-  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<std::pair<std::string, std::vector<NodeEntry> > > values;  ///< by name
+  std::vector<std::pair<std::string, std::string> > attributes;
 };
 
 /// What a host may do at the steps of PatternSet::apply; each may be empty. `add_node` adds a node
@@ -1451,7 +1462,7 @@ class PatternSet {
   std::string why(Graph* graph, Node* node) const;
 
  private:
-  std::vector<std::shared_ptr<const detail::PatternRule>> rules_;
+  std::vector<std::shared_ptr<const detail::PatternRule> > rules_;
 };
 #endif  // PASSLIB_PATTERNS
 
@@ -1657,7 +1668,7 @@ typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host
 typedef int (*passlibDeclarations_t)(const char** json);
 typedef const char* (*passlibLoadErrors_t)();
 
-}  // namespace passlib1
+}  // namespace PASSLIB_NAMESPACE
 }  // namespace ext
 }  // namespace mxnet
 
@@ -1793,7 +1804,7 @@ PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
 
 namespace mxnet {
 namespace ext {
-inline namespace passlib1 {
+inline namespace PASSLIB_NAMESPACE {
 
 // ---- errors ------------------------------------------------------------------------------------
 
@@ -2582,7 +2593,7 @@ inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
 
 /// Copies type, number and text, and makes room for children, which are queued.
 inline void copyShallow(const JsonVal& from, JsonVal* target,
-                        std::vector<std::pair<const JsonVal*, JsonVal*>>* queue) {
+                        std::vector<std::pair<const JsonVal*, JsonVal*> >* queue) {
   target->type = from.type;
   target->num = from.num;
   target->str = from.str;
@@ -2733,7 +2744,7 @@ inline void JsonVal::clear() {
 }
 
 inline JsonVal::JsonVal(const JsonVal& other) : type(other.type), num(other.num) {
-  std::vector<std::pair<const JsonVal*, JsonVal*>> queue(1, std::make_pair(&other, this));
+  std::vector<std::pair<const JsonVal*, JsonVal*> > queue(1, std::make_pair(&other, this));
   while (!queue.empty()) {
     const std::pair<const JsonVal*, JsonVal*> next = queue.back();
     queue.pop_back();
@@ -2977,10 +2988,10 @@ struct GraphDraft {
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  std::vector<Edge> edges;                                    // of all nodes in turn
-  std::vector<std::size_t> edge_end;                          // per node: one past its last edge
-  std::vector<std::pair<std::size_t, int64_t>> control_deps;  // (node, its dependency)
-  std::vector<std::size_t> offsets;                           // per node: its offset in the text
+  std::vector<Edge> edges;                                     // of all nodes in turn
+  std::vector<std::size_t> edge_end;                           // per node: one past its last edge
+  std::vector<std::pair<std::size_t, int64_t> > control_deps;  // (node, its dependency)
+  std::vector<std::size_t> offsets;                            // per node: its offset in the text
   std::vector<Edge> heads;
   std::vector<int64_t> arg_nodes;
   std::vector<int64_t> row_ptr;
@@ -3411,7 +3422,7 @@ class GraphReader {
 
   JsonReader reader_;
   std::deque<Frame> frames_;  // a deque, since a frame is in use while the next is pushed
-  std::vector<std::pair<std::string, std::string>> pairs_;  // scratch for one node's attributes
+  std::vector<std::pair<std::string, std::string> > pairs_;  // scratch for one node's attributes
 };
 
 // ---- the graph: writing ------------------------------------------------------------------------
@@ -3993,7 +4004,7 @@ inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
 
 inline void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
                              std::function<void(Node*)> handler) const {
-  std::vector<std::pair<Node*, std::size_t>> path(1, std::make_pair(start, std::size_t(0)));
+  std::vector<std::pair<Node*, std::size_t> > path(1, std::make_pair(start, std::size_t(0)));
   to_visit->erase(start);
   while (!path.empty()) {
     Node* node = path.back().first;
@@ -5055,7 +5066,7 @@ void requireFunction(Function function, const char* setter) {
   throw std::runtime_error(std::string("there is no such function: call ") + setter);
 }
 
-typedef std::vector<std::vector<unsigned int>> ShapeList;
+typedef std::vector<std::vector<unsigned int> > ShapeList;
 
 inline ShapeList makeShapes(unsigned int** shapes, const int* dims, int count) {
   ShapeList list;
@@ -5167,33 +5178,202 @@ void callSelector(void* selector, Body body) {
   }
 }
 
-#define PASSLIB_TEXT_(x) #x
-#define PASSLIB_TEXT(x) PASSLIB_TEXT_(x)
+/// The layout of all that a host and a library share by pointer, written line by line.
+struct Layout {
+  /// Sizes and places of all members, and what is known of the standard library's containers.
+  static std::string describe();
 
-/// The layout of the types in Graph as text: equal text, equal layout.
-inline const char* buildTag() {
-  static const std::string& tag = *new std::string(
-      std::string("header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION))
-#if defined(__GXX_ABI_VERSION)
-      + ", c++ abi " PASSLIB_TEXT(__GXX_ABI_VERSION)
-#endif
+ private:
+  void line(const char* what, std::size_t size) { text += what + (" " + std::to_string(size)); }
+  void member(const char* what, const void* owner, const void* place, std::size_t size) {
+    line(what, size);
+    text += " @" +
+            std::to_string(static_cast<const char*>(place) - static_cast<const char*>(owner)) +
+            "\n";
+  }
+  /// Finds the first word of an object that lies between two values, and says how far from `high`.
+  void probe(const char* what, const void* object, std::size_t size, uintptr_t low,
+             uintptr_t high) {
+    text += std::string(" ") + what;
+    for (std::size_t i = 0; i + sizeof(uintptr_t) <= size; i += sizeof(uintptr_t)) {
+      uintptr_t word;
+      memcpy(&word, static_cast<const char*>(object) + i, sizeof(word));
+      if (word < low || word > high) continue;
+      text += " @" + std::to_string(i);
+      if (word != high) text += "-" + std::to_string(high - word);
+      return;
+    }
+    text += " elsewhere";
+  }
+  void probe(const char* what, const void* object, std::size_t size, const void* address,
+             std::size_t before = 0) {
+    const uintptr_t high = reinterpret_cast<uintptr_t>(address);
+    probe(what, object, size, high - before, high);
+  }
+  void describeStrings();
+  void describeContainers();
+  void describeTensors();
+  void describeGraphs();
+
+  std::string text;
+};
+
+inline void Layout::describeStrings() {
+  // Longer than what any library keeps inside the object.
+  const std::string kept(100, ' ');
+  line("std::string", sizeof(kept));
+  probe("data", &kept, sizeof(kept), kept.data());
+  probe("size", &kept, sizeof(kept), kept.size(), kept.size());
+  const std::string brief("brief");
+  const auto* self = reinterpret_cast<const char*>(&brief);
+  const bool inside = brief.data() >= self && brief.data() < self + sizeof(brief);
+  text += inside ? " short @" + std::to_string(brief.data() - self) + "\n" : "\n";
+}
+
+inline void Layout::describeContainers() {
+  // No two sizes are equal, so that each is found in one place.
+  std::vector<NodeEntry> list;
+  list.reserve(5);
+  list.resize(3);
+  line("std::vector", sizeof(list));
+  probe("begin", &list, sizeof(list), list.data());
+  probe("end", &list, sizeof(list), list.data() + list.size());
+  probe("capacity", &list, sizeof(list), list.data() + list.capacity());
+
+  std::unordered_map<std::string, std::string> table(20);
+  table["a"] = table["b"] = table["c"] = "d";
+  line("\nstd::unordered_map", sizeof(table));
+  probe("buckets", &table, sizeof(table), table.bucket_count(), table.bucket_count());
+  probe("size", &table, sizeof(table), table.size(), table.size());
+  probe("first", &table, sizeof(table), &*table.begin(), 64);
+
+  std::map<JsonVal, JsonVal> tree;
+  tree[JsonVal(1)] = tree[JsonVal(2)] = tree[JsonVal(3)] = JsonVal(4);
+  line("\nstd::map", sizeof(tree));
+  probe("size", &tree, sizeof(tree), tree.size(), tree.size());
+  probe("first", &tree, sizeof(tree), &*tree.begin(), 64);
+  line("\nstd::pair", sizeof(std::pair<std::string, JsonVal>));
+  line("\nalignment", alignof(std::max_align_t));
+  text += "\n";
+}
+
+// The type is written out so that another one of equal size is noticed: it must be converted.
+#define PASSLIB_MEMBER(object, name, ...)                \
+  member(PASSLIB_TEXT(object.name __VA_ARGS__), &object, \
+         static_cast<__VA_ARGS__ const*>(&object.name), sizeof(object.name))
+
+inline void Layout::describeTensors() {
+  const MXContext context;
+  line("MXContext", sizeof(context));
+  text += "\n";
+  PASSLIB_MEMBER(context, dev_type, std::string);
+  PASSLIB_MEMBER(context, dev_id, int);
+  const dlpack::DLTensor dltensor{};
+  line("DLTensor", sizeof(dltensor));
+  text += "\n";
+  PASSLIB_MEMBER(dltensor, data, void*);
+  PASSLIB_MEMBER(dltensor, ctx.device_type, dlpack::DLDeviceType);
+  PASSLIB_MEMBER(dltensor, ctx.device_id, int);
+  PASSLIB_MEMBER(dltensor, ndim, int);
+  PASSLIB_MEMBER(dltensor, dtype.code, uint8_t);
+  PASSLIB_MEMBER(dltensor, dtype.bits, uint8_t);
+  PASSLIB_MEMBER(dltensor, dtype.lanes, uint16_t);
+  PASSLIB_MEMBER(dltensor, shape, int64_t*);
+  PASSLIB_MEMBER(dltensor, strides, int64_t*);
+  PASSLIB_MEMBER(dltensor, byte_offset, uint64_t);
+  const MXSparse sparse{};
+  line("MXSparse", sizeof(sparse));
+  text += "\n";
+  PASSLIB_MEMBER(sparse, data, void*);
+  PASSLIB_MEMBER(sparse, data_len, int64_t);
+  PASSLIB_MEMBER(sparse, indices, int64_t*);
+  PASSLIB_MEMBER(sparse, indices_len, int64_t);
+  PASSLIB_MEMBER(sparse, indptr, int64_t*);
+  PASSLIB_MEMBER(sparse, indptr_len, int64_t);
+  const MXTensor tensor;
+  line("MXTensor", sizeof(tensor));
+  text += "\n";
+  PASSLIB_MEMBER(tensor, data_ptr, void*);
+  PASSLIB_MEMBER(tensor, shape, std::vector<int64_t>);
+  PASSLIB_MEMBER(tensor, dtype, MXDType);
+  PASSLIB_MEMBER(tensor, verID, size_t);
+  PASSLIB_MEMBER(tensor, ctx, MXContext);
+  PASSLIB_MEMBER(tensor, dltensor, dlpack::DLTensor);
+  PASSLIB_MEMBER(tensor, stype, MXStorageType);
+}
+
+inline void Layout::describeGraphs() {
+  const JsonVal json;
+  line("JsonVal", sizeof(json));
+  for (const JsonType kind : {ERR, STR, NUM, LIST, MAP, BOOL, NIL}) {
+    text += " " + std::to_string(static_cast<int>(kind));
+  }
+  text += "\n";
+  PASSLIB_MEMBER(json, type, JsonType);
+  PASSLIB_MEMBER(json, num, int);
+  PASSLIB_MEMBER(json, str, std::string);
+  PASSLIB_MEMBER(json, list, std::vector<JsonVal>);
+  PASSLIB_MEMBER(json, map, std::map<JsonVal, JsonVal>);
+  const NodeEntry entry;
+  line("NodeEntry", sizeof(entry));
+  text += "\n";
+  PASSLIB_MEMBER(entry, node, Node*);
+  PASSLIB_MEMBER(entry, entry, int);
+  PASSLIB_MEMBER(entry, version, int);
+  const Node node;
+  line("Node", sizeof(node));
+  text += "\n";
+  PASSLIB_MEMBER(node, op, std::string);
+  PASSLIB_MEMBER(node, name, std::string);
+  PASSLIB_MEMBER(node, tensor, MXTensor*);
+  PASSLIB_MEMBER(node, inputs, std::vector<NodeEntry>);
+  PASSLIB_MEMBER(node, outputs, std::vector<NodeEntry>);
+  PASSLIB_MEMBER(node, subgraphs, std::vector<Graph*>);
+  PASSLIB_MEMBER(node, attrs, std::unordered_map<std::string, std::string>);
+  PASSLIB_MEMBER(node, control_deps, std::vector<Node*>);
+  PASSLIB_MEMBER(node, num_outputs, int);
+  PASSLIB_MEMBER(node, doomed_, bool);
+  PASSLIB_MEMBER(node, declared_op_, std::size_t);
+  PASSLIB_MEMBER(node, res_, PassResource*);
+  PASSLIB_MEMBER(node, extra, std::vector<std::pair<std::string, JsonVal> >);
+  const Graph graph;
+  line("Graph", sizeof(graph));
+  text += "\n";
+  PASSLIB_MEMBER(graph, nodes, std::vector<Node*>);
+  PASSLIB_MEMBER(graph, inputs, std::vector<Node*>);
+  PASSLIB_MEMBER(graph, outputs, std::vector<NodeEntry>);
+  PASSLIB_MEMBER(graph, attrs, std::map<std::string, JsonVal>);
+  PASSLIB_MEMBER(graph, removed_, std::vector<Node*>);
+  PASSLIB_MEMBER(graph, res_, PassResource*);
+}
+
+inline std::string Layout::describe() {
+  Layout layout;
+  layout.text = "header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION) "\n";
 #if defined(_LIBCPP_VERSION)
-      + ", libc++ " PASSLIB_TEXT(_LIBCPP_VERSION) "." PASSLIB_TEXT(_LIBCPP_ABI_VERSION)
+  layout.text += "libc++, ABI " PASSLIB_TEXT(_LIBCPP_ABI_VERSION) "\n";
 #elif defined(__GLIBCXX__)
-      + ", libstdc++, cxx11 abi " PASSLIB_TEXT(_GLIBCXX_USE_CXX11_ABI)
+  layout.text += "libstdc++, C++11 ABI " PASSLIB_TEXT(_GLIBCXX_USE_CXX11_ABI) "\n";
 #endif
-#if defined(_GLIBCXX_DEBUG)
-      + ", debug mode"
+#if defined(_GLIBCXX_DEBUG) || defined(_LIBCPP_DEBUG) || defined(_LIBCPP_ENABLE_DEBUG_MODE)
+  layout.text += "debug mode\n";
 #endif
 #if defined(_GLIBCXX_SANITIZE_VECTOR)
-      + ", sanitized vectors"
+  layout.text += "sanitized vectors\n";
 #endif
-      + ", sizes " + std::to_string(sizeof(Node)) + " " + std::to_string(sizeof(Graph)) + " " +
-      std::to_string(sizeof(JsonVal)) + " " + std::to_string(sizeof(MXTensor)) + " " +
-      std::to_string(sizeof(std::string)) + " " + std::to_string(sizeof(std::vector<bool>)) + " " +
-      std::to_string(sizeof(std::unordered_map<std::string, std::string>)) + " " +
-      std::to_string(sizeof(std::map<JsonVal, JsonVal>)) + " " +
-      std::to_string(alignof(std::max_align_t)));
+#if defined(_GLIBCXX_INLINE_VERSION) && _GLIBCXX_INLINE_VERSION
+  layout.text += "versioned namespace\n";
+#endif
+  layout.describeStrings();
+  layout.describeContainers();
+  layout.describeTensors();
+  layout.describeGraphs();
+  return layout.text;
+}
+
+/// Equal text, equal layout. One fact a line: a name, a type, the size and the place of a member.
+inline const char* buildTag() {
+  static const std::string& tag = *new std::string(Layout::describe());
   return tag.c_str();
 }
 
@@ -5349,9 +5529,9 @@ class PatternParser {
   // ---- statements ----
 
   /// The names before an equal sign with their places; none if the statement has no equal sign.
-  std::vector<std::pair<std::string, std::size_t>> targets() {
+  std::vector<std::pair<std::string, std::size_t> > targets() {
     const std::size_t start = cursor_;
-    std::vector<std::pair<std::string, std::size_t>> names;
+    std::vector<std::pair<std::string, std::size_t> > names;
     do {
       if (!isWordStart(peek())) break;
       const std::size_t place = cursor_;
@@ -6181,7 +6361,7 @@ inline bool sameAttribute(const std::string& one, const std::string& other) {
 /// A graph while patterns are searched and replaced in it.
 class PatternSession {
  public:
-  typedef std::vector<std::shared_ptr<const PatternRule>> Rules;
+  typedef std::vector<std::shared_ptr<const PatternRule> > Rules;
 
   /// `root`: the model, which `graph` is or belongs to.
   PatternSession(const Graph& root, Graph* graph, const Rules& rules, const PatternHooks& hooks)
@@ -6244,7 +6424,7 @@ class PatternSession {
   }
 
   void find(std::vector<FoundMatch>* found) {
-    std::set<std::pair<std::size_t, std::vector<Node*>>> known;
+    std::set<std::pair<std::size_t, std::vector<Node*> > > known;
     for (Node* node : queue_) {
       forRulesAt(*node, [&](std::size_t pos) {
         const PatternRule& rule = *rules_[pos];
@@ -6935,7 +7115,7 @@ class PatternSession {
       return std::find(match->created_.begin(), match->created_.end(), node) !=
              match->created_.end();
     };
-    std::vector<std::pair<NodeEntry, NodeEntry>> exchanges;
+    std::vector<std::pair<NodeEntry, NodeEntry> > exchanges;
     for (const auto& replaced : match->replaced_) {
       const NodeEntry from = binding_.values[static_cast<std::size_t>(replaced.first)];
       if (!(from == replaced.second)) exchanges.emplace_back(from, replaced.second);
@@ -7060,7 +7240,7 @@ class PatternSession {
   /// steps as patterns have. Only nodes with few users, or shared ones, lie inside a match.
   void requeue(const std::vector<Node*>& created, const std::vector<Node*>& moved,
                const std::vector<Node*>& changed) {
-    std::vector<std::pair<Node*, int>> reached;
+    std::vector<std::pair<Node*, int> > reached;
     for (Node* node : created) reached.emplace_back(node, depth_ - 1);
     for (Node* node : moved) reached.emplace_back(node, depth_ - 2);
     for (Node* node : changed) {
@@ -7105,7 +7285,7 @@ class PatternSession {
       }
     }
     graph_->removeNodes(dead_);
-    std::vector<std::pair<double, Node*>> order;
+    std::vector<std::pair<double, Node*> > order;
     order.reserve(graph_->nodes.size());
     for (Node* node : graph_->nodes) order.emplace_back(stateOf(node).position, node);
     std::stable_sort(order.begin(), order.end(),
@@ -7286,8 +7466,8 @@ class PatternSession {
   const Rules& rules_;
   const PatternHooks& hooks_;
   std::unordered_set<std::string> commutative_;
-  std::unordered_map<std::string, std::vector<std::size_t>> index_;  // rules by operator
-  std::vector<std::size_t> any_;                                     // rules of any operator
+  std::unordered_map<std::string, std::vector<std::size_t> > index_;  // rules by operator
+  std::vector<std::size_t> any_;                                      // rules of any operator
   int depth_ = 1;
   std::size_t most_uses_ = 1;
   bool has_shared_ = false;
@@ -7296,8 +7476,8 @@ class PatternSession {
   NodeTable table_;            // the nodes before the first replacement
   std::vector<State> states_;  // theirs
   std::unordered_map<const Node*, State> new_states_;
-  std::unordered_map<const Node*, std::vector<std::size_t>> heads_;  // positions of graph outputs
-  std::unordered_map<const Node*, std::vector<Node*>> origins_;      // of created nodes
+  std::unordered_map<const Node*, std::vector<std::size_t> > heads_;  // positions of graph outputs
+  std::unordered_map<const Node*, std::vector<Node*> > origins_;      // of created nodes
   std::deque<Node*> queue_;
   std::vector<Node*> dead_;
   std::unordered_set<std::size_t> names_;  // hashes: a name may seem taken that is not
@@ -7625,7 +7805,7 @@ class PatternPass {
 }  // namespace detail
 #endif  // PASSLIB_PATTERNS
 
-}  // namespace passlib1
+}  // namespace PASSLIB_NAMESPACE
 }  // namespace ext
 }  // namespace mxnet
 
@@ -8031,4 +8211,5 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const 
 
 #pragma GCC visibility pop
 
+#endif  // a compiler that suffices
 #endif  // MXNET_LIB_API_H_

@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cstring>
+#include <sstream>
 
 #include "errors.h"
 #include "library/calls/call.h"
@@ -22,6 +23,23 @@ std::map<std::string, Function> byDevice(const char** devices, Function* functio
     if (devices[i] != nullptr && functions[i] != nullptr) result[devices[i]] = functions[i];
   }
   return result;
+}
+
+/// Returns the first line in which two build tags differ, as a clause; "" if they are equal.
+std::string differentLine(const std::string& theirs, const std::string& own) {
+  std::istringstream theirs_left(theirs);
+  std::istringstream own_left(own);
+  while (theirs_left || own_left) {
+    std::string their_line;
+    std::string own_line;
+    std::getline(theirs_left, their_line);
+    std::getline(own_left, own_line);
+    if (their_line == own_line) continue;
+    return "its types are laid out otherwise: " + quoted(their_line) + " where passlib has " +
+           quoted(own_line) +
+           "; compile it with the same header, standard library and flags as passlib";
+  }
+  return "";
 }
 
 }  // namespace
@@ -270,19 +288,31 @@ void Library::checkOperator(const Operator& op) const {
 }
 
 void Library::compareTags() {
+  ours_ = find<mxnet::ext::passlibBuildTag_t>("_passlibBuildTag") != nullptr;
+  why_not_shared_ = differenceOfTags();
+  if (!why_not_shared_.empty()) return;
+  call_pass_direct_ = find<mxnet::ext::passlibCallGraphPass_t>("_passlibCallGraphPass");
+  if (call_pass_direct_ == nullptr) why_not_shared_ = "it has no function _passlibCallGraphPass";
+}
+
+/// Returns what keeps the library from sharing objects with this host; "" if nothing does.
+std::string Library::differenceOfTags() const {
   const auto tag = find<mxnet::ext::passlibBuildTag_t>("_passlibBuildTag");
-  if (tag == nullptr) return;
-  ours_ = true;
+  if (tag == nullptr) return "it was not built with passlib's lib_api.h";
   const void* allocate = nullptr;
   const void* release = nullptr;
   const char* text = tag(&allocate, &release);
+  if (text == nullptr) return "its _passlibBuildTag returned nothing";
+  const std::string difference = differentLine(text, mxnet::ext::detail::buildTag());
+  if (!difference.empty()) return difference;
   void* (*own_allocate)(std::size_t) = &::operator new;
   void (*own_release)(void*) = &::operator delete;
   // Either side frees memory of the other, so the allocator must be the same too.
-  const bool same = std::strcmp(text, mxnet::ext::detail::buildTag()) == 0 &&
-                    allocate == reinterpret_cast<const void*>(own_allocate) &&
+  const bool same = allocate == reinterpret_cast<const void*>(own_allocate) &&
                     release == reinterpret_cast<const void*>(own_release);
-  if (same) call_pass_direct_ = find<mxnet::ext::passlibCallGraphPass_t>("_passlibCallGraphPass");
+  return same ? ""
+              : "it has an operator new or delete of its own, such as that of a C++ library which "
+                "is linked statically";
 }
 
 int Library::messageCount() const { return message_size_ == nullptr ? 0 : message_size_(); }

@@ -98,6 +98,8 @@ class Library {
   const OperatorCalls& operatorCalls() const { return operator_calls_; }
   /// Whether the library was built like this host and can take a Graph object.
   bool sharesTypes() const { return call_pass_direct_ != nullptr; }
+  /// Why it cannot, as a clause; "" if it can.
+  const std::string& whyNotShared() const { return why_not_shared_; }
   /// Whether its lib_api is this project's, which preserves everything in a graph.
   bool isOurs() const { return ours_; }
   /// What its passes declare, as JSON that nobody has checked; "" if nothing.
@@ -130,11 +132,13 @@ class Library {
   void findOperatorCalls();
   void checkOperator(const Operator& op) const;
   void compareTags();
+  std::string differenceOfTags() const;
 
   std::string path_;
   void* handle_ = nullptr;
   int abi_version_ = 0;
   bool ours_ = false;
+  std::string why_not_shared_;
   std::string declarations_;
   std::vector<Pass> passes_;
   std::vector<Partitioner> partitioners_;

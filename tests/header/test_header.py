@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plugin_build import INCLUDE, PLUGINS, TESTS, compile_to
+from plugin_build import INCLUDE, PLUGINS, TESTS
 
 PathOf = Callable[[str], Path]
 
@@ -128,7 +128,9 @@ def test_without_exceptions(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "compile without -fno-exceptions" in run.stderr
+    errors = [line for line in run.stderr.splitlines() if "error: " in line]
+    assert len(errors) == 1, run.stderr
+    assert "compile without -fno-exceptions" in errors[0]
 
 
 def test_every_function_compiles_quietly() -> None:
@@ -194,22 +196,6 @@ for library in libraries:
         for name, line in zip(order, run.stdout.splitlines(), strict=True):
             assert line.startswith(wanted[name]), line
             assert line.endswith(" 0")
-
-
-def test_debug_build_is_not_handed_objects(tmp_path: Path) -> None:
-    """A library whose containers are laid out otherwise gets JSON, by its build tag."""
-    import passlib
-
-    source = tmp_path / "debug.cc"
-    source.write_text('#include "lib_api.h"\n' + MINIMAL.replace("NAME", "debugLayout"))
-    path = tmp_path / "debug.so"
-    flags = ("-shared", "-fPIC", "-std=c++17", "-D_GLIBCXX_DEBUG", "-I", str(INCLUDE))
-    compile_to(path, ("g++", *flags), [source])
-    library = passlib.library.load(path, verbose=False)
-    assert library.core.is_ours
-    assert not library.core.shares_types
-    x = passlib.sym.var("x")
-    assert passlib.sym.relu(x, name="r").optimize_for("debugLayout").list_arguments() == ["x"]
 
 
 def cases(*sources: str) -> list[str]:

@@ -113,6 +113,7 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("partitioners", &listPartitioners)
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
       .def_property_readonly("shares_types", &Library::sharesTypes)
+      .def_property_readonly("why_not_shared", &Library::whyNotShared)
       .def_property_readonly("is_ours", &Library::isOurs)
       .def_property_readonly("declarations",
                              [](const Library& l) { return py::bytes(l.declarations()); });

@@ -49,3 +49,13 @@ class Library:
     ops: tuple[str, ...]
     core: _core.Library = field(repr=False, compare=False)
     inode: tuple[int, int] = field(repr=False, compare=False)
+
+    @property
+    def shares_types(self) -> bool:
+        """Whether passes get the graph itself. Other libraries get JSON, which takes longer."""
+        return self.core.shares_types
+
+    @property
+    def why_not_shared(self) -> str:
+        """Why passes do not get the graph itself: the first difference. Empty if they do."""
+        return self.core.why_not_shared

@@ -63,6 +63,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "too many inputs": (lambda: single("Relu", 18, ["x", "x"]), "2 inputs"),
     "no inputs": (lambda: single("Relu", 18, []), "0 inputs"),
     "a required input is omitted": (lambda: single("RegexFullMatch", 20, [""]), "omitted"),
+    "one of any number of inputs is omitted": (
+        lambda: single("Max", 13, ["x", "x", ""]),
+        "input 2 is omitted",
+    ),
     "an axis beyond any rank": (
         lambda: single("LayerNormalization", 17, ["x", "x"], axis=1 << 31),
         "2147483648",

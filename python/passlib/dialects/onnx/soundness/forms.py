@@ -30,6 +30,8 @@ class _Formal(NamedTuple):
         The lowest and the highest number.
     required : frozenset of int
         The inputs that cannot be omitted.
+    repeated : int
+        The first input of those whose number is free, none of which can be omitted either.
     attributes : mapping of str to int
         Types by name.
     mandatory : frozenset of str
@@ -38,6 +40,7 @@ class _Formal(NamedTuple):
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required: frozenset[int]
+    repeated: int
     attributes: Mapping[str, int]
     mandatory: frozenset[str]
 
@@ -50,10 +53,13 @@ def _formal(op: str, domain: str, version: int) -> _Formal | None:
     except defs.SchemaError:
         return None
     single = defs.OpSchema.FormalParameterOption.Single
+    variadic = defs.OpSchema.FormalParameterOption.Variadic
+    free = (i for i, formal in enumerate(found.inputs) if formal.option == variadic)
     return _Formal(
         (found.min_input, found.max_input),
         (found.min_output, found.max_output),
         frozenset(i for i, formal in enumerate(found.inputs) if formal.option == single),
+        next(free, schema.INT_MAX),
         {name: int(value.type.value) for name, value in found.attributes.items()},
         frozenset(name for name, value in found.attributes.items() if value.required),
     )
@@ -98,7 +104,7 @@ def _counted(what: str, count: int, limits: tuple[int, int]) -> str:
 
 def _omitted(node: Any, formal: _Formal) -> str:
     for slot, name in enumerate(node.input):
-        if not name and slot in formal.required:
+        if not name and (slot in formal.required or slot >= formal.repeated):
             return f"input {slot} is omitted, but the operator requires it"
     return ""
 

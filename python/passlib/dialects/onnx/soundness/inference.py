@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness.model import check_model
+from passlib.dialects.onnx.soundness.propagation import followed_nodes, rename_operators
 from passlib.errors import GraphError
 from passlib.files.optional import require
 
 __all__ = ["inferred", "open_sizes"]
+
+_MOST_ROUNDS: Final = 8
+"""How often sizes that were found may lead to further ones."""
+
+_UNKNOWN: Final = "passlib: an operator without rules"
 
 
 def open_sizes(model: Any) -> None:
@@ -50,6 +56,28 @@ def inferred(model: Any, *, data: bool = False) -> Any:
     """
     check_model(model)
     open_sizes(model)
+    found = _once(model, data=False)
+    skipped: list[tuple[int, int]] | None = None
+    for _ in range(_MOST_ROUNDS if data else 0):
+        # Sizes that the last round found may show that a vector is short, and its users harmless.
+        unsafe = followed_nodes(found)
+        if unsafe == skipped:
+            break
+        skipped = unsafe
+        found = _following(found, unsafe)
+    return found
+
+
+def _following(model: Any, unsafe: list[tuple[int, int]]) -> Any:
+    """Infer shapes that are values of a model, too, but not through some of its nodes."""
+    names = rename_operators(model, unsafe, [_UNKNOWN] * len(unsafe))
+    found = _once(model, data=True)
+    for each in (model, found):
+        rename_operators(each, unsafe, names)
+    return found
+
+
+def _once(model: Any, *, data: bool) -> Any:
     inference: Any = require("onnx.shape_inference", extra="onnx")
     try:
         return inference.infer_shapes(model, data_prop=data)
