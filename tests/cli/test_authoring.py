@@ -45,6 +45,13 @@ def test_a_new_pass_works_at_once(tmp_path: Path) -> None:
     assert "tryIt" in listed.stdout
 
 
+@pytest.mark.parametrize("kind", ["pattern", "partitioner", "operator"])
+def test_other_kinds_work_at_once(kind: str, tmp_path: Path) -> None:
+    name = f"my{kind.title()}"
+    assert passlib_command("new", name, f"--{kind}", folder=tmp_path).returncode == 0
+    assert " passed" in shell("make test", tmp_path / name)
+
+
 def test_a_new_pass_in_python(tmp_path: Path) -> None:
     assert passlib_command("new", "tryThis", "--python", folder=tmp_path).returncode == 0
     assert "1 passed" in shell("$PYTHON -m pytest -q", tmp_path / "tryThis")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -211,7 +212,7 @@ def test_a_scheduler_of_dask(tmp_path: Path, reproducers: None) -> None:
     try:
         options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         running.append(_started(tmp_path, "dask_scheduler", *options))
-        address = _address(running[0])
+        address = _address(tmp_path)
         worker = ("dask_worker", address, "--nthreads", "1", "--no-dashboard")
         running += [_started(tmp_path, *worker) for _ in range(2)]
         result = passlib_command(
@@ -232,23 +233,24 @@ def test_a_scheduler_of_dask(tmp_path: Path, reproducers: None) -> None:
     assert "SIGABRT" in failed["error"]
 
 
-def _started(folder: Path, module: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        cwd=folder,
-    )
+def _started(folder: Path, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    with (folder / f"{module}.txt").open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+        )
 
 
-def _address(scheduler: subprocess.Popen[str]) -> str:
-    assert scheduler.stderr is not None
-    for line in scheduler.stderr:
-        place = line.find("tcp://")
-        if place >= 0:
-            return line[place:].split()[0]
-    raise AssertionError("the scheduler ended")
+def _address(folder: Path) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = re.search(r"tcp://\S+", (folder / "dask_scheduler.txt").read_text("utf-8"))
+        if found:
+            return found[0]
+        time.sleep(0.1)
+    raise AssertionError("the scheduler has no address after 60 s")
 
 
 def test_no_scheduler(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A folder for a new pass, in C++ or Python."""
+"""A folder for a new pass, partitioner or operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passlib.errors import PasslibError
 
 __all__ = ["Kind", "new_project"]
 
-Kind = Literal["pass", "python"]
+Kind = Literal["pass", "pattern", "partitioner", "operator", "python"]
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
@@ -19,16 +19,16 @@ _PLACE: Final = "@NAME@"
 
 
 def new_project(name: str, folder: str | os.PathLike[str] = ".", kind: Kind = "pass") -> Path:
-    """Make a folder with a pass that works, its build, and its test.
+    """Make a folder with something that works, its build, and its test.
 
     Parameters
     ----------
     name : str
-        Of the folder and of the pass: a name as in C.
+        Of the folder, and of the pass or operator: a name as in C.
     folder : path-like
         Where it is made.
-    kind : {"pass", "python"}
-        A pass in C++, or one in Python.
+    kind : {"pass", "pattern", "partitioner", "operator", "python"}
+        In C++, the last in Python.
 
     Returns
     -------
@@ -46,7 +46,8 @@ def new_project(name: str, folder: str | os.PathLike[str] = ".", kind: Kind = "p
     if target.exists():
         raise PasslibError(f"{target} exists already")
     target.mkdir(parents=True)
-    for source in sorted((_TEMPLATES / kind).iterdir()):
+    folders = [kind] if kind == "python" else ["common", kind]
+    for source in sorted(file for each in folders for file in (_TEMPLATES / each).iterdir()):
         # Dots in front would keep the files out of packages.
         file = source.name.removesuffix(".txt").replace("NAME", name).replace("dot-", ".")
         (target / file).write_text(source.read_text("utf-8").replace(_PLACE, name), "utf-8")
