@@ -93,6 +93,15 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
         "float[N, 4] x",
         {"Slice": 1},
     ),
+    "three Slices": (
+        "mergeSlices",
+        (
+            f"<{I1} a = {{1}}, {I1} b = {{9}}, {I1} c = {{0}}, {I1} d = {{1}}>"
+            "{ s = Slice(x, a, b, c) t = Slice(s, a, b, d) y = Slice(t, a, b, c) }"
+        ),
+        "float[N, 4] x",
+        {"Slice": 1},
+    ),
     "Slice from the end": (
         "mergeSlices",
         (f"<{I1} a = {{-2}}, {I1} b = {{9}}, {I1} c = {{0}}>"
@@ -107,6 +116,17 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
         "  y = Concat <axis = 1> (u, v) }"),
         "float[N, 5] x",
         {"Split": 1, "Neg": 2, "Concat": 1},
+    ),
+    "Slices of all of a part of all": (
+        "mergeSlices",
+        (
+            f"<{I1} a = {{0}}, {I1} b = {{2}}, {I1} c = {{1}}, {I1} d = {{5}}, {I1} z = {{0}}>"
+            "{ s = Slice(x, a, b, c) t = Slice(x, b, d, c) m = Slice(s, a, c, z)"
+            "  n = Slice(s, c, d, z) u = Neg(m) v = Neg(n)"
+            "  w = Concat <axis = 0> (u, v) y = Concat <axis = 1> (t, w) }"
+        ),
+        "float[3, 5] x",
+        {"Split": 2, "Neg": 2, "Concat": 2},
     ),
     "Slices with something in between": (
         "mergeSlices",

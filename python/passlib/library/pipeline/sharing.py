@@ -13,12 +13,17 @@ _kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def sharing() -> Iterator[None]:
+def sharing(**given: Any) -> Iterator[None]:
     """Let passes keep facts about values for the passes that run after them.
 
     All passes inside must leave the value of each node that stays as it is.
+
+    Parameters
+    ----------
+    **given
+        What is known at the beginning.
     """
-    token = _kept.set({})
+    token = _kept.set(given)
     try:
         yield
     finally:

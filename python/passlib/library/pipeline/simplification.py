@@ -131,7 +131,7 @@ def simplified(
     if not exact:
         for name, more in _ROUNDING.items():
             options.get(name, {}).update(more)
-    with sharing():
+    with sharing(empty_errors=exact):
         return _to_fixpoint(model, options, Cost._fields.index(cost), max_growth, max_rounds)
 
 

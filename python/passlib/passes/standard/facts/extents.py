@@ -73,12 +73,23 @@ def _reshape(node: EditableNode, known: Known) -> Extents | None:
             sizes.append(shape[axis])
         elif wanted == -1:
             sizes.append(None)
+        elif isinstance(wanted, int) or (
+            at_least(wanted, 0) and _is_taken(node, wanted, shape[axis : axis + 1], known)
+        ):
+            sizes.append(wanted)
         else:
-            sizes.append(wanted if isinstance(wanted, int) or at_least(wanted, 0) else None)
+            sizes.append(None)
     if sizes.count(None) == 1 and -1 in list(target):
         others = product([size for size in sizes if size is not None])
         sizes[sizes.index(None)] = quotient(product(shape), others)
     return tuple(sizes)
+
+
+def _is_taken(
+    node: EditableNode, wanted: Quantity, there: tuple[Quantity, ...], known: Known
+) -> bool:
+    """Whether a Reshape takes an open size as it is: 0 stands for the size that is there."""
+    return bool(integer(node, "allowzero", 0)) or there == (wanted,) or known.is_positive(wanted)
 
 
 @_rule("Expand")

@@ -21,5 +21,8 @@ class Known(Protocol):
     def shape(self, value: EditableValue | None) -> tuple[Quantity, ...] | None:
         """Return the sizes of a value; None for an unknown rank."""
 
+    def is_positive(self, size: Quantity) -> bool:
+        """Whether a size is above 0 wherever the model does not fail."""
+
     def content(self, value: EditableValue | None) -> Content | None:
         """Return the elements of a small tensor of integers; None if they are not known."""

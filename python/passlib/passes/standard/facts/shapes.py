@@ -14,8 +14,9 @@ from passlib.errors import GraphError
 from passlib.passes.standard.facts.contents import MOST_ELEMENTS, content_rules
 from passlib.passes.standard.facts.extents import extent_rules
 from passlib.passes.standard.facts.known import Content
+from passlib.passes.standard.facts.needed import needed_names
 from passlib.passes.standard.facts.nodes import Model, operator
-from passlib.passes.standard.facts.sizes import Quantity, Size
+from passlib.passes.standard.facts.sizes import Quantity, Size, at_least
 from passlib.passes.standard.facts.table import Key
 
 __all__ = ["Shapes"]
@@ -48,10 +49,20 @@ class Shapes:
         names = [node.name for node in order]
         if not self._table.inferred.issuperset(names):
             self._infer(names)
+        if self._visit_new(order, names):
+            self._table.revisit()
+            self._visit_new(order, names)
+
+    def _visit_new(self, order: list[EditableNode], names: list[str]) -> bool:
+        """Apply rules to operators; return whether a size turned out to be positive."""
+        before = len(self._table.positive)
         for node, name in zip(order, names, strict=True):
             if name not in self._table.visited:
                 self._table.visited.add(name)
                 self._visit(node)
+                if not self._table.empty_errors:
+                    self._table.positive.update(needed_names(node, self))
+        return len(self._table.positive) > before
 
     def _infer(self, names: list[str]) -> None:
         graph = self.model.graph
@@ -79,6 +90,13 @@ class Shapes:
             size if isinstance(size, int) else self._size(key, axis, size)
             for axis, size in enumerate(sizes)
         )
+
+    def is_positive(self, size: Quantity) -> bool:
+        """Whether a size is above 0 wherever the model does not fail."""
+        if at_least(size, 1):
+            return True
+        names = [] if isinstance(size, int) else [set(monomial) for monomial, _ in size.terms]
+        return at_least(size, 0) and any(found <= self._table.positive for found in names)
 
     def rank(self, value: EditableValue | None) -> int | None:
         """Return the number of axes of a value, if it is known."""

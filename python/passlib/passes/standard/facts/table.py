@@ -34,6 +34,10 @@ class Table:
         Names that inference gave to sizes, expressed by those of inputs.
     shapes, contents
         What rules found.
+    positive : set of str
+        Names of sizes without which, that is if they were 0, the model fails.
+    empty_errors : bool
+        Whether such a failure must be kept, so that these names are of no use.
     """
 
     stated: dict[Key, NamedType] = field(default_factory=dict)
@@ -42,11 +46,19 @@ class Table:
     meaning: dict[str, Quantity] = field(default_factory=dict)
     shapes: dict[Key, tuple[Quantity, ...]] = field(default_factory=dict)
     contents: dict[Key, Content] = field(default_factory=dict)
+    positive: set[str] = field(default_factory=set)
+    empty_errors: bool = True
 
     def restart(self, stated: dict[Key, NamedType]) -> None:
         """Begin with new types: names of sizes mean something else in each inference."""
         self.stated = stated
-        for part in (self.inferred, self.visited, self.meaning, self.shapes, self.contents):
+        self.inferred.clear()
+        self.positive.clear()
+        self.revisit()
+
+    def revisit(self) -> None:
+        """Drop what rules found."""
+        for part in (self.visited, self.meaning, self.shapes, self.contents):
             part.clear()
 
     def forget(self, name: str) -> None:
@@ -74,5 +86,7 @@ def current_table() -> Table:
     common = kept()
     if common is None:
         return Table()
-    found: Table = common.setdefault("table", Table())
+    if "table" not in common:
+        common["table"] = Table(empty_errors=common.get("empty_errors", True))
+    found: Table = common["table"]
     return found

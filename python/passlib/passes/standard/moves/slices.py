@@ -36,8 +36,9 @@ def merge_slices(graph: Graph) -> None:
     if model.opset < 10:
         return
     shapes = Shapes(model)
+    _split(model, shapes)
     for node in graph.sorted():
-        if node.is_variable or node.control_deps:
+        if node in model.gone or node.is_variable or node.control_deps:
             continue
         if operator(node) == "Slice":
             _merge(model, node, shapes)
@@ -139,7 +140,8 @@ def _split(model: Model, shapes: Shapes) -> None:
         first, last, _ = slice(start, end).indices(size)
         if first < last:
             found.setdefault((node.inputs[0], axis), []).append((first, last, node))
-    for (value, axis), parts in found.items():
+    # Parts of parts first: a Split takes the place of what they are parts of.
+    for (value, axis), parts in reversed(found.items()):
         parts.sort(key=lambda part: part[:2])
         edges = [0, *(last for _, last, _ in parts)]
         size = (shapes.shape(value) or ())[axis]
