@@ -21,10 +21,12 @@ from onnx import TensorProto, helper, numpy_helper
 import passlib
 from rewriting import same_bits
 
-__all__ = ["Drawn", "draw", "verdict"]
+__all__ = ["FINE", "Drawn", "draw", "verdict"]
 
 Shape = tuple[int, ...]
 Operator = Callable[["Drawn"], None]
+
+FINE = ("equal", "fails", "empty", "varies")
 
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.0, 0.5, 6.0, 3.0)
 _INTEGERS = (0, 1, -1, 2, 3, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
@@ -338,7 +340,7 @@ def _conv(drawn: Drawn) -> None:
 def _lstm(drawn: Drawn) -> None:
     value = drawn.pick(rank=3)
     length, batch, size = drawn.shape(value)
-    if 0 in (length, batch):
+    if 0 in (length, batch, size):  # ONNX Runtime reads numbers that are not there
         return
     weights = [
         drawn.constant(drawn.random.standard_normal(shape), np.float32)
@@ -428,6 +430,9 @@ def verdict(seed: int, *, exact: bool) -> str:
         return f"seed {seed}: fails after simplification: {have[:200]}"
     if same_bits(have, want):
         return "equal"
+    again = [_run(data, drawn.feeds) for _ in range(4)]
+    if not all(isinstance(item, list) and same_bits(item, want) for item in again):
+        return "varies"  # the recurrent layers of ONNX Runtime do, with nan
     # ONNX Runtime sums products of constants in another order than those of computed values.
     sums = any(node.op_type in ("MatMul", "Conv", "LSTM") for node in model.graph.node)
     if (exact and not sums) or len(have) != len(want) or not all(map(_close, have, want)):
@@ -476,7 +481,7 @@ def main() -> None:
                 found = verdict(seed, exact=exact)
             except Exception as error:
                 found = f"seed {seed}: {type(error).__name__}: {error}"
-            short = found if found in ("equal", "fails", "empty") else "wrong"
+            short = found if found in FINE else "wrong"
             counts[f"{short}, exact" if exact else short] += 1
             if short == "wrong":
                 sys.stdout.write(f"{found} (exact={exact})\n")

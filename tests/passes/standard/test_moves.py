@@ -47,6 +47,15 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
         "float[N, 1] x",
         {"Neg": 1},
     ),
+    "an open size that is 0, for which Reshape takes the size that is there": (
+        "foldShapes",
+        (
+            f"<{I1} a = {{1}}, {I1} m = {{-1}}> {{ s = Shape(x) g = Gather(s, a)"
+            " l = Concat <axis = 0> (g, m) r = Reshape(x, l) t = Shape(r) y = Reshape(r, t) }"
+        ),
+        "float[4, N] x",
+        {"Shape": 2, "Gather": 1, "Concat": 1, "Reshape": 2},
+    ),
     "two open sizes that move": (
         "mergeReshapes",
         f"<{I1} a = {{0}}> {{ s = Unsqueeze(x, a) t = Shape(z) y = Reshape(s, t) }}",
