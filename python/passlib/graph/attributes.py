@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from passlib.errors import UnsupportedError
+from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 from passlib.graph import attribute_text
 from passlib.graph.node import Node
@@ -104,19 +104,29 @@ class Attributes:
         return self._read(name, default, _dtype)
 
     def unsupported(self, reason: str, attribute: str | None = None) -> NoReturn:
-        """Refuse, naming the node, the operator and the attribute."""
+        """Refuse what passlib cannot do, naming the node, the operator and the attribute."""
+        raise UnsupportedError(f"{self._place(attribute)}: {reason}")
+
+    def invalid(self, reason: str, attribute: str | None = None) -> NoReturn:
+        """Refuse what the operator does not define, as `unsupported` does, with a GraphError.
+
+        Inference raises it too, where it takes an `UnsupportedError` for an unknown result.
+        """
+        raise GraphError(f"{self._place(attribute)}: {reason}")
+
+    def _place(self, attribute: str | None) -> str:
         where = blame(self.node)
-        if attribute is not None:
-            text = self._texts.get(attribute)
-            value = "absent" if text is None else f"with value {text!r}"
-            where += f": attribute {attribute!r} ({value})"
-        raise UnsupportedError(f"{where}: {reason}")
+        if attribute is None:
+            return where
+        text = self._texts.get(attribute)
+        value = "absent" if text is None else f"with value {text!r}"
+        return f"{where}: attribute {attribute!r} ({value})"
 
     def _read(self, name: str, default: _T, parse: Callable[[str], _T]) -> _T:
         text = self._texts.get(name)
         if text is None:
             if default is _REQUIRED:
-                self.unsupported("is required", name)
+                self.invalid("is required", name)
             return default
         try:
             return parse(text)

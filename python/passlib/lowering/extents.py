@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passlib.lowering.misfit import Misfit
 from passlib.lowering.operation import Operation
-from passlib.lowering.types import Value
+from passlib.lowering.types import Value, shape_text
 
 __all__ = [
     "LAST",
@@ -123,6 +124,8 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
 
     Raises
     ------
+    Misfit
+        The sizes make more or fewer elements.
     UnsupportedError
         The rank of ``value`` is unknown.
     """
@@ -136,6 +139,7 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
         factors = [shape[axis] for axis in dim]
         known = [factor for factor in factors if factor is not None]
         sizes.append(math.prod(known) if len(known) == len(factors) else None)
+    _require_equal_counts(value, sizes)
     if None in sizes and 0 not in sizes:
         # For ONNX a 0 is the size of the same axis of the data.
         copied = {
@@ -171,3 +175,14 @@ def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -
             several = len(dim) > 1
             parts.append(op.emit("ReduceProd", known_later, keepdims=1) if several else known_later)
     return reshaped_to(op, value, parts)
+
+
+def _require_equal_counts(value: Value, sizes: Sequence[int | None]) -> None:
+    """Check that a known shape has as many elements as sizes in which -1 is the rest."""
+    shape = value.shape or ()
+    if None in shape or None in sizes:
+        return
+    count = math.prod(size for size in shape if size is not None)
+    wanted = math.prod(size for size in sizes if size is not None and size >= 0)
+    if count % wanted if -1 in sizes and wanted else count != wanted:
+        raise Misfit(f"{count} elements do not make the shape {shape_text(tuple(sizes))}")

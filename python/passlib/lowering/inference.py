@@ -37,7 +37,7 @@ def infer_graph(
     complete: Complete,
     leaves_open: Callable[[Node], bool] = lambda _: False,
     *,
-    default: np.dtype | None = None,
+    default: Callable[[Node], np.dtype] | None = None,
     train: bool = False,
 ) -> TypeInference:
     """Infer forward by lowering and backward by the operators' rules, until nothing changes.
@@ -52,8 +52,8 @@ def infer_graph(
         The dialect's rules.
     leaves_open : callable, optional
         Whether a node creates an array some of whose sizes must follow from other nodes.
-    default : numpy.dtype, optional
-        Element type of the variables for which none can be inferred.
+    default : callable, optional
+        Element type of a variable for which none can be inferred.
     train : bool
 
     Returns
@@ -85,7 +85,7 @@ def infer_graph(
         if not news and default is not None:
             for node in nodes:
                 if node.is_variable and specs[node.name].dtype is None:
-                    specs[node.name] = specs[node.name]._replace(dtype=default)
+                    specs[node.name] = specs[node.name]._replace(dtype=default(node))
                     news = True
         if not news:
             return TypeInference(walk.value_of, overriding)

@@ -206,7 +206,7 @@ class Operation(Attributes):
         """
         numbers = self.ints(name) if default is None else self.ints(name, default)
         if len(numbers) != count:
-            self.unsupported(f"needs {count} numbers", name)
+            self.invalid(f"needs {count} numbers", name)
         return numbers
 
     def cast(self, value: Value, dtype: DTypeLike) -> Value:
@@ -337,12 +337,14 @@ class Operation(Attributes):
 
         Raises
         ------
-        UnsupportedError
+        GraphError
             The axis does not exist.
+        UnsupportedError
+            The rank is unknown.
         """
         rank = self.rank_of(value) + extra
         if not -rank <= axis < rank:
-            self.unsupported(f"axis {axis} is outside {describe(value)}")
+            self.invalid(f"axis {axis} is outside {describe(value)}")
         return axis % rank if rank else 0
 
     def _name_of(self, value: Value) -> str:

@@ -215,7 +215,7 @@ class Walk:
             return self._unknowns(node, str(error))
         except Misfit as error:
             text = f"{blame(node)}: cannot be applied to {_spelt(inputs)}: {error}"
-            if not self._types_only:
+            if not self._types_only or all(value.known for value in inputs):
                 raise GraphError(text) from None
             return self._unknowns(node, text)
         except MemoryError as error:

@@ -40,7 +40,6 @@ DIFFERENT = {
     ("first", "scatter_nd"): PARTLY_KNOWN,
     ("first", "pick"): PARTLY_KNOWN,
     ("first", "_slice_assign"): "a region alone does not determine the shape of its content",
-    ("first", "where"): "a condition alone does not determine the type",
     ("first", "_contrib_allclose"): "unknown until both inputs are known",
     ("first", "Embedding"): "the weight has the type of the attribute dtype",
     ("first", "_contrib_boolean_mask"): "the sizes after the first are known",

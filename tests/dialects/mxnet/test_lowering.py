@@ -114,14 +114,9 @@ def test_an_input_must_be_a_variable() -> None:
     ("operator", "inputs", "attrs", "message"),
     [
         ("no_such_op", ["x"], {}, "for the mxnet operator.*passlib.library.load"),
-        ("softmax", ["x"], {"axis": "4"}, "axis 4 is outside float32"),
-        ("Pooling", ["x"], {"kernel": "(2, 2)"}, "does not fit an input of 3 axes"),
         ("Pooling", ["x"], {"kernel": "(2,)", "pooling_convention": "same"}, "pooling_convention"),
         ("Pooling", ["x"], {"kernel": "(2,)", "pool_type": "lp", "p_value": "4"}, "p_value"),
-        ("Pooling", ["x"], {"kernel": "(2,)", "layout": "NHWC"}, "layout"),
-        ("Pooling", ["x"], {"kernel": "(2,)", "stride": "(2, 2)"}, "'stride'"),
         ("GridGenerator", ["x"], {"transform_type": "affine", "target_shape": "(1, 4)"}, "target"),
-        ("SequenceReverse", ["x"], {"axis": "1"}, "time axis"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(
@@ -145,6 +140,11 @@ def test_what_is_not_supported_is_refused_by_name(
         ("BatchNorm", ["x", "y"], {}, "takes 5 inputs"),
         ("dot", ["x"], {}, r"takes 2 inputs \(lhs, rhs\)"),
         ("relu", ["x", "y"], {}, r"takes 1 inputs \(data\)"),
+        ("softmax", ["x"], {"axis": "4"}, "axis 4 is outside"),
+        ("Pooling", ["x"], {"kernel": "(2, 2)"}, "does not fit an input of 3 axes"),
+        ("Pooling", ["x"], {"kernel": "(2,)", "layout": "NHWC"}, "layout"),
+        ("Pooling", ["x"], {"kernel": "(2,)", "stride": "(2, 2)"}, "'stride'"),
+        ("SequenceReverse", ["x"], {"axis": "1"}, "time axis"),
     ],
 )
 def test_malformed_nodes_are_named(

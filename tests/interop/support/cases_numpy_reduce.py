@@ -42,7 +42,9 @@ def reductions() -> Iterator[Case]:
         for dtype in (*INTEGERS, *REALS):
             yield case(name, whole(3, 4, low=1, high=5, dtype=dtype), axis=0)
             yield case(name, whole(3, low=1, high=9, dtype=dtype))
-        yield case(name, real())
+        first = -1 if name in ("_np_max", "_np_min") else 0
+        for axes in ({}, {"axis": first}, {"axis": -1, "keepdims": True}):
+            yield case(name, real(), **axes)
         if name[:6] != "_np_su" and name not in ("_np_prod", "_npi_mean", "_npi_std", "_npi_var"):
             yield case(name, real(0, 3), axis=1)
         if name not in ("_np_max", "_np_min"):

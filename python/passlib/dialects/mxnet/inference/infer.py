@@ -9,6 +9,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.inference.default_types import default_types
 from passlib.dialects.mxnet.inference.hidden_types import with_hidden
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.lowering import table_for
@@ -64,7 +65,7 @@ def _infer(
         known,
         completing(symbol),
         leaves_sizes_open,
-        default=default_dtype,
+        default=None if default_dtype is None else default_types(nodes, default_dtype),
         train=train,
     )
     outputs: dict[Node, tuple[TypeSpec, ...]] = {}

@@ -9,7 +9,7 @@ from passlib.lowering.types import Shape
 __all__: list[str] = []
 
 
-@rule("Concat", "concat")
+@rule("Concat", "concat", "_rnn_param_concat")
 def _concat(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     """All but the joined axis agree, among inputs of known rank and with the result."""
     known = [shape for shape in (*shapes, result) if shape is not None]
@@ -28,6 +28,20 @@ def _concat(at: Attributes, shapes: Known, result: Shape | None) -> Known:
         agreed[axis] = whole - sum(length for length in lengths if length is not None)
         wanted[missing] = tuple(agreed)
     return wanted
+
+
+@rule("stack", "_npi_stack")
+def _stack(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    """All inputs have one shape."""
+    del at, result
+    known = [shape for shape in shapes if shape is not None]
+    if not known or any(len(shape) != len(known[0]) for shape in known):
+        return ()
+    agreed = tuple(
+        next((shape[i] for shape in known if shape[i] is not None), None)
+        for i in range(len(known[0]))
+    )
+    return [agreed] * len(shapes)
 
 
 @rule("SliceChannel", "split")

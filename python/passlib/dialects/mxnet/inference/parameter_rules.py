@@ -139,12 +139,14 @@ def _upsampling(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 
 @rule("SoftmaxOutput", "Softmax")
 def _softmax_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    data = shapes[0]
-    if data is None or shapes[1] is not None:
+    data, label = shapes[:2]
+    if data is None or label == data:
         return ()
-    if at.bool("multi_output", False):
-        return None, (data[0], _product(data[2:]))
-    return None, data[:-1]
+    if not at.bool("multi_output", False):
+        return None, data[:-1]
+    if label in ((data[0], *data[2:]), (data[0], 1, *data[2:])):
+        return ()
+    return None, (data[0], _product(data[2:]))
 
 
 @rule(
@@ -154,10 +156,14 @@ def _softmax_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 )  # fmt: skip
 def _regression_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     del at
-    data = shapes[0]
-    if data is None or shapes[1] is not None:
+    data, label = shapes[:2]
+    if data is None:
         return ()
-    return None, data[:1] if len(data) == 2 and data[1] == 1 else data
+    if label is None:
+        return None, data[:1] if len(data) == 2 and data[1] == 1 else data
+    sizes = [_product(shape) for shape in (data, label)]
+    agree = data[:1] == label[:1] and sizes[0] == sizes[1]
+    return None, label if agree or None in sizes else data
 
 
 @rule("SVMOutput")
@@ -183,11 +189,11 @@ def _softmax(at: Attributes, shapes: Known, result: Shape | None) -> Known:
 @rule("pick", "_npx_pick")
 def _pick(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     data, axis = shapes[0], at.optional_int("axis", -1)
-    if data is None or axis is None or shapes[1] is not None:
+    if data is None or axis is None:
         return ()
     axis %= len(data)
-    kept: Shape = (1,) if at.bool("keepdims", False) else ()
-    return None, (*data[:axis], *kept, *data[axis + 1 :])
+    dropped, kept = (*data[:axis], *data[axis + 1 :]), (*data[:axis], 1, *data[axis + 1 :])
+    return None, kept if shapes[1] is not None and len(shapes[1]) == len(kept) else dropped
 
 
 def _before(

@@ -11,19 +11,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.dialects.mxnet.inference import joining_rules  # noqa: F401 (registers its rules)
-from passlib.dialects.mxnet.inference.numpy_types import output_types
+from passlib.dialects.mxnet.inference import (  # noqa: F401 (they register their rules)
+    detection_rules,
+    joining_rules,
+)
+from passlib.dialects.mxnet.inference.output_types import output_types
 from passlib.dialects.mxnet.inference.parameter_rules import RULES
+from passlib.dialects.mxnet.inference.quantized_rules import QUANTIZED, bounds_of
 from passlib.dialects.mxnet.inference.same_shape import (
     CREATING,
     FIRST_TYPE,
+    PROMOTING,
     shares_shape,
     shares_type,
 )
 from passlib.dialects.mxnet.inference.window_checks import check_window
 from passlib.dialects.mxnet.numpy_mode import partial_shape
-from passlib.errors import UnsupportedError
-from passlib.graph.attributes import Attributes
+from passlib.errors import GraphError, UnsupportedError
+from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.shapes import merged
 from passlib.lowering.types import Value
@@ -71,19 +76,19 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
             return
         for index, (value, wanted) in enumerate(zip(inputs, expected, strict=False)):
             value.shape = merged(node, index, value.shape, wanted)
-    if inputs and outputs:
-        _type_outputs(node, inputs[0], outputs)
+    if outputs:
+        _type_outputs(node, inputs, outputs)
     if shares_type(node.op):
-        _unify_types(inputs, outputs[:1])
-    if inputs and (rule is not None or node.op in FIRST_TYPE):
+        _unify_types(node, inputs, outputs[:1])
+    if inputs and (node.op in FIRST_TYPE or (rule is not None and node.op not in QUANTIZED)):
         for value in outputs:
             if value.dtype is None:
                 value.dtype = inputs[0].dtype
 
 
-def _type_outputs(node: Node, first: Value, outputs: Sequence[Value]) -> None:
+def _type_outputs(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
     try:
-        types = output_types(Attributes(node), first.dtype, len(outputs))
+        types = output_types(Attributes(node), [value.dtype for value in inputs], len(outputs))
     except _UNRULY:
         return
     for value, dtype in zip(outputs, types, strict=True):
@@ -100,10 +105,23 @@ def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> Non
         value.shape = shape
 
 
-def _unify_types(inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Set one element type where none is known."""
+def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """Set one element type where none is known.
+
+    Raises
+    ------
+    GraphError
+        Two inputs have different ones.
+    """
     values = [*inputs, *outputs]
     known = next((value.dtype for value in values if value.dtype is not None), None)
+    for index, value in enumerate(inputs):
+        if value.dtype not in (None, known) and node.op not in PROMOTING:
+            message = (
+                f"{blame(node)}: input {index} ({value.name!r}) is {value.dtype}, and the operator "
+                f"wants one element type, which is {known} of input 0; insert Cast"
+            )
+            raise GraphError(message)
     for value in values:
         if value.dtype is None:
             value.dtype = known
@@ -119,6 +137,11 @@ def _complete_created(node: Node, value: Value) -> None:
 
 
 def _complete_types(node: Node, inputs: Sequence[Value]) -> None:
+    if node.op in QUANTIZED:
+        for value, real in zip(inputs, bounds_of(node), strict=False):
+            if real and value.dtype is None:
+                value.dtype = np.dtype(np.float32)
+        return
     fixed = _TYPED_BY_ATTRIBUTE.get(node.op, {})
     for index, name in fixed.items():
         dtype = Attributes(node).dtype(name, np.dtype(np.float32))

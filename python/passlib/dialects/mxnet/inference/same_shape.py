@@ -6,7 +6,7 @@ from typing import Final
 
 from passlib.dialects.mxnet.schema import registry
 
-__all__ = ["CREATING", "FIRST_TYPE", "shares_shape", "shares_type"]
+__all__ = ["CREATING", "FIRST_TYPE", "PROMOTING", "shares_shape", "shares_type"]
 
 _SHAPE: Final = frozenset(("Dropout", "MakeLoss"))
 
@@ -34,6 +34,11 @@ FIRST_TYPE: Final = frozenset(
     )
 )
 """Operators whose outputs have the element type of the first input, whatever the others have."""
+
+PROMOTING: Final = frozenset(
+    f"_npi_{name}" for name in ("add", "mod", "multiply", "power", "subtract", "true_divide")
+)
+"""Operators that share a type by default, and also combine two types."""
 
 CREATING: Final = frozenset(("_full", "_ones", "_zeros", "_zeros_without_dtype"))
 """Operators without inputs whose attribute ``shape`` may leave sizes open."""

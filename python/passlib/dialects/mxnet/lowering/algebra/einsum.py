@@ -124,7 +124,7 @@ def einsum(op: Operation) -> Value:
             op.string("subscripts", ""), [op.rank_of(value) for value in op.inputs]
         )
     except ValueError as error:
-        op.unsupported(str(error), "subscripts")
+        op.invalid(str(error), "subscripts")
     pairs = [
         _without_repeats(op, value, axes)
         for value, axes in zip(op.inputs, subscripts.operands, strict=True)

@@ -26,7 +26,7 @@ _MOST_ROWS = 64
 def _side(op: Operation, matrix: Value) -> int:
     rows, columns = op.shape_of(matrix, least=2)[-2:]
     if rows != columns:
-        op.unsupported(f"requires square matrices, not ({rows}, {columns})")
+        op.invalid(f"requires square matrices, not ({rows}, {columns})")
     return rows
 
 

@@ -79,6 +79,6 @@ def tensordot_of_last(op: Operation) -> Value:
     a, b = op.operands(2)
     count = op.int("axes")
     if not 0 <= count <= min(op.rank_of(a), op.rank_of(b)):
-        op.unsupported("is not a number of axes that both inputs have", "axes")
+        op.invalid("is not a number of axes that both inputs have", "axes")
     rank = op.rank_of(a)
     return contracted(op, a, b, range(rank - count, rank), range(count))

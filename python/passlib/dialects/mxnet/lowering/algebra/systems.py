@@ -51,7 +51,7 @@ def tensorinv(op: Operation) -> Value:
     data, count = op.inputs[0], op.int("ind", 2)
     shape = op.shape_of(data)
     if not 0 < count < len(shape) or math.prod(shape[:count]) != math.prod(shape[count:]):
-        op.unsupported("does not divide the axes into two of equal size", "ind")
+        op.invalid("does not divide the axes into two of equal size", "ind")
     side = math.prod(shape[:count])
     matrix = _as(op, _in_reals(op, data), side, side)
     return _as(op, inverted(op, matrix), *shape[count:], *shape[:count])

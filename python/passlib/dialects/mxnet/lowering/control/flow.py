@@ -70,7 +70,7 @@ def while_loop(op: Operation) -> Sequence[Value]:
     tested, taken = op.ints("cond_input_locs"), op.ints("func_input_locs")
     most = op.int("max_iterations")
     if most < 1:
-        op.unsupported("is not positive", "max_iterations")
+        op.invalid("is not positive", "max_iterations")
     places = [_picked(taken, place) for place in op.ints("func_var_locs")]
     states = [_picked(op.inputs, place) for place in places]
 

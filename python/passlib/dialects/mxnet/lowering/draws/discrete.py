@@ -39,7 +39,7 @@ def bernoulli(op: Operation) -> Value:
 def _sizes(op: Operation, name: str = "size") -> tuple[int, ...]:
     sizes = op.ints(name, ()) if op.attr(name, "None") != "None" else ()
     if min(sizes, default=0) < 0:
-        op.unsupported("is negative", name)
+        op.invalid("is negative", name)
     return sizes
 
 
@@ -74,7 +74,7 @@ def choice(op: Operation) -> Value:
         places = _with_replacement(op, total, count, logarithms)
     else:
         if count > total:
-            op.unsupported(f"is more than the {total} places without replacement", "size")
+            op.invalid(f"is more than the {total} places without replacement", "size")
         scores = uniform_inside(op, [total], _SINGLE)
         if logarithms is not None:
             noise = op.emit("Log", op.emit("Neg", op.emit("Log", scores)))
@@ -104,7 +104,7 @@ def multinomial(op: Operation) -> Value:
     (categories,) = op.shape_of(chances, 1)
     sizes, draws = _sizes(op), op.int("n")
     if draws < 0:
-        op.unsupported("is negative", "n")
+        op.invalid("is negative", "n")
     rows = math.prod(sizes)
     if not rows or not draws or not categories:
         return op.emit("Expand", op.constant(0, np.int64), vector(op, *sizes, categories))

@@ -63,7 +63,7 @@ def drawn_shape(op: Operation, values: Sequence[Value], *, appended: bool = Fals
         return list(common)
     size = [number for number in given if number is not None]
     if min(size, default=0) < 0:
-        op.unsupported("is negative", "size")
+        op.invalid("is negative", "size")
     if appended:
         return [*size, *common]
     try:

@@ -59,7 +59,7 @@ def div_sqrt_dim(op: Operation) -> Value:
 def _heads_of(op: Operation) -> int:
     heads = op.int("heads")
     if heads < 1:
-        op.unsupported("must be at least 1", "heads")
+        op.invalid("must be at least 1", "heads")
     return heads
 
 
@@ -69,7 +69,7 @@ def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
     op.require_rank(projections, 3)
     width = op.size_of(projections, 2)
     if width % (heads * parts):
-        op.unsupported(f"does not divide the size {width} of the last axis", "heads")
+        op.invalid(f"does not divide the size {width} of the last axis", "heads")
     depth = width // (heads * parts)
     rows = scaled(op, extent(op, projections, 1), heads)
     sizes = [extent(op, projections, 0), rows, vector(op, parts, depth)]

@@ -76,7 +76,7 @@ def _padding(op: Operation, window: Spatial, data: Value) -> tuple[list[int], li
         adjustment = list(op.ints("adj", ())) or [0] * window.rank
         for adjust, stride in zip(adjustment, window.stride, strict=True):
             if adjust >= stride:
-                op.unsupported("is not below the stride", "adj")
+                op.invalid("is not below the stride", "adj")
         return window.pad, adjustment
     op.require_rank(data, window.rank + 2)
     sizes = [op.size_of(data, axis) for axis in range(2, window.rank + 2)]
@@ -87,5 +87,5 @@ def _padding(op: Operation, window: Spatial, data: Value) -> tuple[list[int], li
         )
     ]
     if min(excess) < 0:
-        op.unsupported("is larger than the unpadded result", "target_shape")
+        op.invalid("is larger than the unpadded result", "target_shape")
     return [(e + 1) // 2 for e in excess], [e % 2 for e in excess]

@@ -50,11 +50,11 @@ def spatial(op: Operation) -> Spatial:
     """Read kernel, stride, dilate, pad and layout of a node."""
     kernel = op.ints("kernel")
     if not 1 <= len(kernel) <= 3:
-        op.unsupported("must have one, two or three axes", "kernel")
+        op.invalid("must have one, two or three axes", "kernel")
     if min(kernel) < 1:
-        op.unsupported("has a size below 1", "kernel")
+        op.invalid("has a size below 1", "kernel")
     if op.rank_of(op.inputs[0]) != len(kernel) + 2:
-        op.unsupported(
+        op.invalid(
             f"does not fit an input of {op.rank_of(op.inputs[0])} axes, batch and channel included",
             "kernel",
         )
@@ -68,7 +68,7 @@ def layout(op: Operation, rank: int) -> bool:
         return False
     axes, last = _LAYOUTS[text]
     if axes != rank:
-        op.unsupported(f"does not fit {rank} spatial axes", "layout")
+        op.invalid(f"does not fit {rank} spatial axes", "layout")
     return last
 
 
@@ -85,7 +85,7 @@ def from_channels_first(op: Operation, value: Value, rank: int) -> Value:
 def _per_axis(op: Operation, name: str, rank: int, default: int) -> list[int]:
     values = op.ints(name, ())
     if values and len(values) != rank:
-        op.unsupported(f"requires one number for each of {rank} spatial axes", name)
+        op.invalid(f"requires one number for each of {rank} spatial axes", name)
     if any(value < (0 if name == "pad" else 1) for value in values):
-        op.unsupported("has too small a number", name)
+        op.invalid("has too small a number", name)
     return list(values) or [default] * rank

@@ -79,11 +79,11 @@ def group_norm(op: Operation) -> Sequence[Value]:
     data, gamma, beta = op.operands(3)
     groups = op.int("num_groups", 1)
     if groups < 1:
-        op.unsupported("must be at least 1", "num_groups")
+        op.invalid("must be at least 1", "num_groups")
     op.require_rank(data, least=2)
     channels = op.size_of(data, 1)
     if channels % groups:
-        op.unsupported(f"does not divide the {channels} channels", "num_groups")
+        op.invalid(f"does not divide the {channels} channels", "num_groups")
     split = op.emit("Reshape", data, vector(op, 0, groups, -1))
     normal, mean, deviation = _standardised(op, split, [2], op.float("eps", 1e-5))
     if op.shape_of(gamma) == (groups,):
@@ -101,7 +101,7 @@ def instance_norm(op: Operation) -> Sequence[Value]:
     """Normalize each channel of each example of (N, C, ...); gamma and beta are (C,)."""
     data, gamma, beta = op.operands(3)
     if op.rank_of(data) < 3:
-        op.unsupported("requires an input of at least three axes")
+        op.invalid("requires an input of at least three axes")
     result = op.emit("InstanceNormalization", data, gamma, beta, epsilon=op.float("eps", 1e-3))
     hidden = None if data.shape is None else data.shape[:2]
     why = "its statistics are not provided"
@@ -120,7 +120,7 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     rank = op.rank_of(data)
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
     if mode != "instance" and rank < 3:
-        op.unsupported("requires an input of at least three axes", "mode")
+        op.invalid("requires an input of at least three axes", "mode")
     squares = op.emit("ReduceSumSquare", data, vector(op, *axes), keepdims=1)
     epsilon = op.constant_like(op.float("eps", 1e-10), data)
     norm = op.emit("Sqrt", op.emit("Add", squares, epsilon))
@@ -139,7 +139,7 @@ def local_response_norm(op: Operation) -> Sequence[Value]:
     (data,) = op.operands(1)
     size = op.int("nsize")
     if size < 1:
-        op.unsupported("must be at least 1", "nsize")
+        op.invalid("must be at least 1", "nsize")
     window = size - 1 + size % 2
     result = op.emit(
         "LRN",

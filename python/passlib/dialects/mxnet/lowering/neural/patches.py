@@ -31,9 +31,9 @@ def _window(op: Operation) -> _Window:
         op.ints("pad", ()) or zeros,
     )
     if len({len(numbers) for numbers in window}) != 1:
-        op.unsupported("differs in length from stride, dilate or pad", "kernel")
+        op.invalid("differs in length from stride, dilate or pad", "kernel")
     if not kernel or min(*kernel, *window.stride, *window.dilate) < 1 or min(window.pad) < 0:
-        op.unsupported("or stride, dilate or pad has too small a number", "kernel")
+        op.invalid("or stride, dilate or pad has too small a number", "kernel")
     return window
 
 

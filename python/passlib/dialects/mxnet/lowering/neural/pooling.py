@@ -79,7 +79,7 @@ def adaptive_average_pooling(op: Operation) -> Value:
         return op.emit("GlobalAveragePool", data)
     op.require_rank(data, 4)
     if min(wanted) < 1:
-        op.unsupported("has a size below 1", "output_size")
+        op.invalid("has a size below 1", "output_size")
     height, width = data.shape[2:] if data.shape is not None else (None, None)
     if height and width and height % wanted[0] == 0 and width % wanted[1] == 0:
         window = [height // wanted[0], width // wanted[1]]

@@ -58,7 +58,7 @@ def arange(op: Operation) -> Value:
     if stop is None:
         start, stop = 0.0, start
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
-        op.unsupported("results in no finite range", "step")
+        op.invalid("results in no finite range", "step")
     count = max(math.ceil((stop - start) / step), 0)
     places = places_of(op, vector(op, count), 1)
     return progression(op, places, start, step, element_type(op, np.float32))
@@ -69,7 +69,7 @@ def logspace(op: Operation) -> Value:
     """Raise ``base`` to ``num`` evenly spaced powers; integers are truncated last."""
     start, stop, count = op.float("start"), op.float("stop"), op.int("num")
     if count < 0:
-        op.unsupported("is negative", "num")
+        op.invalid("is negative", "num")
     gaps = count - 1 if op.bool("endpoint", True) else count
     step = (stop - start) / gaps if gaps > 0 else 0.0
     double = np.dtype(np.float64)
@@ -84,7 +84,7 @@ def eye(op: Operation) -> Value:
     rows, columns = op.int("N"), op.optional_int("M")
     columns = rows if columns is None else columns
     if min(rows, columns) < 0:
-        op.unsupported("is negative", "N")
+        op.invalid("is negative", "N")
     mask = diagonal_mask(op, rows, columns, op.int("k", 0))
     return op.cast(mask, element_type(op, np.float32))
 
@@ -126,7 +126,7 @@ def _window(weights: tuple[float, float, float], op: Operation) -> Value:
     count = op.int("M")
     dtype = element_type(op, np.float32)
     if count < 0:
-        op.unsupported("is negative", "M")
+        op.invalid("is negative", "M")
     if count == 1:
         return op.constant(np.ones(1, dtype))
     double = np.dtype(np.float64)

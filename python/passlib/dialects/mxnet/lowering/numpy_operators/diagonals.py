@@ -17,7 +17,7 @@ def _extracted(op: Operation, data: Value, offset: int, first: int, second: int)
     """Extract diagonal ``offset`` of two axes as the last axis; it may be empty."""
     first, second = op.axis(data, first), op.axis(data, second)
     if first == second:
-        op.unsupported("is the same axis as axis1", "axis2")
+        op.invalid("is the same axis as axis1", "axis2")
     others = [axis for axis in range(op.rank_of(data)) if axis not in (first, second)]
     turned = op.emit("Transpose", data, perm=[*others, first, second])
     rows, columns = op.shape_of(turned, least=2)[-2:]

@@ -55,7 +55,7 @@ def _spread(op: Operation, values: Value, data: Value, axis: int, count: Value) 
 
 def _inside(op: Operation, places: np.ndarray, size: int) -> np.ndarray:
     if np.any(places < -size) or np.any(places > size):
-        op.unsupported(f"is outside an axis of {size}", "int_ind")
+        op.invalid(f"is outside an axis of {size}", "int_ind")
     return np.where(places < 0, places + size, places)
 
 
@@ -150,7 +150,7 @@ def _widths(op: Operation, rank: int) -> list[tuple[int, int]]:
     pairs = [(int(first), int(second)) for first, second in _PAIR.findall(text[:10_000])]
     rest = _PAIR.sub("", text).translate(str.maketrans("", "", "()[], "))
     if rest or len(pairs) not in (1, rank):
-        op.unsupported("must be one pair of numbers for each axis", "pad_width")
+        op.invalid("must be one pair of numbers for each axis", "pad_width")
     return pairs * rank if len(pairs) == 1 else pairs
 
 
@@ -162,13 +162,14 @@ def _pad_constant(op: Operation, data: Value, widths: list[tuple[int, int]]) -> 
 
 def _pad_by_place(mode: str, op: Operation, data: Value, widths: list[tuple[int, int]]) -> Value:
     """Copy elements of the same line: NumPy's padding of the places finds them."""
+    given = data
     for axis, width in enumerate(widths):
         if not any(width):
             continue
-        if (data.shape or ())[axis] is None and mode != "symmetric":
+        if (given.shape or ())[axis] is None and mode != "symmetric":
             data = op.emit("Pad", data, vector(op, *width), None, vector(op, axis), mode=mode)
             continue
-        size = op.size_of(data, axis)
+        size = op.size_of(given, axis)
         if not size:
             raise Misfit(f"axis {axis} of size 0 has no elements to pad with")
         op.affordable(size + sum(width))

@@ -25,13 +25,16 @@ __all__ = ["constraint_check", "finished", "is_empty", "mean_of", "reduced_axes"
 
 
 def reduced_axes(op: Operation, data: Value) -> list[int]:
-    """Return the axes to reduce, counted from the front: all for ``None``, none for ``()``."""
+    """Return the axes to reduce, counted from the front: all for ``None``, none for ``()``.
+
+    A scalar has the axes 0 and -1 in reductions.
+    """
     given = op.optional_ints("axis")
-    if given is None:
+    if given is None or (given in ((0,), (-1,)) and op.rank_of(data) == 0):
         return list(range(op.rank_of(data)))
     axes = sorted(op.axis(data, axis) for axis in given if axis is not None)
     if len(set(axes)) != len(axes):
-        op.unsupported("lists an axis twice", "axis")
+        op.invalid("lists an axis twice", "axis")
     return axes
 
 

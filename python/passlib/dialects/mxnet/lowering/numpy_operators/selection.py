@@ -59,7 +59,7 @@ def _aligned(op: Operation, data: Value, mask: Value) -> Value:
     start = op.int("start_axis", 0)
     before, after = start, op.rank_of(data) - start - op.rank_of(mask)
     if start < 0 or after < 0:
-        op.unsupported("leaves too few axes for the mask", "start_axis")
+        op.invalid("leaves too few axes for the mask", "start_axis")
     axes = [(axis,) for axis in range(op.rank_of(mask))]
     return reshaped(op, is_true(op, mask), [*[1] * before, *axes, *[1] * after])
 
@@ -85,7 +85,7 @@ def boolean_mask_assign_tensor(op: Operation) -> Value:
     rank = op.rank_of(data) - covered + 1
     lacking = rank - op.rank_of(value)
     if lacking < 0:
-        op.unsupported("has more axes than what the mask selects")
+        op.invalid("has more axes than what the mask selects")
     if lacking:
         value = op.emit("Unsqueeze", value, vector(op, *range(lacking)))
     if value.shape is not None and value.shape[start] == 1:

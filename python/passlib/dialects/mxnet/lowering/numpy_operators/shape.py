@@ -37,7 +37,7 @@ def reshape(op: Operation) -> Value:
     """Reshape to ``newshape``, in which -1 is the remaining size."""
     data, sizes = op.inputs[0], op.ints("newshape")
     if min(sizes, default=0) < -1 or sizes.count(-1) > 1:
-        op.unsupported("leaves more than one size open", "newshape")
+        op.invalid("leaves more than one size open", "newshape")
     return reshaped(op, data, _without_open(op, data, list(sizes)))
 
 
@@ -55,7 +55,8 @@ def npx_reshape(op: Operation) -> Value:
     try:
         dims = decoder(codes, data.shape or (), rank, NUMPY)
     except ValueError as error:
-        op.unsupported(str(error), "newshape")
+        open_sizes = data.shape is not None and None in data.shape
+        (op.unsupported if open_sizes else op.invalid)(str(error), "newshape")
     return reshaped(op, data, _without_open(op, data, dims))
 
 
@@ -90,7 +91,7 @@ def transpose(op: Operation) -> Value:
     else:
         order = [op.axis(data, axis) for axis in given if axis is not None]
     if sorted(order) != list(range(rank)):
-        op.unsupported(f"is no order of {rank} axes", "axes")
+        op.invalid(f"is no order of {rank} axes", "axes")
     return op.emit("Transpose", data, perm=order) if rank else data
 
 
@@ -101,7 +102,7 @@ def moveaxis(op: Operation) -> Value:
     source = [op.axis(data, axis) for axis in op.ints("source")]
     destination = [op.axis(data, axis) for axis in op.ints("destination")]
     if len(set(source)) != len(source) or len({*destination}) != len(source):
-        op.unsupported("must be as many different axes as destination", "source")
+        op.invalid("must be as many different axes as destination", "source")
     order = [axis for axis in range(op.rank_of(data)) if axis not in source]
     for place, axis in sorted(zip(destination, source, strict=True)):
         order.insert(place, axis)
@@ -114,10 +115,13 @@ def broadcast_to(op: Operation) -> Value:
     data, shape = op.inputs[0], op.ints("shape", ())
     lacking = len(shape) - op.rank_of(data)
     if lacking < 0:
-        op.unsupported("has fewer axes than the input", "shape")
+        op.invalid("has fewer axes than the input", "shape")
     sizes = []
     for place, size in enumerate(shape):
         if size >= 0:
+            own = data.shape[place - lacking] if data.shape and place >= lacking else None
+            if own not in (None, 1, size):
+                op.invalid(f"broadcasts no axis of {own} to {size}", "shape")
             sizes.append(vector(op, size))
         elif size == -2 and place >= lacking:
             sizes.append(extent(op, data, place - lacking))
@@ -145,7 +149,7 @@ def roll(op: Operation) -> Value:
     data, shifts, given = op.inputs[0], op.ints("shift"), op.optional_ints("axis")
     if given is None:
         if len(shifts) != 1:
-            op.unsupported("must be one number without an axis", "shift")
+            op.invalid("must be one number without an axis", "shift")
         flat = _rolled(op, flattened(op, data), shifts[0], 0)
         return op.emit(
             "Reshape", flat, gathered_shape(op, data, range(op.rank_of(data))), allowzero=1
@@ -154,7 +158,7 @@ def roll(op: Operation) -> Value:
     if len(shifts) == 1:
         shifts *= len(axes)
     if len(shifts) != len(axes):
-        op.unsupported("differs in length from axis", "shift")
+        op.invalid("differs in length from axis", "shift")
     for shift, axis in zip(shifts, axes, strict=True):
         data = _rolled(op, data, shift, axis)
     return data
@@ -181,7 +185,7 @@ def rot90(op: Operation) -> Value:
     data, turns = op.inputs[0], op.int("k", 1) % 4
     first, second = (op.axis(data, axis) for axis in op.counted("axes", 2))
     if first == second:
-        op.unsupported("lists an axis twice", "axes")
+        op.invalid("lists an axis twice", "axes")
     if turns == 0:
         return data
     if turns == 2:

@@ -163,7 +163,7 @@ def diff(op: Operation) -> Value:
     op.require_rank(data, least=1)
     size = (data.shape or ())[axis]
     if times < 0:
-        op.unsupported("is negative", "n")
+        op.invalid("is negative", "n")
     for _ in range(times if size is None else min(times, size)):
         data = _gaps(op, data, axis)
     return data
@@ -194,12 +194,12 @@ def bincount(op: Operation) -> Value:
     """Count how often each number occurs, or sum its weights; at least ``minlength`` counts."""
     data = op.inputs[0]
     if is_real(op.dtype_of(data)):
-        raise Misfit("it counts integers")
+        op.unsupported(f"is defined for integers, not for {op.dtype_of(data)}")
     op.require_rank(data, 1)
     places = op.cast(data, np.int64)
     least = op.int("minlength", 0)
     if least < 0:
-        op.unsupported("is negative", "minlength")
+        op.invalid("is negative", "minlength")
     bounds = concatenated(op, [places, vector(op, least - 1)])
     size = op.emit("Add", op.emit("ReduceMax", bounds, keepdims=1), vector(op, 1))
     weights = op.inputs[1] if op.bool("has_weights", False) else None

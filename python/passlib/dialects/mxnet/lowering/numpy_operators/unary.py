@@ -50,6 +50,8 @@ def logical_not(op: Operation) -> Value:
 def bitwise_not(op: Operation) -> Value:
     """Invert all bits of integers, or truth values."""
     x = op.inputs[0]
+    if is_real(op.dtype_of(x)):
+        op.unsupported(f"is defined for integers, not for {op.dtype_of(x)}")
     return op.emit("Not" if op.dtype_of(x) == np.bool_ else "BitwiseNot", x)
 
 

@@ -171,6 +171,8 @@ def quantized_batch_norm(op: Operation) -> Sequence[Value]:
     numbers = dequantized(op, data, small)
     gamma, beta, mean, variance = parameters[:4]
     epsilon = op.float("eps", 1e-3)
+    if epsilon <= -1:
+        op.unsupported("leaves no variance", "eps")
     deviation = op.emit("Sqrt", op.emit("Add", variance, op.constant_like(epsilon, variance)))
     scale = op.emit("Div", gamma, deviation)
     shift = op.emit("Sub", beta, op.emit("Mul", mean, scale))

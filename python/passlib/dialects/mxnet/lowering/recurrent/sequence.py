@@ -62,7 +62,7 @@ def sequence_reverse(op: Operation) -> Value:
 def _time_axis(op: Operation, choices: tuple[int, ...]) -> int:
     axis = op.int("axis", 0)
     if axis not in choices:
-        op.unsupported(f"the time axis must be one of {choices}", "axis")
+        op.invalid(f"the time axis must be one of {choices}", "axis")
     if op.rank_of(op.inputs[0]) < 2:
-        op.unsupported("requires an input of at least two axes, time and batch")
+        op.invalid("requires an input of at least two axes, time and batch")
     return axis

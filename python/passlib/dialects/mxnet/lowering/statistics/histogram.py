@@ -30,7 +30,7 @@ def histogram(op: Operation) -> Sequence[Value]:
             op.unsupported("is required with bin_cnt", "range")
         low, high = op.floats("range")[:2]
         if count < 1 or low >= high:
-            op.unsupported("leaves no interval", "bin_cnt")
+            op.invalid("leaves no interval", "bin_cnt")
         op.affordable(count)
         steps = np.arange(count + 1)
         edges = op.constant_like((high * steps + low * (count - steps)) / count, data)

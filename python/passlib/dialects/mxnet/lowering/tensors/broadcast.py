@@ -14,7 +14,7 @@ def broadcast_to(op: Operation) -> Value:
     """Broadcast to ``shape`` of the same rank; 0 keeps the size of an axis."""
     data, shape = op.inputs[0], op.ints("shape", ())
     if len(shape) != op.rank_of(data):
-        op.unsupported(f"differs in rank from the input, {describe(data)}", "shape")
+        op.invalid(f"differs in rank from the input, {describe(data)}", "shape")
     # ONNX broadcasts in both directions, so 1 keeps a size.
     return op.emit("Expand", data, vector(op, *(size or 1 for size in shape)))
 
@@ -25,7 +25,7 @@ def broadcast_axis(op: Operation) -> Value:
     data = op.inputs[0]
     axes, sizes = numbers_or_none(op, "axis"), numbers_or_none(op, "size")
     if len(axes) != len(sizes):
-        op.unsupported(f"lists {len(axes)} axes for {len(sizes)} sizes", "axis")
+        op.invalid(f"lists {len(axes)} axes for {len(sizes)} sizes", "axis")
     shape = [1] * op.rank_of(data)
     for axis, size in zip(axes, sizes, strict=True):
         shape[op.axis(data, axis)] = size
@@ -39,13 +39,13 @@ def broadcast_like(op: Operation) -> Value:
     left, right = op.optional_ints("lhs_axes"), op.optional_ints("rhs_axes")
     if left is None or right is None:
         if left is not None or right is not None:
-            op.unsupported("must come with rhs_axes", "lhs_axes")
+            op.invalid("must come with rhs_axes", "lhs_axes")
         return op.emit("Expand", data, op.emit("Shape", other))
     if len(left) != len(right):
-        op.unsupported(f"lists {len(left)} axes for {len(right)}", "lhs_axes")
+        op.invalid(f"lists {len(left)} axes for {len(right)}", "lhs_axes")
     sizes = [vector(op, 1)] * op.rank_of(data)
     for mine, its in zip(left, right, strict=True):
         if mine is None or its is None:
-            op.unsupported("contains None", "lhs_axes")
+            op.invalid("contains None", "lhs_axes")
         sizes[op.axis(data, mine)] = extent(op, other, op.axis(other, its))
     return op.emit("Expand", data, concatenated(op, sizes))

@@ -124,17 +124,17 @@ def arange(op: Operation) -> Value:
 
     Without ``stop`` the range is from 0 to ``start``.
     """
-    if op.bool("infer_range", False):
-        op.unsupported("leaves the length to be inferred from other nodes", "infer_range")
     start, stop = op.float("start", 0.0), op.optional_float("stop")
+    if stop is None and op.bool("infer_range", False):
+        op.unsupported("leaves the length to be inferred from other nodes", "infer_range")
     step, repeat = op.float("step", 1.0), op.int("repeat", 1)
     if stop is None:
         start, stop = 0.0, start
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
-        op.unsupported("results in no finite range", "step")
+        op.invalid("results in no finite range", "step")
     count = math.ceil((stop - start) / step)
     if count <= 0 or repeat < 1:
-        op.unsupported("results in an empty range", "stop")
+        op.invalid("results in an empty range", "stop")
     places = places_of(op, vector(op, count * repeat), repeat)
     return progression(op, places, start, step, element_type(op, np.float32))
 
@@ -147,7 +147,7 @@ def linspace(op: Operation) -> Value:
     """
     start, stop, count = op.float("start"), op.float("stop"), op.int("num")
     if count < 0:
-        op.unsupported("is negative", "num")
+        op.invalid("is negative", "num")
     gaps = count - 1 if op.bool("endpoint", True) else count
     step = (stop - start) / gaps if gaps > 0 else 0.0
     dtype = element_type(op, np.float32)
@@ -166,7 +166,7 @@ def arange_like(op: Operation) -> Value:
     """
     data, axis, repeat = op.inputs[0], op.optional_int("axis"), op.int("repeat", 1)
     if repeat < 1:
-        op.unsupported("is not positive", "repeat")
+        op.invalid("is not positive", "repeat")
     if axis is None:
         axes = range(op.rank_of(data))
         count = _product(op, [extent(op, data, position) for position in axes])

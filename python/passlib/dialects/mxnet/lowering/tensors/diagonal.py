@@ -52,7 +52,7 @@ def _spread(op: Operation, data: Value, places: np.ndarray) -> Value:
 def _diagonal_places(op: Operation, rows: int, columns: int, k: int) -> np.ndarray:
     """Return the flat positions of diagonal ``k``; one just outside the matrix is empty."""
     if not -rows <= k <= columns:
-        op.unsupported(f"a matrix ({rows}, {columns}) has no diagonal {k}")
+        op.invalid(f"a matrix ({rows}, {columns}) has no diagonal {k}")
     return np.arange(rows * columns).reshape(rows, columns).diagonal(k)
 
 
@@ -79,7 +79,7 @@ def diag(op: Operation) -> Value:
         return on_diagonal(op, data, k)
     first, second = op.axis(data, op.int("axis1", 0)), op.axis(data, op.int("axis2", 1))
     if first == second:
-        op.unsupported("is the same axis as axis1", "axis2")
+        op.invalid("is the same axis as axis1", "axis2")
     others = [axis for axis in range(rank) if axis not in (first, second)]
     turned = op.emit("Transpose", data, perm=[*others, first, second])
     rows, columns = op.shape_of(turned, least=2)[-2:]
@@ -125,7 +125,7 @@ def extracttrian(op: Operation) -> Value:
     size = op.shape_of(data, least=1)[-1]
     rows, columns = _triangle(op, size)
     if not rows.size:
-        op.unsupported("leaves no element", "offset")
+        op.invalid("leaves no element", "offset")
     return _gathered(op, data, rows * size + columns)
 
 
@@ -136,7 +136,7 @@ def maketrian(op: Operation) -> Value:
     count = op.shape_of(data, least=1)[-1]
     side = int((np.sqrt(8 * count + 1) - 1) / 2)
     if side * (side + 1) // 2 != count:
-        op.unsupported(f"{count} elements fill no triangle")
+        op.invalid(f"{count} elements fill no triangle")
     size = side + abs(op.int("offset", 0))
     places = np.full((size, size), -1)
     places[_triangle(op, size)] = np.arange(count)

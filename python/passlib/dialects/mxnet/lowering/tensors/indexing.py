@@ -59,7 +59,7 @@ def pick(op: Operation) -> Value:
     data, indices = op.operands(2)
     axis = op.optional_int("axis", -1)
     if axis is None:
-        op.unsupported("MXNet does not define pick without an axis", "axis")
+        op.invalid("MXNet does not define pick without an axis", "axis")
     axis = op.axis(data, axis)
     mode = op.string("mode", "clip", choices=("clip", "wrap"))
     places = _inside(op, indices, data, axis, mode)
@@ -119,6 +119,8 @@ def index_array(op: Operation) -> Value:
     axes = (
         range(len(shape)) if given is None else [op.axis(data, a) for a in given if a is not None]
     )
+    if not axes:
+        return op.constant(np.empty((*shape, 0)), np.int64)
     parts = []
     for axis in axes:
         count = op.emit("Range", *(op.constant(n, np.int64) for n in (0, shape[axis], 1)))

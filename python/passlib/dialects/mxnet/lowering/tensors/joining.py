@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
@@ -48,7 +50,7 @@ def slice_channel(op: Operation) -> list[Value]:
     axis = op.axis(data, op.int("axis", 1))
     size = data.shape[axis] if data.shape is not None else None
     if count < 1 or (size is not None and size % count):
-        op.unsupported(f"does not divide axis {axis} of {describe(data)}", "num_outputs")
+        op.invalid(f"does not divide axis {axis} of {describe(data)}", "num_outputs")
     pieces = op.emit("Split", data, axis=axis, num_outputs=count, outputs=count)
     return _squeezed(op, pieces, axis)
 
@@ -71,6 +73,8 @@ def split_along(op: Operation, axis: int) -> list[Value]:
         sizes = vector(op, *[size + 1] * longer, *[size] * (sections - longer))
         return _squeezed(op, op.emit("Split", data, sizes, axis=axis, outputs=sections), axis)
     begins = op.ints("indices")
+    if any(begin > end for begin, end in pairwise(begins)):
+        op.invalid("falls", "indices")
     ends = (*begins[1:], LAST)
     pieces = [
         op.emit("Slice", data, *(vector(op, number) for number in (begin, end, axis)))

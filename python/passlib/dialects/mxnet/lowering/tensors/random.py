@@ -112,7 +112,7 @@ def whole_numbers(op: Operation, uniform: Value) -> Value:
     """Spread float64 draws from [0, 1) over the integers ``low`` .. ``high`` - 1."""
     low, high = op.int("low"), op.int("high")
     if not 0 < high - low <= 2**53:
-        op.unsupported("must be above low, by at most 2**53", "high")
+        op.invalid("must be above low, by at most 2**53", "high")
     spread = op.emit("Mul", uniform, op.constant(high - low, np.float64))
     offset = op.cast(op.emit("Floor", spread), np.int64)
     dtype = element_type(op, np.int32)

@@ -45,10 +45,10 @@ def _axes(op: Operation, data: Value, name: str = "axis") -> list[int]:
     axes = []
     for axis in given:
         if axis is None:
-            op.unsupported("contains None", name)
+            op.invalid("contains None", name)
         axes.append(op.axis(data, axis))
     if len(set(axes)) != len(axes):
-        op.unsupported("lists an axis twice", name)
+        op.invalid("lists an axis twice", name)
     if name == "axis" and op.bool("exclude", False):
         return [axis for axis in range(rank) if axis not in axes]
     return sorted(axes)
@@ -166,7 +166,7 @@ def norm(op: Operation) -> Value:
     data = op.inputs[0]
     onnx_operator = {1: "ReduceL1", 2: "ReduceL2"}.get(op.int("ord", 2))
     if onnx_operator is None:
-        op.unsupported("must be 1 or 2", "ord")
+        op.invalid("must be 1 or 2", "ord")
     target = element_type(op, op.dtype_of(data), "out_dtype")
     axes = _axes(op, data)
     if not is_real(op.dtype_of(data)) and target == op.dtype_of(data) != np.bool_:

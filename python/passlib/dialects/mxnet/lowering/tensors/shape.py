@@ -40,19 +40,19 @@ def reshape(op: Operation) -> Value:
     try:
         dims = decoder(codes, shape, rank)
     except ValueError as error:
-        op.unsupported(str(error), "shape")
+        op.invalid(str(error), "shape")
     return reshaped(op, data, dims)
 
 
 def _reshape_old(op: Operation, data: Value) -> Value:
     target = op.ints("target_shape", ())
     if not target:
-        op.unsupported("specifies no shape", "shape")
+        op.invalid("specifies no shape", "shape")
     dims: list[Dim] = [size or -1 for size in target]
     if op.bool("keep_highest", False):
         dims[0] = (0,)
     if dims.count(-1) > 1:
-        op.unsupported("leaves more than one size open", "target_shape")
+        op.invalid("leaves more than one size open", "target_shape")
     return reshaped(op, data, dims)
 
 
@@ -78,7 +78,7 @@ def _range(op: Operation, value: Value, side: str) -> tuple[int, int]:
     bounds = [begin, rank if end is None else end]
     bounds = [bound + rank if bound < 0 else bound for bound in bounds]
     if not 0 <= bounds[0] <= bounds[1] <= rank:
-        op.unsupported(f"is outside the {rank} axes", f"{side}_begin")
+        op.invalid(f"is outside the {rank} axes", f"{side}_begin")
     return bounds[0], bounds[1]
 
 

@@ -27,12 +27,12 @@ def _ranges(op: Operation, data: Value) -> list[_Range]:
     begin, end = op.optional_ints("begin") or (), op.optional_ints("end") or ()
     step = op.optional_ints("step", ()) or (None,) * len(begin)
     if not len(begin) == len(end) == len(step) <= op.rank_of(data):
-        op.unsupported("differs in length from end or step, or exceeds the rank", "begin")
+        op.invalid("differs in length from end or step, or exceeds the rank", "begin")
     ranges = []
     for first, last, given in zip(begin, end, step, strict=True):
         stride = 1 if given is None else given
         if stride == 0:
-            op.unsupported("contains 0", "step")
+            op.invalid("contains 0", "step")
         start, stop = (0, LAST) if stride > 0 else (LAST, _FIRST)
         ranges.append(
             _Range(start if first is None else first, stop if last is None else last, stride)
@@ -72,7 +72,7 @@ def slice_like(op: Operation) -> Value:
     data, other = op.operands(2)
     given = op.ints("axes", ())
     if not given and op.rank_of(data) != op.rank_of(other):
-        op.unsupported("is required for inputs of different ranks", "axes")
+        op.invalid("is required for inputs of different ranks", "axes")
     pairs = [(op.axis(data, axis), op.axis(other, axis)) for axis in given]
     pairs = pairs or [(axis, axis) for axis in range(op.rank_of(data))]
     axes = [mine for mine, _ in pairs]
@@ -125,9 +125,9 @@ def pad(op: Operation) -> Value:
     mode = op.string("mode", choices=("constant", "edge", "reflect"))
     widths = op.ints("pad_width")
     if len(widths) != 2 * op.rank_of(data):
-        op.unsupported("requires two numbers for each axis", "pad_width")
+        op.invalid("requires two numbers for each axis", "pad_width")
     if min(widths, default=0) < 0:
-        op.unsupported("is negative", "pad_width")
+        op.invalid("is negative", "pad_width")
     pads = vector(op, *widths[::2], *widths[1::2])
     if mode != "constant":
         return op.emit("Pad", data, pads, mode=mode)

@@ -24,12 +24,12 @@ def correlation(op: Operation) -> Sequence[Value]:
     kernel, reach = op.int("kernel_size", 1), op.int("max_displacement", 1)
     stride, step, pad = op.int("stride1", 1), op.int("stride2", 1), op.int("pad_size", 0)
     if kernel % 2 == 0 or min(stride, step) < 1:
-        op.unsupported("needs an odd kernel and positive strides", "kernel_size")
+        op.invalid("needs an odd kernel and positive strides", "kernel_size")
     border = reach + (kernel - 1) // 2
     padded = [size + 2 * pad for size in (height, width)]
     found = [-(-(size - 2 * border) // stride) for size in padded]
     if min(found) < 1:
-        op.unsupported(f"maps of {height} x {width} leave no window", "max_displacement")
+        op.invalid(f"maps of {height} x {width} leave no window", "max_displacement")
     extents = [(count - 1) * stride + kernel for count in found]
     maps = [pad_spatial(op, value, [pad] * 4, 0.0) for value in (first, second)]
     radius = reach // step

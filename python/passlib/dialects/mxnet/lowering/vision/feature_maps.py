@@ -80,7 +80,7 @@ def crop(op: Operation) -> Value:
     if (first is not None and first.min() < 0) or (
         last is not None and most is not None and (last > most).any()
     ):
-        op.unsupported(f"the rectangle is not within {describe(data)}")
+        op.invalid(f"the rectangle is not within {describe(data)}")
     return op.emit("Slice", data, start, stop, vector(op, 2, 3))
 
 

@@ -54,7 +54,7 @@ def crop(op: Operation) -> Value:
     stop = [start[0] + op.int("height"), start[1] + op.int("width")]
     size = op.shape_of(data, least=3)[-3:-1]
     if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
-        op.unsupported(f"the rectangle {start} to {stop} is not within {size}")
+        op.invalid(f"the rectangle {start} to {stop} is not within {size}")
     bounds = (vector(op, *bound) for bound in (start, stop, [-3, -2]))
     return op.emit("Slice", data, *bounds)
 
@@ -131,7 +131,7 @@ def _resized(op: Operation, data: Value, height: int, width: int) -> Value:
         op.unsupported("only linear interpolation is supported", "interp")
     *lead, _, _, channels = op.shape_of(data, least=3)
     if min(height, width) < 1:
-        op.unsupported("has a size below 1", "size")
+        op.invalid("has a size below 1", "size")
     sizes = vector(op, *lead, height, width, channels)
     working = op.cast(data, "float32")
     result = op.emit(
@@ -160,5 +160,5 @@ def _by_channel(op: Operation, data: Value, name: str, default: float) -> Value:
     numbers = op.floats(name, (default,))
     channels = op.shape_of(data, least=3)[-3]
     if len(numbers) not in (1, channels):
-        op.unsupported(f"requires one number, or one for each of {channels} channels", name)
+        op.invalid(f"requires one number, or one for each of {channels} channels", name)
     return op.constant_like(np.reshape(numbers, (-1, 1, 1)), data)

@@ -44,7 +44,7 @@ def space_to_depth(op: Operation) -> Value:
 def _block(op: Operation) -> int:
     block = op.int("block_size")
     if block < 1:
-        op.unsupported("is not positive", "block_size")
+        op.invalid("is not positive", "block_size")
     return block
 
 

@@ -1,4 +1,4 @@
-"""Element types of NumPy operators' outputs, which follow without any shape.
+"""Element types of operators' outputs, which follow without any shape.
 
 Lowering finds them, too, but only where it knows how many axes the inputs have.
 """
@@ -16,11 +16,15 @@ __all__ = ["output_types"]
 DType = np.dtype
 Rule = Callable[[Attributes, "DType | None"], "DType | None"]
 
-_BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+_BOOL, _INT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.int8, np.int32, np.int64))
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 _FIRST = (
-    "_contrib_arange_like _contrib_boolean_mask _linalg_det _linalg_inverse _linalg_slogdet "
+    "_contrib_DeformablePSROIPooling _contrib_ModulatedDeformableConvolution "
+    "_contrib_MultiBoxDetection _contrib_MultiBoxPrior _contrib_MultiProposal "
+    "_contrib_PSROIPooling _contrib_Proposal _contrib_RROIAlign _contrib_arange_like "
+    "_contrib_bipartite_matching _contrib_boolean_mask _contrib_box_encode _contrib_hawkesll "
+    "_linalg_det _linalg_gelqf _linalg_inverse _linalg_slogdet "
     "_np_atleast_1d _np_atleast_2d _np_atleast_3d _np_diag _np_diagflat _np_diagonal _np_dot "
     "_np_max _np_min _np_moveaxis _np_reshape _np_roll _np_squeeze _np_trace _np_transpose "
     "_npi_average _npi_boolean_mask_assign_scalar _npi_boolean_mask_assign_tensor "
@@ -29,8 +33,15 @@ _FIRST = (
     "_npi_insert_scalar _npi_insert_slice _npi_insert_tensor _npi_inv _npi_matmul _npi_norm "
     "_npi_pad _npi_polyval _npi_rot90 _npi_slogdet _npi_stack _npi_tensordot "
     "_npi_tensordot_int_axes _npi_tril _npi_vstack _npx_reshape _slice_assign "
-    "_slice_assign_scalar moments sort"
+    "_slice_assign_scalar batch_take moments sort"
 )
+
+_CREATED = "_arange _npi_arange _npi_blackman _npi_hamming _npi_hanning _npi_identity _npi_logspace"
+_INTEGER = (
+    "_contrib_quantized_conv _contrib_quantized_elemwise_add _contrib_quantized_fully_connected"
+)
+_PLACES = "_contrib_index_array _npi_argmax _npi_argmin _npi_diag_indices_from _npx_nonzero"
+_SAME_BYTES = "_contrib_quantized_act _contrib_quantized_flatten _contrib_quantized_pooling"
 
 
 def _is_real(dtype: DType) -> bool:
@@ -76,9 +87,11 @@ def _ranked(at: Attributes, given: DType | None) -> DType | None:
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_FIRST.split(), _first),
     **dict.fromkeys(("_np_all", "_np_any", "_npx_constraint_check"), _fixed(_BOOL)),
-    **dict.fromkeys(
-        ("_npi_argmax", "_npi_argmin", "_npi_diag_indices_from", "_npx_nonzero"), _fixed(_INT64)
-    ),
+    **dict.fromkeys(_PLACES.split(), _fixed(_INT64)),
+    **dict.fromkeys(_CREATED.split(), lambda at, given: at.dtype("dtype", _SINGLE)),
+    **dict.fromkeys(("log_softmax", "softmax", "softmin"), _chosen(lambda dtype: dtype)),
+    "_npi_indices": lambda at, given: at.dtype("dtype", _INT32),
+    "_image_to_tensor": _fixed(_SINGLE),
     **dict.fromkeys(("_np_cumsum", "_np_prod", "_np_sum"), _chosen(_summed)),
     **dict.fromkeys(("_npi_std", "_npi_var"), _chosen(lambda dtype: dtype)),
     **dict.fromkeys(("_npi_solve", "_npi_tensorinv", "_npi_tensorsolve"), _solved),
@@ -88,14 +101,16 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def output_types(at: Attributes, given: DType | None, count: int) -> Sequence[DType | None]:
+def output_types(
+    at: Attributes, given: Sequence[DType | None], count: int
+) -> Sequence[DType | None]:
     """Return the element types of ``count`` outputs, ``None`` where no rule knows.
 
     Parameters
     ----------
     at : Attributes
-    given : numpy.dtype or None
-        Type of the first input.
+    given : sequence of (numpy.dtype or None)
+        Types of the inputs.
     count : int
 
     Raises
@@ -103,10 +118,34 @@ def output_types(at: Attributes, given: DType | None, count: int) -> Sequence[DT
     UnsupportedError
         The attribute ``dtype`` cannot be read.
     """
-    if at.node.op == "_npi_unique":
-        return [given, *[_INT64] * (count - 1)]
-    if at.node.op == "topk":
+    op, first = at.node.op, given[0] if given else None
+    if op == "_npi_unique":
+        return [first, *[_INT64] * (count - 1)]
+    if op == "topk":
         kind, places = at.string("ret_typ", "indices"), at.dtype("dtype", _SINGLE)
-        return [places if kind == "indices" else given, places if kind == "both" else None][:count]
-    rule = _RULES.get(at.node.op)
-    return [None if rule is None else rule(at, given)] * count
+        return [places if kind == "indices" else first, places if kind == "both" else None][:count]
+    if op == "where" and len(given) > 1:
+        return [given[1]] * count
+    if op == "_histogram":
+        return [_INT64, first][:count]
+    if op == "_npi_bincount":
+        return [given[-1]] * count
+    quantized = _quantized(op, given)
+    if quantized is not None:
+        return [quantized, *[_SINGLE] * (count - 1)]
+    rule = _RULES.get(op)
+    return [None if rule is None else rule(at, first)] * count
+
+
+def _quantized(op: str, given: Sequence[DType | None]) -> DType | None:
+    """Return the type of the first output of an operator on bytes; two bounds follow it."""
+    if op in _INTEGER.split():
+        return _INT32
+    if op in _SAME_BYTES.split():
+        return given[0]
+    if op == "_contrib_quantized_batch_norm":
+        return _INT8
+    if op == "_contrib_quantized_concat":
+        bytes_of = set(given[: len(given) // 3])
+        return bytes_of.pop() if len(bytes_of) == 1 else _INT8
+    return None
