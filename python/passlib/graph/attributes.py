@@ -126,7 +126,7 @@ class Attributes:
         text = self._texts.get(name)
         if text is None:
             if default is _REQUIRED:
-                self.invalid("is required", name)
+                self.unsupported("is required", name)
             return default
         try:
             return parse(text)

@@ -123,8 +123,10 @@ _WINDOWS = {
 
 
 def _window(weights: tuple[float, float, float], op: Operation) -> Value:
-    count = op.int("M")
+    count = op.optional_int("M")
     dtype = element_type(op, np.float32)
+    if count is None:
+        op.invalid("is required", "M")
     if count < 0:
         op.invalid("is negative", "M")
     if count == 1:
