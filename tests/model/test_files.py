@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dense_layer import X, Y, layer, weights
+from failing_saves import MAKERS
 from passlib import model, nd, sym
 from passlib.errors import FormatError, UnsupportedError
 from recorded_models import MODELS, WITH_WEIGHTS
@@ -36,6 +37,16 @@ def test_without_weights(name, tmp_path):
     (symbol_file,) = loaded.save(tmp_path / "copy-symbol.json")
     assert [path.name for path in tmp_path.iterdir()] == ["copy-symbol.json"]
     assert Path(symbol_file).read_bytes() == (MODELS / f"{name}-symbol.json").read_bytes()
+
+
+@pytest.mark.parametrize("dialect", ["mxnet", "nnvm"])
+def test_weights_of_the_model_before_are_gone(dialect, tmp_path):
+    path = MAKERS[dialect](tmp_path)
+    saved = model.load(path, dialect=dialect)
+    assert saved.args
+    model.Model(saved.symbol, dialect=dialect).save(path)
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+    assert not model.load(path, dialect=dialect).args
 
 
 def test_epoch_is_kept(small, tmp_path):

@@ -8,12 +8,8 @@ is not of passlib's tree. A number and a seed make the same model again.
 from __future__ import annotations
 
 import random
-import resource
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +19,7 @@ from onnx import numpy_helper
 
 import onnx_models
 import passlib
-
-SECONDS = 30
-"""Processor time for one model."""
-
-GROWTH = 1 << 30
-"""Bytes by which one model may let the process grow."""
-
-MEMORY = 6 << 30
-"""Address space of the process."""
+from fuzzing import attempt, fuzz
 
 NEWEST = 21
 """The newest operator set of ONNX that the models have."""
@@ -174,9 +162,9 @@ def check(data: bytes, folder: Path, *, thoroughly: bool) -> Iterator[str]:
     path = folder / "a.onnx"
     path.write_bytes(data)
     if thoroughly:
-        yield from _attempt("validate", lambda: passlib.validate(path))
+        yield from attempt("validate", lambda: passlib.validate(path))
     loaded: list[passlib.Model] = []
-    yield from _attempt("load", lambda: loaded.append(passlib.load(path)))
+    yield from attempt("load", lambda: loaded.append(passlib.load(path)))
     for model in loaded:
         given = onnx.ModelProto.FromString(data).graph.input
         feeds = {value.name: _zeros(value.type.tensor_type) for value in given}
@@ -185,12 +173,12 @@ def check(data: bytes, folder: Path, *, thoroughly: bool) -> Iterator[str]:
 
 def _use(model: passlib.Model, feeds: dict[str, Any], folder: Path) -> Iterator[str]:
     shapes = {name: array.shape for name, array in feeds.items()}
-    yield from _attempt("infer", lambda: model.symbol.infer_shape_partial(**shapes))
-    yield from _attempt(
+    yield from attempt("infer", lambda: model.symbol.infer_shape_partial(**shapes))
+    yield from attempt(
         "pass", lambda: model.optimize_for("removeDeadNodes").save(folder / "b.onnx")
     )
-    yield from _attempt("to_onnx", lambda: model.to_onnx(folder / "c.onnx", shapes))
-    yield from _attempt("run", lambda: model.run(feeds))
+    yield from attempt("to_onnx", lambda: model.to_onnx(folder / "c.onnx", shapes))
+    yield from attempt("run", lambda: model.run(feeds))
 
 
 def _zeros(kind: Any) -> np.ndarray[Any, Any]:
@@ -202,77 +190,16 @@ def _zeros(kind: Any) -> np.ndarray[Any, Any]:
     return np.zeros(sizes, dtype)
 
 
-def _attempt(what: str, action: Any) -> Iterator[str]:
-    sys.stdout.write(f"{what} ")
-    sys.stdout.flush()
-    try:
-        action()
-    except passlib.errors.InternalError as error:
-        yield f"{what}: {error!r}"
-    except passlib.errors.PasslibError:
-        pass
-    except Exception as error:
-        yield f"{what}: {error!r}"
-
-
-def child(seed: int, count: int, folder: Path) -> None:
-    """Check models; print a line for each."""
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_CORE):
-        resource.setrlimit(kind, (MEMORY if kind == resource.RLIMIT_AS else 0,) * 2)
+def prepare() -> Callable[[int, Path], Iterator[str]]:
+    """Make the check of one model, by its number."""
     passlib.library.load_standard()
     originals = _originals()
-    for number in range(seed, seed + count):
-        data = mutated(originals, number)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        sys.stdout.write(f"{number}: ")
-        with passlib.limits(tensor_bytes=256 << 20):
-            wrong = list(check(data, folder, thoroughly=number % 50 == 0))
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
-        if grown > GROWTH:
-            wrong.append(f"grew by {grown:,} bytes")
-        sys.stdout.write("".join(f"\nWRONG {number} {text[:300]}" for text in wrong) + "\n")
-        sys.stdout.flush()
 
+    def check_number(number: int, folder: Path) -> Iterator[str]:
+        return check(mutated(originals, number), folder, thoroughly=number % 50 == 0)
 
-def run(seed: int, count: int, folder: Path) -> tuple[int, list[str]]:
-    """Check models in child processes; return their number, and what was wrong."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", str(seed), str(count), str(folder)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env={"PYTHONPATH": ":".join(sys.path), "PASSLIB_FSYNC": "0", "PATH": "/usr/bin:/bin"},
-        check=False,
-    )
-    lines = done.stdout.splitlines()
-    wrong = [line for line in lines if line.startswith("WRONG")]
-    started = [line for line in lines if line.partition(":")[0].isdecimal()]
-    if done.returncode:
-        last = started[-1] if started else "before any model"
-        wrong.append(f"the process ended with {done.returncode} in {last}: {done.stderr[-300:]!r}")
-    return max(len(started), 1), wrong
-
-
-def main() -> None:
-    """Check models until the time is over."""
-    import tempfile
-
-    end = time.monotonic() + float(sys.argv[1])
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    first = seed
-    with tempfile.TemporaryDirectory() as folder:
-        while time.monotonic() < end:
-            count, wrong = run(seed, 200, Path(folder))
-            seed += count
-            sys.stdout.write("".join(f"{line}\n" for line in wrong))
-            sys.stdout.flush()
-    sys.stdout.write(f"{seed - first} models\n")
+    return check_number
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--child":
-        child(int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
-    else:
-        main()
+    fuzz(__file__, prepare, sys.argv[1:])

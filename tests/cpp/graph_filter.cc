@@ -1,0 +1,63 @@
+// Reads texts from standard input, each after its length in four bytes (least significant first):
+// as graphs, and as JSON. What is read must come back from its own text unchanged. Answers each on
+// one line: "+" or "-" for the graph, then for the JSON.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "lib_api.h"
+
+using mxnet::ext::Graph;
+using mxnet::ext::JsonVal;
+
+namespace {
+
+bool isGraph(const std::string& text) {
+  std::unique_ptr<Graph> graph;
+  try {
+    graph.reset(Graph::fromString(text));
+  } catch (const mxnet::ext::JsonError&) {
+    return false;
+  }
+  const std::string written = graph->toString();
+  std::string pretty;
+  graph->writePretty(&pretty);
+  mxnet::ext::JsonOptions reading;
+  reading.allow_control_characters = true;  // MXNet's layout has them as they are
+  for (const std::string& form : {written, pretty, graph->toJson().dump()}) {
+    const std::unique_ptr<Graph> again(Graph::fromString(form.data(), form.size(), reading));
+    if (again->toString() != written) throw std::runtime_error("the graph changed: " + form);
+  }
+  for (mxnet::ext::Node* node : graph->sorted()) {
+    for (const mxnet::ext::NodeEntry& use : mxnet::ext::users({node, 0})) {
+      if (use.node == nullptr) throw std::runtime_error("no user");
+    }
+  }
+  while (!graph->nodes.empty()) graph->removeNode(graph->nodes[graph->size() / 2]);
+  return true;
+}
+
+bool isJson(const std::string& text) {
+  try {
+    const JsonVal value = JsonVal::parse(text);
+    if (!(JsonVal::parse(value.dump()) == value)) throw std::runtime_error("the JSON changed");
+    return true;
+  } catch (const mxnet::ext::JsonError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+int main() {
+  unsigned char head[4];
+  while (fread(head, 1, 4, stdin) == 4) {
+    const std::size_t size =
+        head[0] | head[1] << 8 | head[2] << 16 | static_cast<std::size_t>(head[3]) << 24;
+    std::string text(size, '\0');
+    if (size > 0 && fread(&text[0], 1, size, stdin) != size) return 1;
+    printf("%c%c\n", isGraph(text) ? '+' : '-', isJson(text) ? '+' : '-');
+    fflush(stdout);
+  }
+  return 0;
+}

@@ -1,0 +1,118 @@
+"""Damaged files in child processes with limits, until the time is over.
+
+Each file has a number, which makes the same file again. What ends a process, takes more than its
+time or memory, or raises an exception that is not of passlib's tree is printed with that number.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import passlib
+
+__all__ = ["attempt", "fuzz"]
+
+SECONDS: Final = 30
+"""Processor time for one file."""
+
+GROWTH: Final = 1 << 30
+"""Bytes by which one file may let the process grow."""
+
+MEMORY: Final = 6 << 30
+"""Address space of the process."""
+
+BATCH: Final = 200
+"""Files that one process checks."""
+
+Check = Callable[[int, Path], Iterator[str]]
+"""Checks the file of a number in a folder, and iterates over what was wrong."""
+
+
+def attempt(what: str, action: Callable[[], object]) -> Iterator[str]:
+    """Do something with a file; iterate over wrong exceptions."""
+    sys.stdout.write(f"{what} ")
+    sys.stdout.flush()
+    try:
+        action()
+    except passlib.errors.InternalError as error:
+        yield f"{what}: {error!r}"
+    except passlib.errors.PasslibError:
+        pass
+    except Exception as error:
+        yield f"{what}: {error!r}"
+
+
+def fuzz(script: str, prepare: Callable[[], Check], arguments: list[str]) -> None:
+    """Check files until the time is over.
+
+    Parameters
+    ----------
+    script : str
+        What a child process runs: the caller's file.
+    prepare : callable
+        Makes the check, in the child.
+    arguments : list of str
+        What follows the script on the command line: further words, seconds and perhaps a first
+        number.
+    """
+    if "--child" in arguments:
+        place = arguments.index("--child")
+        seed, count, folder = arguments[place + 1 :]
+        _child(prepare(), int(seed), int(count), Path(folder))
+        return
+    numbers = [word for word in arguments if word.isdecimal()]
+    words = [word for word in arguments if not word.isdecimal()]
+    first = seed = int(numbers[1]) if len(numbers) > 1 else 0
+    end = time.monotonic() + int(numbers[0])
+    with tempfile.TemporaryDirectory() as folder:
+        while time.monotonic() < end:
+            count, wrong = _run([script, *words], seed, Path(folder))
+            seed += count
+            sys.stdout.write("".join(f"{line}\n" for line in wrong))
+            sys.stdout.flush()
+    sys.stdout.write(f"{seed - first} files\n")
+
+
+def _child(check: Check, seed: int, count: int, folder: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in range(seed, seed + count):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        sys.stdout.write(f"{number}: ")
+        with passlib.limits(tensor_bytes=256 << 20):
+            wrong = list(check(number, folder))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
+        if grown > GROWTH:
+            wrong.append(f"grew by {grown:,} bytes")
+        sys.stdout.write("".join(f"\nWRONG {number} {text[:300]}" for text in wrong) + "\n")
+        sys.stdout.flush()
+
+
+def _run(command: list[str], seed: int, folder: Path) -> tuple[int, list[str]]:
+    """Check files in a child process; return their number, and what was wrong."""
+    environment: dict[str, Any] = {"PYTHONPATH": ":".join(sys.path), "PASSLIB_FSYNC": "0"}
+    done = subprocess.run(
+        [sys.executable, *command, "--child", str(seed), str(BATCH), str(folder)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env={**environment, "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    wrong = [line for line in lines if line.startswith("WRONG")]
+    started = [line for line in lines if line.partition(":")[0].isdecimal()]
+    if done.returncode:
+        last = started[-1] if started else "before any file"
+        wrong.append(f"the process ended with {done.returncode} in {last}: {done.stderr[-300:]!r}")
+    return max(len(started), 1), wrong
