@@ -54,7 +54,7 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
             " l = Concat <axis = 0> (g, m) r = Reshape(x, l) t = Shape(r) y = Reshape(r, t) }"
         ),
         "float[4, N] x",
-        {"Shape": 2, "Gather": 1, "Concat": 1, "Reshape": 2},
+        {"Shape": 1, "Gather": 1, "Concat": 1, "Reshape": 2},
     ),
     "two open sizes that move": (
         "mergeReshapes",

@@ -89,7 +89,10 @@ def _is_taken(
     node: EditableNode, wanted: Quantity, there: tuple[Quantity, ...], known: Known
 ) -> bool:
     """Whether a Reshape takes an open size as it is: 0 stands for the size that is there."""
-    return bool(integer(node, "allowzero", 0)) or there == (wanted,) or known.is_positive(wanted)
+    if integer(node, "allowzero", 0) or known.is_positive(wanted):
+        return True
+    # What is there is 0 as well if it is a multiple.
+    return bool(there) and quotient(there[0], wanted) is not None
 
 
 @_rule("Expand")

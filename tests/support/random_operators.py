@@ -1,0 +1,382 @@
+"""An ONNX graph as it is drawn at random, and operators that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+__all__ = ["FLOAT", "INT", "OPERATORS", "Drawn"]
+
+Shape = tuple[int, ...]
+Operator = Callable[["Drawn"], None]
+
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.0, 0.5, 6.0, 3.0)
+_INTEGERS = (0, 1, -1, 2, 3, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
+FLOAT, INT, _BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+_TYPES = {FLOAT: np.float32, INT: np.int64, _BOOL: np.bool_}
+
+
+@dataclass
+class Drawn:
+    """A graph as it is drawn.
+
+    Attributes
+    ----------
+    random : numpy.random.Generator
+    opset : int
+    values : dict of str to (int, Shape)
+        Element type and shape, for one choice of open sizes.
+    """
+
+    random: np.random.Generator
+    opset: int
+    values: dict[str, tuple[int, Shape]] = field(default_factory=dict)
+    nodes: list[Any] = field(default_factory=list)
+    initializers: list[Any] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
+    feeds: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def choice(self, items: Any) -> Any:
+        """Return one of several items."""
+        return items[int(self.random.integers(len(items)))]
+
+    def pick(self, code: int = FLOAT, rank: int | None = None) -> str:
+        """Return the name of a value of this element type; a new input if there is none."""
+        names = [
+            name
+            for name, (kind, shape) in self.values.items()
+            if kind == code and (rank is None or len(shape) == rank)
+        ]
+        if names:
+            # Recent values more often, so that chains get long.
+            return str(names[-1 - int(self.random.exponential(2)) % len(names)])
+        return self.add_input(code, tuple(self.random.integers(1, 5, rank if rank else 2)))
+
+    def shape(self, name: str) -> Shape:
+        """Return the shape of a value."""
+        return self.values[name][1]
+
+    def numbers(self, code: int, shape: Shape) -> np.ndarray[Any, Any]:
+        """Return random numbers, special ones among them."""
+        if code == _BOOL:
+            return self.random.integers(0, 2, shape).astype(np.bool_)
+        if code == INT:
+            return self.random.choice(np.array(_INTEGERS), shape)
+        made = self.random.standard_normal(shape).astype(np.float32)
+        if self.random.random() < 0.4:
+            special = self.random.choice(np.array(_SPECIAL, np.float32), shape)
+            made = np.where(self.random.random(shape) < 0.3, special, made)
+        return np.asarray(made, np.float32)
+
+    def add_input(self, code: int, shape: Shape) -> str:
+        """Add an input, some of whose sizes are open."""
+        name = f"x{len(self.inputs)}"
+        shape = tuple(int(size) for size in shape)
+        dims = [f"n{size}" if self.random.random() < 0.5 else size for size in shape]
+        self.inputs.append(helper.make_tensor_value_info(name, code, dims))
+        self.feeds[name] = self.numbers(code, shape)
+        self.values[name] = (code, shape)
+        return name
+
+    def constant(self, array: Any, dtype: Any = None) -> str:
+        """Add a constant; it is no candidate for `pick`."""
+        name = f"c{len(self.initializers)}"
+        self.initializers.append(numpy_helper.from_array(np.array(array, dtype), name))
+        return name
+
+    def add(self, op: str, inputs: list[str], code: int, *shapes: Shape, **attributes: Any) -> str:
+        """Add an operator; return its first result."""
+        names = [f"v{len(self.nodes)}_{number}" for number in range(len(shapes))]
+        self.nodes.append(helper.make_node(op, inputs, names, **attributes))
+        for name, shape in zip(names, shapes, strict=True):
+            self.values[name] = (code, tuple(int(size) for size in shape))
+        return names[0]
+
+    def axes(self, op: str, value: str, axes: list[int], shape: Shape, **attributes: Any) -> str:
+        """Add an operator whose axes are an input."""
+        given = self.constant(axes, np.int64)
+        return self.add(op, [value, given], self.values[value][0], shape, **attributes)
+
+    def model(self) -> Any:
+        """Return the model, whose outputs are the values that nothing uses."""
+        used = {name for node in self.nodes for name in node.input}
+        ends = [name for name in self.values if name not in used and name[0] == "v"]
+        outputs = [helper.make_tensor_value_info(name, self.values[name][0], None) for name in ends]
+        graph = helper.make_graph(self.nodes, "g", self.inputs, outputs, self.initializers)
+        imports = [helper.make_opsetid("", self.opset)]
+        return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def _unary(drawn: Drawn) -> None:
+    op = drawn.choice(("Neg", "Abs", "Relu", "Sigmoid", "Exp", "Sqrt", "Identity", "Floor", "Erf"))
+    value = drawn.pick()
+    drawn.add(op, [value], FLOAT, drawn.shape(value))
+
+
+def _binary(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    other = drawn.choice([name for name, kind in drawn.values.items() if kind == (FLOAT, shape)])
+    if drawn.random.random() < 0.7:
+        start = int(drawn.random.integers(len(shape) + 1))
+        sizes = tuple(size if drawn.random.random() < 0.5 else 1 for size in shape[start:])
+        array = drawn.numbers(FLOAT, sizes)
+        if drawn.random.random() < 0.6:
+            array = np.full(sizes, drawn.choice(_SPECIAL), np.float32)
+        other = drawn.constant(array)
+    both = [value, other] if drawn.random.random() < 0.6 else [other, value]
+    drawn.add(drawn.choice(("Add", "Sub", "Mul", "Div", "Max", "Min")), both, FLOAT, shape)
+
+
+def _integer(drawn: Drawn) -> None:
+    value = drawn.pick(INT)
+    other = drawn.constant(drawn.choice(_INTEGERS), np.int64)
+    drawn.add(drawn.choice(("Add", "Sub", "Mul")), [value, other], INT, drawn.shape(value))
+
+
+def _cast(drawn: Drawn) -> None:
+    code = drawn.choice((FLOAT, FLOAT, _BOOL))
+    value = drawn.pick(code)
+    to = drawn.choice((FLOAT, _BOOL) if code == FLOAT else (FLOAT, _BOOL, INT))
+    drawn.add("Cast", [value], to, drawn.shape(value), to=to)
+
+
+def _reshape(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = list(drawn.shape(value))
+    target, result = list(shape), list(shape)
+    if len(shape) > 1 and drawn.random.random() < 0.5:
+        place = int(drawn.random.integers(len(shape) - 1))
+        result[place : place + 2] = [shape[place] * shape[place + 1]]
+        target = [0] * place + [-1] + result[place + 1 :]
+    else:
+        place = int(drawn.random.integers(len(shape) + 1))
+        result.insert(place, 1)
+        target = list(result)
+        if place < len(result) - 1:
+            target[int(drawn.random.integers(place + 1, len(result)))] = -1
+    drawn.axes("Reshape", value, target, tuple(result))
+
+
+def _reshape_by_shape(drawn: Drawn) -> None:
+    value = drawn.pick()
+    rank = len(drawn.shape(value))
+    if not rank:
+        return
+    list_ = drawn.add("Shape", [value], INT, (rank,))
+    sizes = []
+    for axis in range(rank):
+        index = drawn.constant([axis], np.int64)
+        sizes.append(drawn.add("Gather", [list_, index], INT, (1,)))
+    order = [int(axis) for axis in drawn.random.permutation(rank)]
+    parts = [sizes[axis] for axis in order]
+    if drawn.random.random() < 0.5:
+        parts[-1] = drawn.constant([-1], np.int64)
+    target = drawn.add("Concat", parts, INT, (rank,), axis=0)
+    shape = tuple(drawn.shape(value)[axis] for axis in order)
+    drawn.add("Reshape", [value, target], FLOAT, shape)
+
+
+def _squeeze(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    ones = [axis for axis, size in enumerate(shape) if size == 1]
+    if ones and drawn.random.random() < 0.5:
+        axis = drawn.choice(ones)
+        drawn.axes("Squeeze", value, [axis], shape[:axis] + shape[axis + 1 :])
+    else:
+        axis = int(drawn.random.integers(len(shape) + 1))
+        drawn.axes("Unsqueeze", value, [axis], (*shape[:axis], 1, *shape[axis:]))
+
+
+def _transpose(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape:
+        return
+    order = [int(axis) for axis in drawn.random.permutation(len(shape))]
+    drawn.add("Transpose", [value], FLOAT, tuple(shape[axis] for axis in order), perm=order)
+
+
+def _slice(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape:
+        return
+    axis = int(drawn.random.integers(len(shape)))
+    step = int(drawn.choice((1, 1, 1, 2, -1)))
+    bounds = [int(drawn.choice((0, 1, 2, -1, -2, shape[axis], 1 << 62, -(1 << 62)))) for _ in "ab"]
+    size = len(range(*slice(bounds[0], bounds[1], step).indices(shape[axis])))
+    if step < 0:
+        bounds, size = [-1, -(1 << 62)], shape[axis]
+    given = [drawn.constant([item], np.int64) for item in (*bounds, axis, step)]
+    drawn.add("Slice", [value, *given], FLOAT, (*shape[:axis], size, *shape[axis + 1 :]))
+
+
+def _slices(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    axis = next((axis for axis, size in enumerate(shape) if size > 1), None)
+    if axis is None:
+        return
+    edge = int(drawn.random.integers(1, shape[axis]))
+    where = drawn.constant([axis], np.int64)
+    edges = [drawn.constant([item], np.int64) for item in (0, edge, shape[axis])]
+    for start, end, size in ((0, 1, edge), (1, 2, shape[axis] - edge)):
+        result = (*shape[:axis], size, *shape[axis + 1 :])
+        drawn.add("Slice", [value, edges[start], edges[end], where], FLOAT, result)
+
+
+def _gather(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape or 0 in shape:
+        return
+    axis = int(drawn.random.integers(len(shape)))
+    index = drawn.constant(int(drawn.random.integers(-shape[axis], shape[axis])), np.int64)
+    rest = (*shape[:axis], *shape[axis + 1 :])
+    made = drawn.add("Gather", [value, index], FLOAT, rest, axis=axis)
+    if drawn.random.random() < 0.5:
+        drawn.axes("Unsqueeze", made, [axis], (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
+def _concat(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape:
+        return
+    axis = int(drawn.random.integers(-len(shape), len(shape)))
+    parts = [value] * int(drawn.random.integers(1, 3))
+    parts += [name for name, kind in drawn.values.items() if kind == (FLOAT, shape)][:2]
+    result = list(shape)
+    result[axis] *= len(parts)
+    drawn.add("Concat", parts, FLOAT, tuple(result), axis=axis)
+
+
+def _expand(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    target = [size if size != 1 else int(drawn.random.integers(1, 4)) for size in shape]
+    drawn.axes("Expand", value, target, tuple(target))
+
+
+def _pad(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    pads = [int(item) for item in drawn.random.integers(0, 2, 2 * len(shape))]
+    rank = len(shape)
+    result = tuple(size + pads[i] + pads[i + rank] for i, size in enumerate(shape))
+    drawn.axes("Pad", value, pads, result)
+
+
+def _reduce(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape or 0 in shape:
+        return
+    axis, keep = int(drawn.random.integers(len(shape))), int(drawn.random.integers(2))
+    result = (*shape[:axis], *([1] if keep else []), *shape[axis + 1 :])
+    op = drawn.choice(("ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean"))
+    if op == "ReduceSum" or drawn.opset >= 18:
+        drawn.axes(op, value, [axis], result, keepdims=keep)
+    else:
+        drawn.add(op, [value], FLOAT, result, axes=[axis], keepdims=keep)
+
+
+def _matmul(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape:
+        return
+    columns = int(drawn.random.integers(1, 4))
+    weight = drawn.constant(drawn.random.standard_normal((shape[-1], columns)), np.float32)
+    if drawn.random.random() < 0.3:
+        data = drawn.random.integers(-128, 128, (shape[-1], columns))
+        integers = drawn.constant(data, np.int8)
+        scale = drawn.constant(drawn.random.random((1, columns)), np.float32)
+        real = drawn.add("Cast", [integers], FLOAT, data.shape, to=FLOAT)
+        weight = drawn.add("Mul", [real, scale], FLOAT, data.shape)
+    result = (*shape[:-1], columns)
+    made = drawn.add("MatMul", [value, weight], FLOAT, result)
+    if drawn.random.random() < 0.7:
+        bias = drawn.constant(drawn.random.standard_normal(columns), np.float32)
+        drawn.add(drawn.choice(("Add", "Mul")), [made, bias], FLOAT, result)
+
+
+def _conv(drawn: Drawn) -> None:
+    value = drawn.pick(rank=4)
+    shape = drawn.shape(value)
+    if 0 in shape:
+        return
+    weight = drawn.random.standard_normal((2, shape[1], 1, 1))
+    result = (shape[0], 2, *shape[2:])
+    made = drawn.add("Conv", [value, drawn.constant(weight, np.float32)], FLOAT, result)
+    if drawn.random.random() < 0.5:
+        four = [drawn.constant(drawn.random.random(2) + 0.5, np.float32) for _ in range(4)]
+        drawn.add("BatchNormalization", [made, *four], FLOAT, result)
+    else:
+        scale = drawn.constant(drawn.random.standard_normal((2, 1, 1)), np.float32)
+        drawn.add(drawn.choice(("Add", "Mul", "Sub", "Div")), [made, scale], FLOAT, result)
+
+
+def _lstm(drawn: Drawn) -> None:
+    value = drawn.pick(rank=3)
+    length, batch, size = drawn.shape(value)
+    if 0 in (length, batch, size):  # ONNX Runtime reads numbers that are not there
+        return
+    weights = [
+        drawn.constant(drawn.random.standard_normal(shape), np.float32)
+        for shape in ((1, 8, size), (1, 8, 2))
+    ]
+    list_ = drawn.add("Shape", [value], INT, (3,))
+    number = drawn.add("Gather", [list_, drawn.constant([1], np.int64)], INT, (1,))
+    ends = [drawn.constant([item], np.int64) for item in (1, 2)]
+    sizes = drawn.add("Concat", [ends[0], number, ends[1]], INT, (3,), axis=0)
+    zero = drawn.constant(drawn.choice((0.0, 0.0, -0.0, 1.0)), np.float32)
+    state = drawn.add("Expand", [zero, sizes], FLOAT, (1, batch, 2))
+    inputs = [value, *weights, "", "", state, state]
+    drawn.add("LSTM", inputs, FLOAT, (length, 1, batch, 2), hidden_size=2)
+
+
+def _condition(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    if not shape:
+        return
+    axis = int(drawn.random.integers(len(shape)))
+    if drawn.random.random() < 0.5:
+        condition = drawn.constant(bool(drawn.random.integers(2)), np.bool_)
+    else:
+        list_ = drawn.add("Shape", [value], INT, (len(shape),))
+        size = drawn.add("Gather", [list_, drawn.constant(axis, np.int64)], INT, ())
+        one = drawn.constant(int(drawn.choice((1, shape[axis]))), np.int64)
+        condition = drawn.add("Equal", [size, one], _BOOL, ())
+    branches = {}
+    for name, ops in (("then_branch", ("Neg", "Neg", "Abs")), ("else_branch", ("Identity",) * 3)):
+        names = [f"b{len(drawn.nodes)}{name}{number}" for number in range(len(ops))]
+        nodes = [
+            helper.make_node(op, [before], [after])
+            for op, before, after in zip(ops, [value, *names], names, strict=False)
+        ]
+        end = helper.make_tensor_value_info(names[-1], FLOAT, None)
+        branches[name] = helper.make_graph(nodes, name, [], [end])
+    drawn.add("If", [condition], FLOAT, shape, **branches)
+
+
+def _where(drawn: Drawn) -> None:
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    isnan = drawn.add("IsNaN", [value], _BOOL, shape)
+    zero = drawn.constant(drawn.choice(_SPECIAL), np.float32)
+    drawn.add("Where", [isnan, zero, value], FLOAT, shape)
+
+
+OPERATORS: tuple[Operator, ...] = (
+    _unary, _unary, _binary, _binary, _integer, _cast, _reshape, _reshape, _reshape_by_shape,
+    _squeeze, _squeeze, _transpose, _transpose, _slice, _slice, _slices, _gather, _concat, _expand,
+    _pad, _reduce, _matmul, _conv, _lstm, _condition, _where,
+)  # fmt: skip
