@@ -22,6 +22,7 @@ DOCUMENTS = (
     "example/lib_custom_op/README.md",
     "example/lib_subgraph/README.md",
     "example/lib_pattern/README.md",
+    "docs/cookbook.md",
     "docs/models.md",
     "docs/patterns.md",
     "docs/pipelines.md",

@@ -124,3 +124,22 @@ class TestErrors:
             ["bash", "-c", command], capture_output=True, text=True, check=False
         )
         assert (result.stdout, result.stderr) == ("0\n", "")
+
+
+class TestPages:
+    def test_view(self, chain: Path, tmp_path: Path) -> None:
+        result = passlib_command("view", chain, folder=tmp_path)
+        assert result.stdout == "chain.onnx.html\n", result.stderr
+        text = (tmp_path / "chain.onnx.html").read_text("utf-8")
+        assert text.startswith("<!doctype html>")
+        assert '"compares":false' in text
+
+    @pytest.mark.parametrize("more", [["-o", "out.html"], ["--format", "html", "-o", "out.html"]])
+    def test_diff(self, more: list[str], chain: Path, tmp_path: Path) -> None:
+        other = tmp_path / "other.onnx"
+        passlib.load(chain).rename({"w": "v"}).save(other)
+        result = passlib_command("diff", chain, other, *more, folder=tmp_path)
+        assert result.stdout == "out.html\n", result.stderr
+        assert '"compares":true' in (tmp_path / "out.html").read_text("utf-8")
+        printed = passlib_command("diff", chain, other, "--format", "html")
+        assert printed.stdout.startswith("<!doctype html>")

@@ -46,6 +46,30 @@ def misspell(graph: pl.Graph) -> None:
 '''
 
 
+NEGATIONS = """
+<ir_version: 8, opset_import: ["" : 17]>
+negations (float[4] x) => (float[4] y)
+{
+   a = Relu(x)
+   b = Neg(a)
+   y = Relu(b)
+}
+"""
+
+REPLACE = '''
+import passlib as pl
+
+@pl.graph_pass
+def NAME(graph: pl.Graph) -> None:
+    """Puts Identity in the place of Relu."""
+    for node in graph.sorted():
+        if node.op == "Relu":
+            made = graph.add_node("Identity", list(node.inputs), name=f"{node.name}_new")
+            graph.replace(node.outputs[0], made.outputs[0])
+            graph.remove(node)
+'''
+
+
 @pytest.fixture
 def chain(tmp_path: Path) -> Path:
     return save(CHAIN, tmp_path / "chain.onnx")
@@ -68,14 +92,54 @@ class TestOpt:
         assert ["total", "6", "5"] in rows
         assert "Clip" not in {node.op for node in passlib.load(out).symbol.nodes()}
 
-    def test_the_standard_passes_run_by_default(
+    def test_simplify_runs_by_default(
         self, chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["opt", str(chain), "-o", str(tmp_path / "out.onnx"), "--json"]) == 0
+        out = tmp_path / "out.onnx"
+        assert main(["opt", str(chain), "-o", str(out), "--json"]) == 0
         report = json.loads(capsys.readouterr().out)[0]
-        names = [step["step"] for step in report["steps"]]
-        assert set(names) == set(passlib.library.load_standard().passes)
-        assert report["nodes"] == [6, 6]
+        assert "removeNoOps" in {step["pass"] for step in report["steps"]}
+        expected = passlib.simplify(chain)
+        assert report["nodes"] == [6, sum(not n.is_variable for n in expected.symbol.nodes())]
+        operators = [node.op for node in passlib.load(out).symbol.nodes()]
+        assert operators == [node.op for node in expected.symbol.nodes()]
+
+    @pytest.mark.parametrize("more", [[], ["--isolate"]])
+    def test_simplify_without_a_pass(
+        self, more: list[str], chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        given = ["opt", str(chain), "-o", str(tmp_path / "out.onnx"), "--json", *more]
+        assert main([*given, "--skip", "removeNoOps"]) == 0
+        report = json.loads(capsys.readouterr().out)[0]
+        assert "removeNoOps" not in {step["pass"] for step in report["steps"]}
+        assert main([*given, "--skip", "removeNoOp"]) == 1
+        assert "there is no standard pass 'removeNoOp'" in capsys.readouterr().err
+
+    def test_report(self, chain: Path, passes: Path, tmp_path: Path) -> None:
+        page = tmp_path / "pages" / "report.html"
+        result = passlib_command(
+            *("opt", chain, "-o", tmp_path / "out.onnx", "-l", passes, "--passes", "drop_clip"),
+            *("--check", "2", "--report", page),
+        )
+        assert result.stdout.splitlines()[-1] == str(page)
+        text = page.read_text("utf-8")
+        assert '"title":"Numbers, on 2 inputs"' in text
+        assert '"title":"Steps"' in text
+        assert '"compares":true' in text
+
+    @pytest.mark.parametrize(("limit", "left"), [(0, 0), (1, 1), (2, 2), (9, 2)])
+    def test_rewrite_limit(
+        self, limit: int, left: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        model = save(NEGATIONS, tmp_path / "model.onnx")
+        source = tmp_path / "replace.py"
+        source.write_text(REPLACE.replace("NAME", f"replace{limit}"), "utf-8")
+        out = tmp_path / "out.onnx"
+        given = ["opt", str(model), "-o", str(out), "-l", str(source), "--rewrite-limit"]
+        assert main([*given, str(limit), "--passes", f"replace{limit}"]) == 0
+        assert f"rewrites: {left} of 2" in capsys.readouterr().out
+        ops = [node.op for node in passlib.load(out).symbol.nodes()]
+        assert ops.count("Identity") == left
 
     def test_skip(self, chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         given = ["opt", str(chain), "-o", str(tmp_path / "out.onnx"), "--json", "--passes"]

@@ -34,7 +34,7 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes",
         metavar="TEXT",
-        help='such as "a, repeat<4>(b{level=2})"; else the standard ones',
+        help='such as "a, repeat<4>(b{level=2})"; default simplify',
     )
     parser.add_argument(
         "--skip", action="append", default=[], metavar="NAME", help="leave this pass out (repeat)"
@@ -69,17 +69,15 @@ def pipeline_of(arguments: argparse.Namespace) -> Pipeline:
     UsageError
         The text is no pipeline, or has no such pass to skip.
     """
-    from passlib.library import load_standard
-    from passlib.passes import Pipeline
+    from passlib.passes import Pipeline, Simplification, pipeline_named
 
     load_libraries(arguments.library)
-    text = arguments.passes
-    if text is None:
-        text = ", ".join(load_standard().passes)
     try:
-        pipeline = Pipeline(text)
+        pipeline = pipeline_named("simplify" if arguments.passes is None else arguments.passes)
     except FormatError as error:
         raise UsageError(str(error)) from error
+    if isinstance(pipeline, Simplification) and arguments.skip:
+        return Simplification(arguments.skip)
     return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlib.errors import PassError, PipelineError
+from passlib.library.call import Backend
 from passlib.library.output import recorded
 from passlib.library.pipeline import Step
 from passlib.model import Model
@@ -37,8 +38,14 @@ class ModelObserver:
         self._inference = inference
         self.results: list[StepResult] = []
 
-    def apply(self, step: Step, options: dict[str, Any], subject: Model) -> Model:
-        """Run one step.
+    def apply(
+        self,
+        step: Step,
+        options: dict[str, Any],
+        subject: Model,
+        backend: Backend | None = None,
+    ) -> Model:
+        """Run one step, by its name unless the backend is given.
 
         Raises
         ------
@@ -50,7 +57,7 @@ class ModelObserver:
                 instrument.before_pass(step, subject)
             with recorded() as printed:
                 start = time.perf_counter()
-                after = subject.optimize_for(step.name, **{**self._inference, **options})
+                after = subject.optimize_for(backend or step.name, **{**self._inference, **options})
                 seconds = time.perf_counter() - start
             result = _result(step, subject, after, seconds, "".join(printed))
             for instrument in self._instruments:

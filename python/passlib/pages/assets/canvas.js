@@ -40,12 +40,13 @@ class Drawing {
     return { width: clientWidth, height: clientHeight };
   }
 
+  /* Show the top; pieces further down may stand further to the side. */
   fit() {
-    if (!this.layout) return;
+    if (!this.layout || !this.layout.pieces.length) return;
     const { width } = this.size();
-    const wide = Math.max(this.layout.right - this.layout.left, 1);
-    this.view.scale = Math.min(1, Math.max(0.5, (width - 40) / wide));
-    const middle = (this.layout.left + this.layout.right) / 2;
+    const { left, right } = this.layout.pieces[0];
+    this.view.scale = Math.min(1, Math.max(0.5, (width - 40) / Math.max(right - left, 1)));
+    const middle = (left + right) / 2;
     this.goTo(middle, this.size().height / 2 / this.view.scale - 34);
   }
 

@@ -53,13 +53,15 @@ class Layout {
     boxes.forEach((box, i) => {
       box.x = laid.places[i].x + shift;
       box.y = laid.places[i].y + top;
-      this.left = Math.min(this.left, box.x - box.width / 2);
-      this.right = Math.max(this.right, box.x + box.width / 2);
     });
+    const left = Math.min(...boxes.map((box) => box.x - box.width / 2));
+    const right = Math.max(...boxes.map((box) => box.x + box.width / 2));
+    this.left = Math.min(this.left, left);
+    this.right = Math.max(this.right, right);
     inner.forEach((edge, i) => {
       edge.points = laid.points[i].map((p) => ({ x: p.x + shift, y: p.y + top }));
     });
-    this.pieces.push({ start, end, top, bottom: top + laid.height });
+    this.pieces.push({ start, end, top, bottom: top + laid.height, left, right });
     this.height = top + laid.height + GAP;
     this.done = end;
   }
