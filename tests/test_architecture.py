@@ -46,7 +46,19 @@ LEVEL[FACES] = len(LAYERS)
 MOST_FILES = 14
 MOST_LINES = 400
 MOST_PARAMETERS = 8
-HEAVY = ("dask", "graphviz", "h5py", "ml_dtypes", "onnx", "onnxruntime", "rich", "safetensors")
+HEAVY = (
+    "argcomplete",
+    "dask",
+    "distributed",
+    "fsspec",
+    "graphviz",
+    "h5py",
+    "ml_dtypes",
+    "onnx",
+    "onnxruntime",
+    "rich",
+    "safetensors",
+)
 """Packages that ``import passlib`` must do without."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import resource
 import subprocess
 import sys
@@ -136,3 +137,26 @@ def test_the_console_script(capsys: pytest.CaptureFixture[str]) -> None:
     module, _, function = text.partition('\npasslib = "')[2].partition('"')[0].partition(":")
     assert getattr(importlib.import_module(module), function)(["--version"]) == 0
     assert capsys.readouterr().out == f"{passlib.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("passlib comp", {"compare"}),
+        ("passlib opt model.onnx --verify", {"--verify-each"}),
+        ("passlib diff a b --format ", {"text", "json", "html"}),
+    ],
+)
+def test_completion(line: str, words: set[str], tmp_path: Path) -> None:
+    pytest.importorskip("argcomplete", reason="the package argcomplete is not installed")
+    found = tmp_path / "found.txt"
+    environment = {
+        **os.environ,
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(found),
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    subprocess.run([sys.executable, "-m", "passlib"], env=environment, check=False)
+    assert {word.strip() for word in found.read_text("utf-8").splitlines()} == words

@@ -6,7 +6,7 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from passlib.cli.parser import CommandParser, Parser
 from passlib.cli.status import status_of
@@ -64,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The arguments without the program's name; those of the process by default.
     """
-    parser = _parser()
+    parser, known = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        _complete(parser, known)
     given = parser.parse_args(arguments)
     wanted = [name for name in ANSWERS if getattr(given, name.replace("-", "_"))]
     if not wanted and given.command is None:
@@ -95,7 +97,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandParser]) -> None:
+    """Answer the shell, which asks how an argument may go on, and end the program."""
+    from passlib.files.optional import require
+
+    # A command declares its arguments when it is used.
+    words = os.environ.get("COMP_LINE", "").split()
+    if words[1:] and words[1] in commands:
+        commands[words[1]].prepare()
+    require("argcomplete", extra="completion").autocomplete(parser)
+
+
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, CommandParser]]:
     parser = Parser(
         prog="passlib",
         description="Run, check and compare passes on models of MXNet, ONNX, NNVM, ARK, "
@@ -107,6 +120,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=CommandParser
     )
-    for name, description in COMMANDS.items():
-        commands.add_parser(name, help=description)
-    return parser
+    known = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
+    return parser, known

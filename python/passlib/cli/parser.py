@@ -37,6 +37,13 @@ class CommandParser(Parser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Import the command, and let it parse its arguments."""
+        self.prepare()
+        return super().parse_known_args(args, namespace)
+
+    def prepare(self) -> None:
+        """Import the command, and declare its arguments, once."""
+        if self.epilog is not None:
+            return
         name = self.prog.rpartition(" ")[2]
         command = importlib.import_module(f"passlib.cli.commands.{name}")
         self.description = command.DESCRIPTION
@@ -44,4 +51,3 @@ class CommandParser(Parser):
         command.add_arguments(self)
         self.add_argument("--traceback", action="store_true", help="show where an error comes from")
         self.set_defaults(run=command.run)
-        return super().parse_known_args(args, namespace)
