@@ -109,7 +109,7 @@ def test_help_of_a_command_fits_a_screen(command: str, capsys: pytest.CaptureFix
 
 
 def test_help_imports_no_arrays() -> None:
-    code = "import sys; from passlib.cli.command import _parser; _parser().format_help(); "
+    code = "import sys; from passlib.cli.command import _parser; _parser()[0].format_help(); "
     code += "print({'numpy', 'passlib.dialects'} & {*sys.modules})"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
