@@ -2,7 +2,7 @@
 
 namespace passlib {
 
-py::str decode(const std::string& text) {
+py::str decode(std::string_view text) {
   PyObject* string =
       PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace");
   if (string == nullptr) throw py::error_already_set();

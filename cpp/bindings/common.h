@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "lib_api.h"
 
@@ -14,7 +15,7 @@ namespace passlib {
 namespace py = pybind11;
 
 /// Decodes UTF-8. Invalid bytes become replacement characters.
-py::str decode(const std::string& text);
+py::str decode(std::string_view text);
 
 /// Top-level attributes of a graph: JSON text by key.
 using AttributeTexts = std::map<std::string, std::string>;

@@ -9,7 +9,6 @@ namespace {
 using mxnet::ext::detail::quoted;
 
 // Numbers that supportedOps returns; others are numbers of subgraphs.
-constexpr int kUnsupported = -2;
 constexpr int kAnySubgraph = -1;
 
 class Supported : public Choice {

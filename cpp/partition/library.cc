@@ -9,8 +9,6 @@ namespace {
 
 using mxnet::ext::detail::quoted;
 
-/// The ABI's initial number of a node.
-constexpr int kUnsupported = -2;
 /// More attributes than any node has. Bounds what the host reads for a library.
 constexpr int kMostAttributes = 1000000;
 

@@ -18,6 +18,9 @@
 
 namespace passlib {
 
+/// The ABI's initial number of a node: the library does not take it.
+constexpr int kUnsupported = -2;
+
 /// Calls the functions of a strategy. Each throws PassError, with partitioner, strategy and library
 /// in the message, if the library fails.
 class StrategyLibrary {

@@ -26,12 +26,10 @@ using onnx::Bytes;
 using onnx::Constant;
 using onnx::Kind;
 
-py::str decodeName(Bytes name) { return decode(std::string(name)); }
-
 py::list listImports(const OnnxFile& file) {
   py::list list;
   for (const auto& [domain, version] : file.model.imports) {
-    list.append(py::make_tuple(decodeName(domain), version));
+    list.append(py::make_tuple(decode(domain), version));
   }
   return list;
 }
@@ -48,7 +46,7 @@ py::list listExternal(const OnnxFile& file) {
       Bytes value;
       onnx::forEachBody(entry, onnx::numbers::kKey, [&](Bytes body) { key = body; });
       onnx::forEachBody(entry, onnx::numbers::kValue, [&](Bytes body) { value = body; });
-      stated.append(py::make_tuple(decodeName(key), decodeName(value)));
+      stated.append(py::make_tuple(decode(key), decode(value)));
     });
     list.append(py::make_tuple(decode(constant.place()), constant.tensor.type, constant.tensor.dims,
                                stated));
@@ -148,7 +146,7 @@ py::dict makeArrays(const py::object& self, const py::function& type_of, const p
     } else {
       array = maker.make(constant);
     }
-    if (constant.main && !array.is_none()) arrays[decodeName(constant.name)] = array;
+    if (constant.main && !array.is_none()) arrays[decode(constant.name)] = array;
   }
   file.model.constants.clear();
   file.model.constants.shrink_to_fit();

@@ -36,10 +36,8 @@ using PresentTuple = std::tuple<bool, std::optional<std::vector<OutputTuple>>>;
 using RenewedTuple =
     std::tuple<std::map<std::string, std::optional<py::bytes>>, std::map<std::string, py::bytes>>;
 
-py::str decodeName(Bytes name) { return decode(std::string(name)); }
-
 PyObject* itemOf(const py::dict& dict, Bytes key) {
-  PyObject* const found = PyDict_GetItemWithError(dict.ptr(), decodeName(key).ptr());
+  PyObject* const found = PyDict_GetItemWithError(dict.ptr(), decode(key).ptr());
   if (found == nullptr && PyErr_Occurred() != nullptr) throw py::error_already_set();
   return found;
 }
@@ -144,10 +142,9 @@ class PythonHost : public onnx::WriteHost {
   }
 
   onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
-    const py::object made =
-        functions_.attribute(decode(node.name), decode(node.op),
-                             decodeName(onnx::attributeOf(node, onnx::keys::kDomain)),
-                             decodeName(key), decodeName(text), kind);
+    const py::object made = functions_.attribute(
+        decode(node.name), decode(node.op), decode(onnx::attributeOf(node, onnx::keys::kDomain)),
+        decode(key), decode(text), kind);
     if (py::isinstance<py::str>(made)) return {"", made.cast<std::string>()};
     return {made.cast<std::string>(), std::nullopt};
   }
@@ -201,7 +198,7 @@ class OnnxWriter {
 
   py::list outputs() const {
     py::list list;
-    for (const Bytes name : model_.graph().names.outputs) list.append(decodeName(name));
+    for (const Bytes name : model_.graph().names.outputs) list.append(decode(name));
     return list;
   }
 
@@ -212,7 +209,7 @@ class OnnxWriter {
     for (std::size_t node = 0; node + 1 < names.firsts.size(); ++node) {
       py::list own;
       for (uint32_t i = names.firsts[node]; i < names.firsts[node + 1]; ++i) {
-        own.append(decodeName(names.of[i]));
+        own.append(decode(names.of[i]));
       }
       list.append(own);
     }
@@ -223,7 +220,7 @@ class OnnxWriter {
   py::list doubtful() const {
     py::list list;
     for (const auto& [place, name] : model_.writer().doubtful) {
-      list.append(py::make_tuple(decode(place), decodeName(name)));
+      list.append(py::make_tuple(decode(place), decode(name)));
     }
     return list;
   }
@@ -239,7 +236,7 @@ class OnnxWriter {
             each.external == onnx::External::kNo
                 ? py::object(py::none())
                 : py::object(py::bool_(each.external == onnx::External::kChanged));
-        list.append(py::make_tuple(number, decodeName(each.array), each.given, changed));
+        list.append(py::make_tuple(number, decode(each.array), each.given, changed));
       }
       ++number;
     }
