@@ -306,6 +306,14 @@ def test_focus(reorder: bool, tmp_path: Path) -> None:
             assert reorder or same_bits(have, want)
 
 
+def test_focus_of_integers_stays(tmp_path: Path) -> None:
+    """ONNX Runtime computes SpaceToDepth for floats alone."""
+    text = FOCUS.replace("float[N, 3, H, W]", "int64[N, 3, H, W]").replace("(float y)", "(int64 g)")
+    data = parsed(text.replace("y = Conv(g, w)", ""))
+    made = after(data, "fuseSpaceToDepth", tmp_path)
+    assert operators(made) == {"Slice": 6, "Concat": 1}
+
+
 def test_factors_and_summands(tmp_path: Path) -> None:
     data = parsed(
         """g (float[N, 3] x) => (float[N, 3] y) <float two = {2}, float[3] c = {1, 2, 3}>
@@ -315,6 +323,14 @@ def test_factors_and_summands(tmp_path: Path) -> None:
     assert operators(made) == {"Mul": 1, "Add": 1}
     x = np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)
     np.testing.assert_allclose(results(made, {"x": x})[0], results(data, {"x": x})[0], rtol=1e-6)
+
+
+def test_summands_that_take_digits_from_each_other_stay(tmp_path: Path) -> None:
+    data = parsed(
+        """g (float[N] x) => (float[N] y) <float c = {1000}, float d = {-999.999}>
+        { a = Add(x, c) y = Add(a, d) }"""
+    )
+    assert operators(after(data, "mergeFactors", tmp_path)) == {"Add": 2}
 
 
 @pytest.mark.parametrize("factor", ["1e30", "0", "1e-30"])

@@ -68,6 +68,8 @@ def _merged(
     with np.errstate(all="ignore"):
         exact = wide[0] * wide[1] if name == "Mul" else wide[0] + wide[1]
         made: np.ndarray[Any, Any] = exact.astype(inner.dtype)
+    if name == "Add" and np.any(np.abs(made) * 2 < np.maximum(np.abs(inner), np.abs(outer))):
+        return None  # the summands take digits from each other
     return made if _is_tame(name, inner, outer, made) else None
 
 
