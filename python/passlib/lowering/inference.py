@@ -97,7 +97,15 @@ def _backward(
     for node in reversed(nodes):
         if node.inputs:
             inputs = [value_of[entry.node, entry.index] for entry in node.inputs]
-            complete(node, inputs, [value_of[node, 0]])
+            complete(node, inputs, _outputs(node, value_of))
+
+
+def _outputs(node: Node, value_of: Mapping[tuple[Node, int], Value]) -> list[Value]:
+    """Return the outputs of a node, the first of which always has a value."""
+    values = [value_of[node, 0]]
+    while (following := value_of.get((node, len(values)))) is not None:
+        values.append(following)
+    return values
 
 
 def _learn(

@@ -162,3 +162,36 @@ def test_a_range_has_its_stop_although_the_length_may_be_inferred() -> None:
 def test_positions_along_no_axis_have_no_elements() -> None:
     (values,) = symbol("_contrib_index_array", 1, {"axes": "()"}).eval(x0=np.zeros((3, 2)))
     assert (values.dtype, values.shape) == (np.int64, (3, 2, 0))
+
+
+def parts(value: Any) -> Any:
+    """Return the second of two equal parts of the last axis."""
+    return sym.SliceChannel(value, num_outputs=2, axis=1, name="parts")[1]
+
+
+BACKWARD: list[tuple[Any, list[str]]] = [
+    (lambda x: sym.LeakyReLU(x, act_type="prelu", name="l"), ["float16", "float16"]),
+    (lambda x: sym.LayerNorm(x, name="l"), ["float16"] * 3),
+    (lambda x: sym.FullyConnected(parts(x), num_hidden=3, name="l"), ["float16"] * 3),
+    (lambda x: sym.Deconvolution(x, kernel=(2,), num_filter=2, name="l"), ["float16"] * 2),
+    (lambda x: sym.BatchNorm(x, name="l"), ["float16", "float32", "float32"]),
+]
+"""A layer of x, and the types of x and its parameters where the result is float16."""
+
+
+@pytest.mark.parametrize(("layer", "wanted"), BACKWARD)
+def test_types_of_inputs_follow_from_the_output(layer: Any, wanted: list[str]) -> None:
+    total = sym.broadcast_add(sym.var("half"), layer(sym.var("x")), name="total")
+    inputs, outputs, _ = total.infer_type(half="float16")
+    assert [np.dtype(dtype).name for dtype in inputs] == ["float16", *wanted]
+    assert outputs == [np.float16]
+
+
+def test_the_shape_of_the_input_follows_from_any_part() -> None:
+    total = sym.elemwise_add(parts(sym.var("x")), sym.var("y"))
+    assert total.infer_shape(x=(0, 6), y=(4, 3)) == ([(4, 6), (4, 3)], [(4, 3)], [])
+
+
+def test_slopes_follow_where_the_channels_are_found_later() -> None:
+    layer = sym.LeakyReLU(parts(sym.LayerNorm(sym.var("x"), name="n")), act_type="prelu", name="l")
+    assert layer.infer_shape(x=(2, 8))[0] == [(2, 8), (8,), (8,), (4,)]

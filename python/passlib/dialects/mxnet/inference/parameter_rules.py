@@ -113,7 +113,9 @@ def _embedding(at: Attributes, shapes: Known, result: Shape | None) -> Known:
 def _leaky_relu(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     if at.attr("act_type") != "prelu" or len(shapes) < 2:
         return (result,)
-    learnt = None if shapes[1] is not None else (_size(shapes[0], 1),)
+    given = shapes[1]
+    known = given is not None and (len(given) != 1 or None not in given)
+    learnt = None if known else (_size(shapes[0], 1),)
     return result, learnt
 
 

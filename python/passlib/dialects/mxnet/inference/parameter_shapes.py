@@ -42,6 +42,22 @@ _UNRULY = (ArithmeticError, LookupError, TypeError, UnsupportedError, ValueError
 _FREELY_TYPED = frozenset(("SequenceLast", "SequenceMask", "SequenceReverse", "pick", "softmax"))
 """Operators whose lengths or indices may have any element type."""
 
+_TYPED_BY_OUTPUT = frozenset(
+    (
+        "BatchNorm",
+        "Convolution",
+        "Deconvolution",
+        "FullyConnected",
+        "LayerNorm",
+        "LeakyReLU",
+        "SliceChannel",
+        "split",
+    )
+)
+"""Layers whose inputs have the element type of the output, where that alone is known."""
+
+_EQUAL_PARTS = frozenset(("SliceChannel", "split"))
+
 _KEEPS_FLOAT32 = frozenset({"BatchNorm", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU"})
 """Operators whose parameters stay float32 if the data are float16."""
 
@@ -66,12 +82,14 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
         check_window(node, inputs[0].shape)
     if shares_shape(node.op):
         _unify(node, inputs, outputs)
+    if node.op in _EQUAL_PARTS:
+        _share(outputs)
     rule = RULES.get(node.op)
     if rule is not None and inputs:
         try:
             shapes = [value.shape for value in inputs]
             expected = rule(Attributes(node), shapes, outputs[0].shape if outputs else None)
-            _complete_types(node, inputs)
+            _complete_types(node, inputs, outputs)
         except _UNRULY:
             return
         for index, (value, wanted) in enumerate(zip(inputs, expected, strict=False)):
@@ -105,6 +123,19 @@ def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> Non
         value.shape = shape
 
 
+def _share(outputs: Sequence[Value]) -> None:
+    """Set the type and the shape of all outputs to those of one that has them."""
+    known = [value.shape for value in outputs if value.shape is not None]
+    dtype = next((value.dtype for value in outputs if value.dtype is not None), None)
+    for value in outputs:
+        value.dtype = value.dtype or dtype
+        if known and all(len(shape) == len(known[0]) for shape in known):
+            value.shape = tuple(
+                next((size for size in sizes if size is not None), None)
+                for sizes in zip(*known, strict=True)
+            )
+
+
 def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
     """Set one element type where none is known.
 
@@ -136,7 +167,7 @@ def _complete_created(node: Node, value: Value) -> None:
         value.shape = partial_shape(at.ints("shape"))
 
 
-def _complete_types(node: Node, inputs: Sequence[Value]) -> None:
+def _complete_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
     if node.op in QUANTIZED:
         for value, real in zip(inputs, bounds_of(node), strict=False):
             if real and value.dtype is None:
@@ -149,7 +180,8 @@ def _complete_types(node: Node, inputs: Sequence[Value]) -> None:
             inputs[index].dtype = dtype
     if fixed or node.op in _FREELY_TYPED:
         return
-    known = next((value.dtype for value in inputs if value.dtype is not None), None)
+    values = [*(outputs[:1] if node.op in _TYPED_BY_OUTPUT else ()), *inputs]
+    known = next((value.dtype for value in values if value.dtype is not None), None)
     if known is None:
         return
     for index, value in enumerate(inputs):
