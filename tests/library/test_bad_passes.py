@@ -30,6 +30,7 @@ BAD: dict[str, tuple[str, str]] = {
     "edgeToNull": ("bad_edges", "input 0 of node 'resnetv10_dense0_fwd' .*not in the graph"),
     "controlToDeleted": ("bad_edges", "control dependency of node .* not in the graph"),
     "outputTooLarge": ("bad_edges", "output 7 of node 'resnetv10_pool1_fwd'.*which has 1"),
+    "outputLargest": ("bad_edges", "output 2147483647 of node|entry 2147483647 is not within"),
     "outputNegative": ("bad_edges", "output -1 of node|number of an entry -1 is not within"),
     "headToRemoved": (
         "bad_edges",

@@ -113,3 +113,12 @@ def test_assignment_sets_all_elements() -> None:
 def test_refused(call: Callable[[], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("columns", [1 << 48, 1 << 62])
+def test_an_array_too_large_to_be_dense(columns: int) -> None:
+    made = nd.sparse.csr_matrix(([1.0], [columns - 1], [0, 0, 1]), shape=(2, columns))
+    with pytest.raises(
+        UnsupportedError, match=r"too large as a dense one: that takes [\d,]+ bytes"
+    ):
+        made.asnumpy()

@@ -121,8 +121,20 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         -------
         numpy.ndarray
             If two values are stored for one element, the last one counts, as in MXNet.
+
+        Raises
+        ------
+        UnsupportedError
+            The whole array needs more memory than there is.
         """
-        dense = np.zeros(self.shape, self.dtype)
+        try:
+            dense = np.zeros(self.shape, self.dtype)
+        except (MemoryError, ValueError) as error:  # the latter where no address reaches its end
+            message = (
+                f"a sparse array of the shape {self.shape} is too large as a dense one: that takes "
+                f"{math.prod(self.shape) * self.dtype.itemsize:,} bytes"
+            )
+            raise UnsupportedError(message) from error
         if self._parts.indptr is None:
             dense[self._parts.indices] = self._parts.data
         else:
