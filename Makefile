@@ -10,7 +10,7 @@ CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc
 LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
-.PHONY: demo test test-lowest lint format bench docs docs-links interop release-check sanitize sdist wheel wheels clean
+.PHONY: demo test test-lowest lint format bench docs docs-links interop models release-check sanitize sdist wheel wheels clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
@@ -24,6 +24,13 @@ demo: .venv/installed
 	$(BIN)/python example/lib_subgraph/test_subgraph.py
 	$(MAKE) -C example/lib_pattern
 	$(BIN)/python example/lib_pattern/test_pattern.py
+
+# Models of other people, which some tests read and skip without.
+models: build/models/fetched
+
+build/models/fetched: .venv/installed tests/real_models.txt
+	$(BIN)/python tests/support/fetch_models.py build/models
+	touch $@
 
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop
@@ -56,6 +63,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
 	$(BIN)/python bench/running.py
+	$(BIN)/python bench/patterns.py
 
 # The site, in build/docs/html. A broken link within it is an error.
 docs: .venv/installed

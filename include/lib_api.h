@@ -738,7 +738,8 @@ struct ValueShape {
 };
 
 /// Returns what is known of a value's shape: of a parameter that of its tensor, of others that
-/// which the host inferred before the pass (see MX_STR_SHAPE).
+/// which the host inferred before the pass (see MX_STR_SHAPE), of variables otherwise that which
+/// the model states.
 ValueShape shapeOf(const NodeEntry& value);
 /// Returns the element type of a value in the same way; kUNSET if it is unknown.
 MXDType typeOf(const NodeEntry& value);
@@ -1195,6 +1196,7 @@ class CustomPass {
   CustomPass& describe(const char* text);
   /// The families of models that it works on; without this, all.
   CustomPass& dialects(std::initializer_list<const char*> names);
+  CustomPass& dialects(const std::vector<std::string>& names);
   /// Declares an option. Its type is that of the default: bool, integer, real, text, or a list of
   /// one of these, such as {1, 2} or std::vector<std::string>(). Choices and range, both ends
   /// included, hold for each item of a list.
@@ -1460,6 +1462,9 @@ class PatternSet {
   /// Says why no pattern matches with its first result at a node: the condition that was not met
   /// after the most operations. Empty if one matches.
   std::string why(Graph* graph, Node* node) const;
+  /// Whether a pattern may look at inferred shapes and types: it has a condition or a function, or
+  /// asks for rank, shape or type of a value that is no parameter.
+  bool needsShapes() const;
 
  private:
   std::vector<std::shared_ptr<const detail::PatternRule> > rules_;
@@ -1533,8 +1538,9 @@ class Registry {
 ///       p.replace("y = Gemm(x, w, b)");
 ///     }
 ///
-/// After the description come the dialects, none for all. Patterns are compiled when the library is
-/// loaded; a host of passlib refuses a library with one that is not well-formed.
+/// After the description come the dialects, none for all. Both are declared, as by
+/// CustomPass::describe and dialects; the pass has no options. Patterns are compiled when the
+/// library is loaded; a host of passlib refuses a library with one that is not well-formed.
 #define PATTERN_PASS(Name, ...)                                                                 \
   static void MXNet_PatternsOf_##Name();                                                        \
   static const mxnet::ext::detail::PatternPass MXNet_PatternPass_##Name(                        \
@@ -1543,7 +1549,11 @@ class Registry {
                                                             const mxnet::ext::options_map_t&) { \
     return MXNet_PatternPass_##Name.run(graph);                                                 \
   }                                                                                             \
-  REGISTER_PASS(Name).setBody(MXNet_RunPatterns_##Name);                                        \
+  REGISTER_PASS(Name)                                                                           \
+      .setBody(MXNet_RunPatterns_##Name)                                                        \
+      .describe(MXNet_PatternPass_##Name.description())                                         \
+      .dialects(MXNet_PatternPass_##Name.dialects())                                            \
+      .needsShapes(MXNet_PatternPass_##Name.needsShapes());                                     \
   static void MXNet_PatternsOf_##Name()
 #endif  // PASSLIB_PATTERNS
 
@@ -3745,6 +3755,17 @@ inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : mask_(15) {
 
 namespace detail {
 
+/// Asks the processor for the node that a walk reads some steps after position `pos`: in a large
+/// graph, walks mostly wait for memory.
+inline void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos) {
+  if (pos + 12 >= nodes.size()) return;
+  const Node* later = nodes[pos + 12];
+  __builtin_prefetch(&later->op);
+  __builtin_prefetch(&later->inputs);
+  __builtin_prefetch(&later->control_deps);
+  __builtin_prefetch(nodes[pos + 4]->inputs.data());
+}
+
 /// The dependencies of a node: its inputs, then its control dependencies.
 inline std::size_t countDependencies(const Node& node) {
   return node.inputs.size() + node.control_deps.size();
@@ -3783,6 +3804,7 @@ inline std::string describeCycle(const std::vector<Node*>& path, std::size_t sta
 inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table) {
   bool ordered = true;
   for (std::size_t pos = 0; pos < nodes.size() && ordered; ++pos) {
+    detail::prefetchNode(nodes, pos);
     for (std::size_t nth = 0; nth < detail::countDependencies(*nodes[pos]); ++nth) {
       ordered = ordered && detail::dependency(*nodes[pos], nth, table) < pos;
     }
@@ -3944,13 +3966,28 @@ inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target
   return uses;
 }
 
+namespace detail {
+
+/// Sorts nodes by address, and drops repetitions.
+inline void keepDistinct(std::vector<Node*>* nodes) {
+  std::sort(nodes->begin(), nodes->end(), std::less<Node*>());
+  nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
+}
+
+}  // namespace detail
+
 inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
-  const std::unordered_set<const Node*> gone(unwanted.begin(), unwanted.end());
-  const auto is_gone = [&](const Node* node) { return gone.count(node) != 0; };
+  std::vector<Node*> once(unwanted);
+  detail::keepDistinct(&once);
+  if (!once.empty() && once[0] == nullptr) {
+    throw std::invalid_argument("removeNode: there is no node");
+  }
+  const NodeTable gone(once);
+  const auto is_gone = [&](const Node* node) { return gone.find(node) >= 0; };
   const auto edge_gone = [&](const NodeEntry& edge) { return is_gone(edge.node); };
   const auto kept =
       std::stable_partition(nodes.begin(), nodes.end(), [&](Node* node) { return !is_gone(node); });
-  if (static_cast<std::size_t>(nodes.end() - kept) != gone.size()) {
+  if (static_cast<std::size_t>(nodes.end() - kept) != once.size()) {
     throw std::invalid_argument("removeNode: the node is not in this graph");
   }
   removed_.insert(removed_.end(), kept, nodes.end());
@@ -3958,16 +3995,18 @@ inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   inputs.erase(std::remove_if(inputs.begin(), inputs.end(), is_gone), inputs.end());
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(), edge_gone), outputs.end());
 
-  std::unordered_set<Node*> producers;  // nodes that stay, but lose consumers
-  std::unordered_set<Node*> consumers;  // nodes that stay, but lose inputs
-  for (Node* node : unwanted) {
+  std::vector<Node*> producers;  // nodes that stay, but lose consumers
+  std::vector<Node*> consumers;  // nodes that stay, but lose inputs
+  for (Node* node : once) {
     for (const NodeEntry& input : node->inputs) {
-      if (input.node != nullptr && !is_gone(input.node)) producers.insert(input.node);
+      if (input.node != nullptr && !is_gone(input.node)) producers.push_back(input.node);
     }
     for (const NodeEntry& use : node->outputs) {
-      if (use.node != nullptr && !is_gone(use.node)) consumers.insert(use.node);
+      if (use.node != nullptr && !is_gone(use.node)) consumers.push_back(use.node);
     }
   }
+  detail::keepDistinct(&producers);
+  detail::keepDistinct(&consumers);
   for (Node* node : producers) {
     node->outputs.erase(std::remove_if(node->outputs.begin(), node->outputs.end(), edge_gone),
                         node->outputs.end());
@@ -4479,16 +4518,40 @@ inline bool takesDataFirst(const std::string& op) {
   return false;
 }
 
+/// Whether a variable is an input of the model, as far as it or the operators that take it tell.
+inline bool isModelInput(const Node& node, const std::string& dialect) {
+  if (dialect == "ark") return true;  // its files have no weights
+  const auto place = node.attrs.find("__id__");
+  const bool placed = place != node.attrs.end();
+  if (dialect == "onnx") {
+    return (placed && place->second.compare(0, 6, "input.") == 0) ||
+           node.attrs.count("__default__") != 0;
+  }
+  if (dialect == "dlprim") return placed && place->second.compare(0, 7, "inputs[") == 0;
+  for (const NodeEntry& use : node.outputs) {
+    if (use.entry == 0 && takesDataFirst(use.node->op)) return true;
+  }
+  return false;
+}
+
 }  // namespace detail
 
 inline ValueShape shapeOf(const NodeEntry& value) {
-  if (value.node->tensor != nullptr) return ValueShape(value.node->tensor->shape);
-  const std::string text = detail::inferredEntry(value, MX_STR_SHAPE);
+  const Node& node = *value.node;
+  if (node.tensor != nullptr) return ValueShape(node.tensor->shape);
+  std::string text = detail::inferredEntry(value, MX_STR_SHAPE);
+  int64_t least = 0;
+  if ((text.empty() || text[0] != '[') && node.op == "null") {
+    text = textAttr(&node, "__shape__", "");
+    least = 1;  // variables have 0 for an unknown extent
+  }
   std::vector<std::string> items;
-  if (text.empty() || text[0] != '[' || !detail::readList(text, &items)) return ValueShape();
+  if (text.empty() || (text[0] != '[' && text[0] != '(') || !detail::readList(text, &items)) {
+    return ValueShape();
+  }
   std::vector<int64_t> extents(items.size());
   for (std::size_t pos = 0; pos < items.size(); ++pos) {
-    if (!detail::readInteger(items[pos], &extents[pos]) || extents[pos] < 0) extents[pos] = -1;
+    if (!detail::readInteger(items[pos], &extents[pos]) || extents[pos] < least) extents[pos] = -1;
   }
   return ValueShape(extents);
 }
@@ -4496,7 +4559,8 @@ inline ValueShape shapeOf(const NodeEntry& value) {
 inline MXDType typeOf(const NodeEntry& value) {
   if (value.node->tensor != nullptr) return value.node->tensor->dtype;
   int64_t code = -1;
-  const std::string text = detail::inferredEntry(value, MX_STR_DTYPE);
+  std::string text = detail::inferredEntry(value, MX_STR_DTYPE);
+  if (text.empty() && value.node->op == "null") text = textAttr(value.node, "__dtype__", "");
   const bool known = detail::readInteger(text, &code) && code >= kFloat32 && code <= kBfloat16;
   return known ? static_cast<MXDType>(code) : kUNSET;
 }
@@ -4533,19 +4597,11 @@ inline bool isParameter(const Node* node) {
   if (node->op != "null") return false;
   PassResource* resource = node->_passResource();
   const std::string dialect = resource == nullptr ? std::string() : resource->_dialect();
-  if (dialect == "ark") return false;  // its files have no weights
-  const std::string place = textAttr(node, "__id__", "");
-  if (dialect == "onnx") {
-    if (node->attrs.count("__default__") != 0 || place.compare(0, 6, "input.") == 0) return false;
-    if (node->name == "__absent__" || node->attrs.count("__opaque__") != 0) return true;
-  } else if (dialect == "dlprim") {
-    if (place.compare(0, 7, "inputs[") == 0) return false;
-    if (node->attrs.count("__shape__") == 0) return true;
-  } else {
-    for (const NodeEntry& use : node->outputs) {
-      if (use.entry == 0 && detail::takesDataFirst(use.node->op)) return false;
-    }
+  if (detail::isModelInput(*node, dialect)) return false;
+  if (dialect == "onnx" && (node->name == "__absent__" || node->attrs.count("__opaque__") != 0)) {
+    return true;
   }
+  if (dialect == "dlprim" && node->attrs.count("__shape__") == 0) return true;
   return node->tensor != nullptr || (resource != nullptr && resource->_isUnlent(node));
 }
 
@@ -4853,7 +4909,11 @@ inline CustomPass& CustomPass::describe(const char* text) {
 }
 
 inline CustomPass& CustomPass::dialects(std::initializer_list<const char*> names) {
-  declare().dialects.assign(names.begin(), names.end());
+  return dialects(std::vector<std::string>(names.begin(), names.end()));
+}
+
+inline CustomPass& CustomPass::dialects(const std::vector<std::string>& names) {
+  declare().dialects = names;
   return *this;
 }
 
@@ -6100,6 +6160,7 @@ inline std::string dialectOf(const Graph& graph) {
 }
 
 inline const std::string* findAttr(const Node& node, const char* key) {
+  if (node.attrs.empty()) return nullptr;
   const auto found = node.attrs.find(key);
   return found == node.attrs.end() ? nullptr : &found->second;
 }
@@ -6109,71 +6170,10 @@ inline bool isAbsentInput(const Node& node) {
   return node.op == "null" && node.name == "__absent__";
 }
 
-/// Reads "[2,-1]" or "(2, 3)". Sizes below `least` are unknown and become -1.
-inline bool parseSizes(const std::string& text, int64_t least, std::vector<int64_t>* sizes) {
-  sizes->clear();
-  if (text.size() < 2 || (text[0] != '[' && text[0] != '(')) return false;
-  std::size_t pos = 1;
-  while (pos + 1 < text.size()) {
-    const std::size_t end = (std::min)(text.find(',', pos), text.size() - 1);
-    while (pos < end && text[pos] == ' ') ++pos;
-    int64_t size = 0;
-    std::size_t length = end - pos;
-    if (length > 0 && text[end - 1] == 'L') --length;
-    if (length == 0) break;  // "(2,)"
-    if (!parseInteger(text.data() + pos, length, &size)) return false;
-    sizes->push_back(size < least ? -1 : size);
-    pos = end + 1;
-  }
-  return true;
-}
-
-/// Gets the shape of a value: that of its array, or the inferred one, or a variable's own.
-inline bool shapeOfValue(const NodeEntry& value, std::vector<int64_t>* sizes) {
-  const Node& node = *value.node;
-  if (node.tensor != nullptr && node.op == "null") {
-    *sizes = node.tensor->shape;
-    return true;
-  }
-  const std::string* text = findAttr(node, MX_STR_SHAPE);
-  if (text != nullptr && value.entry >= 0) {
-    try {
-      if (parseSizes(getShapeAt(*text, static_cast<unsigned>(value.entry)), 0, sizes)) return true;
-    } catch (const std::out_of_range&) {
-      sizes->clear();
-    }
-  }
-  text = findAttr(node, "__shape__");
-  return node.op == "null" && text != nullptr && parseSizes(*text, 1, sizes);
-}
-
-inline MXDType typeOfValue(const NodeEntry& value) {
-  const Node& node = *value.node;
-  if (node.tensor != nullptr && node.op == "null") return node.tensor->dtype;
-  std::string text;
-  const std::string* inferred = findAttr(node, MX_STR_DTYPE);
-  const std::string* own = findAttr(node, "__dtype__");
-  if (inferred != nullptr && value.entry >= 0) {
-    try {
-      text = getDtypeAt(*inferred, static_cast<unsigned>(value.entry));
-    } catch (const std::out_of_range&) {
-      text.clear();
-    }
-  }
-  if (text.empty() && node.op == "null" && own != nullptr) text = *own;
-  int64_t code = -1;
-  if (!parseInteger(text.data(), text.size(), &code) || code < 0 || code > kBfloat16) return kUNSET;
-  return static_cast<MXDType>(code);
-}
-
 /// Whether a variable is a weight or constant whose array the caller lent: no input of the model,
 /// nor the default of one.
 inline bool isWeight(const Node& node, const std::string& dialect) {
-  if (node.op != "null" || node.tensor == nullptr || node.attrs.count("__default__") != 0) {
-    return false;
-  }
-  const std::string* place = findAttr(node, "__id__");
-  return !(dialect == "dlprim" && place != nullptr && place->compare(0, 7, "inputs[") == 0);
+  return node.tensor != nullptr && node.op == "null" && !isModelInput(node, dialect);
 }
 
 inline double halfToDouble(uint16_t bits) {
@@ -6376,18 +6376,18 @@ class PatternSession {
     for (std::size_t pos = 0; pos < rules.size(); ++pos) indexRule(pos);
     const std::vector<Node*> order = sortNodes(graph->nodes, table_);
     states_.resize(order.size());
-    double position = 0;
-    for (Node* node : order) {
-      stateOf(node).position = position++;
+    for (std::size_t pos = 0; pos < order.size(); ++pos) {
+      prefetchNode(order, pos);
+      Node* node = order[pos];
+      State& state = stateOf(node);
+      state.position = static_cast<double>(pos);
       if (mayBegin(*node)) queue_.push_back(node);
+      if (node->control_deps.empty()) continue;
+      state.pinned = true;
+      for (Node* other : node->control_deps) stateOf(other).pinned = true;
     }
     for (std::size_t pos = 0; pos < graph->outputs.size(); ++pos) {
       heads_[graph->outputs[pos].node].push_back(pos);
-    }
-    for (Node* node : order) {
-      if (node->control_deps.empty()) continue;
-      stateOf(node).pinned = true;
-      for (Node* other : node->control_deps) stateOf(other).pinned = true;
     }
   }
 
@@ -6400,6 +6400,10 @@ class PatternSession {
       while (!queue_.empty()) {
         Node* node = queue_.front();
         queue_.pop_front();
+        if (queue_.size() > 8) {
+          __builtin_prefetch(&queue_[8]->op);
+          __builtin_prefetch(&queue_[8]->inputs);
+        }
         State& state = stateOf(node);
         state.queued = false;
         if (state.dead || (++steps_ % 4096 == 0 && interrupted())) continue;
@@ -6450,12 +6454,17 @@ class PatternSession {
 
   struct State {
     double position = 0;
-    std::size_t round = 0;      // the last replacement that reached it
-    std::size_t dead_uses = 0;  // edges to dead nodes, which stay in the list for a while
+    uint32_t round = 0;      // the last replacement that reached it
+    uint32_t dead_uses = 0;  // edges to dead nodes, which stay in the list for a while
     bool queued = false;
     bool dead = false;
     bool pinned = false;  // has control dependencies
     bool named = false;   // a created node that has the name of what it replaces
+    bool given = false;   // what replaced it has its name
+  };
+  struct NewNode {
+    State state;
+    std::vector<Node*> origin;  // the nodes that it stands for
   };
   struct Goal {
     int value;
@@ -6813,7 +6822,7 @@ class PatternSession {
       }
     }
     if (!wanted.types.empty()) {
-      const MXDType type = typeOfValue(entry);
+      const MXDType type = typeOf(entry);
       if (std::find(wanted.types.begin(), wanted.types.end(), type) == wanted.types.end()) {
         return refuse(
             [&] {
@@ -6826,10 +6835,11 @@ class PatternSession {
   }
 
   bool fitsShape(const PatternValue& wanted, const NodeEntry& entry) {
-    std::vector<int64_t> sizes;
-    if (!shapeOfValue(entry, &sizes)) {
+    const ValueShape found = shapeOf(entry);
+    if (!found.known) {
       return refuse([&] { return "the shape of " + entryText(entry) + " is unknown"; });
     }
+    const std::vector<int64_t>& sizes = found.extents;
     const int64_t rank = static_cast<int64_t>(sizes.size());
     if (!wanted.ranks.empty() &&
         std::find(wanted.ranks.begin(), wanted.ranks.end(), rank) == wanted.ranks.end()) {
@@ -7061,7 +7071,7 @@ class PatternSession {
 
   State& stateOf(const Node* node) {
     const int64_t position = table_.find(node);
-    return position < 0 ? new_states_[node] : states_[static_cast<std::size_t>(position)];
+    return position < 0 ? new_nodes_[node].state : states_[static_cast<std::size_t>(position)];
   }
 
   std::size_t liveUses(const Node& node) { return node.outputs.size() - stateOf(&node).dead_uses; }
@@ -7104,8 +7114,9 @@ class PatternSession {
       position = (std::max)(position, stateOf(node).position);
     }
     for (Node* node : match.created_) {
-      stateOf(node).position = position;
-      origins_[node] = binding_.nodes;
+      NewNode& made = new_nodes_[node];
+      made.state.position = position;
+      made.origin = binding_.nodes;
     }
     return commit(&match);
   }
@@ -7115,6 +7126,12 @@ class PatternSession {
       return std::find(match->created_.begin(), match->created_.end(), node) !=
              match->created_.end();
     };
+    // In the order of the pattern, whatever that of the calls: the first result gives its name.
+    std::stable_sort(
+        match->replaced_.begin(), match->replaced_.end(),
+        [](const std::pair<int, NodeEntry>& one, const std::pair<int, NodeEntry>& other) {
+          return one.first < other.first;
+        });
     std::vector<std::pair<NodeEntry, NodeEntry> > exchanges;
     for (const auto& replaced : match->replaced_) {
       const NodeEntry from = binding_.values[static_cast<std::size_t>(replaced.first)];
@@ -7129,6 +7146,7 @@ class PatternSession {
     if (declined) {
       for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
         kill(*node);
+      unnamed_.clear();
       return false;
     }
     std::vector<Node*> moved;
@@ -7146,13 +7164,20 @@ class PatternSession {
         killUnused(value.node, &changed);
     }
     for (const auto& exchange : exchanges) {
-      if (!is_new(exchange.second.node) || !stateOf(exchange.first.node).dead ||
-          stateOf(exchange.second.node).named) {
-        continue;
-      }
-      stateOf(exchange.second.node).named = true;  // has its name
+      State& former = stateOf(exchange.first.node);
+      if (!is_new(exchange.second.node) || !former.dead || former.given) continue;
+      State& made = stateOf(exchange.second.node);
+      if (made.named) continue;
+      made.named = true;
+      former.given = true;  // two outputs of a node may be replaced by two nodes
       exchange.second.node->name = exchange.first.node->name;
     }
+    for (const auto& node : unnamed_) {
+      if (node.first->name.empty() && !stateOf(node.first).dead) {
+        node.first->name = freeName(node.second);
+      }
+    }
+    unnamed_.clear();
     requeue(match->created_, moved, changed);
     if (match->results().size() > 1) order_broken_ = true;
     return true;
@@ -7276,34 +7301,66 @@ class PatternSession {
 
   /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
   void finish() {
-    if (origins_.empty() && dead_.empty()) return;
-    // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
-    if (root_.attrs.count("dialect") != 0) {
-      for (Node* node : graph_->nodes) {
-        if (!stateOf(node).dead && node->op != "null" && origins_.count(node) != 0)
-          writeOrigin(node);
-      }
-    }
-    graph_->removeNodes(dead_);
+    if (new_nodes_.empty() && dead_.empty()) return;
+    // Nodes from before the first replacement have the order of their states.
+    const std::size_t old = states_.size();
     std::vector<std::pair<double, Node*> > order;
     order.reserve(graph_->nodes.size());
-    for (Node* node : graph_->nodes) order.emplace_back(stateOf(node).position, node);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const std::pair<double, Node*>& one,
-                        const std::pair<double, Node*>& other) { return one.first < other.first; });
+    for (std::size_t pos = 0; pos < old; ++pos) {
+      if (!states_[pos].dead) order.emplace_back(states_[pos].position, graph_->nodes[pos]);
+    }
+    // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
+    const bool with_origins = root_.attrs.count("dialect") != 0;
+    for (std::size_t pos = old; pos < graph_->nodes.size(); ++pos) {
+      Node* node = graph_->nodes[pos];
+      const State& state = stateOf(node);
+      if (state.dead) continue;
+      if (with_origins && node->op != "null") writeOrigin(node);
+      order.emplace_back(state.position, node);
+    }
+    graph_->removeNodes(dead_);
+    const auto earlier = [](const std::pair<double, Node*>& one,
+                            const std::pair<double, Node*>& other) {
+      return one.first < other.first;
+    };
+    const auto middle = std::is_sorted_until(order.begin(), order.end(), earlier);
+    std::stable_sort(middle, order.end(), earlier);
+    std::inplace_merge(order.begin(), middle, order.end(), earlier);
     for (std::size_t pos = 0; pos < order.size(); ++pos) graph_->nodes[pos] = order[pos].second;
   }
 
   /// Lists the nodes of the model before the pass that a new node stands for, at most 256.
   void writeOrigin(Node* node) {
+    const std::vector<Node*>& direct = new_nodes_[node].origin;
+    const auto is_plain = [this](const Node* each) {
+      return table_.find(each) >= 0 && findAttr(*each, MX_STR_ORIGIN) == nullptr;
+    };
+    std::vector<std::string> names;
+    if (std::all_of(direct.begin(), direct.end(), is_plain)) {
+      for (const Node* each : direct) names.push_back(each->name);
+    } else {
+      names = farOrigins(node);
+    }
+    if (names.size() > 256) names.resize(256);
+    TextBuffer text;
+    for (const std::string& name : names) {
+      text.push(&name == &names[0] ? '[' : ',');
+      appendString(name.data(), name.size(), false, &text);
+    }
+    text.push(']');
+    node->attrs[MX_STR_ORIGIN] = text.str();
+  }
+
+  /// The same through nodes that are new themselves, or that an earlier pass made.
+  std::vector<std::string> farOrigins(const Node* node) const {
     std::vector<const Node*> pending(1, node);
     std::unordered_set<const Node*> seen(pending.begin(), pending.end());
     std::vector<std::string> names;
     std::set<std::string> listed;  // by earlier passes
     for (std::size_t pos = 0; pos < pending.size() && names.size() < 256; ++pos) {
-      const auto origin = origins_.find(pending[pos]);
-      if (origin != origins_.end()) {
-        for (const Node* each : origin->second) {
+      const auto made = new_nodes_.find(pending[pos]);
+      if (made != new_nodes_.end() && !made->second.origin.empty()) {
+        for (const Node* each : made->second.origin) {
           if (seen.insert(each).second) pending.push_back(each);
         }
         continue;
@@ -7317,14 +7374,7 @@ class PatternSession {
         if (listed.insert(name.str).second) names.push_back(name.str);
       }
     }
-    if (names.size() > 256) names.resize(256);
-    TextBuffer text;
-    for (const std::string& name : names) {
-      text.push(&name == &names[0] ? '[' : ',');
-      appendString(name.data(), name.size(), false, &text);
-    }
-    text.push(']');
-    node->attrs[MX_STR_ORIGIN] = text.str();
+    return names;
   }
 
   // ---- new nodes ----
@@ -7359,8 +7409,10 @@ class PatternSession {
     return NodeEntry(addNode("__absent__", "null"), 0);
   }
 
+  /// `named`: has a name at once; otherwise after the replacement, if no result's becomes its own.
   NodeEntry addOperation(const std::string& op, std::vector<NodeEntry> inputs,
-                         const std::unordered_map<std::string, std::string>& attrs, int outputs) {
+                         std::unordered_map<std::string, std::string> attrs, int outputs,
+                         bool named) {
     const std::size_t colons = op.find("::");
     const std::string plain = colons == std::string::npos ? op : op.substr(colons + 2);
     if (plain.empty() || outputs < 1)
@@ -7374,8 +7426,15 @@ class PatternSession {
       if (character >= 'A' && character <= 'Z')
         character = static_cast<char>(character - 'A' + 'a');
     }
-    Node* node = addNode(freeName(resultName() + "_" + suffix), plain);
-    node->attrs = attrs;
+    const std::string name = resultName() + "_" + suffix;
+    Node* node = nullptr;
+    if (named) {
+      node = addNode(freeName(name), plain);
+    } else {
+      node = addNode(std::string(), plain);
+      unnamed_.emplace_back(node, name);
+    }
+    node->attrs = std::move(attrs);
     if (colons != std::string::npos) node->attrs["__domain__"] = op.substr(0, colons);
     node->_declareOutputs(outputs);
     for (const NodeEntry& input : inputs) {
@@ -7427,8 +7486,9 @@ class PatternSession {
       }
       const auto& op = operation.operators[0];
       const std::string name = op.first.empty() ? op.second : op.first + "::" + op.second;
-      made.push_back(
-          addOperation(name, inputs, attributesFor(operation, *match), operation.outputs).node);
+      made.push_back(addOperation(name, std::move(inputs), attributesFor(operation, *match),
+                                  operation.outputs, static_cast<bool>(hooks_.add_node))
+                         .node);
     }
     for (const auto& result : replacement.results) {
       const NodeEntry target = entry_of(result.second);
@@ -7438,8 +7498,17 @@ class PatternSession {
     return true;
   }
 
-  static std::unordered_map<std::string, std::string> attributesFor(
-      const PatternOperation& operation, const Match& match) {
+  /// The text of a number in an attribute. Most layers of a model have the same, and printing one
+  /// takes as long as a replacement.
+  const std::string& numberText(double number) {
+    if (!(number == last_number_.first)) {
+      last_number_ = std::make_pair(number, JsonVal::real(static_cast<float>(number)).dump());
+    }
+    return last_number_.second;
+  }
+
+  std::unordered_map<std::string, std::string> attributesFor(const PatternOperation& operation,
+                                                             const Match& match) {
     std::unordered_map<std::string, std::string> attrs;
     for (const PatternAttribute& attribute : operation.attributes) {
       if (attribute.relation != PatternAttribute::kSpread) continue;
@@ -7454,7 +7523,7 @@ class PatternSession {
       } else if (attribute.relation == PatternAttribute::kNumber) {
         double number = 0;
         match.number(attribute.variable, &number);
-        attrs[attribute.key] = JsonVal::real(static_cast<float>(number)).dump();
+        attrs[attribute.key] = numberText(number);
       }
     }
     return attrs;
@@ -7475,15 +7544,16 @@ class PatternSession {
 
   NodeTable table_;            // the nodes before the first replacement
   std::vector<State> states_;  // theirs
-  std::unordered_map<const Node*, State> new_states_;
+  std::unordered_map<const Node*, NewNode> new_nodes_;
   std::unordered_map<const Node*, std::vector<std::size_t> > heads_;  // positions of graph outputs
-  std::unordered_map<const Node*, std::vector<Node*> > origins_;      // of created nodes
   std::deque<Node*> queue_;
   std::vector<Node*> dead_;
   std::unordered_set<std::size_t> names_;  // hashes: a name may seem taken that is not
   std::unordered_map<std::string, int> numbers_;
+  std::vector<std::pair<Node*, std::string> > unnamed_;  // with the names that they may get
+  std::pair<double, std::string> last_number_ = std::make_pair(0.0, "0");
   std::size_t steps_ = 0;
-  std::size_t round_ = 0;
+  uint32_t round_ = 0;
   bool order_broken_ = false;
 
   const PatternRule* rule_ = nullptr;
@@ -7562,12 +7632,16 @@ inline std::string Match::attr(const std::string& name) const {
 }
 
 inline std::vector<int64_t> Match::integers(const std::string& name) const {
-  std::vector<int64_t> numbers;
-  if (!detail::parseSizes(attr(name), (std::numeric_limits<int64_t>::min)(), &numbers)) {
-    throw std::invalid_argument("the attribute $" + name +
-                                " is no list of whole numbers: " + attr(name));
+  const std::string text = attr(name);
+  std::vector<std::string> items;
+  bool valid =
+      !text.empty() && (text[0] == '[' || text[0] == '(') && detail::readList(text, &items);
+  std::vector<int64_t> numbers(items.size());
+  for (std::size_t pos = 0; valid && pos < items.size(); ++pos) {
+    valid = detail::readInteger(items[pos], &numbers[pos]);
   }
-  return numbers;
+  if (valid) return numbers;
+  throw std::invalid_argument("the attribute $" + name + " is no list of whole numbers: " + text);
 }
 
 inline std::unordered_map<std::string, std::string> Match::attributes(
@@ -7603,7 +7677,9 @@ inline std::string listText(const std::vector<int64_t>& numbers) {
 }
 
 inline bool Match::shape(const std::string& name, std::vector<int64_t>* sizes) const {
-  return detail::shapeOfValue((*this)[name], sizes);
+  const ValueShape found = shapeOf((*this)[name]);
+  *sizes = found.extents;
+  return found.known;
 }
 
 inline int Match::rank(const std::string& name) const {
@@ -7611,9 +7687,7 @@ inline int Match::rank(const std::string& name) const {
   return shape(name, &sizes) ? static_cast<int>(sizes.size()) : -1;
 }
 
-inline MXDType Match::type(const std::string& name) const {
-  return detail::typeOfValue((*this)[name]);
-}
+inline MXDType Match::type(const std::string& name) const { return typeOf((*this)[name]); }
 
 inline bool Match::broadcasts(const std::string& from, const std::string& target) const {
   std::vector<int64_t> given;
@@ -7658,7 +7732,7 @@ inline std::vector<double> Match::numbers(const std::string& name) const {
 inline NodeEntry Match::op(const std::string& op, const std::vector<NodeEntry>& inputs,
                            const std::unordered_map<std::string, std::string>& attrs,
                            int num_outputs) {
-  return session_->addOperation(op, inputs, attrs, num_outputs);
+  return session_->addOperation(op, inputs, attrs, num_outputs, true);
 }
 
 inline Node* Match::variable(const std::string& suffix) {
@@ -7759,6 +7833,17 @@ inline std::vector<FoundMatch> PatternSet::find(Graph* graph) const {
   return found;
 }
 
+inline bool PatternSet::needsShapes() const {
+  for (const auto& rule : rules_) {
+    if (!rule->conditions.empty() || rule->rewrite) return true;
+    for (const detail::PatternValue& value : rule->pattern.values) {
+      if (value.kind == detail::PatternValue::kParameter) continue;
+      if (!value.ranks.empty() || !value.types.empty() || !value.shapes.empty()) return true;
+    }
+  }
+  return false;
+}
+
 inline std::string PatternSet::why(Graph* graph, Node* node) const {
   const PatternHooks hooks;
   std::string reason = "the node is not in the graph";
@@ -7776,28 +7861,34 @@ class PatternPass {
  public:
   /// `facts`: the description, then the dialects.
   PatternPass(const char* name, void (*fill)(), const std::vector<std::string>& facts)
-      : name_(name), facts_(facts) {
+      : description_(facts.at(0)), dialects_(facts.begin() + 1, facts.end()) {
     try {
       patterns_ = PatternSet(fill);
     } catch (const std::exception& error) {
-      error_ = "pass " + quoted(name_) + ": " + textOf(error);
+      error_ = "pass " + quoted(name) + ": " + textOf(error);
       loadErrors() += (loadErrors().empty() ? "" : "\n") + error_;
     }
   }
 
   MXReturnValue run(Graph* graph) const {
     if (!error_.empty()) throw std::runtime_error(error_);
+    // MXNet ignores what passes declare.
     const std::string dialect = dialectOf(*graph);
-    if (facts_.size() > 1 && std::find(facts_.begin() + 1, facts_.end(), dialect) == facts_.end()) {
+    if (!dialects_.empty() &&
+        std::find(dialects_.begin(), dialects_.end(), dialect) == dialects_.end()) {
       throw std::invalid_argument("its patterns are not for models of " + dialect);
     }
     patterns_.apply(graph);
     return MX_SUCCESS;
   }
 
+  const char* description() const { return description_.c_str(); }
+  const std::vector<std::string>& dialects() const { return dialects_; }
+  bool needsShapes() const { return patterns_.needsShapes(); }
+
  private:
-  std::string name_;
-  std::vector<std::string> facts_;
+  std::string description_;
+  std::vector<std::string> dialects_;
   PatternSet patterns_;
   std::string error_;
 };

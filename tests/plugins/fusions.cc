@@ -6,37 +6,50 @@ using namespace mxnet::ext;
 
 namespace {
 
-/// Whether a parameter has one number for each output channel of a convolution with weight `w`.
+/// Whether a parameter has one number, or one for each output channel of a convolution with weight
+/// `w`, and adds no axes.
 bool isPerChannel(const Match& m, const char* name) {
   const std::vector<int64_t>& shape = m.tensor(name).shape;
-  const std::size_t axes = m.tensor("w").shape.size() - 1;  // the channels and those after them
-  return shape.size() >= axes && m.tensor(name).size() == m.tensor("w").shape[0] &&
-         shape[shape.size() - axes] == m.tensor("w").shape[0];
+  const std::size_t rank = m.tensor("w").shape.size();
+  const int64_t channels = m.tensor("w").shape[0];
+  if (shape.size() > rank) return false;
+  return m.tensor(name).size() == 1 ||
+         (m.tensor(name).size() == channels && shape.size() + 1 >= rank &&
+          shape[shape.size() + 1 - rank] == channels);
+}
+
+/// Adds the sum, or the product, of a weight or bias and of the numbers of `by`, for each channel.
+NodeEntry combine(Match& m, const char* name, const char* by, bool sum) {  // NOLINT: changes it
+  std::vector<double> numbers = m.numbers(name);
+  const std::vector<double> others = m.numbers(by);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double other = others[i * others.size() / numbers.size()];
+    numbers[i] = sum ? numbers[i] + other : numbers[i] * other;
+  }
+  return m.parameter(name, m.tensor(name).shape, m.tensor(name).dtype, numbers);
 }
 
 }  // namespace
 
 PATTERN_PASS(fuseConvAdd, "Conv and Add become Conv with a bias", "onnx") {
-  Pattern p("c = Conv(x, w:param)\n y = Add(c, b:param)");
-  p.where([](const Match& m) { return isPerChannel(m, "b"); }, "b has one number a channel");
+  Pattern p("c = Conv(x, w:param, b?:param)\n y = Add(c, a:param)");
+  p.where([](const Match& m) { return isPerChannel(m, "a"); }, "a has one number a channel");
   p.rewrite([](Match& m) {
-    const MXTensor& b = m.tensor("b");
-    m.replace(m.op("Conv",
-                   {m["x"], m["w"], m.parameter("bias", {b.size()}, b.dtype, m.numbers("b"))},
-                   m.attributes("c")));
+    const int64_t channels = m.tensor("w").shape[0];
+    if (!m.has("b") && m.tensor("a").size() != channels) return;
+    const NodeEntry bias = m.has("b") ? combine(m, "b", "a", true)
+                                      : m.parameter("b", {channels}, m.type("a"), m.numbers("a"));
+    m.replace(m.op("Conv", {m["x"], m["w"], bias}, m.attributes("c")));
   });
 }
 
-PATTERN_PASS(fuseConvMul, "Mul behind Conv goes into its weight", "onnx") {
-  Pattern p("c = Conv(x, w:param)\n y = Mul(c, s:param)");
+PATTERN_PASS(fuseConvMul, "Mul behind Conv goes into its weight and bias", "onnx") {
+  Pattern p("c = Conv(x, w:param, b?:param)\n y = Mul(c, s:param)");
   p.where([](const Match& m) { return isPerChannel(m, "s"); }, "s has one number a channel");
   p.rewrite([](Match& m) {
-    std::vector<double> w = m.numbers("w");
-    const std::vector<double> s = m.numbers("s");
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] *= s[i / (w.size() / s.size())];
-    const MXTensor& old = m.tensor("w");
-    m.replace(
-        m.op("Conv", {m["x"], m.parameter("weight", old.shape, old.dtype, w)}, m.attributes("c")));
+    std::vector<NodeEntry> inputs = {m["x"], combine(m, "w", "s", false)};
+    if (m.has("b")) inputs.push_back(combine(m, "b", "s", false));
+    m.replace(m.op("Conv", inputs, m.attributes("c")));
   });
 }
 

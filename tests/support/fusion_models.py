@@ -39,6 +39,7 @@ def number(value: float) -> np.ndarray:
 
 
 CONV = node("Conv", ["x", "w"], ["c"], name="conv", strides=[2, 2], pads=[1, 1, 1, 1])
+CONV_WITH_BIAS = node("Conv", ["x", "w", "v"], ["c"], name="conv", strides=[2, 2], pads=[1] * 4)
 CONV_SHAPES = ([1, 3, 8, 8], [1, 4, 4, 4])
 MATRIX = ([2, 3], [2, 3])
 
@@ -58,6 +59,24 @@ FUSIONS: dict[str, tuple[str, onnx.ModelProto, list[str]]] = {
             [CONV, node("Mul", ["s", "c"], ["y"], name="mul")],
             CONV_SHAPES,
             {"w": random(4, 3, 3, 3), "s": random(1, 4, 1, 1)},
+        ),
+        ["Conv"],
+    ),
+    "Conv with a bias, and Add": (
+        "fuseConvAdd",
+        fusion_model(
+            [CONV_WITH_BIAS, node("Add", ["c", "a"], ["y"], name="add")],
+            CONV_SHAPES,
+            {"w": random(4, 3, 3, 3), "v": random(4), "a": number(0.75)},
+        ),
+        ["Conv"],
+    ),
+    "Conv with a bias, and Mul": (
+        "fuseConvMul",
+        fusion_model(
+            [CONV_WITH_BIAS, node("Mul", ["s", "c"], ["y"], name="mul")],
+            CONV_SHAPES,
+            {"w": random(4, 3, 3, 3), "v": random(4), "s": number(0.75).reshape(1)},
         ),
         ["Conv"],
     ),

@@ -12,44 +12,46 @@ __all__ = ["RULES"]
 ONNX = ["onnx"]
 
 
-def is_per_channel(m: pl.Match, value: Any) -> bool:
-    """Whether a parameter has one number for each output channel of a convolution."""
+def per_channel(m: pl.Match, value: Any) -> Any:
+    """The numbers of a parameter, one or as many as output channels; None if it has others."""
     weight, array = m.array(m.w), m.array(value)
-    enough = array.ndim >= weight.ndim - 1
-    return enough and array.size == weight.shape[0] == array.shape[1 - weight.ndim]
+    channels = array.size == weight.shape[0] and array.shape[1 - weight.ndim :][:1] == (array.size,)
+    fits = array.size == 1 or (channels and array.ndim >= weight.ndim - 1)
+    return array.reshape(-1) if fits and array.ndim <= weight.ndim else None
 
 
-@pl.rewrite("c = Conv(x, w:param)\n y = Add(c, b:param)", dialects=ONNX)
+@pl.rewrite("c = Conv(x, w:param, b?:param)\n y = Add(c, a:param)", dialects=ONNX)
 def conv_add(m: pl.Match) -> Any:
     """Conv and Add become Conv with a bias."""
-    if not is_per_channel(m, m.b):
+    added = per_channel(m, m.a)
+    if added is None or (m.b is None and added.size != m.array(m.w).shape[0]):
         return None
-    bias = m.parameter("bias", m.array(m.b).reshape(-1))
+    bias = m.parameter("b", added if m.b is None else m.array(m.b) + added)
     return m.op("Conv", m.x, m.w, bias, **m.attributes(m.c))
 
 
-@pl.rewrite("c = Conv(x, w:param)\n y = Mul(c, s:param)", dialects=ONNX)
+@pl.rewrite("c = Conv(x, w:param, b?:param)\n y = Mul(c, s:param)", dialects=ONNX)
 def conv_mul(m: pl.Match) -> Any:
-    """Mul behind Conv goes into its weight."""
-    if not is_per_channel(m, m.s):
+    """Mul behind Conv goes into its weight and bias."""
+    scale, weight = per_channel(m, m.s), m.array(m.w)
+    if scale is None:
         return None
-    weight = m.array(m.w)
-    scaled = weight * m.array(m.s).reshape(-1, *[1] * (weight.ndim - 1))
-    return m.op("Conv", m.x, m.parameter("weight", scaled), **m.attributes(m.c))
+    made = m.parameter("w", weight * scale.reshape(-1, *[1] * (weight.ndim - 1)))
+    bias = None if m.b is None else m.parameter("b", m.array(m.b) * scale)
+    return m.op("Conv", m.x, made, bias, **m.attributes(m.c))
 
 
 @pl.rewrite("y = Add(MatMul(x, w:param[rank=2]), b:param)", dialects=ONNX, shapes=True)
 def matmul_add(m: pl.Match) -> Any:
     """MatMul and Add become Gemm."""
-    if m.x.shape is None or len(m.x.shape) != 2 or m.b.shape not in ((), (m.w.shape[1],)):
-        return None
-    return m.op("Gemm", m.x, m.w, m.b)
+    fits = m.x.shape is not None and len(m.x.shape) == 2 and m.broadcasts(m.b, m.y)
+    return m.op("Gemm", m.x, m.w, m.b) if fits else None
 
 
 @pl.rewrite("y = Mul(Mul(x, Add(Erf(Div(x, 1.4142135)), 1)), 0.5)", dialects=ONNX)
 def gelu_erf(m: pl.Match) -> Any:
     """Five nodes with Erf become Gelu."""
-    return m.op("Gelu", m.x)
+    return m.op("Gelu", m.x) if m.operator_set() >= 20 else None
 
 
 @pl.rewrite(
@@ -61,7 +63,7 @@ def gelu_erf(m: pl.Match) -> Any:
 )
 def gelu_tanh(m: pl.Match) -> Any:
     """Eight nodes with Tanh become Gelu."""
-    return m.op("Gelu", m.x, approximate="tanh")
+    return m.op("Gelu", m.x, approximate="tanh") if m.operator_set() >= 20 else None
 
 
 @pl.rewrite(
@@ -71,9 +73,12 @@ def gelu_tanh(m: pl.Match) -> Any:
     y = Add(Mul(Div(d, Sqrt(Add(v, e:param))), s:param[rank=1]), b:param[rank=1])
     """,
     dialects=ONNX,
+    shapes=True,
 )
 def layer_norm(m: pl.Match) -> Any:
     """Nine nodes become LayerNormalization."""
+    if m.operator_set() < 17 or not m.broadcasts(m.s, m.x):
+        return None
     epsilon = float(m.array(m.e))
     return m.op("LayerNormalization", m.x, m.s, m.b, axis=-1, epsilon=epsilon)
 
@@ -101,6 +106,8 @@ def silu(m: pl.Match) -> Any:
 RULES = {
     "Conv and Add": "conv_add",
     "Conv and Mul": "conv_mul",
+    "Conv with a bias, and Add": "conv_add",
+    "Conv with a bias, and Mul": "conv_mul",
     "MatMul and Add": "matmul_add",
     "GELU with Erf": "gelu_erf",
     "GELU with Tanh": "gelu_tanh",

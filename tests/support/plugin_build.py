@@ -65,6 +65,7 @@ PLUGINS: dict[str, Recipe] = {
     "ark_passes": library("ark_passes.cc"),
     "onnx_edits": library("onnx_edits.cc"),
     "fusions": library("fusions.cc"),
+    "rewrites": library("rewrites.cc"),
     "bad_patterns": library("bad_patterns.cc"),
     "two_sources": library("two_sources_a.cc", "two_sources_b.cc"),
     "mxnet_style": library("mxnet_style.cc"),

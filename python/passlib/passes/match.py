@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,6 +106,30 @@ class Match:
                 if name in arrays:
                     return arrays[name]
         raise KeyError(f"{name!r} is no parameter with an array")
+
+    def broadcasts(self, value: Value, target: Value) -> bool:
+        """Whether a value is known to broadcast to the shape of another without enlarging it."""
+        given, whole = self._shape(value), self._shape(target)
+        if given is None or (given and (whole is None or len(given) > len(whole))):
+            return False
+        ends = (whole or ())[len(whole or ()) - len(given) :]
+        return all(
+            size == 1 or (size is not None and size == end)
+            for size, end in zip(given, ends, strict=True)
+        )
+
+    def operator_set(self, domain: str = "") -> int:
+        """Return the version of an operator set that an ONNX model imports; 0 if it does not."""
+        sets = json.loads(self._whole.attributes.get("opset_import", "{}"))
+        names = ("", "ai.onnx") if domain in ("", "ai.onnx") else (domain,)
+        return max((int(sets[name]) for name in names if name in sets), default=0)
+
+    def _shape(self, value: Value) -> tuple[int | None, ...] | None:
+        try:
+            shape: tuple[int | None, ...] | None = self.array(value).shape
+        except KeyError:
+            shape = value.shape
+        return shape
 
     def parameter(self, suffix: str, array: Any) -> Value:
         """Add a parameter, named after the result that is replaced.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passlib import _core
 from passlib.errors import GraphError
 from passlib.library.declared import Declaration
 from passlib.library.python import Graph, PythonPass
@@ -81,7 +82,7 @@ def why(
     model, pattern, shapes
         As of `find`.
     node : str
-        Name of a node of the outermost graph.
+        Name of a node, in nested graphs too; of several the one in the outermost graph.
 
     Returns
     -------
@@ -100,9 +101,13 @@ def why(
     reasons: list[str] = []
 
     def look(graph: Graph) -> None:
-        place = graph.find(node)
-        if place is not None:
-            reasons.append(patterns.why(graph, place))
+        graphs: list[_core.EditableGraph] = [graph]
+        for each in graphs:
+            place = each.find(node)
+            if place is not None:
+                reasons.append(patterns.why(graph, place))
+                return
+            graphs += [nested for owner in each.nodes for nested in owner.subgraphs]
 
     _run(model, look, shapes)
     if not reasons:

@@ -3,39 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
 import pytest
 
 import passlib
-from real_models import find
-
-SIZES: dict[str, dict[str, tuple[int | str, ...]]] = {
-    "silero_vad/data/silero_vad.onnx": {"input": ("n", 512), "state": (2, "n", 128), "sr": ()},
-    "silero_vad/data/silero_vad_op18_ifless.onnx": {
-        "input": ("n", 512), "state": (2, "n", 128), "sr": (),
-    },
-    "magika/models/standard_v3_3/model.onnx": {"bytes": ("n", 2048)},
-    "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx": {"x": ("n", 3, 64, 96)},
-    "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx": {"x": ("n", 3, 48, 192)},
-}  # fmt: skip
-"""Sizes of the inputs, where n is chosen."""
-
-
-def feeds(session: Any, sizes: dict[str, tuple[int | str, ...]], n: int) -> dict[str, Any]:
-    random = np.random.default_rng(n)
-    made = {}
-    for value in session.get_inputs():
-        shape = tuple(n if size == "n" else int(size) for size in sizes[value.name])
-        whole = random.integers(0, 200, shape) if shape else 16_000
-        made[value.name] = (
-            random.random(shape, np.float32)
-            if value.type == "tensor(float)"
-            else np.array(whole, value.type[7:-1])
-        )
-    return made
+from real_models import SIZES, feeds, find
 
 
 @pytest.mark.parametrize("name", SIZES)
