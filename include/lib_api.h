@@ -7498,8 +7498,7 @@ class PatternSession {
     return true;
   }
 
-  /// The text of a number in an attribute. Most layers of a model have the same, and printing one
-  /// takes as long as a replacement.
+  /// The text of a number, kept for the next layer: printing takes as long as a replacement.
   const std::string& numberText(double number) {
     if (!(number == last_number_.first)) {
       last_number_ = std::make_pair(number, JsonVal::real(static_cast<float>(number)).dump());
@@ -7861,7 +7860,8 @@ class PatternPass {
  public:
   /// `facts`: the description, then the dialects.
   PatternPass(const char* name, void (*fill)(), const std::vector<std::string>& facts)
-      : description_(facts.at(0)), dialects_(facts.begin() + 1, facts.end()) {
+      : description_(facts.empty() ? std::string() : facts[0]),
+        dialects_(facts.begin() + (facts.empty() ? 0 : 1), facts.end()) {
     try {
       patterns_ = PatternSet(fill);
     } catch (const std::exception& error) {

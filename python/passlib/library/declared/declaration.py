@@ -12,7 +12,7 @@ from passlib.library.declared.option import Option, option_text
 __all__ = ["Declaration"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Declaration:
     """A pass as it describes itself.
 
@@ -101,6 +101,9 @@ class Declaration:
         hint = did_you_mean(name, known, 1)
         have = f"it has: {', '.join(known)}" if known else "it has none"
         return f"pass {self.name!r} has no option {name!r}{hint} ({have})"
+
+    def __repr__(self) -> str:
+        return f"<{'partitioner' if self.is_partitioner else 'pass'} {self.name}>"
 
     def __str__(self) -> str:
         lines = [self.name + (f": {self.description}" if self.description else "")]
