@@ -135,7 +135,8 @@ REPLACED: dict[str, tuple[str, str, list[str]]] = {
 @pytest.mark.parametrize("title", REPLACED)
 def test_what_a_match_becomes(title: str, named: Callable[[str], str]) -> None:
     name, nodes, expected = REPLACED[title]
-    assert shown(load(nodes).optimize_for(named(name), skip_infer=True)) == expected
+    after = load(nodes).optimize_for(named(name), skip_infer=True)
+    assert sorted(shown(after)) == sorted(expected)
 
 
 def test_inner_results_that_are_outputs_stay(named: Callable[[str], str]) -> None:
