@@ -231,3 +231,16 @@ def test_a_reduction_keeps_to_the_fault_that_it_began_with() -> None:
     assert failing.what == "numbers"
     small = reduce(model, failing, inputs).model
     assert [n.op for n in small.symbol.nodes() if not n.is_variable] == ["Pooling"]
+
+
+def test_a_model_without_inputs_to_run_on_is_cut_by_inferred_types(tmp_path: Path) -> None:
+    model = block_model(tmp_path / "model.onnx", 6)
+
+    def failing(candidate: pl.Model, recorded: Mapping[str, Any]) -> bool:
+        assert recorded == {}
+        onnx.checker.check_model(candidate.save(tmp_path / "candidate.onnx")[0], full_check=True)
+        return any(node.op == "Sub" for node in candidate.symbol.nodes())
+
+    found = reduce(model, failing, {})
+    assert found.nodes == 1
+    assert [tuple(found.model.inputs)] == [("product_value",)]

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from passlib.arrays import dtypes
+from passlib.dialects import infer
 from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
@@ -103,6 +105,8 @@ class _Search:
         self._failing = failing
         self._inputs = inputs
         self._values = values_of(model, inputs) if inputs or not model.inputs else {}
+        # Of a model that does not run, inputs have the types that are inferred.
+        self._types = {} if self._values else _types_of(model)
         self._outputs = {(e.node, e.index) for e in model.symbol.entries}
         self.runs = 0
 
@@ -162,12 +166,17 @@ class _Search:
 
     def _variable(self, node: Node, index: int, inputs: dict[str, Any]) -> Node:
         """Return an input that stands for a value, and record the value."""
-        value = self._values.get((node.name, index))
-        if not isinstance(value, np.ndarray):
-            raise PasslibError(f"the value of {node.name!r} cannot be an input")
         name = f"{node.name}_value{index or ''}"
-        inputs[name] = np.asarray(value)
-        attrs = {"__shape__": str(tuple(value.shape)), "__dtype__": str(dtypes.code(value.dtype))}
+        value = self._values.get((node.name, index))
+        if isinstance(value, np.ndarray):
+            inputs[name] = np.asarray(value)
+            spec = TypeSpec(value.dtype, value.shape)
+        else:
+            specs = self._types.get(node, ())
+            spec = specs[index] if index < len(specs) else TypeSpec(None, None)
+        if spec.dtype is None or spec.shape is None or None in spec.shape:
+            raise PasslibError(f"the value of {node.name!r} cannot be an input")
+        attrs = {"__shape__": str(tuple(spec.shape)), "__dtype__": str(dtypes.code(spec.dtype))}
         return Node(VARIABLE, name, attrs, num_outputs=1)
 
     def with_constant_weights(self, model: Model, inputs: Inputs) -> Model:
@@ -186,6 +195,13 @@ class _Search:
                     model = candidate
                     break
         return model
+
+
+def _types_of(model: Model) -> Mapping[Node, tuple[TypeSpec, ...]]:
+    try:
+        return infer(model.symbol, {}).outputs
+    except PasslibError:  # shapes that contradict each other may be the fault
+        return {}
 
 
 def _with(model: Model, entries: Sequence[Entry]) -> Model:
