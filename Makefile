@@ -10,7 +10,9 @@ CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc
 LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
-.PHONY: demo test test-lowest lint format bench docs docs-links interop models release-check sanitize sdist wheel wheels clean
+TESTS := tests --ignore tests/interop --sample 40
+
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models release-check sanitize sdist wheel wheels clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
@@ -32,8 +34,14 @@ build/models/fetched: .venv/installed tests/real_models.txt
 	$(BIN)/python tests/support/fetch_models.py build/models
 	touch $@
 
+# Of large tables a sample; test-all runs every case.
 test: .venv/installed
-	$(BIN)/pytest -n $(JOBS) tests --ignore tests/interop
+	$(BIN)/pytest -n $(JOBS) $(TESTS)
+
+test-rest: .venv/installed
+	$(BIN)/pytest -n $(JOBS) $(TESTS) --rest
+
+test-all: test test-rest
 
 # At the lowest versions of all dependencies (tests/lowest.txt), against the wheel.
 test-lowest: .venv-lowest/installed

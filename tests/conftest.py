@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,30 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 MODELS = DATA / "mxnet" / "models"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="of a test with more than N cases, run about N, evenly spread over them",
+    )
+    parser.addoption("--rest", action="store_true", help="run the cases that --sample leaves out")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take a sample of the cases of large tables, or the rest, if that is asked for."""
+    most = config.getoption("sample")
+    if not most:
+        return
+    tables: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tables[item.path, item.nodeid.partition("[")[0]].append(item)
+    sample = {item for cases in tables.values() for item in cases[:: -(-len(cases) // most)]}
+    rest = config.getoption("rest")
+    config.hook.pytest_deselected(items=[item for item in items if (item in sample) == rest])
+    items[:] = [item for item in items if (item in sample) != rest]
 
 
 def runs_most(request: pytest.FixtureRequest) -> bool:
