@@ -48,12 +48,17 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], str]] = [
         {"pooled_size": "(2, 2)", "spatial_scale": "1"},
         r"\?, 6",
     ),
+    (
+        "_contrib_DeformablePSROIPooling", [(1, 4, 4, 4), (2, 5)],
+        {"pooled_size": "0", "group_size": "1", "output_dim": "4", "spatial_scale": "1",
+         "no_trans": "True"}, "'pooled_size'",
+    ),
     ("_contrib_box_decode", [(2, 3, 5), (1, 3, 4)], {}, "4"),
     ("pick", [(3, 4), (3,)], {"axis": "0"}, r"\(4\)"),
     ("SoftmaxOutput", [(2, 3), (3,)], {}, r"require \(2\)"),
     ("LinearRegressionOutput", [(4, 2), (4,)], {}, r"require \(4, 2\)"),
     ("_contrib_dequantize", [(2, 3), (2,), (2,)], {}, r"require \(1\)"),
-]
+]  # fmt: skip
 
 
 def symbol(op: str, count: int, attrs: dict[str, str]) -> Any:
@@ -157,6 +162,22 @@ def test_a_range_has_its_stop_although_the_length_may_be_inferred() -> None:
     attrs = {"start": "1", "stop": "4", "infer_range": "True"}
     (values,) = symbol("_arange", 0, attrs).eval()
     np.testing.assert_array_equal(values, np.array([1, 2, 3], np.float32))
+
+
+@pytest.mark.parametrize("op", ["_npi_blackman", "_npi_hamming", "_npi_hanning"])
+@pytest.mark.parametrize(("count", "wanted"), [(0, []), (1, [1]), (5, [0] * 5)])
+def test_windows_of_integers_have_weights_of_integers(
+    op: str, count: int, wanted: list[int]
+) -> None:
+    with util.np_shape():
+        (values,) = symbol(op, 0, {"M": str(count), "dtype": "int32"}).eval()
+    assert (values.dtype, values.tolist()) == (np.int32, wanted)
+
+
+def test_reflecting_takes_the_default_as_none() -> None:
+    attrs = {"mode": "reflect", "pad_width": "((1, 0),)", "reflect_type": "None"}
+    (values,) = symbol("_npi_pad", 1, attrs).eval(x0=np.array([3, 5], np.float32))
+    assert values.tolist() == [5, 3, 5]
 
 
 def test_positions_along_no_axis_have_no_elements() -> None:

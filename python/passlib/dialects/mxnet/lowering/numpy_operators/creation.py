@@ -131,6 +131,9 @@ def _window(weights: tuple[float, float, float], op: Operation) -> Value:
         op.invalid("is negative", "M")
     if count == 1:
         return op.constant(np.ones(1, dtype))
+    if not is_real(dtype):
+        op.affordable(count)
+        return op.constant(np.zeros(count, dtype))  # MXNet converts the weights first
     double = np.dtype(np.float64)
     step = 2 * math.pi / (count - 1) if count else 0.0
     angle = progression(op, places_of(op, vector(op, count), 1), 0.0, step, double)
@@ -139,7 +142,7 @@ def _window(weights: tuple[float, float, float], op: Operation) -> Value:
     if weights[2]:
         twice = op.emit("Cos", op.emit("Add", angle, angle))
         result = op.emit("Add", result, op.emit("Mul", second, twice))
-    return op.cast(result if is_real(dtype) else op.cast(result, np.float32), dtype)
+    return op.cast(result, dtype)
 
 
 for _name, _weights in _WINDOWS.items():

@@ -210,6 +210,6 @@ def pad(op: Operation) -> Value:
     """Pad each axis by ``pad_width`` (before, after), as ``mode`` says."""
     data = op.inputs[0]
     mode = op.string("mode", "constant", choices=tuple(_PADDINGS))
-    if mode == "reflect" and op.string("reflect_type", "even") != "even":
+    if mode == "reflect" and op.string("reflect_type", "even") not in ("even", "None"):
         op.unsupported("must be even", "reflect_type")
     return _PADDINGS[mode](op, data, _widths(op, op.rank_of(data)))

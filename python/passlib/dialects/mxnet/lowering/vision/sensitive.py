@@ -78,6 +78,8 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
     data, regions, *offsets = op.operands(2 if still else 3)
     size, group, samples = op.int("pooled_size"), op.int("group_size"), op.int("sample_per_part", 1)
     _, channels, height, width = _grouped(op, data, group)
+    if min(size, samples) < 1:
+        op.invalid("is not positive", "pooled_size" if size < 1 else "sample_per_part")
     deep = channels // group**2
     if deep != op.int("output_dim"):
         op.unsupported(f"does not fit {channels} channels", "output_dim")
