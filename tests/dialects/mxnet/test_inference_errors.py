@@ -40,6 +40,10 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], str]] = [
     ("_npi_blackman", [], {}, "'M' .absent.*is required"),
     ("_npi_boolean_mask_assign_scalar", [(2,), (2, 2)], {"value": "1"}, "too few axes"),
     ("Pad", [(1, 1, 2, 2)], {"mode": "edge", "pad_width": "(0, 0, 0, 0, -1, 0, 0, 0)"}, "negative"),
+    ("one_hot", [(2,)], {"depth": "-1"}, "'depth'"),
+    ("_eye", [], {"N": "-2"}, "'N'"),
+    ("Dropout", [(2, 3)], {"axes": "(2,)"}, "'axes'"),
+    ("Dropout", [(2, 3)], {"axes": "(-1,)"}, "'axes'"),
     ("LRN", [(1, 2, 3, 3)], {"nsize": "0"}, "'nsize'"),
     ("ROIPooling", [(1, 2, 8, 8), (3, 4)], {"pooled_size": "(2, 2)", "spatial_scale": "1"}, "5"),
     (
@@ -172,6 +176,10 @@ def test_windows_of_integers_have_weights_of_integers(
     with util.np_shape():
         (values,) = symbol(op, 0, {"M": str(count), "dtype": "int32"}).eval()
     assert (values.dtype, values.tolist()) == (np.int32, wanted)
+
+
+def test_a_matrix_of_ones_is_square_where_its_columns_are_negative() -> None:
+    assert symbol("_eye", 0, {"N": "2", "M": "-2"}).infer_shape() == ([], [(2, 2)], [])
 
 
 def test_reflecting_takes_the_default_as_none() -> None:

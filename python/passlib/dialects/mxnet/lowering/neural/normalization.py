@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.lowering import Operation, Value
+from passlib.lowering import Operation, Value, describe
 from passlib.lowering.extents import reshaped_like, vector
 
 __all__ = [
@@ -163,6 +163,8 @@ def dropout(op: Operation) -> Sequence[Value]:
     mode = op.string("mode", "training", choices=("training", "always"))
     shared = op.ints("axes", ())
     shape = data.shape
+    if shape is not None and not all(0 <= axis < len(shape) for axis in shared):
+        op.invalid(f"has an axis outside of {describe(data)}", "axes")
     if shape is not None and shared:
         shape = tuple(1 if axis in shared else size for axis, size in enumerate(shape))
     hidden = op.declare(data.dtype, shape, "the mask of dropout is not provided")

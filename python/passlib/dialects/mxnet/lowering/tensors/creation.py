@@ -190,7 +190,9 @@ def _product(op: Operation, sizes: list[Value]) -> Value:
 
 @table.register("_eye")
 def eye(op: Operation) -> Value:
-    """Create (N, M) with ones on the diagonal ``k``; M of 0 means N."""
+    """Create (N, M) with ones on the diagonal ``k``; M of at most 0 means N."""
     rows, columns, k = op.int("N"), op.int("M", 0), op.int("k", 0)
+    if rows < 0:
+        op.invalid("is negative", "N")
     dtype = element_type(op, np.float32)
-    return op.cast(diagonal_mask(op, rows, columns or rows, k), dtype)
+    return op.cast(diagonal_mask(op, rows, columns if columns > 0 else rows, k), dtype)

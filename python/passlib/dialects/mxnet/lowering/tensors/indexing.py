@@ -81,6 +81,8 @@ def one_hot(op: Operation) -> Value:
     """
     dtype = element_type(op, np.float32)
     places = op.emit("Unsqueeze", op.cast(op.inputs[0], np.int64), vector(op, -1))
+    if op.int("depth") < 0:
+        op.invalid("is negative", "depth")
     depth = (op.constant(number, np.int64) for number in (0, op.int("depth"), 1))
     hit = op.emit("Equal", places, op.emit("Range", *depth))
     on, off = number_of(op, "on_value", 1.0, dtype), number_of(op, "off_value", 0.0, dtype)
