@@ -5255,11 +5255,11 @@ struct Layout {
   void probe(const char* what, const void* object, std::size_t size, uintptr_t low,
              uintptr_t high) {
     text += std::string(" ") + what;
-    for (std::size_t i = 0; i + sizeof(uintptr_t) <= size; i += sizeof(uintptr_t)) {
+    for (std::size_t pos = 0; pos + sizeof(uintptr_t) <= size; pos += sizeof(uintptr_t)) {
       uintptr_t word;
-      memcpy(&word, static_cast<const char*>(object) + i, sizeof(word));
+      memcpy(&word, static_cast<const char*>(object) + pos, sizeof(word));
       if (word < low || word > high) continue;
-      text += " @" + std::to_string(i);
+      text += " @" + std::to_string(pos);
       if (word != high) text += "-" + std::to_string(high - word);
       return;
     }
