@@ -24,7 +24,17 @@ __all__ = [
 
 
 class PasslibError(Exception):
-    """Base of every error that passlib raises on purpose."""
+    """Base of every error that passlib raises on purpose.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> try:
+    ...     pl.sym.var("x").optimize_for("unheard_of")
+    ... except pl.PasslibError as error:
+    ...     print(str(error).partition(" (")[0])
+    there is no pass or partitioner 'unheard_of'
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Some constructors have required keywords, which Exception's own form would not pass.
@@ -40,7 +50,17 @@ def _rebuilt(
 
 
 class LoadError(PasslibError):
-    """A library could not be loaded, failed to initialize, or may not be called any more."""
+    """A library could not be loaded, failed to initialize, or may not be called any more.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> try:
+    ...     pl.library.load("nowhere/libpass.so")
+    ... except pl.LoadError as error:
+    ...     print("nowhere/libpass.so" in str(error))
+    True
+    """
 
 
 class FormatError(PasslibError):
@@ -51,6 +71,15 @@ class FormatError(PasslibError):
     offset, line, column : int or None
         Place of the fault: byte offset from 0, line and column from 1; None if the
         format has no such notion.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> try:
+    ...     pl.sym.load_json('{"nodes": [}')
+    ... except pl.FormatError as error:
+    ...     print(error.line, error.column)
+    1 12
     """
 
     def __init__(
@@ -74,11 +103,32 @@ class FormatError(PasslibError):
 
 
 class PatternError(FormatError):
-    """The text of a pattern is not well-formed; ``line`` and ``column`` are the place."""
+    """The text of a pattern is not well-formed; ``line`` and ``column`` are the place.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> try:
+    ...     pl.find(pl.sym.var("x"), "y = relu(x")
+    ... except pl.PatternError as error:
+    ...     print(error.line, error.column)
+    1 11
+    """
 
 
 class GraphError(PasslibError):
-    """A graph is not sound; the message names the nodes concerned."""
+    """A graph is not sound; the message names the nodes concerned.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x, y = pl.sym.var("x"), pl.sym.var("x")
+    >>> try:
+    ...     (x + y).tojson()
+    ... except pl.GraphError as error:
+    ...     print("x" in str(error))
+    True
+    """
 
 
 class PassError(PasslibError):
@@ -88,6 +138,18 @@ class PassError(PasslibError):
     ----------
     messages : tuple of str
         Messages that the library reported through ``MX_ERROR_MSG`` during this one call.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def never_ready(graph: pl.Graph) -> None:
+    ...     raise ValueError("not today")
+    >>> try:
+    ...     pl.sym.relu(pl.sym.var("x")).optimize_for("never_ready")
+    ... except pl.PassError as error:
+    ...     print(error.__cause__)
+    not today
     """
 
     def __init__(self, message: str, *, messages: tuple[str, ...] = ()) -> None:
@@ -104,6 +166,19 @@ class PipelineError(PassError):
         The step with its options.
     model : Model
         The model that the step failed on.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def give_up(graph: pl.Graph) -> None:
+    ...     raise ValueError("too hard")
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> try:
+    ...     pl.Pipeline("give_up").run(model)
+    ... except pl.PipelineError as error:
+    ...     print(error.step, len(error.model.symbol.nodes()))
+    give_up 2
     """
 
     def __init__(
@@ -126,6 +201,13 @@ class OperatorError(PasslibError):
         Name of the node; empty if the operator was called without one.
     messages : tuple of str
         Messages that the library reported through ``MX_ERROR_MSG`` during this one call.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> error = pl.OperatorError("it failed", operator="my_gemm", library="libgemm.so", node="fc")
+    >>> error.operator, error.node
+    ('my_gemm', 'fc')
     """
 
     def __init__(
@@ -145,19 +227,61 @@ class OperatorError(PasslibError):
 
 
 class UnsupportedError(PasslibError):
-    """Something has no faithful translation; the message names node, operator and attribute."""
+    """Something has no faithful translation; the message names node, operator and attribute.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> try:
+    ...     pl.nd.zeros((2, 3), ctx=pl.gpu())
+    ... except pl.UnsupportedError as error:
+    ...     print(str(error).partition(",")[0])
+    an array was requested on gpu(0)
+    """
 
 
 class InternalError(PasslibError):
-    """A mistake in passlib itself; the message names the node, and the cause has the traceback."""
+    """A mistake in passlib itself; the message names the node, and the cause has the traceback.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> issubclass(pl.InternalError, pl.PasslibError), issubclass(pl.InternalError, pl.GraphError)
+    (True, False)
+    """
 
 
 class UnsoundFileError(FormatError, GraphError):
-    """A file is well formed, but the graph in it contradicts itself."""
+    """A file is well formed, but the graph in it contradicts itself.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> empty = '{"nodes": [], "arg_nodes": [], "heads": [[3, 0, 0]]}'
+    >>> try:
+    ...     pl.sym.load_json(empty)
+    ... except pl.UnsoundFileError as error:
+    ...     print(type(error).__mro__[1].__name__)
+    FormatError
+    """
 
 
 class PassResultError(PassError, GraphError):
-    """A pass reported success, but returned no sound graph."""
+    """A pass reported success, but returned no sound graph.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def turn_in_circles(graph: pl.Graph) -> None:
+    ...     graph.set_inputs(graph.find("y"), [graph.find("z").outputs[0]])
+    >>> symbol = pl.sym.relu(pl.sym.relu(pl.sym.var("x"), name="y"), name="z")
+    >>> try:
+    ...     symbol.optimize_for("turn_in_circles")
+    ... except pl.PassResultError as error:
+    ...     print("wait for each other in a cycle" in str(error))
+    True
+    """
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

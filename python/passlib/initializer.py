@@ -6,10 +6,7 @@ from passlib.nn.initializer import InitDesc, Initializer, alias, create, registe
 from passlib.nn.initializer_classes import (
     Bilinear,
     Constant,
-    FusedRNN,
-    Load,
     LSTMBias,
-    Mixed,
     MSRAPrelu,
     Normal,
     One,
@@ -18,6 +15,7 @@ from passlib.nn.initializer_classes import (
     Xavier,
     Zero,
 )
+from passlib.nn.initializer_composites import FusedRNN, Load, Mixed
 
 __all__ = [
     "Bilinear",

@@ -42,6 +42,7 @@ class Context:
 
     Examples
     --------
+    >>> from passlib import cpu, current_context
     >>> with cpu(1):
     ...     current_context()
     cpu(1)
@@ -114,27 +115,63 @@ def cpu(device_id: int = 0) -> Context:
     """Return the context of the host's processor.
 
     MXNet lets scripts distinguish several by number; they all share the same memory.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> pl.nd.ones((2,), ctx=pl.cpu()).context
+    cpu(0)
     """
     return Context("cpu", device_id)
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """Return the context of page-locked host memory, which here is ordinary host memory."""
+    """Return the context of page-locked host memory, which here is ordinary host memory.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> pl.cpu_pinned()
+    cpu_pinned(0)
+    """
     return Context("cpu_pinned", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """Return the context of a GPU, where nothing can be placed: see `require_host`."""
+    """Return the context of a GPU, where nothing can be placed: see `require_host`.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> pl.gpu(1).device_type
+    'gpu'
+    """
     return Context("gpu", device_id)
 
 
 def current_context() -> Context:
-    """Return the context of the innermost ``with`` block of this thread, else the default."""
+    """Return the context of the innermost ``with`` block of this thread, else the default.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> pl.current_context()
+    cpu(0)
+    """
     return _active.stack[-1] if _active.stack else _active.default
 
 
 def set_default_context(ctx: Context) -> None:
-    """Set the context outside of ``with`` blocks in this thread; at first it is ``cpu(0)``."""
+    """Set the context outside of ``with`` blocks in this thread; at first it is ``cpu(0)``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.test_utils.set_default_context(mx.cpu(1))
+    >>> mx.current_context()
+    cpu(1)
+    >>> mx.test_utils.set_default_context(mx.cpu())
+    """
     _active.default = ctx
 
 
@@ -142,12 +179,28 @@ def num_gpus() -> int:
     """Return 0, the number of GPUs that passlib can use.
 
     ``gpu() if num_gpus() else cpu()`` in a script therefore selects the CPU.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.gpu() if mx.context.num_gpus() else mx.cpu()
+    cpu(0)
     """
     return 0
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """Raise UnsupportedError: there is no GPU whose memory could be measured."""
+    """Raise UnsupportedError: there is no GPU whose memory could be measured.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> try:
+    ...     mx.context.gpu_memory_info()
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    UnsupportedError
+    """
     raise UnsupportedError(
         f"gpu({device_id}): passlib uses the CPU only, so there is no GPU memory"
     )

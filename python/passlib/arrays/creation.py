@@ -40,6 +40,13 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     ------
     UnsupportedError
         The context is a GPU, or MXNet does not have the element type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import passlib as mx
+    >>> mx.nd.array(np.arange(3)).dtype, mx.nd.array([1, 2], dtype="int32").asnumpy()
+    (dtype('float32'), array([1, 2], dtype=int32))
     """
     context = require_host(ctx, "an array")
     if isinstance(source_array, BaseSparseNDArray):
@@ -78,6 +85,12 @@ def full(
     ------
     UnsupportedError
         The context is a GPU, or MXNet does not have the element type.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.full((2,), 7, dtype="int32").asnumpy()
+    array([7, 7], dtype=int32)
     """
     context = require_host(ctx, "an array")
     made = _place(np.full(shape, val, _element_type(dtype)), context)
@@ -93,17 +106,37 @@ def zeros(
     """Make an array of zeros, sparse if ``stype`` is ``"row_sparse"`` or ``"csr"``.
 
     Otherwise as `full`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.zeros((2,)).asnumpy(), mx.nd.zeros((2, 3), stype="csr").stype
+    (array([0., 0.], dtype=float32), 'csr')
     """
     return full(shape, 0, ctx, dtype).tostype(stype)
 
 
 def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """Make an array of ones, as `full`."""
+    """Make an array of ones, as `full`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.ones((2,)).asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     return full(shape, 1, ctx, dtype)
 
 
 def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """Make an array of undefined values, otherwise as `full`."""
+    """Make an array of undefined values, otherwise as `full`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.empty((2, 3)).shape
+    (2, 3)
+    """
     context = require_host(ctx, "an array")
     return _place(np.empty(shape, _element_type(dtype)), context)
 
@@ -136,6 +169,12 @@ def arange(
     Returns
     -------
     NDArray
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.arange(3).asnumpy()
+    array([0., 1., 2.], dtype=float32)
     """
     del infer_range  # MXNet's argument, without meaning for arrays
     context = require_host(ctx, "an array")

@@ -43,6 +43,14 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
     -----
     Made by the functions of `passlib.nd`, or from any array by ``array.view(NDArray)``. The
     module `passlib.nd.methods` adds the methods that apply an operator.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> x = mx.nd.array([[1, 2], [3, 4]])
+    >>> x.sum(axis=1).asnumpy(), (x > 2).asnumpy()
+    (array([3., 7.], dtype=float32), array([[0., 0.],
+           [1., 1.]], dtype=float32))
     """
 
     # Higher than ndarray's, for libraries that neither of the protocols below concerns.

@@ -35,6 +35,15 @@ def seed(seed_state: int, ctx: Context | Any = "all") -> None:
     ------
     UnsupportedError
         A GPU.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.random.seed(7)
+    >>> first = mx.nd.random.uniform(shape=(3,))
+    >>> mx.random.seed(7)
+    >>> mx.test_utils.same(first, mx.nd.random.uniform(shape=(3,)))
+    True
     """
     if ctx != "all":
         require_host(ctx, "random numbers")

@@ -28,6 +28,13 @@ class ShapeMode:
     ----------
     active : bool
         True for NumPy's: results of one element may have the shape ``()``.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> with pl.np_shape():
+    ...     pl.nd.array([1, 2])[0].shape
+    ()
     """
 
     def __init__(self, active: bool = True) -> None:
@@ -52,12 +59,27 @@ class ShapeMode:
 
 
 def is_np_shape() -> bool:
-    """Whether this thread reads shapes as NumPy does; not so by default, as in MXNet."""
+    """Whether this thread reads shapes as NumPy does; not so by default, as in MXNet.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> pl.is_np_shape()
+    False
+    """
     return _mode.numpy
 
 
 def set_np_shape(active: bool) -> bool:
-    """Set the reading of shapes in this thread, and return the one before."""
+    """Set the reading of shapes in this thread, and return the one before.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> before = pl.set_np_shape(True)
+    >>> pl.is_np_shape(), pl.set_np_shape(before)
+    (True, True)
+    """
     before, _mode.numpy = _mode.numpy, bool(active)
     return before
 

@@ -39,6 +39,13 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
     ------
     ValueError
         The parts do not fit together.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> array = mx.nd.zeros((2, 3), stype="csr")
+    >>> isinstance(array, mx.nd.BaseSparseNDArray), array.stype
+    (True, 'csr')
     """
 
     # NumPy's operators would treat this as a Python object; refuse instead.
@@ -216,7 +223,15 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
 
 
 class RowSparseNDArray(BaseSparseNDArray):
-    """An array of which only some rows are stored; all others are zero."""
+    """An array of which only some rows are stored; all others are zero.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> rows = mx.nd.array([[0, 0], [1, 2]]).tostype("row_sparse")
+    >>> rows.indices.asnumpy(), rows.data.asnumpy()
+    (array([1]), array([[1., 2.]], dtype=float32))
+    """
 
     def __getitem__(self, key: Any) -> RowSparseNDArray:
         if not isinstance(key, slice) or key != slice(None):
@@ -238,7 +253,15 @@ class RowSparseNDArray(BaseSparseNDArray):
 
 
 class CSRNDArray(BaseSparseNDArray):
-    """A matrix in compressed rows."""
+    """A matrix in compressed rows.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> matrix = mx.nd.array([[0, 1], [0, 0]]).tostype("csr")
+    >>> matrix.indices.asnumpy(), matrix.indptr.asnumpy()
+    (array([1]), array([0, 1, 1]))
+    """
 
     def __getitem__(self, key: Any) -> CSRNDArray:
         if isinstance(key, slice):

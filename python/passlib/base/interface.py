@@ -71,7 +71,14 @@ SymbolHandle = ctypes.c_void_p
 
 
 class MXCallbackList(ctypes.Structure):
-    """A list of callbacks, as MXNet's custom operators in Python pass it."""
+    """A list of callbacks, as MXNet's custom operators in Python pass it.
+
+    Examples
+    --------
+    >>> from passlib.base import MXCallbackList
+    >>> MXCallbackList().num_callbacks
+    0
+    """
 
     _fields_ = (
         ("num_callbacks", ctypes.c_int),
@@ -111,44 +118,99 @@ def check_call(ret: int) -> None:
     ------
     PasslibError
         ``ret`` is not 0.
+
+    Examples
+    --------
+    >>> from passlib.base import check_call
+    >>> check_call(0)
     """
     if ret != 0:
         raise PasslibError(get_last_ffi_error())
 
 
 def get_last_ffi_error() -> str:
-    """Return the message of the last call that failed: that there are no such calls."""
+    """Return the message of the last call that failed: that there are no such calls.
+
+    Examples
+    --------
+    >>> from passlib.base import get_last_ffi_error
+    >>> isinstance(get_last_ffi_error(), str)
+    True
+    """
     return "a call of MXNet's C interface failed, which passlib does not have"
 
 
 def c_str(string: str) -> ctypes.c_char_p:
-    """Return a string in UTF-8 for C."""
+    """Return a string in UTF-8 for C.
+
+    Examples
+    --------
+    >>> from passlib.base import c_str
+    >>> c_str("relu").value
+    b'relu'
+    """
     return ctypes.c_char_p(string.encode("utf-8"))
 
 
 def py_str(x: bytes) -> str:
-    """Return a string of C in UTF-8."""
+    """Return a string of C in UTF-8.
+
+    Examples
+    --------
+    >>> from passlib.base import py_str
+    >>> py_str(b"relu")
+    'relu'
+    """
     return x.decode("utf-8")
 
 
 def c_str_array(strings: Iterable[str]) -> Any:
-    """Return strings in UTF-8 as an array of C."""
+    """Return strings in UTF-8 as an array of C.
+
+    Examples
+    --------
+    >>> from passlib.base import c_str_array
+    >>> list(c_str_array(["a", "b"]))
+    [b'a', b'b']
+    """
     texts = [string.encode("utf-8") for string in strings]
     return (ctypes.c_char_p * len(texts))(*texts)
 
 
 def c_array(ctype: Any, values: Sequence[Any]) -> Any:
-    """Return values as an array of a type of C."""
+    """Return values as an array of a type of C.
+
+    Examples
+    --------
+    >>> from passlib.base import c_array, mx_uint
+    >>> list(c_array(mx_uint, [1, 2]))
+    [1, 2]
+    """
     return (ctype * len(values))(*values)
 
 
 def c_array_buf(ctype: Any, buf: Any) -> Any:
-    """Return the memory of an ``array.array`` as an array of a type of C, without a copy."""
+    """Return the memory of an ``array.array`` as an array of a type of C, without a copy.
+
+    Examples
+    --------
+    >>> import array
+    >>> from passlib.base import c_array_buf, mx_int
+    >>> list(c_array_buf(mx_int, array.array("i", [1, 2])))
+    [1, 2]
+    """
     return (ctype * len(buf)).from_buffer(buf)
 
 
 def c_handle_array(objs: Iterable[Any]) -> Any:
-    """Return the handles of objects as an array of C."""
+    """Return the handles of objects as an array of C.
+
+    Examples
+    --------
+    >>> from passlib.base import c_handle_array
+    >>> len(c_handle_array([]))
+    0
+    """
     handles = [ctypes.c_void_p(obj.handle) for obj in objs]
     return (ctypes.c_void_p * len(handles))(*(handle.value for handle in handles))
 
@@ -160,6 +222,13 @@ def ctypes2buffer(cptr: Any, length: int) -> bytearray:
     ------
     TypeError
         The pointer is another one.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> from passlib.base import ctypes2buffer
+    >>> ctypes2buffer(ctypes.cast(b"abc", ctypes.POINTER(ctypes.c_char)), 2)
+    bytearray(b'ab')
     """
     if not isinstance(cptr, ctypes.POINTER(ctypes.c_char)):
         raise TypeError("expected a pointer to char")
@@ -173,6 +242,15 @@ def ctypes2numpy_shared(cptr: Any, shape: Sequence[int]) -> np.ndarray[Any, Any]
     ------
     RuntimeError
         The pointer is another one.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> from passlib.base import ctypes2numpy_shared, mx_float
+    >>> memory = (mx_float * 2)(1, 2)
+    >>> ctypes2numpy_shared(ctypes.cast(memory, ctypes.POINTER(mx_float)), (2, 1))
+    array([[1.],
+           [2.]], dtype=float32)
     """
     if not isinstance(cptr, mx_float_p):
         raise RuntimeError("expected a pointer to float")

@@ -43,7 +43,14 @@ error_types: dict[str, type[Exception]] = {}
 
 
 class _NullType:
-    """The type of an argument that is not given."""
+    """The type of an argument that is not given.
+
+    Examples
+    --------
+    >>> from passlib.base import _Null
+    >>> _Null
+    _Null
+    """
 
     def __repr__(self) -> str:
         return "_Null"
@@ -53,7 +60,14 @@ _Null: Final = _NullType()
 
 
 class NotImplementedForSymbol(UnsupportedError):  # noqa: N818, MXNet's name
-    """A method that arrays have and symbols do not."""
+    """A method that arrays have and symbols do not.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> str(mx.base.NotImplementedForSymbol(mx.nd.NDArray.asnumpy, None))
+    'Symbol.asnumpy is for arrays, not for symbols '
+    """
 
     def __init__(self, function: Any, alias: str | None, *args: Any) -> None:
         name = getattr(function, "__name__", str(function))
@@ -61,7 +75,14 @@ class NotImplementedForSymbol(UnsupportedError):  # noqa: N818, MXNet's name
 
 
 class NotSupportedForSparseNDArray(UnsupportedError):  # noqa: N818, MXNet's name
-    """A method that dense arrays have and sparse ones do not."""
+    """A method that dense arrays have and sparse ones do not.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> str(mx.base.NotSupportedForSparseNDArray(mx.nd.NDArray.reshape, None))
+    'reshape is not for sparse arrays '
+    """
 
     def __init__(self, function: Any, alias: str | None, *args: Any) -> None:
         name = getattr(function, "__name__", str(function))
@@ -73,7 +94,17 @@ def _also(alias: str | None) -> str:
 
 
 def register_error(func_name: Any = None, cls: type[Exception] | None = None) -> Any:
-    """Register a class of errors by its name; as a decorator or a function."""
+    """Register a class of errors by its name; as a decorator or a function.
+
+    Examples
+    --------
+    >>> from passlib.base import c2pyerror, register_error
+    >>> @register_error
+    ... class ShapeMismatch(ValueError):
+    ...     pass
+    >>> c2pyerror("ShapeMismatch: (2,) and (3,)")[1].__name__
+    'ShapeMismatch'
+    """
     if isinstance(func_name, type):
         error_types[func_name.__name__] = func_name
         return func_name
@@ -86,14 +117,33 @@ def register_error(func_name: Any = None, cls: type[Exception] | None = None) ->
 
 
 def c2pyerror(err_msg: str) -> tuple[str, type[Exception]]:
-    """Return a message and the class of the error that its beginning names."""
+    """Return a message and the class of the error that its beginning names.
+
+    Examples
+    --------
+    >>> from passlib.base import c2pyerror, register_error
+    >>> _ = register_error("ValueError", ValueError)
+    >>> c2pyerror("ValueError: too large")
+    ('ValueError: too large', <class 'ValueError'>)
+    """
     name, found, _ = err_msg.partition(":")
     known = error_types.get(name.strip()) if found else None
     return err_msg, known or PasslibError
 
 
 class classproperty:  # noqa: N801, MXNet's name
-    """A property of a class, computed at each access."""
+    """A property of a class, computed at each access.
+
+    Examples
+    --------
+    >>> from passlib.base import classproperty
+    >>> class Layer:
+    ...     @classproperty
+    ...     def kind(cls):
+    ...         return cls.__name__.lower()
+    >>> Layer.kind
+    'layer'
+    """
 
     def __init__(self, func: Callable[[Any], Any]) -> None:
         self.fget = func
@@ -103,18 +153,44 @@ class classproperty:  # noqa: N801, MXNet's name
 
 
 def with_metaclass(meta: type, *bases: type) -> type:
-    """Return a class to derive from, whose derived classes have this metaclass."""
+    """Return a class to derive from, whose derived classes have this metaclass.
+
+    Examples
+    --------
+    >>> import abc
+    >>> from passlib.base import with_metaclass
+    >>> class Layer(with_metaclass(abc.ABCMeta, object)):
+    ...     pass
+    >>> type(Layer).__name__
+    'ABCMeta'
+    """
     made: type = meta("_Base", bases, {})
     return made
 
 
 def data_dir_default() -> str:
-    """Return the folder in which MXNet keeps data unless told otherwise: ``~/.mxnet``."""
+    """Return the folder in which MXNet keeps data unless told otherwise: ``~/.mxnet``.
+
+    Examples
+    --------
+    >>> from passlib.base import data_dir_default
+    >>> data_dir_default().endswith(".mxnet")
+    True
+    """
     return str(Path.home() / ".mxnet")
 
 
 def data_dir() -> str:
-    """Return the folder in which MXNet keeps data: ``$MXNET_HOME`` or the default."""
+    """Return the folder in which MXNet keeps data: ``$MXNET_HOME`` or the default.
+
+    Examples
+    --------
+    >>> from passlib.base import data_dir
+    >>> from passlib.test_utils import environment
+    >>> with environment("MXNET_HOME", "/data/mxnet"):
+    ...     data_dir()
+    '/data/mxnet'
+    """
     return os.environ.get("MXNET_HOME") or data_dir_default()
 
 
@@ -124,7 +200,14 @@ def build_param_doc(
     arg_descs: Sequence[str],
     remove_dup: bool = True,
 ) -> str:
-    """Return the section of a docstring that describes parameters."""
+    """Return the section of a docstring that describes parameters.
+
+    Examples
+    --------
+    >>> from passlib.base import build_param_doc
+    >>> build_param_doc(["data"], ["Symbol"], ["The input."]).split("\\n")[2:]
+    ['data : Symbol', '    The input.', '']
+    """
     lines = ["Parameters", "----------"]
     seen: set[str] = set()
     for name, kind, text in zip(arg_names, arg_types, arg_descs, strict=True):
@@ -137,5 +220,11 @@ def build_param_doc(
 
 
 def add_fileline_to_docstring(module: Any, incursive: bool = True) -> None:
-    """Do nothing: docstrings have no file and line here."""
+    """Do nothing: docstrings have no file and line here.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.base.add_fileline_to_docstring(mx.nd)
+    """
     del module, incursive

@@ -25,6 +25,15 @@ class Inferred:
     ----------
     outputs : mapping of Node to tuple of TypeSpec
         For every node, variables too, each of its outputs, the hidden ones included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import passlib as pl
+    >>> from passlib.dialects import infer
+    >>> y = pl.sym.relu(pl.sym.var("x"), name="y")
+    >>> [spec.shape for spec in infer(y, {"x": (2, 3)}, {"x": np.dtype("float32")}).by_name()["y"]]
+    [(2, 3)]
     """
 
     outputs: Mapping[Node, tuple[TypeSpec, ...]]
@@ -69,6 +78,14 @@ def infer(
     ------
     GraphError
         Shapes or types contradict each other; the message names the node.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> from passlib.dialects import infer
+    >>> y = pl.sym.FullyConnected(pl.sym.var("x"), num_hidden=4, name="fc")
+    >>> [spec.shape for spec in infer(y, {"x": (2, 3)}).by_name()["fc_weight"]]
+    [(4, 3)]
     """
     name = getattr(symbol, "dialect", "mxnet")
     known = find(name).infer(symbol, shapes, types, default_dtype=default_dtype, train=train)
@@ -76,7 +93,14 @@ def infer(
 
 
 def declared(attrs: Mapping[str, str]) -> TypeSpec:
-    """Return the shape and type that the attributes of a variable declare."""
+    """Return the shape and type that the attributes of a variable declare.
+
+    Examples
+    --------
+    >>> from passlib.dialects import declared
+    >>> declared({"__shape__": "(2, 3)"}).shape
+    (2, 3)
+    """
     shape, dtype = attrs.get("__shape__"), attrs.get("__dtype__")
     code = -1 if dtype is None else parse_int(dtype)
     return TypeSpec(

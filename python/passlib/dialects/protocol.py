@@ -24,7 +24,14 @@ _UNKNOWN = TypeSpec(None, None)
 
 
 class Problem(NamedTuple):
-    """Something wrong with a file."""
+    """Something wrong with a file.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> str(pl.Problem("error", "node 'fc'", "it has no weight"))
+    "error: node 'fc': it has no weight"
+    """
 
     severity: Literal["error", "warning"]
     place: str
@@ -51,6 +58,13 @@ class ModelData:
     template : object
         The rest of the file, for writing it back; only the dialect looks into it. None for a
         model that was not read from a file.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> data = pl.Model(pl.sym.relu(pl.sym.var("x"))).data()
+    >>> type(data).__name__, data.args
+    ('ModelData', {})
     """
 
     graph: _core.Graph
@@ -88,6 +102,12 @@ class Dialect(ABC):
     names_outputs : bool
         Whether the outputs of a graph have names of their own, which `with_output_names` changes.
         Otherwise they have those of the nodes that compute them.
+
+    Examples
+    --------
+    >>> from passlib.dialects import Dialect, find
+    >>> isinstance(find("onnx"), Dialect), find("onnx").suffixes
+    (True, ('.onnx',...))
     """
 
     name: ClassVar[str]

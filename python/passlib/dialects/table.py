@@ -44,7 +44,14 @@ def _foreign() -> dict[str, EntryPoint]:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all dialects, in the order in which files are tried."""
+    """Return the names of all dialects, in the order in which files are tried.
+
+    Examples
+    --------
+    >>> from passlib.dialects import names
+    >>> sorted(names())
+    ['ark', 'dlprim', 'mxnet', 'nnvm', 'onnx']
+    """
     return (*_BUILT_IN, *(name for name in _foreign() if name not in _BUILT_IN))
 
 
@@ -56,6 +63,12 @@ def find(name: str) -> Dialect:
     ------
     UnsupportedError
         There is no such dialect; the message lists the known ones.
+
+    Examples
+    --------
+    >>> from passlib.dialects import find
+    >>> find("mxnet").title
+    'MXNet'
     """
     if name in _BUILT_IN:
         found: Any = importlib.import_module(_BUILT_IN[name]).dialect
@@ -77,6 +90,16 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
         No dialect recognises the file, or it is something other than a file.
     OSError
         There is nothing at this path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as pl
+    >>> from passlib.dialects import recognise
+    >>> with tempfile.NamedTemporaryFile(suffix="-symbol.json") as file:
+    ...     pl.sym.relu(pl.sym.var("x")).save(file.name)
+    ...     print(recognise(file.name).name)
+    mxnet
     """
     # A folder may share the prefix of an MXNet model.
     place = check_path(path, folders=True)

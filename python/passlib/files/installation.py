@@ -71,6 +71,13 @@ def get_include() -> str:
     ------
     PasslibError
         The installation has no header.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import passlib as pl
+    >>> (pathlib.Path(pl.get_include()) / "lib_api.h").exists()
+    True
     """
     return _installed("include", "lib_api.h")
 
@@ -82,6 +89,13 @@ def get_cmake_dir() -> str:
     ------
     PasslibError
         The installation has no CMake package.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import passlib as pl
+    >>> (pathlib.Path(pl.get_cmake_dir()) / "passlibConfig.cmake").exists()
+    True
     """
     return _installed("cmake", "passlibConfig.cmake")
 

@@ -89,8 +89,11 @@ def limits(
 
     Examples
     --------
-    >>> with passlib.limits(expanded_bytes=20 << 30):
-    ...     model = passlib.load("net.json")
+    >>> import passlib as pl
+    >>> text = pl.sym.relu(pl.sym.var("x")).tojson()
+    >>> with pl.limits(expanded_bytes=20 << 30, graph_depth=10):
+    ...     print(pl.sym.load_json(text).list_arguments())
+    ['x']
     """
     given = {
         "graph_depth": graph_depth,

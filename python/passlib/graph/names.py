@@ -15,6 +15,13 @@ class NameManager(ThreadScope):
 
     A context manager: inside the ``with`` block this manager names what the thread builds, with
     counters of its own. Derive from it and override `get` for another scheme.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> with mx.name.NameManager():
+    ...     mx.sym.relu(mx.sym.var("x")).name
+    'relu0'
     """
 
     def __init__(self) -> None:
@@ -43,6 +50,13 @@ class Prefix(NameManager):
     Parameters
     ----------
     prefix : str
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> with mx.name.Prefix("left_"):
+    ...     mx.sym.relu(mx.sym.var("x"), name="y").name
+    'left_y'
     """
 
     def __init__(self, prefix: str) -> None:
@@ -55,5 +69,13 @@ class Prefix(NameManager):
 
 
 def current() -> NameManager:
-    """Return the manager that names the operators this thread builds."""
+    """Return the manager that names the operators this thread builds.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> with mx.name.Prefix("left_") as manager:
+    ...     mx.name.current() is manager
+    True
+    """
     return innermost(NameManager)

@@ -16,7 +16,16 @@ VARIABLE = "null"
 
 
 class Entry(NamedTuple):
-    """One output of a node, as another node or the graph uses it."""
+    """One output of a node, as another node or the graph uses it.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.Node("null", "x")
+    >>> split = pl.Node("split", "parts", {"num_outputs": "2"}, [pl.Entry(x)], num_outputs=2)
+    >>> pl.Symbol([pl.Entry(split, 1)]).list_outputs()
+    ['parts_output1']
+    """
 
     node: Node
     index: int = 0  # type: ignore[assignment]
@@ -46,6 +55,14 @@ class Node:
     ------
     AttributeError
         An attribute is set or deleted.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.Node("null", "x")
+    >>> relu = pl.Node("relu", "y", inputs=[pl.Entry(x)])
+    >>> pl.Symbol([pl.Entry(relu)]).eval(x=pl.nd.array([-1, 2]))[0].asnumpy()
+    array([0., 2.], dtype=float32)
     """
 
     __slots__ = ("attrs", "control_deps", "inputs", "name", "num_outputs", "op", "subgraphs")

@@ -22,6 +22,14 @@ class AttrScope(ThreadScope):
     ------
     ValueError
         A value is no string.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> with pl.AttrScope(__layout__="NCHW"):
+    ...     x = pl.sym.var("x")
+    >>> x.attr("__layout__")
+    'NCHW'
     """
 
     def __init__(self, **attrs: str) -> None:
@@ -42,7 +50,15 @@ class AttrScope(ThreadScope):
 
 
 def current() -> AttrScope:
-    """Return the scope in which this thread builds."""
+    """Return the scope in which this thread builds.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> with mx.AttrScope(__group__="first") as scope:
+    ...     mx.attribute.current() is scope
+    True
+    """
     return innermost(AttrScope)
 
 

@@ -57,6 +57,13 @@ def find_backend(name: str) -> Backend:
     ------
     PasslibError
         There is none of this name; the message lists the known names.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> pl.library.find_backend("removeDeadNodes").declaration.is_partitioner
+    False
     """
     with _lock:
         found = _backends.get(name)
@@ -116,6 +123,12 @@ def passes() -> dict[str, Declaration]:
     """Return what every known pass and partitioner declares, by name in alphabetical order.
 
     ``print(passlib.library.passes()["foldBatchNormalization"])`` shows one.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> "foldConstants" in pl.library.passes()
+    True
     """
     for name in _IN_PYTHON:
         _standard_pass(name)

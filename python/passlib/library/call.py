@@ -136,6 +136,13 @@ class Backend(ABC):
     Attributes
     ----------
     declaration : Declaration
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> pl.library.find_backend("mergeEqualNodes").declaration.name
+    'mergeEqualNodes'
     """
 
     declaration: Declaration

@@ -39,6 +39,15 @@ class Library:
         pass declares.
     partitioners, ops : tuple of str
         Names that the library registered, in its order.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> library = pl.library.load_standard()
+    >>> library.abi_version, len(library.sha256)
+    (11, 64)
+    >>> "removeDeadNodes" in library.passes
+    True
     """
 
     path: str

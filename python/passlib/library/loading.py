@@ -67,6 +67,13 @@ def load(
         The file does not exist, is no library for this machine, lacks a function or symbol, has
         another version of the ABI, its ``initialize`` failed, what its passes declare cannot be
         read, or one of its names is taken. Then nothing is registered.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> path = pl.library.load_standard().path
+    >>> pl.library.load(path, verbose=False) is pl.library.load_standard()
+    True
     """
     # Not resolve(): a symbolic link is opened, and reported, under its own name.
     absolute = os.path.abspath(path)  # noqa: PTH100
@@ -113,12 +120,25 @@ def load_standard(*, replace: bool = False) -> Library:
     ------
     LoadError
         The library is missing from the installation.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> "foldBatchNormalization" in pl.library.load_standard().passes
+    True
     """
     return load(standard_path(), verbose=False, replace=replace)
 
 
 def loaded() -> tuple[Library, ...]:
-    """Return the libraries loaded so far, in the order of loading."""
+    """Return the libraries loaded so far, in the order of loading.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> pl.library.load_standard() in pl.library.loaded()
+    True
+    """
     with _lock:
         return tuple(_libraries)
 

@@ -46,6 +46,16 @@ def load_params(
         The file is damaged, or contains a name without the prefix ``arg:`` or ``aux:``.
     OSError
         The file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as mx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mx.model.save_checkpoint(f"{folder}/net", 7, None, {"w": mx.nd.ones((2, 3))}, {})
+    ...     arg_params, aux_params = mx.model.load_params(f"{folder}/net", 7)
+    >>> arg_params["w"].shape
+    (2, 3)
     """
     settle(files.symbol_path(prefix))
     path = files.params_path(prefix, epoch)
@@ -66,6 +76,17 @@ def load_checkpoint(
     -------
     symbol : Symbol
     arg_params, aux_params : dict of str to array
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as mx
+    >>> y = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, no_bias=True, name="fc")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mx.model.save_checkpoint(f"{folder}/net", 1, y, {"fc_weight": mx.nd.ones((2, 3))}, {})
+    ...     symbol, arg_params, aux_params = mx.model.load_checkpoint(f"{folder}/net", 1)
+    >>> symbol.list_arguments(), arg_params["fc_weight"].shape, aux_params
+    (['x', 'fc_weight'], (2, 3), {})
     """
     settle(files.symbol_path(prefix))
     graph = symbol_files.load(files.symbol_path(prefix))
@@ -99,6 +120,16 @@ def save_checkpoint(
         The file format cannot represent one of the arrays.
     OSError
         A file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import passlib as mx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     symbol = mx.sym.relu(mx.sym.var("x"))
+    ...     mx.model.save_checkpoint(f"{folder}/net", 3, symbol, {"w": mx.nd.ones((2,))}, {})
+    ...     print(sorted(os.listdir(folder)))
+    ['net-0003.params', 'net-symbol.json']
     """
     target = files.params_path(prefix, epoch)
     # As in MXNet, checkpoints do not record the devices of arrays.

@@ -54,6 +54,16 @@ def convert(
         format.
     PasslibError
         The packages ``onnx`` and ``onnxruntime`` are not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pl.sym.relu(pl.sym.var("x"), name="y").save(f"{folder}/net-symbol.json")
+    ...     pl.convert(f"{folder}/net-symbol.json", f"{folder}/net.onnx", shapes={"x": (1, 3)})
+    ...     print(pl.load(f"{folder}/net.onnx"))
+    <Model onnx: inputs x float32 (1, 3); outputs y_output; 2 nodes, 0 weights of 0 elements>
     """
     # Before a model is read that may be large.
     target = check_target(dst, find("onnx"))

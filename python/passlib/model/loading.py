@@ -46,6 +46,16 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
         The weights are those of another model.
     OSError
         The model or the epoch does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as pl
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x"), name="y"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = model.save(f"{folder}/net")
+    ...     print(pl.load(f"{folder}/net"))
+    <Model mxnet: inputs x; outputs y_output; 2 nodes, 0 weights of 0 elements>
     """
     with collection_off():
         content = _content(path)

@@ -52,6 +52,16 @@ class Model(ModelParts):
         A weight belongs to no variable of the symbol, or has a shape that contradicts it.
     UnsupportedError
         The dialect is unknown, or another one than the symbol's.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> y = pl.sym.FullyConnected(pl.sym.var("x"), num_hidden=2, no_bias=True, name="fc")
+    >>> model = pl.Model(y, {"fc_weight": pl.nd.ones((2, 3))})
+    >>> model
+    <Model mxnet: inputs x; outputs fc_output; 3 nodes, 1 weight of 6 elements>
+    >>> model(pl.nd.ones((1, 3))).asnumpy()
+    array([[3., 3.]], dtype=float32)
     """
 
     def __init__(
@@ -86,10 +96,6 @@ class Model(ModelParts):
             Passed to the pass as ``str(value)``, except ``shapes`` and ``types`` (in MXNet
             ``shape_dict`` and ``type_dict``) of inputs, ``stype_dict``, ``skip_infer`` and
             ``keep_inferred``, see `Symbol.optimize_for`.
-
-        Returns
-        -------
-        Model
 
         Raises
         ------
@@ -252,10 +258,6 @@ class Model(ModelParts):
         args, aux : mapping of str to array, optional
             Weights and auxiliary states by name; the others stay.
 
-        Returns
-        -------
-        Model
-
         Raises
         ------
         TypeError
@@ -271,9 +273,7 @@ class Model(ModelParts):
         return Model.of_parts(self._symbol, new_args, new_aux, self._template)
 
     def extract(
-        self,
-        inputs: Sequence[str] | str | None = None,
-        outputs: Sequence[str] | str | None = None,
+        self, inputs: Sequence[str] | str | None = None, outputs: Sequence[str] | str | None = None
     ) -> Model:
         """Return the part of the model that computes some values; this one stays unchanged.
 

@@ -32,6 +32,16 @@ def validate(path: str | os.PathLike[str], dialect: str | None = None) -> list[P
         The file is of no known dialect.
     OSError
         The file does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as pl
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+    ...     _ = file.write(pl.sym.relu(pl.sym.var("x")).tojson())
+    ...     file.flush()
+    ...     pl.validate(file.name)
+    []
     """
     place = Path(path)
     family = dialects.recognise(place) if dialect is None else dialects.find(dialect)

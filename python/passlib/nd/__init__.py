@@ -82,7 +82,13 @@ for _name, _method in SPARSE_METHODS.items():
 
 
 def waitall() -> None:
-    """Do nothing: passlib computes synchronously."""
+    """Do nothing: passlib computes synchronously.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.waitall()
+    """
 
 
 def __getattr__(name: str) -> Any:

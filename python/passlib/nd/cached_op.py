@@ -23,6 +23,13 @@ class CachedOp:
     sym : Symbol
     flags : sequence of (str, str)
         Ignored; accepted for compatibility with MXNet.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> square = mx.nd.CachedOp(mx.sym.square(mx.sym.var("x")))
+    >>> square(mx.nd.array([3])).asnumpy()
+    array([9.], dtype=float32)
     """
 
     def __init__(self, sym: Symbol, flags: Sequence[tuple[str, str]] = ()) -> None:

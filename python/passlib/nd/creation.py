@@ -43,6 +43,13 @@ def eye(
         The current one by default.
     dtype : dtype-like, optional
         float32 by default.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.eye(2, 3, k=1).asnumpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
     """
     made: NDArray = array(np.eye(N, M or N, k), ctx, dtype)
     return made
@@ -66,6 +73,12 @@ def linspace(
     endpoint : bool
     ctx, dtype
         As of `eye`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.linspace(0, 1, 3).asnumpy()
+    array([0. , 0.5, 1. ], dtype=float32)
     """
     made: NDArray = array(np.linspace(start, stop, num, endpoint), ctx, dtype)
     return made
@@ -92,6 +105,13 @@ def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) 
     ------
     ValueError
         ``bins`` is neither.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 3]), bins=2, range=(0, 4))
+    >>> counts.asnumpy(), edges.asnumpy()
+    (array([2, 1]), array([0., 2., 4.], dtype=float32))
     """
     context = getattr(a, "context", None)
     if not isinstance(bins, (int, np.integer, np.ndarray)):
@@ -103,7 +123,15 @@ def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) 
 
 
 def onehot_encode(indices: Any, out: NDArray) -> NDArray:
-    """Write a row for each index to a matrix: 1 in the column of the index, else 0."""
+    """Write a row for each index to a matrix: 1 in the column of the index, else 0.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.onehot_encode(mx.nd.array([2, 0]), mx.nd.empty((2, 3))).asnumpy()
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
     rows = np.asarray(indices).astype(np.int64)
     columns = np.arange(out.shape[1])
     np.copyto(out, (rows[:, None] == columns).astype(out.dtype))
@@ -124,6 +152,15 @@ def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True) -> NDArray
     ------
     ValueError
         The array is not contiguous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import passlib as mx
+    >>> source = np.ones(2)
+    >>> array = mx.nd.from_numpy(source)
+    >>> source.flags.writeable, np.shares_memory(array, source)
+    (False, True)
     """
     if not zero_copy:
         copied: NDArray = array(ndarray, None, ndarray.dtype)
@@ -151,18 +188,47 @@ class _Capsule:
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """Return the array of a DLPack capsule, or of an object that makes one, on its memory."""
+    """Return the array of a DLPack capsule, or of an object that makes one, on its memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import passlib as mx
+    >>> source = np.zeros(2, "float32")
+    >>> array = mx.nd.from_dlpack(source)
+    >>> source[0] = 5
+    >>> array.asnumpy()
+    array([5., 0.], dtype=float32)
+    """
     source = dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack)
     return np.from_dlpack(source).view(NDArray)
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
-    """Return a DLPack capsule on the memory of an array, for reading."""
+    """Return a DLPack capsule on the memory of an array, for reading.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> capsule = mx.nd.to_dlpack_for_read(mx.nd.ones((2,)))
+    >>> mx.nd.from_dlpack(capsule).asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     return np.asarray(data).__dlpack__()
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
-    """Return a DLPack capsule on the memory of an array, for writing."""
+    """Return a DLPack capsule on the memory of an array, for writing.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> array = mx.nd.ones((2,))
+    >>> view = mx.nd.from_dlpack(mx.nd.to_dlpack_for_write(array))
+    >>> array[0] = 3
+    >>> view.asnumpy()
+    array([3., 1.], dtype=float32)
+    """
     return np.asarray(data).__dlpack__()
 
 
@@ -173,6 +239,15 @@ def imdecode(*args: Any, **kwargs: Any) -> NoReturn:
     ------
     UnsupportedError
         Always.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> try:
+    ...     mx.nd.imdecode(b"...")
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    UnsupportedError
     """
     raise UnsupportedError(
         "nd.imdecode: passlib does not decode images; read them with a package for images and "

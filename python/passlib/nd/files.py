@@ -47,6 +47,15 @@ def save(
         MXNet does not have an element type, or there are both 0-d and sparse arrays.
     TypeError
         A value is not an array, or a name is not a str.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as mx
+    >>> with tempfile.NamedTemporaryFile(suffix=".params") as file:
+    ...     mx.nd.save(file.name, {"w": mx.nd.ones((2,)), "b": mx.nd.zeros((1,))})
+    ...     print(list(mx.nd.load(file.name)))
+    ['w', 'b']
     """
     names: list[str] = []
     if isinstance(data, Mapping):
@@ -87,12 +96,32 @@ def load(fname: str | os.PathLike[str]) -> dict[str, AnyArray] | list[AnyArray]:
         The file is damaged; the message states the byte offset.
     OSError
         The file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as mx
+    >>> with tempfile.NamedTemporaryFile(suffix=".params") as file:
+    ...     mx.nd.save(file.name, {"w": mx.nd.ones((2, 3))})
+    ...     print(mx.nd.load(file.name)["w"].shape)
+    (2, 3)
     """
     return _wrap_all(params.read(fname))
 
 
 def load_frombuffer(buf: bytes | bytearray | memoryview) -> dict[str, AnyArray] | list[AnyArray]:
-    """Read arrays from a copy of bytes in memory, as `load` does from a file."""
+    """Read arrays from a copy of bytes in memory, as `load` does from a file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import passlib as mx
+    >>> with tempfile.NamedTemporaryFile(suffix=".params") as file:
+    ...     mx.nd.save(file.name, [mx.nd.ones((2, 3))])
+    ...     content = pathlib.Path(file.name).read_bytes()
+    >>> [array.shape for array in mx.nd.load_frombuffer(content)]
+    [(2, 3)]
+    """
     return _wrap_all(params.read_source(Source(bytearray(buf), "<buffer>")))
 
 

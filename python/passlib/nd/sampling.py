@@ -64,6 +64,12 @@ def uniform(
     ------
     UnsupportedError
         The context is a GPU, or MXNet does not have the element type.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.uniform(mx.nd.array([0, 10]), mx.nd.array([1, 11]), shape=(3,)).shape
+    (2, 3)
     """
     return _draw(_kind("uniform"), (low, high), shape, dtype, ctx, out)
 
@@ -79,6 +85,15 @@ def normal(
     """Draw from the normal distribution of mean ``loc`` and standard deviation ``scale``.
 
     Other parameters are as of `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.random.seed(1)
+    >>> first = mx.nd.random.normal(0, 2, shape=(2, 3))
+    >>> mx.random.seed(1)
+    >>> mx.test_utils.same(first, mx.nd.random.normal(0, 2, shape=(2, 3)))
+    True
     """
     return _draw(_kind("normal"), (loc, scale), shape, dtype, ctx, out)
 
@@ -86,7 +101,14 @@ def normal(
 def randn(
     *shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Context | None = None
 ) -> NDArray:
-    """Draw an array of this shape from the normal distribution; see `normal`."""
+    """Draw an array of this shape from the normal distribution; see `normal`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.randn(2, 3).shape
+    (2, 3)
+    """
     return normal(loc, scale, shape, dtype, ctx)
 
 
@@ -98,7 +120,14 @@ def randint(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw integers from ``low`` to ``high - 1``, int32 by default, as `uniform`."""
+    """Draw integers from ``low`` to ``high - 1``, int32 by default, as `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> set(mx.nd.random.randint(0, 2, shape=(100,)).asnumpy().tolist())
+    {0, 1}
+    """
     return _draw(_kind("integers"), (low, high), shape, dtype or np.int32, ctx, out)
 
 
@@ -109,7 +138,14 @@ def exponential(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw from the exponential distribution of mean ``scale``, as `uniform`."""
+    """Draw from the exponential distribution of mean ``scale``, as `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> bool((mx.nd.random.exponential(2, shape=(100,)).asnumpy() >= 0).all())
+    True
+    """
     return _draw(_kind("exponential"), (scale,), shape, dtype, ctx, out)
 
 
@@ -121,7 +157,14 @@ def gamma(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw from the gamma distribution of shape ``alpha`` and scale ``beta``, as `uniform`."""
+    """Draw from the gamma distribution of shape ``alpha`` and scale ``beta``, as `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.gamma(9, 0.5, shape=(2, 3)).shape
+    (2, 3)
+    """
     return _draw(_kind("gamma"), (alpha, beta), shape, dtype, ctx, out)
 
 
@@ -132,7 +175,14 @@ def poisson(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw from the Poisson distribution of rate ``lam``, as `uniform`."""
+    """Draw from the Poisson distribution of rate ``lam``, as `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.poisson(mx.nd.array([1, 100]), shape=(5,)).shape
+    (2, 5)
+    """
     return _draw(_kind("poisson"), (lam,), shape, dtype, ctx, out)
 
 
@@ -144,7 +194,14 @@ def negative_binomial(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """Draw the failures before ``k`` successes of probability ``p``, as `uniform`."""
+    """Draw the failures before ``k`` successes of probability ``p``, as `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.negative_binomial(k=3, p=0.5, shape=(2, 3)).shape
+    (2, 3)
+    """
     return _draw(_kind("negative_binomial"), (k, p), shape, dtype, ctx, out)
 
 
@@ -160,6 +217,12 @@ def generalized_negative_binomial(
 
     It is the Poisson distribution whose rate has a gamma distribution of variance
     ``alpha * mu**2``. Other parameters are as of `uniform`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.generalized_negative_binomial(2, 0.3, shape=(2, 3)).shape
+    (2, 3)
     """
     return _draw(_overdispersed, (mu, alpha), shape, dtype, ctx, out)
 
@@ -187,6 +250,12 @@ def multinomial(
     Returns
     -------
     NDArray, or a list of two
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.random.multinomial(mx.nd.array([0, 1, 0]), shape=(4,)).asnumpy()
+    array([1, 1, 1, 1], dtype=int32)
     """
     probabilities = np.asarray(data, np.float64)
     each = _sizes(shape)
@@ -208,7 +277,14 @@ def multinomial(
 
 
 def shuffle(data: Any, out: NDArray | None = None) -> NDArray:
-    """Return the elements along the first axis in random order."""
+    """Return the elements along the first axis in random order.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> sorted(mx.nd.random.shuffle(mx.nd.array([3, 1, 2])).asnumpy().tolist())
+    [1.0, 2.0, 3.0]
+    """
     plain = np.asarray(data)
     shuffled = random.draw(lambda generator: generator.permutation(plain, axis=0))
     return _placed(shuffled, getattr(data, "context", None), plain.dtype, out)

@@ -84,6 +84,12 @@ def split_v2(
     ------
     ValueError
         ``indices_or_sections`` is neither an int nor a tuple of int.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> [part.asnumpy().tolist() for part in mx.nd.split_v2(mx.nd.arange(4), (1, 3))]
+    [[0.0], [1.0, 2.0], [3.0]]
     """
     attributes = split_arguments(indices_or_sections, axis, squeeze_axis)
     return operators.invoke("_split_v2", ary, *attributes)
@@ -103,6 +109,12 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, always_copy: bool = True) 
     ------
     ValueError
         There are no arrays, or their shapes differ in another axis.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.concatenate([mx.nd.ones((1, 3)), mx.nd.zeros((2, 3))]).shape
+    (3, 3)
     """
     if len(arrays) == 0:
         raise ValueError("concatenate needs at least one array")
@@ -120,6 +132,12 @@ def moveaxis(tensor: Any, source: int | Sequence[int], destination: int | Sequen
     ------
     ValueError
         An axis does not exist, is named twice, or the numbers of axes differ.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.moveaxis(mx.nd.zeros((2, 3, 4)), 0, 2).shape
+    (3, 4, 2)
     """
     return _like(tensor, np.moveaxis(np.asarray(tensor), source, destination).copy())
 
@@ -137,6 +155,12 @@ def get_oshape_of_gather_nd_op(dshape: Sequence[int], ishape: Sequence[int]) -> 
     ------
     ValueError
         There are more indices than axes.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.get_oshape_of_gather_nd_op((4, 5, 6), (2, 3))
+    (3, 6)
     """
     if not ishape or ishape[0] > len(dshape):
         raise ValueError(f"indices of shape {tuple(ishape)} do not fit data of {tuple(dshape)}")
@@ -159,6 +183,12 @@ def indexing_key_expand_implicit_axes(
     ------
     IndexError
         The index has more than one ellipsis, or more entries than there are axes.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.nd.indexing_key_expand_implicit_axes((0, ...), (2, 3))[0]
+    (0, slice(None, None, None))
     """
     entries = key if isinstance(key, tuple) else (key,)
     used = sum(_axes_of(entry) for entry in entries if entry is not Ellipsis)
@@ -173,7 +203,14 @@ def indexing_key_expand_implicit_axes(
 
 
 def get_indexing_dispatch_code(key: tuple[Any, ...]) -> int:
-    """Return 1 for an index that has arrays or lists, 0 for one of numbers and slices, else -1."""
+    """Return 1 for an index that has arrays or lists, 0 for one of numbers and slices, else -1.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> [mx.nd.get_indexing_dispatch_code(key) for key in [(0, slice(None)), ([0, 2],)]]
+    [0, 1]
+    """
     if not isinstance(key, tuple):
         raise TypeError(f"the index must be a tuple, not {type(key).__name__}")
     basic = (int, np.integer, slice, type(None), type(Ellipsis))

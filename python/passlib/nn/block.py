@@ -50,6 +50,15 @@ class SymbolBlock:
         Outputs or inputs are not symbols.
     ValueError
         An input is not a variable, or two have the same name.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> x = mx.sym.var("x")
+    >>> block = mx.gluon.SymbolBlock(mx.sym.FullyConnected(x, num_hidden=2, name="fc"), x)
+    >>> block.initialize("ones")
+    >>> block(mx.nd.ones((1, 3))).asnumpy()
+    array([[4., 4.]], dtype=float32)
     """
 
     def __init__(self, outputs: Any, inputs: Any, params: Mapping[str, Any] | None = None) -> None:
@@ -95,10 +104,6 @@ class SymbolBlock:
             Leave parameters that the file does not contain without values.
         ignore_extra : bool
             Ignore arrays in the file that are not parameters.
-
-        Returns
-        -------
-        SymbolBlock
 
         Raises
         ------

@@ -27,6 +27,15 @@ class InitDesc(str):
         it, which replaces the rules for names.
     global_init : Initializer, optional
         For initializers that leave a part to another one.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> name = mx.init.InitDesc("fc_weight", {"__init__": mx.init.One().dumps()})
+    >>> weight = mx.nd.zeros((2,))
+    >>> mx.init.Zero()(name, weight)
+    >>> weight.asnumpy()
+    array([1., 1.], dtype=float32)
     """
 
     attrs: Mapping[str, str]
@@ -52,6 +61,17 @@ class Initializer:
     ----------
     **kwargs
         The arguments of the derived class, for `dumps`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> class Halves(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[:] = 0.5
+    >>> weight = mx.nd.zeros((2,))
+    >>> Halves()("fc_weight", weight)
+    >>> weight.asnumpy()
+    array([0.5, 0.5], dtype=float32)
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -175,13 +195,34 @@ _I = TypeVar("_I", bound=type[Initializer])
 
 
 def register(klass: _I) -> _I:
-    """Make a class known to `create` by its name in lower case."""
+    """Make a class known to `create` by its name in lower case.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> @mx.init.register
+    ... class Thirds(mx.init.Initializer):
+    ...     pass
+    >>> type(mx.init.create("thirds")).__name__
+    'Thirds'
+    """
     _registry[klass.__name__.lower()] = klass
     return klass
 
 
 def alias(*names: str) -> Callable[[_I], _I]:
-    """Return a decorator that makes a class known to `create` by other names."""
+    """Return a decorator that makes a class known to `create` by other names.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> @mx.init.alias("halves")
+    ... @mx.init.register
+    ... class HalfWeights(mx.init.Initializer):
+    ...     pass
+    >>> type(mx.init.create("halves")).__name__
+    'HalfWeights'
+    """
 
     def decorate(klass: _I) -> _I:
         _registry.update({name.lower(): klass for name in names})
@@ -197,6 +238,12 @@ def create(init: Any, /, **kwargs: Any) -> Initializer:
     ------
     ValueError
         The name is not registered, or the text is no initializer.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.init.create("normal", sigma=0.5).dumps()
+    '["normal", {"sigma": 0.5}]'
     """
     if isinstance(init, Initializer):
         return init

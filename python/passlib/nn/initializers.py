@@ -9,7 +9,7 @@ import numpy as np
 
 from passlib.arrays.ndarray import NDArray
 from passlib.nn.initializer import InitDesc, Initializer, create
-from passlib.nn.initializer_classes import Load, Mixed
+from passlib.nn.initializer_composites import Load, Mixed
 
 __all__ = ["Initial", "check_initializer", "fill"]
 

@@ -41,6 +41,14 @@ class Parameter:
         By default inferred from the inputs, else float32.
     init : Initial, optional
         Takes precedence over the argument of `initialize`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> weight = mx.gluon.Parameter("weight", shape=(2, 3))
+    >>> weight.initialize("ones")
+    >>> float(weight.data().sum())
+    6.0
     """
 
     def __init__(

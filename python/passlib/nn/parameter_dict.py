@@ -27,6 +27,14 @@ class ParameterDict(Mapping[str, Parameter]):
     Parameters
     ----------
     parameters : mapping of str to Parameter
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> weights = mx.gluon.ParameterDict({"w": mx.gluon.Parameter("w", shape=(2,))})
+    >>> weights.initialize("zeros")
+    >>> weights["w"].data().asnumpy()
+    array([0., 0.], dtype=float32)
     """
 
     def __init__(self, parameters: Mapping[str, Parameter]) -> None:

@@ -20,7 +20,19 @@ logger = logging.getLogger(__name__)
 
 
 class Instrument:
-    """Base class of what looks on while a pipeline runs. No method need be overridden."""
+    """Base class of what looks on while a pipeline runs. No method need be overridden.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> class Names(pl.passes.Instrument):
+    ...     def before_pass(self, step, model):
+    ...         print(step)
+    >>> _ = pl.library.load_standard()
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> _ = pl.Pipeline("removeDeadNodes{verbose=False}").run(model, [Names()])
+    removeDeadNodes{verbose=False}
+    """
 
     def before_pass(self, step: Step, model: Model) -> None:
         """Look at the model that a step is about to get."""
@@ -39,6 +51,15 @@ class Timing(Instrument):
     ----------
     seconds : dict of str to float
         Wall clock time by the name of the pass.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> timing = pl.passes.Timing()
+    >>> _ = pl.Pipeline("removeDeadNodes").run(pl.Model(pl.sym.relu(pl.sym.var("x"))), [timing])
+    >>> list(timing.seconds)
+    ['removeDeadNodes']
     """
 
     def __init__(self) -> None:
@@ -69,6 +90,17 @@ class Dump(Instrument):
         Made where it is missing. Models are saved as ``<number>-<pass>`` in it.
     changed_only : bool
         Leave out steps that changed nothing.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pl.Pipeline("removeDeadNodes").run(model, [pl.passes.Dump(folder)])
+    ...     print(sorted(os.listdir(folder)))
+    ['001-removeDeadNodes']
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, changed_only: bool = False) -> None:
@@ -94,7 +126,16 @@ class Dump(Instrument):
 
 
 class Log(Instrument):
-    """Logs every step at level INFO, and failures at level ERROR, as ``passlib.passes``."""
+    """Logs every step at level INFO, and failures at level ERROR, as ``passlib.passes``.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> pl.Pipeline("removeDeadNodes").run(model, [pl.passes.Log()]).modified
+    False
+    """
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Log what a step did."""
@@ -106,7 +147,17 @@ class Log(Instrument):
 
 
 class Verify(Instrument):
-    """Checks the model after every step that changed it, as `passlib.validate` checks files."""
+    """Checks the model after every step that changed it, as `passlib.validate` checks files.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> x = pl.sym.var("x")
+    >>> model = pl.Model(pl.sym.exp(x) + pl.sym.exp(x))
+    >>> len(pl.Pipeline("mergeEqualNodes").run(model, [pl.passes.Verify()]).steps)
+    1
+    """
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Check a model.

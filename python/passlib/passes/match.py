@@ -38,6 +38,16 @@ class Match:
         The operations, each after those it takes input from.
     results : tuple of EditableValue
         The results of the pattern, in its order.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.rewrite("Activation[act_type=relu](x)", dialects=["mxnet"])
+    ... def shorter_relu(m: pl.Match) -> object:
+    ...     return m.op("relu", m.x)
+    >>> y = pl.sym.Activation(pl.sym.var("x"), act_type="relu", name="y")
+    >>> y.optimize_for("shorter_relu").nodes()[-1].op
+    'relu'
     """
 
     def __init__(self, native: _core.PatternMatch, whole: Graph, made: list[str]) -> None:

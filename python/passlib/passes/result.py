@@ -35,6 +35,15 @@ class StepResult:
         Whether the graph or a weight changed.
     messages : tuple of str
         Lines that the pass printed.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> x = pl.sym.var("x")
+    >>> result = pl.Pipeline("mergeEqualNodes").run(pl.Model(pl.sym.exp(x) + pl.sym.exp(x)))
+    >>> [(step.name, step.nodes_before, step.nodes_after) for step in result.steps]
+    [('mergeEqualNodes', 4, 3)]
     """
 
     name: str
@@ -64,6 +73,15 @@ class PipelineResult:
         In the order in which they ran; those of a repeat once a round.
     before : Model
         What the pipeline was given.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> x = pl.sym.var("x")
+    >>> result = pl.Pipeline("mergeEqualNodes").run(pl.Model(pl.sym.exp(x) + pl.sym.exp(x)))
+    >>> result.modified, len(result.model.symbol.nodes())
+    (True, 3)
     """
 
     model: Model

@@ -33,6 +33,13 @@ class Found:
         input has none, a variadic one any number.
     attrs : dict of str to str
         The attributes that the pattern binds.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> (found,) = pl.find(pl.sym.relu(pl.sym.var("x"), name="y"), "relu(v)")
+    >>> found.nodes, found.values["v"]
+    (('y',), (('x', 0),))
     """
 
     pattern: str
@@ -59,6 +66,13 @@ def find(
     ------
     PatternError
         A pattern is not well-formed.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> y = pl.sym.relu(pl.sym.relu(pl.sym.var("x"), name="a"), name="b")
+    >>> [found.nodes for found in pl.find(y, "relu(x)")]
+    [('a',), ('b',)]
     """
     patterns = Patterns(pattern)
     found: list[Found] = []
@@ -96,6 +110,13 @@ def why(
         A pattern is not well-formed.
     GraphError
         The graph has no such node.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> y = pl.sym.relu(pl.sym.exp(pl.sym.var("x"), name="a"), name="b")
+    >>> print(pl.why(y, "relu(relu(x))", "b"))
+    relu is needed, and this is 'a' (exp)
     """
     patterns = Patterns(pattern)
     reasons: list[str] = []

@@ -66,6 +66,14 @@ def bind(
         Something is not an array.
     UnsupportedError
         An array for a gradient is sparse, or a GPU is asked for.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> y = mx.sym.var("a") + mx.sym.var("b")
+    >>> executor = mx.executor.bind(y, mx.cpu(), [mx.nd.ones((2,)), mx.nd.ones((2,))])
+    >>> executor.forward()[0].asnumpy()
+    array([2., 2.], dtype=float32)
     """
     context = require_host(ctx, "an executor")
     for place in (group2ctx or {}).values():
@@ -118,6 +126,13 @@ def simple_bind(
         The shapes contradict each other, or leave one unknown.
     UnsupportedError
         A GPU.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> y = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    >>> mx.executor.simple_bind(y, mx.cpu(), x=(1, 3)).arg_dict["fc_weight"].shape
+    (2, 3)
     """
     context = require_host(ctx, "an executor")
     requests = _requests(grad_req, symbol.list_arguments())
@@ -170,6 +185,12 @@ def evaluate(symbol: PlainGraph, ctx: Context | None = None, /, **arrays: Any) -
         A GPU, or something in the graph has no faithful lowering.
     PasslibError
         ONNX Runtime is absent, or failed.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.executor.evaluate(mx.sym.exp(mx.sym.var("x")), x=mx.nd.zeros((2,)))[0].asnumpy()
+    array([1., 1.], dtype=float32)
     """
     return bind(symbol, ctx, arrays, aux_states=arrays).forward()
 

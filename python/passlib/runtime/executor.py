@@ -35,6 +35,13 @@ class Executor:
         One for each argument and each auxiliary state.
     gradients : Gradients, optional
         The arrays that `backward` writes to.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> executor = mx.sym.relu(mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.array([-1, 2])})
+    >>> executor.forward()[0].asnumpy()
+    array([0., 2.], dtype=float32)
     """
 
     def __init__(

@@ -38,17 +38,38 @@ def _type(dtype: object) -> object:
 
 
 def zeros(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant of zeros, float32 by default."""
+    """Make a constant of zeros, float32 by default.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.zeros((2,)).eval()[0].asnumpy()
+    array([0., 0.], dtype=float32)
+    """
     return _internal("_zeros", shape=shape, dtype=_type(dtype), **kwargs)
 
 
 def ones(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant of ones, float32 by default."""
+    """Make a constant of ones, float32 by default.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.ones((2,)).eval()[0].asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     return _internal("_ones", shape=shape, dtype=_type(dtype), **kwargs)
 
 
 def full(shape: int | Sequence[int], val: float, dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant whose elements are all ``val``."""
+    """Make a constant whose elements are all ``val``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.full((2,), 7).eval()[0].asnumpy()
+    array([7., 7.], dtype=float32)
+    """
     return _internal("_full", shape=shape, dtype=_type(dtype), value=float(val), **kwargs)
 
 
@@ -59,7 +80,15 @@ def eye(
     dtype: object = None,
     **kwargs: Any,
 ) -> Symbol:
-    """Make an N x M matrix (N x N where M is 0) with ones on the ``k``-th diagonal."""
+    """Make an N x M matrix (N x N where M is 0) with ones on the ``k``-th diagonal.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.eye(2).eval()[0].asnumpy()
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return _internal("_eye", N, M, k, dtype=_type(dtype), **kwargs)
 
 
@@ -72,7 +101,14 @@ def arange(
     name: str | None = None,
     dtype: object = None,
 ) -> Symbol:
-    """Make a vector from ``start`` up to, without, ``stop``; of one number, from 0 up to it."""
+    """Make a vector from ``start`` up to, without, ``stop``; of one number, from 0 up to it.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.arange(0, 3).eval()[0].asnumpy()
+    array([0., 1., 2.], dtype=float32)
+    """
     return _internal(
         "_arange",
         start=start,
@@ -93,7 +129,14 @@ def linspace(
     name: str | None = None,
     dtype: object = None,
 ) -> Symbol:
-    """Make a vector of ``num`` numbers at equal distances."""
+    """Make a vector of ``num`` numbers at equal distances.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.linspace(0, 1, 3).eval()[0].asnumpy()
+    array([0. , 0.5, 1. ], dtype=float32)
+    """
     return _internal(
         "_linspace",
         start=start,
@@ -117,6 +160,15 @@ def histogram(
     ------
     ValueError
         ``bins`` is a number and there is no ``range``, or ``bins`` is neither.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> counts, edges = mx.sym.histogram(mx.sym.var("x"), bins=2, range=(0, 4)).eval(
+    ...     x=mx.nd.array([0, 1, 3])
+    ... )
+    >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
+    ([2, 1], [0.0, 2.0, 4.0])
     """
     if isinstance(bins, Symbol):
         return _internal("_histogram", data=a, bins=bins, **kwargs)
@@ -141,6 +193,13 @@ def split_v2(
     ------
     ValueError
         ``indices_or_sections`` is neither an int nor a tuple of int.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> parts = mx.sym.split_v2(mx.sym.var("x"), (1,)).eval(x=mx.nd.array([1, 2, 3]))
+    >>> [part.shape for part in parts]
+    [(1,), (2,)]
     """
     attributes = split_arguments(indices_or_sections, axis, squeeze_axis)
     return _internal("_split_v2", ary, *attributes)
@@ -160,7 +219,14 @@ def _binary(lhs: Any, rhs: Any, both: str, left: str, right: str, plain: Any, fu
 
 
 def pow(base: Any, exp: Any) -> Any:
-    """Raise to a power, element by element; either argument may be a number."""
+    """Raise to a power, element by element; either argument may be a number.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.pow(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
+    array([1., 9.], dtype=float32)
+    """
     names = ("_Power", "_PowerScalar", "_RPowerScalar")
     return _binary(base, exp, *names, lambda a, b: a**b, "pow")
 
@@ -169,18 +235,39 @@ power = pow
 
 
 def maximum(left: Any, right: Any) -> Any:
-    """Return the elementwise maximum; either argument may be a number."""
+    """Return the elementwise maximum; either argument may be a number.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.maximum(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
+    array([2., 3.], dtype=float32)
+    """
     names = ("_Maximum", "_MaximumScalar", "_MaximumScalar")
     return _binary(left, right, *names, max, "maximum")
 
 
 def minimum(left: Any, right: Any) -> Any:
-    """Return the elementwise minimum; either argument may be a number."""
+    """Return the elementwise minimum; either argument may be a number.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.minimum(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
+    array([1., 2.], dtype=float32)
+    """
     names = ("_Minimum", "_MinimumScalar", "_MinimumScalar")
     return _binary(left, right, *names, min, "minimum")
 
 
 def hypot(left: Any, right: Any) -> Any:
-    """Return the length of the hypotenuse, elementwise; either argument may be a number."""
+    """Return the length of the hypotenuse, elementwise; either argument may be a number.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.hypot(mx.sym.var("x"), 4).eval(x=mx.nd.array([3]))[0].asnumpy()
+    array([5.], dtype=float32)
+    """
     names = ("_Hypot", "_HypotScalar", "_HypotScalar")
     return _binary(left, right, *names, np.hypot, "hypot")

@@ -26,6 +26,15 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
     ------
     FormatError
         The file is no symbol; the message has file, line and column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as mx
+    >>> with tempfile.NamedTemporaryFile(suffix="-symbol.json") as file:
+    ...     mx.sym.relu(mx.sym.var("x"), name="y").save(file.name)
+    ...     print(mx.sym.load(file.name).list_outputs())
+    ['y_output']
     """
     path = Path(fname)
     with memory_named(path):
@@ -59,6 +68,13 @@ def load_json(json_str: str | bytes) -> Symbol:
     ------
     FormatError
         The text is no symbol; the message has line and column.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> text = mx.sym.relu(mx.sym.var("x"), name="y").tojson()
+    >>> mx.sym.load_json(text).list_arguments()
+    ['x']
     """
     graph, attributes, version = read_symbol(json_str)
     if version < CURRENT:

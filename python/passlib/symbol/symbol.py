@@ -44,6 +44,13 @@ class Symbol(ForArrays, Arithmetic):
         The outputs.
     dialect : str
         The family of models that the graph belongs to.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> y = pl.sym.relu(pl.sym.var("x")) + 1
+    >>> [node.op for node in y.nodes()]
+    ['null', 'relu', '_plus_scalar']
     """
 
     __slots__ = ()
@@ -190,10 +197,6 @@ class Symbol(ForArrays, Arithmetic):
         **options
             Passed on as ``str(value)``, except ``shapes`` and ``types``: mappings of these names
             stand for ``shape_dict`` and ``type_dict``.
-
-        Returns
-        -------
-        Symbol
 
         Raises
         ------

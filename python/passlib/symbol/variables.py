@@ -24,6 +24,13 @@ def group(symbols: Iterable[Symbol]) -> Symbol:
     ------
     TypeError
         There are no symbols, or something else is among them.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> x = mx.sym.var("x")
+    >>> mx.sym.Group([mx.sym.exp(x, name="a"), mx.sym.sqrt(x, name="b")]).list_outputs()
+    ['a_output', 'b_output']
     """
     members = list(symbols) if isinstance(symbols, Iterable) else []
     if not members or not all(isinstance(member, Symbol) for member in members):
@@ -68,6 +75,12 @@ def var(
         The name is no string.
     ValueError
         A keyword without the underscores, or an unknown storage type.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.sym.Variable("weight", lr_mult=2).attr("__lr_mult__")
+    '2'
     """
     if not isinstance(name, str):
         message = f"a variable's name is a string, not {type(name).__name__}"

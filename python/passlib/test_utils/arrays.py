@@ -34,12 +34,26 @@ __all__ = [
 
 
 def default_context() -> Context:
-    """Return the device that tests run on: the current one."""
+    """Return the device that tests run on: the current one.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import default_context
+    >>> default_context()
+    cpu(0)
+    """
     return current_context()
 
 
 def default_dtype() -> type[np.float32]:
-    """Return the element type that tests use: float32."""
+    """Return the element type that tests use: float32.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import default_dtype
+    >>> default_dtype().__name__
+    'float32'
+    """
     return np.float32
 
 
@@ -70,6 +84,12 @@ def rand_ndarray(
     distribution : {"uniform"}, optional
         Ignored; accepted for compatibility with MXNet.
     ctx : Context, optional
+
+    Examples
+    --------
+    >>> from passlib.test_utils import rand_ndarray
+    >>> rand_ndarray((2, 3)).shape, rand_ndarray((2, 3), "csr", density=0.5).stype
+    ((2, 3), 'csr')
     """
     if stype == "default":
         drawn = random.draw(lambda generator: generator.uniform(-1, 1, tuple(shape)))
@@ -104,6 +124,13 @@ def rand_sparse_ndarray(
     ------
     ValueError
         The storage type is unknown or does not support the shape.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import rand_sparse_ndarray
+    >>> array, (data, indices) = rand_sparse_ndarray((4, 3), "row_sparse", density=1)
+    >>> data.shape, indices.shape
+    ((4, 3), (4,))
     """
     del distribution
     sizes = tuple(shape)
@@ -145,6 +172,14 @@ def create_sparse_array(
         The rows that a row_sparse array stores.
     shape, stype, dtype, modifier_func, density, shuffle_csr_indices
         See `rand_ndarray`.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import create_sparse_array
+    >>> create_sparse_array((3, 2), "row_sparse", data_init=2, rsp_indices=[1]).asnumpy()
+    array([[0., 0.],
+           [2., 2.],
+           [0., 0.]], dtype=float32)
     """
     change = modifier_func if data_init is None else lambda _: data_init
     if stype == "row_sparse" and rsp_indices is not None:
@@ -167,14 +202,30 @@ def create_sparse_array_zd(
     modifier_func: Callable[[float], float] | None = None,
     shuffle_csr_indices: bool = False,
 ) -> Any:
-    """Make a sparse array as `create_sparse_array`, of a density that may be 0."""
+    """Make a sparse array as `create_sparse_array`, of a density that may be 0.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import create_sparse_array_zd
+    >>> create_sparse_array_zd((3, 2), "row_sparse", density=0).indices.shape
+    (0,)
+    """
     return create_sparse_array(
         shape, stype, data_init, rsp_indices, dtype, modifier_func, density, shuffle_csr_indices
     )
 
 
 def shuffle_csr_column_indices(csr: CSRNDArray) -> None:
-    """Store the elements of each row of a matrix in random order, in place."""
+    """Store the elements of each row of a matrix in random order, in place.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> matrix = mx.nd.array([[1, 2, 3]]).tostype("csr")
+    >>> mx.test_utils.shuffle_csr_column_indices(matrix)
+    >>> sorted(matrix.indices.asnumpy().tolist())
+    [0, 1, 2]
+    """
     parts = csr.parts
     assert parts.indptr is not None  # Sparse.check() requires it
     for start, end in zip(parts.indptr[:-1], parts.indptr[1:], strict=True):
@@ -188,7 +239,14 @@ def _permutation(size: int) -> np.ndarray[Any, Any]:
 
 
 def random_arrays(*shapes: Sequence[int]) -> Any:
-    """Return arrays of NumPy of normally distributed numbers; a single one as it is."""
+    """Return arrays of NumPy of normally distributed numbers; a single one as it is.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import random_arrays
+    >>> [array.shape for array in random_arrays((2, 3), (4,))]
+    [(2, 3), (4,)]
+    """
     made = [_drawn("standard_normal", tuple(shape)).astype(np.float32) for shape in shapes]
     return made[0] if len(made) == 1 else made
 
@@ -196,51 +254,116 @@ def random_arrays(*shapes: Sequence[int]) -> Any:
 def random_uniform_arrays(
     *shapes: Sequence[int], low: float = 0.0, high: float = 1.0, dtype: Any = np.float32
 ) -> list[np.ndarray[Any, Any]]:
-    """Return arrays of NumPy of numbers from ``low`` to ``high``."""
+    """Return arrays of NumPy of numbers from ``low`` to ``high``.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import random_uniform_arrays
+    >>> (array,) = random_uniform_arrays((2, 3), low=1, high=2)
+    >>> array.dtype, bool(array.min() >= 1)
+    (dtype('float32'), True)
+    """
     return [(low + (high - low) * _drawn("random", tuple(s))).astype(dtype) for s in shapes]
 
 
 def random_sample(population: Sequence[Any], k: int) -> list[Any]:
-    """Return ``k`` different elements of a sequence, in random order."""
+    """Return ``k`` different elements of a sequence, in random order.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import random_sample
+    >>> sorted(random_sample([1, 2, 3], 3))
+    [1, 2, 3]
+    """
     order = random.draw(lambda generator: generator.permutation(len(population))[:k])
     return [population[position] for position in order]
 
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> Any:
-    """Return a random shape of two sizes up to these."""
+    """Return a random shape of two sizes up to these.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import rand_shape_2d
+    >>> all(1 <= size <= 4 for size in rand_shape_2d(4, 4))
+    True
+    """
     return _shape((dim0, dim1), allow_zero_size)
 
 
 def rand_shape_3d(
     dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False
 ) -> Any:
-    """Return a random shape of three sizes up to these."""
+    """Return a random shape of three sizes up to these.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import rand_shape_3d
+    >>> len(rand_shape_3d())
+    3
+    """
     return _shape((dim0, dim1, dim2), allow_zero_size)
 
 
 def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> Any:
-    """Return a random shape of ``num_dim`` sizes up to ``dim``."""
+    """Return a random shape of ``num_dim`` sizes up to ``dim``.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import rand_shape_nd
+    >>> len(rand_shape_nd(5, dim=2))
+    5
+    """
     return _shape((dim,) * num_dim, allow_zero_size)
 
 
 def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
-    """Return a random pair of integers, each from its lower bound up to, without, its upper."""
+    """Return a random pair of integers, each from its lower bound up to, without, its upper.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import rand_coord_2d
+    >>> rand_coord_2d(3, 4, 5, 6) == (3, 5)
+    True
+    """
     pair = random.draw(lambda generator: generator.integers((x_low, y_low), (x_high, y_high)))
     return int(pair[0]), int(pair[1])
 
 
 def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> Any:
-    """Return a matrix whose elements are the numbers of their rows."""
+    """Return a matrix whose elements are the numbers of their rows.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import create_2d_tensor
+    >>> create_2d_tensor(2, 3).asnumpy()
+    array([[0, 0, 0],
+           [1, 1, 1]])
+    """
     return array(np.repeat(np.arange(rows), columns).reshape(rows, columns), None, dtype)
 
 
 def create_vector(size: int, dtype: Any = np.int64) -> Any:
-    """Return the numbers from 0 up to ``size``."""
+    """Return the numbers from 0 up to ``size``.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import create_vector
+    >>> create_vector(3).asnumpy()
+    array([0, 1, 2])
+    """
     return array(np.arange(size), None, dtype)
 
 
 def get_identity_mat(size: int) -> Any:
-    """Return an identity matrix."""
+    """Return an identity matrix.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import get_identity_mat
+    >>> get_identity_mat(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     return array(np.eye(size))
 
 

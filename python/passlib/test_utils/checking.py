@@ -51,6 +51,13 @@ def simple_forward(
     Returns
     -------
     numpy.ndarray, or a list of these if there are several outputs
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import passlib as mx
+    >>> mx.test_utils.simple_forward(mx.sym.square(mx.sym.var("x")), x=np.array([3.0]))
+    array([9.]...)
     """
     arrays = {name: array(value) for name, value in inputs.items()}
     outputs = sym.bind(ctx, arrays).forward(is_train)
@@ -93,6 +100,16 @@ def check_symbolic_forward(
     ------
     AssertionError
         An output differs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import passlib as mx
+    >>> (output,) = mx.test_utils.check_symbolic_forward(
+    ...     mx.sym.square(mx.sym.var("x")), [np.array([1, 2])], [np.array([1, 4])]
+    ... )
+    >>> output.asnumpy()
+    array([1., 4.], dtype=float32)
     """
     arguments = _named(sym.list_arguments(), location, dtype)
     states = _named(sym.list_auxiliary_states(), aux_states or {}, dtype)
@@ -107,7 +124,15 @@ def check_symbolic_forward(
 
 
 def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
-    """Whether two symbols have the same operators in the same order, whatever their names."""
+    """Whether two symbols have the same operators in the same order, whatever their names.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> first, second = mx.sym.relu(mx.sym.var("x")), mx.sym.relu(mx.sym.var("y"))
+    >>> mx.test_utils.same_symbol_structure(first, second)
+    True
+    """
     first, second = (symbol.get_internals() for symbol in (sym1, sym2))
     ops = [[(e.node.op, len(e.node.inputs)) for e in symbol.entries] for symbol in (first, second)]
     return ops[0] == ops[1]
@@ -122,6 +147,11 @@ def assert_exception(
     ------
     AssertionError
         It does not.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import assert_exception
+    >>> assert_exception(int, ValueError, "three")
     """
     try:
         f(*args, **kwargs)
@@ -135,6 +165,14 @@ def environment(*args: Any) -> Iterator[None]:
     """Set environment variables in a ``with`` block: a name and a value, or a mapping.
 
     A value of None removes the variable.
+
+    Examples
+    --------
+    >>> import os
+    >>> from passlib.test_utils import environment
+    >>> with environment("MXNET_EXAMPLE", "1"):
+    ...     os.environ["MXNET_EXAMPLE"]
+    '1'
     """
     changes = args[0] if len(args) == 1 else {args[0]: args[1]}
     before = {name: os.environ.get(name) for name in changes}
@@ -154,7 +192,14 @@ def environment(*args: Any) -> Iterator[None]:
 
 
 def list_gpus() -> range:
-    """Return no numbers: there are no GPUs."""
+    """Return no numbers: there are no GPUs.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import list_gpus
+    >>> len(list_gpus())
+    0
+    """
     return range(0)
 
 
@@ -171,6 +216,13 @@ def np_reduce(
     keepdims : bool
     numpy_reduce_func : callable
         Takes an array and ``axis``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from passlib.test_utils import np_reduce
+    >>> np_reduce(np.ones((2, 3)), (0, 1), True, np.sum)
+    array([[6.]])
     """
     chosen = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     axes = sorted(a % dat.ndim for a in chosen)

@@ -37,6 +37,12 @@ def gen_buckets_probs_with_ppf(
     buckets : list of (float, float)
         The ends of each part.
     probs : list of float
+
+    Examples
+    --------
+    >>> from passlib.test_utils import gen_buckets_probs_with_ppf
+    >>> gen_buckets_probs_with_ppf(lambda share: 10 * share, 2)
+    ([(0.0, 5.0), (5.0, 10.0)], [0.5, 0.5])
     """
     ends = [ppf(i / nbuckets) for i in range(nbuckets + 1)]
     return list(itertools.pairwise(ends)), [1 / nbuckets] * nbuckets
@@ -52,6 +58,14 @@ def mean_check(generator: Generator, mu: float, sigma: float, nsamples: int = 10
     mu, sigma : float
         Mean and standard deviation of the distribution.
     nsamples : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from passlib.test_utils import mean_check
+    >>> generator = np.random.default_rng(0)
+    >>> mean_check(lambda size: generator.normal(9, 1, size), mu=0, sigma=1, nsamples=1000)
+    False
     """
     samples = _drawn(generator, nsamples)
     return bool(abs(samples.mean() - mu) < 3 * sigma / math.sqrt(nsamples))
@@ -61,6 +75,14 @@ def var_check(generator: Generator, sigma: float, nsamples: int = 1000000) -> bo
     """Whether the variance of samples is within three standard errors of ``sigma`` squared.
 
     The standard error is that of a normal distribution. Parameters are those of `mean_check`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from passlib.test_utils import var_check
+    >>> generator = np.random.default_rng(0)
+    >>> var_check(lambda size: generator.normal(0, 9, size), sigma=1, nsamples=1000)
+    False
     """
     samples = _drawn(generator, nsamples)
     error = math.sqrt(2 * sigma**4 / (nsamples - 1))
@@ -93,6 +115,17 @@ def chi_square_check(
     ------
     ValueError
         There are not as many probabilities as buckets, or fewer than two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from passlib.test_utils import chi_square_check
+    >>> generator = np.random.default_rng(0)
+    >>> p, observed, expected = chi_square_check(
+    ...     lambda size: generator.random(size), [(0, 0.5), (0.5, 1)], [0.5, 0.5], nsamples=1000
+    ... )
+    >>> p > 0.01, expected
+    (..., array([500..., 500...]))
     """
     if len(buckets) != len(probs) or len(buckets) < 2:
         raise ValueError(
@@ -140,6 +173,14 @@ def verify_generator(
     ------
     AssertionError
         Too few succeed; the message has the counts of the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from passlib.test_utils import verify_generator
+    >>> generator = np.random.default_rng(0)
+    >>> len(verify_generator(generator.random, [(0, 0.5), (0.5, 1)], [0.5, 0.5], nsamples=1000))
+    5
     """
     runs = [chi_square_check(generator, buckets, probs, nsamples) for _ in range(nrepeat)]
     chances = [run[0] for run in runs]

@@ -67,6 +67,13 @@ class DummyIter:
     real_iter : iterator
         Its attributes ``provide_data``, ``provide_label`` and ``batch_size`` are taken over where
         it has them.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import DummyIter
+    >>> batches = DummyIter(iter(["first", "second"]))
+    >>> batches.next(), batches.next()
+    ('first', 'first')
     """
 
     def __init__(self, real_iter: Any) -> None:
@@ -89,7 +96,15 @@ class DummyIter:
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """Discard what is written to the standard error of the process in a ``with`` block."""
+    """Discard what is written to the standard error of the process in a ``with`` block.
+
+    Examples
+    --------
+    >>> import os
+    >>> from passlib.test_utils import discard_stderr
+    >>> with discard_stderr():
+    ...     _ = os.write(2, b"nobody reads this")
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -109,6 +124,16 @@ def retry(n: int) -> Callable[[_F], _F]:
     ------
     ValueError
         ``n`` is not positive.
+
+    Examples
+    --------
+    >>> import itertools
+    >>> from passlib.test_utils import retry
+    >>> attempts = itertools.count(1)
+    >>> @retry(3)
+    ... def test_that_succeeds_in_the_end() -> None:
+    ...     assert next(attempts) == 3
+    >>> test_that_succeeds_in_the_end()
     """
     if n < 1:
         raise ValueError(f"retry({n}): the number of attempts must be positive")
@@ -127,20 +152,50 @@ def retry(n: int) -> Callable[[_F], _F]:
 
 
 def has_tvm_ops() -> bool:
-    """Return False: there are no operators compiled by TVM."""
+    """Return False: there are no operators compiled by TVM.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import has_tvm_ops
+    >>> has_tvm_ops()
+    False
+    """
     return False
 
 
 def is_op_runnable() -> bool:
-    """Return True: no operator needs a GPU of a certain kind."""
+    """Return True: no operator needs a GPU of a certain kind.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import is_op_runnable
+    >>> is_op_runnable()
+    True
+    """
     return True
 
 
 def is_cd_run() -> bool:
-    """Whether the environment says that MXNet's continuous delivery runs."""
+    """Whether the environment says that MXNet's continuous delivery runs.
+
+    Examples
+    --------
+    >>> from passlib.test_utils import environment, is_cd_run
+    >>> with environment("CD_JOB", "1"):
+    ...     is_cd_run()
+    True
+    """
     return os.environ.get("CD_JOB", "0") == "1"
 
 
 def is_aarch64_run() -> bool:
-    """Whether the processor is a 64-bit ARM."""
+    """Whether the processor is a 64-bit ARM.
+
+    Examples
+    --------
+    >>> import platform
+    >>> from passlib.test_utils import is_aarch64_run
+    >>> is_aarch64_run() == (platform.machine() == "aarch64")
+    True
+    """
     return platform.machine() == "aarch64"

@@ -27,7 +27,14 @@ _LEGAL: Final = {
 
 
 def np_ufunc_legal_option(key: str, value: Any) -> bool:
-    """Whether a universal function of NumPy takes a keyword with this value."""
+    """Whether a universal function of NumPy takes a keyword with this value.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.np_ufunc_legal_option("where", True)
+    True
+    """
     if key == "dtype":
         return str(getattr(value, "__name__", value)) in _LEGAL["dtype"]
     return value in _LEGAL.get(key, ())
@@ -38,12 +45,27 @@ def wrap_np_unary_func(func: Callable[..., Any]) -> Callable[..., Any]:
 
     It raises UnsupportedError for values other than NumPy's defaults, and TypeError for other
     keywords or too many arguments.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> negative = mx.util.wrap_np_unary_func(lambda x, out=None: -x)
+    >>> negative(mx.nd.array([1]), where=True).asnumpy()
+    array([-1.], dtype=float32)
     """
     return _wrapped(func, 1)
 
 
 def wrap_np_binary_func(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of two arrays and ``out``; see `wrap_np_unary_func`."""
+    """Return a function of two arrays and ``out``; see `wrap_np_unary_func`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> add = mx.util.wrap_np_binary_func(lambda x1, x2, out=None: x1 + x2)
+    >>> add(mx.nd.array([1]), mx.nd.array([2]), where=True).asnumpy()
+    array([3.], dtype=float32)
+    """
     return _wrapped(func, 2)
 
 

@@ -24,7 +24,14 @@ _T = TypeVar("_T")
 
 
 def is_np_array() -> bool:
-    """Return False: arrays are never those of ``mx.np``."""
+    """Return False: arrays are never those of ``mx.np``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.is_np_array()
+    False
+    """
     return False
 
 
@@ -35,19 +42,46 @@ def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
     ------
     UnsupportedError
         ``active``: passlib has no arrays of ``mx.np``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> with mx.util.np_array(active=False):
+    ...     mx.util.is_np_array()
+    False
     """
     _refuse_np_arrays(active)
     return contextlib.nullcontext()
 
 
 def use_np_array(func: _T) -> _T:
-    """Raise an error, as `np_array`."""
+    """Raise an error, as `np_array`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> try:
+    ...     mx.util.use_np_array(len)
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    UnsupportedError
+    """
     _refuse_np_arrays(func)
     return func
 
 
 def use_np(func: _T) -> _T:
-    """Raise an error, as `np_array`."""
+    """Raise an error, as `np_array`.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> try:
+    ...     mx.util.use_np(len)
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    UnsupportedError
+    """
     _refuse_np_arrays(func)
     return func
 
@@ -59,18 +93,45 @@ def set_np(shape: bool = True, array: bool = True) -> None:
     ------
     UnsupportedError
         ``array``: passlib has no arrays of ``mx.np``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.set_np(array=False)
+    >>> mx.nd.ones((2,))[0].shape
+    ()
+    >>> mx.util.reset_np()
     """
     _refuse_np_arrays(array)
     set_np_shape(shape)
 
 
 def reset_np() -> None:
-    """Read shapes as MXNet does by default."""
+    """Read shapes as MXNet does by default.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.set_np(array=False)
+    >>> mx.util.reset_np()
+    >>> mx.util.is_np_shape()
+    False
+    """
     set_np_shape(False)
 
 
 def use_np_shape(func: Any) -> Any:
-    """Return a function that reads shapes as NumPy does, or a class with such methods."""
+    """Return a function that reads shapes as NumPy does, or a class with such methods.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> @mx.util.use_np_shape
+    ... def first(array):
+    ...     return array[0].shape
+    >>> first(mx.nd.ones((2,)))
+    ()
+    """
     if not isinstance(func, type):
         return ShapeMode()(func)
     for name, method in list(vars(func).items()):
@@ -80,7 +141,17 @@ def use_np_shape(func: Any) -> Any:
 
 
 def set_module(module: str | None) -> Callable[[_T], _T]:
-    """Return a decorator that sets ``__module__``."""
+    """Return a decorator that sets ``__module__``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> @mx.util.set_module("mymodels")
+    ... def build() -> None:
+    ...     pass
+    >>> build.__module__
+    'mymodels'
+    """
 
     def decorate(func: _T) -> _T:
         if module is not None:

@@ -16,12 +16,30 @@ __all__ = [
 
 
 def getenv(name: str) -> str | None:
-    """Return an environment variable, None if it is not set."""
+    """Return an environment variable, None if it is not set.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.setenv("MXNET_EXAMPLE", "1")
+    >>> mx.util.getenv("MXNET_EXAMPLE")
+    '1'
+    >>> mx.util.setenv("MXNET_EXAMPLE", None)
+    """
     return os.environ.get(name)
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set an environment variable, or remove it if the value is None."""
+    """Set an environment variable, or remove it if the value is None.
+
+    Examples
+    --------
+    >>> import os
+    >>> import passlib as mx
+    >>> mx.util.setenv("MXNET_EXAMPLE", "1")
+    >>> os.environ.pop("MXNET_EXAMPLE")
+    '1'
+    """
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -29,7 +47,14 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def get_gpu_count() -> int:
-    """Return 0, the number of GPUs that passlib can use."""
+    """Return 0, the number of GPUs that passlib can use.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.get_gpu_count()
+    0
+    """
     return 0
 
 
@@ -40,6 +65,15 @@ def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
     ------
     UnsupportedError
         Always.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> try:
+    ...     mx.util.get_gpu_memory(0)
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    UnsupportedError
     """
     raise UnsupportedError(f"gpu({gpu_dev_id}): passlib runs on the CPU only")
 
@@ -51,5 +85,14 @@ def get_cuda_compute_capability(ctx: object) -> int:
     ------
     UnsupportedError
         Always.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> try:
+    ...     mx.util.get_cuda_compute_capability(mx.gpu())
+    ... except mx.MXNetError as error:
+    ...     print(type(error).__name__)
+    UnsupportedError
     """
     raise UnsupportedError(f"{ctx}: passlib runs on the CPU only")

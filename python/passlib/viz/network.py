@@ -81,6 +81,13 @@ def plot_network(
         A shape is given for a variable that does not exist, or shapes contradict each other.
     PasslibError
         The package graphviz is not installed.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> y = mx.sym.relu(mx.sym.var("x"), name="y")
+    >>> print(mx.viz.plot_network(y, shape={"x": (1, 3)}).source)
+    digraph plot {...x...y...}...
     """
     nodes = require_symbol(symbol).nodes()
     shapes = known_shapes(symbol, shape, dtype)

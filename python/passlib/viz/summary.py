@@ -43,6 +43,16 @@ def print_summary(
         ``symbol`` is none.
     GraphError
         A shape is given for a variable that does not exist, or shapes contradict each other.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> y = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    >>> mx.viz.print_summary(y, shape={"x": (1, 3)}, line_length=80)
+    ____...
+    Layer (type) ...
+    Total params: 8
+    ...
     """
     nodes = require_symbol(symbol).nodes()
     shapes = known_shapes(symbol, shape)

@@ -43,6 +43,19 @@ class Guilty:
         That model with only the guilty rewrites.
     error : PipelineError or None
         What the step raised.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def first_exp_to_sqrt(graph: pl.Graph) -> None:
+    ...     graph.find("y").op = "sqrt"
+    >>> model = pl.Model(pl.sym.exp(pl.sym.var("x", shape=(2,)), name="y"))
+    >>> guilty = pl.workbench.bisect(
+    ...     model, pl.Pipeline("first_exp_to_sqrt"), pl.workbench.Differs(model)
+    ... )
+    >>> guilty.step, guilty.number_of_rewrites
+    ('first_exp_to_sqrt', 1)
     """
 
     step: str
@@ -91,6 +104,19 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
     ------
     NothingFailsError
         The result of the pipeline is right, or the model is wrong before any pass.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def later_exp_to_sqrt(graph: pl.Graph) -> None:
+    ...     graph.find("z").op = "sqrt"
+    >>> model = pl.Model(pl.sym.exp(pl.sym.exp(pl.sym.var("x", shape=(2,))), name="z"))
+    >>> guilty = pl.workbench.bisect(
+    ...     model, pl.Pipeline("later_exp_to_sqrt"), pl.workbench.Differs(model)
+    ... )
+    >>> len(guilty.rewrites)
+    1
     """
     runs = 0
 

@@ -21,6 +21,15 @@ class ResultsDifferError(PassResultError):
     Attributes
     ----------
     comparison : Comparison
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> comparison = pl.workbench.compare(pl.Model(pl.sym.relu(x)), pl.Model(pl.sym.relu(x) + 1))
+    >>> error = pl.workbench.ResultsDifferError("step 1 changes results", comparison=comparison)
+    >>> error.comparison.equal
+    False
     """
 
     def __init__(self, message: str, *, comparison: Comparison) -> None:
@@ -39,6 +48,20 @@ class Check(Instrument):
     tolerance : Tolerance, optional
     shapes : mapping of str to shape, optional
         Of inputs that the model does not declare, for drawing.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def exp_to_sqrt(graph: pl.Graph) -> None:
+    ...     for node in [each for each in graph.sorted() if each.op == "exp"]:
+    ...         node.op = "sqrt"
+    >>> model = pl.Model(pl.sym.exp(pl.sym.var("x", shape=(2,)), name="y"))
+    >>> try:
+    ...     _ = pl.Pipeline("exp_to_sqrt").run(model, [pl.workbench.Check()])
+    ... except pl.PipelineError as error:
+    ...     print(type(error.__cause__).__name__)
+    ResultsDifferError
     """
 
     def __init__(

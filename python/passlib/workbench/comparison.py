@@ -30,6 +30,14 @@ class Comparison:
         What both models were run on.
     node : NodeDifference or None
         The first node whose value differs, if it was asked for and there is one.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> found = pl.workbench.compare(pl.Model(pl.sym.exp(x)), pl.Model(pl.sym.exp(x) + 1))
+    >>> found.equal, found.outputs[0].what
+    (False, 'values')
     """
 
     outputs: tuple[Difference, ...]
@@ -87,6 +95,15 @@ def compare(
         The models have different numbers of inputs or outputs, or inputs do not fit.
     PasslibError
         A model cannot be run.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x, w = pl.sym.var("x", shape=(2, 3)), pl.sym.var("w", shape=(3, 3))
+    >>> left = pl.Model(pl.sym.FullyConnected(x, w, num_hidden=3, no_bias=True))
+    >>> right = pl.Model(pl.sym.dot(x, w, transpose_b=True))
+    >>> pl.workbench.compare(left, right).equal
+    True
     """
     tolerance = Tolerance(rtol, atol)
     given = drawn(a, inputs, n, shapes)
@@ -129,6 +146,13 @@ def drawn(
         Less than one is asked for.
     PasslibError
         The model runs on none of those that were drawn; the message is of the first attempt.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> [inputs["x"].shape for inputs in pl.workbench.drawn(model, None, 2, {"x": (4, 3)})]
+    [(4, 3), (4, 3)]
     """
     if inputs is not None:
         return [inputs] if isinstance(inputs, Mapping) else list(inputs)

@@ -23,11 +23,23 @@ _SKIP = 125
 
 
 class NothingFailsError(PasslibError):
-    """What was to be searched for a fault has none, or is wrong from the beginning."""
+    """What was to be searched for a fault has none, or is wrong from the beginning.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> model = pl.Model(pl.sym.exp(pl.sym.var("x", shape=(2,))))
+    >>> try:
+    ...     pl.workbench.bisect(model, pl.Pipeline("removeDeadNodes"), pl.workbench.Differs(model))
+    ... except pl.workbench.NothingFailsError:
+    ...     print("nothing is wrong")
+    nothing is wrong
+    """
 
 
 class Differs:
-    """Whether a model computes other numbers than a given one, or cannot be run.
+    """Whether a model has other numbers or names of outputs than a given one, or cannot be run.
 
     Parameters
     ----------
@@ -37,6 +49,14 @@ class Differs:
     tolerance : Tolerance, optional
     shapes : mapping of str to shape, optional
         Of inputs that the model does not declare, for drawing.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> differs = pl.workbench.Differs(pl.Model(pl.sym.relu(x, name="y")))
+    >>> differs(pl.Model(pl.sym.relu(x, name="y"))), differs(pl.Model(pl.sym.exp(x, name="y")))
+    (False, True)
     """
 
     def __init__(
@@ -85,6 +105,13 @@ class CommandFails:
     ------
     ValueError
         The command has no ``{}``.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> contains_exp = pl.workbench.CommandFails("! grep -q exp {}")
+    >>> contains_exp(pl.Model(pl.sym.exp(pl.sym.var("x"), name="y")))
+    True
     """
 
     def __init__(self, command: str) -> None:
@@ -119,6 +146,18 @@ class PipelineFails:
     what : str
         The step and the kind of the error that it raises, or what is wrong with its result, see
         `Differs.what`; empty if nothing is.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def no_exp(graph: pl.Graph) -> None:
+    ...     if graph.find("y"):
+    ...         raise ValueError("there is an exp")
+    >>> model = pl.Model(pl.sym.exp(pl.sym.var("x"), name="y"))
+    >>> fails = pl.workbench.PipelineFails(pl.Pipeline("no_exp"), model, {"x": pl.nd.ones((2,))})
+    >>> fails.what
+    'no_exp: ValueError'
     """
 
     def __init__(

@@ -29,6 +29,15 @@ class NodeChange:
         In the second model.
     changes : tuple of str
         One text each: ``"attribute axis: 1 -> 2"``.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x")
+    >>> before = pl.Model(pl.sym.sum(x, axis=0, name="y"))
+    >>> after = pl.Model(pl.sym.sum(x, axis=1, name="y"))
+    >>> pl.workbench.diff(before, after).changed[0].changes
+    ('attribute axis: 0 -> 1',)
     """
 
     name: str
@@ -54,6 +63,15 @@ class ModelDifference:
         What differs in the outputs.
     before, after : Model
         What was compared.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x")
+    >>> before = pl.Model(pl.sym.exp(x, name="y"))
+    >>> found = pl.workbench.diff(before, pl.Model(pl.sym.relu(before.symbol, name="z")))
+    >>> found.equal, found.added
+    (False, (('z', 'relu'),))
     """
 
     removed: tuple[tuple[str, str], ...]
@@ -124,6 +142,15 @@ def diff(a: Model, b: Model) -> ModelDifference:
     Returns
     -------
     ModelDifference
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> x = pl.sym.var("x")
+    >>> model = pl.Model(pl.sym.exp(x, name="a") + pl.sym.exp(x, name="b"))
+    >>> pl.workbench.diff(model, model.optimize_for("mergeEqualNodes")).removed
+    (('a', 'exp'),)
     """
     first, second = a.symbol.nodes(), b.symbol.nodes()
     old = pair_nodes(first, second).old

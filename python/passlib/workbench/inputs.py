@@ -56,6 +56,13 @@ def input_shapes(
     ------
     GraphError
         A name is no input, or shapes contradict the graph.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> next(pl.workbench.input_shapes(model, {"x": (2, 3)}))["x"].shape
+    (2, 3)
     """
     specs = input_specs(model, shapes)
     if all(None not in (spec.shape or ()) for spec in specs.values()):
@@ -95,6 +102,14 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
     ------
     UnsupportedError
         An input takes text, sequences or maps, or has a type that nothing is drawn for.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x", shape=(0, 3))))
+    >>> specs = next(pl.workbench.input_shapes(model))
+    >>> pl.workbench.draw_inputs(model, specs)["x"].shape
+    (..., 3)
     """
     generator = np.random.default_rng(seed)
     others = dialects.find(model.dialect).passed_on(model.symbol) & set(model.inputs)

@@ -25,6 +25,16 @@ class Tolerance:
     rtol, atol : float or None
         None for a default by the element type: 1e-3 and 1e-5 for float32, a hundredth of that for
         float64, ten times and a hundred times as much for types of 16 bits.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> before, after = pl.Model(x * 1), pl.Model(x + 0.01)
+    >>> pl.workbench.compare(before, after).equal
+    False
+    >>> pl.workbench.compare(before, after, atol=0.1).equal
+    True
     """
 
     rtol: float | None = None
@@ -55,6 +65,14 @@ class Difference:
         Numbers of elements where one value only is NaN, or infinite of that sign.
     what : str
         Empty for equal values, else what differs: ``"values"``, or shapes or types.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> found = pl.workbench.compare(pl.Model(pl.sym.relu(x)), pl.Model(pl.sym.relu(x) + 1))
+    >>> round(found.outputs[0].absolute, 3)
+    1.0
     """
 
     name: str

@@ -38,6 +38,19 @@ class Reduced:
         Numbers of operators.
     runs : int
         How often models were tested.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x")
+    >>> model = pl.Model(pl.sym.relu(pl.sym.exp(pl.sym.relu(x), name="guilty")))
+    >>> reduced = pl.workbench.reduce(
+    ...     model,
+    ...     lambda found, inputs: any(node.op == "exp" for node in found.symbol.nodes()),
+    ...     {"x": pl.nd.ones((2,))},
+    ... )
+    >>> reduced.nodes_before, reduced.nodes
+    (3, 1)
     """
 
     model: Model
@@ -75,6 +88,19 @@ def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
     ------
     NothingFailsError
         The model does not fail.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x")
+    >>> model = pl.Model(pl.sym.relu(pl.sym.exp(pl.sym.relu(x), name="guilty")))
+    >>> reduced = pl.workbench.reduce(
+    ...     model,
+    ...     lambda found, inputs: any(node.op == "exp" for node in found.symbol.nodes()),
+    ...     {"x": pl.nd.ones((2,))},
+    ... )
+    >>> [node.op for node in reduced.model.symbol.nodes()]
+    ['null', 'exp']
     """
     search = _Search(model, failing, inputs)
     if not search.fails(model, inputs):

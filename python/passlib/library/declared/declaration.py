@@ -34,6 +34,16 @@ class Declaration:
     is_partitioner : bool
     any_options : bool
         Whether it takes options beside those that it declares.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass(dialects=["onnx"])
+    ... def nothing_at_all(graph: pl.Graph, *, level: int = 1) -> None:
+    ...     '''Leaves the graph as it is.'''
+    >>> declaration = nothing_at_all.declaration
+    >>> declaration.dialects, declaration.description
+    (('onnx',), 'Leaves the graph as it is.')
     """
 
     name: str

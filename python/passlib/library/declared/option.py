@@ -47,6 +47,16 @@ class Option:
     is_list : bool
         Whether the value is a tuple of any length.
     required : bool
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def with_level(graph: pl.Graph, *, level: int = 1) -> None:
+    ...     '''Leaves the graph as it is.'''
+    >>> (option,) = with_level.declaration.options
+    >>> option.name, option.kind, option.default
+    ('level', 'integer', 1)
     """
 
     name: str

@@ -38,6 +38,17 @@ class Graph(_core.EditableRoot):
         The graph's own attributes, as JSON by key.
     own_attributes : dict of str to str
         What the dialect keeps with the graph. A pass reads them only.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def name_by_place(graph: pl.Graph) -> None:
+    ...     for place, node in enumerate(graph.sorted()):
+    ...         node.attrs["__place__"] = str(place)
+    >>> y = pl.sym.relu(pl.sym.var("x"), name="y").optimize_for("name_by_place")
+    >>> y.attr("__place__")
+    '1'
     """
 
     def __init__(

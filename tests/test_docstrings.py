@@ -1,0 +1,59 @@
+"""Every public class and function is documented, with an example that runs."""
+
+from __future__ import annotations
+
+import ctypes
+import doctest
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from places import ROOT
+
+sys.path.insert(0, str(ROOT / "docs" / "_site"))
+
+from public_names import MODULES, documented_at, public
+
+PAGES = ROOT / "docs" / "reference"
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+POINTER = type(ctypes.POINTER(ctypes.c_float))
+
+
+def is_own(value: object) -> bool:
+    """Whether a value is a class or function of passlib, and no type of C or of Python."""
+    home = getattr(value, "__module__", None) or ""
+    return callable(value) and home.startswith("passlib.") and not isinstance(value, POINTER)
+
+
+def refuses(value: Any) -> bool:
+    """Whether a function does nothing but raise an error."""
+    return inspect.isfunction(value) and inspect.signature(value).return_annotation == "NoReturn"
+
+
+NAMES = {
+    f"{module}.{name}": value
+    for module in MODULES
+    for name, value in public(module).items()
+    if is_own(value) and documented_at(module, value) is None
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = inspect.getdoc(NAMES[name]) or ""
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, name, name, 0)
+    assert test.examples or refuses(NAMES[name]), f"{name} has no example"
+    monkeypatch.chdir(tmp_path)
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_every_module_is_on_a_page() -> None:
+    pages = "".join(page.read_text("utf-8") for page in PAGES.glob("*.md"))
+    assert [module for module in MODULES if f".. public-names:: {module}\n" not in pages] == []
