@@ -205,8 +205,8 @@ def build_param_doc(
     Examples
     --------
     >>> from passlib.base import build_param_doc
-    >>> build_param_doc(["data"], ["Symbol"], ["The input."]).split("\\n")[2:]
-    ['data : Symbol', '    The input.', '']
+    >>> build_param_doc(["data"], ["Symbol"], ["The input."]).splitlines()[2:]
+    ['data : Symbol', '    The input.']
     """
     lines = ["Parameters", "----------"]
     seen: set[str] = set()

@@ -37,6 +37,14 @@ class Simplification(Pipeline):
     ------
     PasslibError
         There is no standard pass of such a name.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x")
+    >>> result = pl.passes.Simplification().run(pl.Model(pl.sym.exp(x) + pl.sym.exp(x)))
+    >>> len(result.model.symbol.nodes())
+    3
     """
 
     __slots__ = ("_skip",)
@@ -90,6 +98,12 @@ def pipeline_named(text: str) -> Pipeline:
     ------
     FormatError
         The text is no pipeline.
+
+    Examples
+    --------
+    >>> from passlib.passes import pipeline_named
+    >>> type(pipeline_named("simplify{skip=[foldLinear]}")).__name__
+    'Simplification'
     """
     steps = parse(text) if text.strip() else ()
     if len(steps) == 1 and isinstance(steps[0], Step) and steps[0].name == _NAME:

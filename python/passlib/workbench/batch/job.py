@@ -96,6 +96,15 @@ class Outcome:
         See `Job.key`.
     earlier : bool
         Whether it was done when the batch was started before.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (outcome,) = pl.workbench.batch(["nowhere.onnx"], pl.Pipeline("removeNoOps"), folder)
+    >>> outcome.status, "nowhere.onnx" in outcome.model
+    ('failed', True)
     """
 
     model: str

@@ -45,6 +45,12 @@ class Request:
         Path of the page.
     rewrite_limit : int or None
         Keep only so many rewrites.
+
+    Examples
+    --------
+    >>> from passlib.workbench import Request
+    >>> Request(check=2, shapes={"x": (1, 3)}).verify_each
+    False
     """
 
     verify_each: bool = False

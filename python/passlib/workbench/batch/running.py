@@ -68,6 +68,19 @@ def batch(
     -------
     list of Outcome
         In the order of the models.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import passlib as pl
+    >>> _ = pl.library.load_standard()
+    >>> x = pl.sym.var("x")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (path, *_) = pl.Model(pl.sym.exp(x) + pl.sym.exp(x)).save(f"{folder}/net")
+    ...     pipeline = pl.Pipeline("mergeEqualNodes")
+    ...     found = pl.workbench.batch([path], pipeline, f"{folder}/out")
+    >>> [outcome.status for outcome in found]
+    ['done']
     """
     folder = os.fspath(output)
     journal = Journal(Path(_JOURNAL) if is_remote(folder) else Path(folder) / _JOURNAL)
