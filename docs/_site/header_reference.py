@@ -49,10 +49,13 @@ def items(body: str) -> Iterator[tuple[str, str]]:
 
 
 def names(code: str) -> list[str]:
-    """Return the names that a piece of code declares, in its order, each once."""
+    """Return the names that a piece of code declares, in its order, each once.
+
+    Helpers of macros, whose names end in an underscore, are left out.
+    """
     matches = (match for pattern in _NAMES for match in pattern.finditer(code))
-    found = [(match.start(), match[match.lastindex or 1]) for match in matches]
-    return list(dict.fromkeys(name for _, name in sorted(found)))
+    found = sorted((match.start(), match[match.lastindex or 1]) for match in matches)
+    return list(dict.fromkeys(name for _, name in found if not name.endswith("_")))
 
 
 class HeaderReference(SphinxDirective):
