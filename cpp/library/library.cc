@@ -89,8 +89,12 @@ Function Library::require(const char* name) const {
   return function;
 }
 
-std::shared_ptr<Library> Library::open(const std::string& path, int version) {
+std::shared_ptr<Library> Library::open(const std::string& path, int version, OnInterrupt how) {
+  // Static constructors and initialize() may take as long as any pass.
+  std::atomic<int> unasked{0};
+  InterruptWatch watch(how, &unasked, "loading library " + quoted(path));
   std::shared_ptr<Library> library(new Library(path));
+  watch.tell(library->state_->interruptFlag());
   library->shakeHands(version);
   library->takeDeclarations();
   const CallState::Lock lock(library->state_);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib_api.h"
+#include "library/calls/interrupt.h"
 #include "library/calls/state.h"
 
 namespace passlib {
@@ -82,9 +83,9 @@ class Library {
   };
 
   /// Opens a library: checks its ABI version, calls its initialize() and lists what it registered.
-  /// initialize() receives `version`: 10000 * major + 100 * minor + patch of MXNet. Throws
-  /// LoadError.
-  static std::shared_ptr<Library> open(const std::string& path, int version);
+  /// initialize() receives `version`: 10000 * major + 100 * minor + patch of MXNet. `how`: what to
+  /// do on SIGINT meanwhile. Throws LoadError.
+  static std::shared_ptr<Library> open(const std::string& path, int version, OnInterrupt how);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;

@@ -78,6 +78,7 @@ PLUGINS: dict[str, Recipe] = {
     "refuses": library("refuses.cc"),
     **{f"all_kinds_{number}": all_kinds(number) for number in range(4)},
     "slow": library("slow.cc"),
+    "slow_start": library("slow_start.cc"),
     "arithmetic": library("arithmetic.cc"),
     "careless": library("careless.cc"),
     "declared": library("declared.cc"),

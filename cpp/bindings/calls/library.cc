@@ -61,7 +61,7 @@ std::shared_ptr<Library> openLibrary(const std::string& path, int version,
                                      const py::function& write) {
   const GateHold hold;
   std::shared_ptr<Library> library;
-  runCaptured(write, [&]() { library = Library::open(path, version); });
+  runCaptured(write, [&](OnInterrupt how) { library = Library::open(path, version, how); });
   warnOfArithmetic(*library);
   return library;
 }

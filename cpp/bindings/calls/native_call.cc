@@ -72,13 +72,14 @@ void warnOfArithmetic(const Library& library) {
   if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw py::error_already_set();
 }
 
-void runCaptured(const py::object& write, const std::function<void()>& body) {
+void runCaptured(const py::object& write, const std::function<void(OnInterrupt)>& body) {
+  const OnInterrupt how = onInterrupt();
   std::unique_ptr<py::error_already_set> failure;
   try {
     Delivery delivery(write, &failure);
     const ReleasedGil released;
     const CapturedOutput output(&delivery.text);
-    body();
+    body(how);
   } catch (const std::exception&) {
     if (failure != nullptr && failure->matches(PyExc_KeyboardInterrupt)) {
       throw py::error_already_set(*failure);
@@ -89,9 +90,8 @@ void runCaptured(const py::object& write, const std::function<void()>& body) {
 }
 
 void runNative(const NativeCall& call, const py::object& write, const std::function<void()>& body) {
-  const OnInterrupt how = onInterrupt();
   try {
-    runCaptured(write, [&]() {
+    runCaptured(write, [&](OnInterrupt how) {
       const Visit visit(call.library, how, call.what);
       body();
     });

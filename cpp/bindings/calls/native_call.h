@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/common.h"
+#include "library/calls/interrupt.h"
 #include "library/library.h"
 
 namespace passlib {
@@ -23,8 +24,8 @@ struct NativeCall {
 /// threw none. KeyboardInterrupt takes precedence over both.
 void runNative(const NativeCall& call, const py::object& write, const std::function<void()>& body);
 
-/// The same without a library that is loaded already.
-void runCaptured(const py::object& write, const std::function<void()>& body);
+/// The same without a library that is loaded already. `body` gets what to do on SIGINT.
+void runCaptured(const py::object& write, const std::function<void(OnInterrupt)>& body);
 
 /// Hands text that was captured to `write`.
 void writeText(const std::string& text, const py::object& write);

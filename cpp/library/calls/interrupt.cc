@@ -40,7 +40,12 @@ InterruptWatch::~InterruptWatch() {
     sigaction(SIGINT, &before_, nullptr);
   }
   current.store(nullptr);
-  flag_->store(0);
+  flag_.load()->store(0);
+}
+
+void InterruptWatch::tell(std::atomic<int>* flag) {
+  flag_.store(flag);
+  if (count_.load() > 0) flag->store(1);
 }
 
 void InterruptWatch::handle(int signal, siginfo_t* info, void* context) {
@@ -49,7 +54,7 @@ void InterruptWatch::handle(int signal, siginfo_t* info, void* context) {
   if (watch != nullptr) {
     const bool first = watch->count_++ == 0;
     const bool speaks = watch->how_ == OnInterrupt::kSpeak;
-    watch->flag_->store(1);
+    watch->flag_.load()->store(1);
     if (first && speaks) {
       if (write(STDERR_FILENO, watch->text_.data(), watch->text_.size()) < 0) {
         // stderr is closed: there is nobody to tell.

@@ -22,6 +22,8 @@ class InterruptWatch {
   /// `flag`: set to 1 on the first signal, to 0 at the end. `what`: "pass 'x' of library 'y'".
   InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const std::string& what);
   ~InterruptWatch();
+  /// Tells another flag from now on; it is set at once if a signal came before.
+  void tell(std::atomic<int>* flag);
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
@@ -30,7 +32,7 @@ class InterruptWatch {
 
   bool active_ = false;
   OnInterrupt how_;
-  std::atomic<int>* flag_;
+  std::atomic<std::atomic<int>*> flag_;
   std::string text_;
   std::atomic<int> count_{0};
   struct sigaction before_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -55,11 +56,20 @@ def interrupt(
 ) -> tuple[int, list[str], str]:
     mark = folder / "mark"
     seconds = "60" if watch == "1" or signals > 1 else "0.7"
+    command = [sys.executable, "-c", SCRIPT, str(library), kind, str(mark), handler, seconds, watch]
+    return signalled(command, mark, signals, {})
+
+
+def signalled(
+    command: list[str], mark: Path, signals: int, settings: dict[str, str]
+) -> tuple[int, list[str], str]:
+    """Run a process and send it SIGINT, from when it has written a file."""
     child = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(library), kind, str(mark), handler, seconds, watch],
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **settings},
     )
     try:
         while not mark.exists() and child.poll() is None:
@@ -103,3 +113,48 @@ def test_interrupt(
     assert ("again to end the process" in err) == speaks
     name = {"pass": "slowPass", "partitioner": "slowParts", "operator": "slow_op"}[kind]
     assert (f"{kind} '{name}'" in err and str(library) in err) == speaks
+
+
+LOADING = """
+import signal, sys
+import passlib as pl
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    pl.library.load(sys.argv[1], verbose=False)
+    print("returned")
+except KeyboardInterrupt:
+    print("interrupted")
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("as before")
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "seconds", "signals", "code", "printed"),
+    [
+        ("constructor", "1", 1, 0, ["interrupted", "as before"]),
+        ("constructor", "60", 2, -signal.SIGINT, []),
+        ("initialize", "60", 1, 0, ["interrupted", "as before"]),
+        ("initialize", "1", 0, 0, ["returned", "as before"]),
+    ],
+)
+def test_interrupt_of_loading(
+    plugin: Callable[[str], Path],
+    tmp_path: Path,
+    phase: str,
+    seconds: str,
+    signals: int,
+    code: int,
+    printed: list[str],
+) -> None:
+    library, mark = plugin("slow_start"), tmp_path / "mark"
+    settings = {"SLOW_START": phase, "SLOW_MARK": str(mark), "SLOW_SECONDS": seconds}
+    command = [sys.executable, "-c", LOADING, str(library)]
+    returned, out, err = signalled(command, mark, signals, settings)
+    assert (returned, out) == (code, printed), err
+    speaks = signals > 0
+    assert (f"loading library '{library}' runs native code" in err) == speaks
+    assert ("again to end the process" in err) == speaks
