@@ -183,6 +183,23 @@ STATUS = [
 ]
 
 
+def test_agreement_is_told(chain: Path, passes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    more = ("-l", passes, "--passes", "drop_clip", "--check", "2")
+    result = passlib_command("opt", chain, "-o", out, *more)
+    assert "results agree on 2 inputs; largest difference 0\n" in result.stdout
+    (facts,) = json.loads(passlib_command("opt", chain, "-o", out, *more, "--json").stdout)
+    assert facts["checked"] == [2, 0.0]
+
+
+def test_what_differs_is_not_written(chain: Path, passes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    more = ("-l", passes, "--passes", "double_weights", "--check")
+    result = passlib_command("opt", chain, "-o", out, *more)
+    assert f"{out} is not written" in result.stderr
+    assert not out.exists()
+
+
 class TestExitCodes:
     @pytest.mark.parametrize(("text", "more", "status", "message"), STATUS)
     def test_status(

@@ -63,7 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
         facts = _run_one(arguments, pipeline, request)
     if facts["differences"]:
         differences = "; ".join(facts["differences"])
-        sys.stderr.write(f"passlib opt: {facts['model']}: results differ: {differences}\n")
+        sys.stderr.write(
+            f"passlib opt: {facts['model']}: results differ: {differences}; "
+            f"{facts['output']} is not written\n"
+        )
     if arguments.json:
         print_json([facts])
     else:
@@ -146,6 +149,9 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
         slowest = sorted(seconds.items(), key=lambda item: -item[1])
         total = ("total", f"{1000 * sum(seconds.values()):.1f} ms")
         print_table(("", ""), [*((name, f"{1000 * s:.1f} ms") for name, s in slowest), total])
+    if "checked" in facts and not facts["differences"]:
+        inputs, largest = facts["checked"]
+        sys.stdout.write(f"results agree on {inputs} inputs; largest difference {largest:.3g}\n")
     if "rewrites" in facts:
         sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
     if "report" in facts:

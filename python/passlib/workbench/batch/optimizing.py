@@ -89,7 +89,8 @@ def optimize(
     dict
         As JSON has it: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and
         after), ``steps``, ``differences`` (a text for each output that differs); where they were
-        asked for ``rewrites`` (applied, and of how many) and ``report``.
+        asked for ``checked`` (the number of inputs and the largest absolute difference),
+        ``rewrites`` (applied, and of how many) and ``report``.
 
     Raises
     ------
@@ -99,14 +100,18 @@ def optimize(
     model = load(path)
     pipeline.check(model.dialect)
     looking = [*instruments, *_instruments(request)]
-    more = {}
+    more: dict[str, Any] = {}
     if request.rewrite_limit is None:
         result = pipeline.run(model, looking)
     else:
         result, kept, count = run_limited(model, pipeline, request.rewrite_limit, looking)
         more["rewrites"] = [kept, count]
     comparison = _comparison(request, model, result.model)
-    differences = [] if comparison is None else [str(o) for o in comparison.outputs if not o.equal]
+    differences = []
+    if comparison is not None:
+        differences = [str(output) for output in comparison.outputs if not output.equal]
+        largest = max((output.absolute for output in comparison.outputs), default=0.0)
+        more["checked"] = [len(comparison.inputs), largest]
     if not differences:
         result.model.save(output)
     facts = {**_facts(path, output, model, result), "differences": differences, **more}
