@@ -16,7 +16,7 @@ import pytest
 
 import passlib
 from places import ROOT
-from structure import MODULES, PACKAGE, Import, circles, dotted, imports_of, parsed
+from structure import MODULES, PACKAGE, Import, circles, dotted, imports_of, named_in, parsed
 
 LAYERS: list[set[str]] = [
     {"_core", "errors"},
@@ -100,10 +100,11 @@ class TestArrows:
     @every_module
     def test_arrows_point_downward(self, path: Path) -> set[str]:
         own = room_of(dotted(path))
+        taken = {found.module for found in imports_of(path)} | named_in(path)
         return {
-            found.module
-            for found in imports_of(path)
-            if room_of(found.module) != own and LEVEL[room_of(found.module)] > LEVEL[own]
+            module
+            for module in taken
+            if room_of(module) != own and LEVEL[room_of(module)] > LEVEL[own]
         }
 
     def test_no_circle_of_modules(self) -> None:

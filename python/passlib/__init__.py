@@ -15,6 +15,7 @@ from typing import Any as _Any
 
 from passlib.files.installation import checked_version as _checked_version
 from passlib.files.module_names import also as _also
+from passlib.files.on_demand import hand_in as _hand_in
 from passlib.training import autograd
 from passlib.training import modules as _training_modules
 
@@ -148,6 +149,10 @@ __version__ = _checked_version()
 for _name, _module in {"autograd": autograd, **_training_modules}.items():
     globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _module
 _also(f"{__name__}.ndarray", f"{__name__}.nd")
+
+# What low rooms get from high ones, which they must not know.
+_hand_in("methods of arrays", lambda: _importlib.import_module(f"{__name__}.nd"))
+_hand_in("standard passes", lambda: _importlib.import_module(f"{__name__}.passes.standard"))
 
 _RENAMED = {"ndarray": "nd", "rnd": "random", "sym": "symbol"}
 

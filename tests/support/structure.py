@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from places import ROOT
 
-__all__ = ["MODULES", "PACKAGE", "Import", "circles", "dotted", "imports_of", "parsed"]
+__all__ = ["MODULES", "PACKAGE", "Import", "circles", "dotted", "imports_of", "named_in", "parsed"]
 
 PACKAGE = ROOT / "python" / "passlib"
 _T = TypeVar("_T", bound=Hashable)
@@ -62,6 +62,12 @@ def _imports_in(path: Path) -> Iterator[Import]:
             if module.split(".")[0] == "passlib":
                 for alias in node.names:
                     yield _resolved(module, alias.name)
+
+
+def named_in(path: Path) -> set[str]:
+    """Return the modules whose names a file has as texts, as for ``import_module``."""
+    texts = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
+    return {name for name in MODULES if "." in name and name in texts}
 
 
 def _resolved(module: str, name: str) -> Import:

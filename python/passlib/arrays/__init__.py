@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Final
 
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
+from passlib.files.on_demand import demand
 
 __all__ = ["OPERATORS", "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray"]
 
@@ -28,20 +28,20 @@ _OTHERS: Final = """
 
 
 class _Deferred:
-    """A method that `passlib.nd` puts in the place of this one when it is imported: now.
+    """A method that another room puts in the place of this one, when it is first used.
 
-    Without it, an array of a process that has not imported `passlib.nd` would have NumPy's methods.
+    Without it, an array of a process that has not used that room would have NumPy's methods.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __get__(self, array: Any, owner: type) -> Any:
-        importlib.import_module("passlib.nd")
+        demand("methods of arrays")
         return getattr(owner if array is None else array, self._name)
 
     def __set__(self, array: Any, value: Any) -> None:
-        importlib.import_module("passlib.nd")
+        demand("methods of arrays")
         setattr(array, self._name, value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from passlib import _core
 from passlib.errors import LoadError, PasslibError, did_you_mean, listed
 from passlib.files.fork_lock import ForkLock
+from passlib.files.on_demand import demand
 from passlib.library.call import Backend
 from passlib.library.declared import Declaration
 from passlib.library.handle import MXNET_VERSION, standard_path
@@ -25,29 +25,8 @@ _backends: dict[str, Backend] = {}
 _standard: dict[str, Backend] = {}
 """Passes that come with passlib. They yield their names to all others."""
 
-_STANDARD_ROOM: Final = "passlib.passes.standard"
-
-_IN_PYTHON: Final = dict.fromkeys(
-    (
-        "cancelTransposes",
-        "dropZeroStates",
-        "foldConstants",
-        "foldLinear",
-        "foldShapes",
-        "fuseDequantize",
-        "fuseMatMulAdd",
-        "fuseSpaceToDepth",
-        "mergeConcats",
-        "mergeFactors",
-        "mergeReshapes",
-        "mergeSlices",
-        "rebuildShapes",
-        "removeNoOps",
-        "resolveIf",
-    ),
-    _STANDARD_ROOM,
-)
-"""The module that registers a pass of passlib's own, imported when the pass is asked for."""
+_STANDARD_PLACE: Final = "passlib.passes.standard."
+"""Where the functions of those in Python are defined."""
 
 
 def find_backend(name: str) -> Backend:
@@ -104,11 +83,14 @@ def find_standard(name: str) -> Backend:
 
 
 def _standard_pass(name: str) -> Backend | None:
-    if name in _IN_PYTHON:
-        # Without the lock, which the imports of another thread may be waiting for.
-        importlib.import_module(_IN_PYTHON[name])
     with _lock:
-        return _standard.get(name)
+        found = _standard.get(name)
+    if found is None:
+        # Without the lock, which the imports of another thread may be waiting for.
+        demand("standard passes")
+        with _lock:
+            found = _standard.get(name)
+    return found
 
 
 def _standard_names() -> list[str]:
@@ -130,8 +112,7 @@ def passes() -> dict[str, Declaration]:
     >>> "foldConstants" in pl.library.passes()
     True
     """
-    for name in _IN_PYTHON:
-        _standard_pass(name)
+    demand("standard passes")
     with _lock:
         known = {**_standard, **_backends}
     return {name: backend.declaration for name, backend in sorted(known.items())}
@@ -169,7 +150,7 @@ def register(new: Mapping[str, Backend]) -> None:
 def _is_standard(backend: Backend) -> bool:
     """Whether a pass comes with passlib."""
     if isinstance(backend, PythonPass):
-        return backend.place.startswith(f"{_STANDARD_ROOM}.")
+        return backend.place.startswith(_STANDARD_PLACE)
     library = backend.library
     return library is not None and Path(library.path).resolve() == standard_path().resolve()
 
