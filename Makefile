@@ -7,7 +7,7 @@ SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
 CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 # What depends on the versions of other packages, in at most four minutes.
-LOWEST_TESTS := $(addprefix tests/,arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
+LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
 TESTS := tests --ignore tests/interop --sample 40
@@ -127,7 +127,7 @@ sanitize: .venv/installed
 	$(BIN)/pip wheel -q --no-build-isolation --no-deps -Cbuild-dir=build/dev -w build/wheel .
 	.venv-lowest/bin/pip install -q --group test
 	.venv-lowest/bin/pip install -q --force-reinstall --no-deps build/wheel/*.whl
-	.venv-lowest/bin/pip install -q -c tests/lowest.txt "graph-passlib[all]"
+	.venv-lowest/bin/pip install -q -c tests/lowest.txt "graph-passlib[all,dask]"
 	touch $@
 
 .venv-mxnet/installed:

@@ -119,4 +119,6 @@ class TestBuild:
 
 def test_templates_are_installed() -> None:
     folder = Path(passlib.__file__).parent / "workbench" / "authoring" / "templates"
-    assert {path.name for path in folder.iterdir()} == {"pass", "python"}
+    assert {path.name for path in folder.iterdir()} == {
+        *("common", "operator", "partitioner", "pass", "pattern", "python")
+    }

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import passlib
 
-__all__ = ["attempt", "fuzz"]
+__all__ = ["attempt", "fuzz", "run_batch"]
 
 SECONDS: Final = 30
 """Processor time for one file."""
@@ -74,7 +74,7 @@ def fuzz(script: str, prepare: Callable[[], Check], arguments: list[str]) -> Non
     end = time.monotonic() + int(numbers[0])
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < end:
-            count, wrong = _run([script, *words], seed, Path(folder))
+            count, wrong = run_batch([script, *words], seed, BATCH, Path(folder))
             seed += count
             sys.stdout.write("".join(f"{line}\n" for line in wrong))
             sys.stdout.flush()
@@ -98,11 +98,26 @@ def _child(check: Check, seed: int, count: int, folder: Path) -> None:
         sys.stdout.flush()
 
 
-def _run(command: list[str], seed: int, folder: Path) -> tuple[int, list[str]]:
-    """Check files in a child process; return their number, and what was wrong."""
+def run_batch(command: list[str], seed: int, count: int, folder: Path) -> tuple[int, list[str]]:
+    """Check files in a child process.
+
+    Parameters
+    ----------
+    command : list of str
+        A script that calls `fuzz`, and its words.
+    seed, count : int
+        The number of the first file, and how many to check.
+    folder : Path
+        For the files.
+
+    Returns
+    -------
+    tuple of int and list of str
+        How many were checked, and what was wrong. After one that ended the process there are more.
+    """
     environment: dict[str, Any] = {"PYTHONPATH": ":".join(sys.path), "PASSLIB_FSYNC": "0"}
     done = subprocess.run(
-        [sys.executable, *command, "--child", str(seed), str(BATCH), str(folder)],
+        [sys.executable, *command, "--child", str(seed), str(count), str(folder)],
         capture_output=True,
         text=True,
         errors="replace",

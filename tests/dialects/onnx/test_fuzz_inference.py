@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import onnx_mutations
+from fuzzing import run_batch
 
 EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "10"))
 
@@ -13,6 +14,6 @@ EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "10"))
 def test_damaged_models_end_no_process(tmp_path: Path) -> None:
     seed = 0
     while seed < EXAMPLES:
-        count, wrong = onnx_mutations.run(seed, EXAMPLES - seed, tmp_path)
+        count, wrong = run_batch([onnx_mutations.__file__], seed, EXAMPLES - seed, tmp_path)
         assert wrong == []
         seed += count
