@@ -209,11 +209,6 @@ class LevelWriter {
                   false, renewed);
       } else {
         const Bytes* stated = in_place ? &draft_.file.outputs[i] : described.find(outputs[i]);
-        if (stated == nullptr) {
-          // An output under another name, whose operator is as it was but not settled.
-          const Bytes old = nameInFile(draft_, draft_.heads[i]);
-          if (old.data() != nullptr) stated = described.find(old);
-        }
         addOutput(outputs[i],
                   stated != nullptr
                       ? *stated
