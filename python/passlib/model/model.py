@@ -126,7 +126,10 @@ class Model(ModelParts):
         options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
         options["max_rounds"] = max_rounds
         made = simplified(self, **options)
-        return with_nested(made, options) if has_nested(made.symbol) else made
+        if not has_nested(made.symbol):
+            return made
+        inside = with_nested(made, lambda nested: nested.simplify(**options))
+        return made if inside is made else simplified(inside, **options)
 
     def run(
         self,

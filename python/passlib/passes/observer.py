@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,25 @@ class ModelObserver:
         PipelineError
             It failed, or an instrument refused the result.
         """
+        given = {**self._inference, **options}
+        return self.watch(
+            step, subject, lambda: subject.optimize_for(backend or step.name, **given)
+        )
+
+    def watch(self, step: Step, subject: Model, run: Callable[[], Model]) -> Model:
+        """Run what counts as one step, however it makes the model.
+
+        Raises
+        ------
+        PipelineError
+            It failed, or an instrument refused the result.
+        """
         try:
             for instrument in self._instruments:
                 instrument.before_pass(step, subject)
             with recorded() as printed:
                 start = time.perf_counter()
-                after = subject.optimize_for(backend or step.name, **{**self._inference, **options})
+                after = run()
                 seconds = time.perf_counter() - start
             result = _result(step, subject, after, seconds, "".join(printed))
             for instrument in self._instruments:

@@ -11,8 +11,9 @@ from passlib.library import load_standard
 from passlib.library.backends import find_standard
 from passlib.library.call import Backend
 from passlib.library.pipeline import Step, parse
-from passlib.library.pipeline.simplification import simplified
+from passlib.library.pipeline.simplification import has_nested, simplified
 from passlib.model import Model
+from passlib.model.edits import with_nested
 from passlib.passes.instruments import Instrument
 from passlib.passes.observer import ModelObserver
 from passlib.passes.pipeline import Pipeline
@@ -21,12 +22,14 @@ from passlib.passes.result import PipelineResult
 __all__ = ["Simplification", "pipeline_named"]
 
 _NAME: Final = "simplify"
+_NESTED: Final = "simplifyNested"
 
 
 class Simplification(Pipeline):
     """The standard passes, round by round, of which a step is kept if the cost falls.
 
-    The steps of the result are all those that were tried.
+    The steps of the result are all those that were tried; ``simplifyNested`` is the one that
+    simplifies nested graphs, each as a model of its own.
 
     Parameters
     ----------
@@ -78,8 +81,17 @@ class Simplification(Pipeline):
         if isolate or timeout is not None or memory is not None:
             raise UnsupportedError("simplify runs isolated by passlib.workbench.batch")
         observer = ModelObserver(list(instruments), inference)
-        last = simplified(_Observed(model, observer, self._skip))
-        return PipelineResult(last.model, tuple(observer.results), model)
+        last = simplified(_Observed(model, observer, self._skip)).model
+        if has_nested(last.symbol):
+            outside, again = last, Simplification(self._skip)
+            last = observer.watch(
+                Step(_NESTED, ()),
+                outside,
+                lambda: with_nested(outside, lambda nested: again.run(nested).model),
+            )
+            if last is not outside:
+                last = simplified(_Observed(last, observer, self._skip)).model
+        return PipelineResult(last, tuple(observer.results), model)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simplification) and self._skip == other._skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import onnx
 import pytest
 
 import passlib
+from commands import passlib_command
 from rewriting import operators, parsed, results, same_bits, weights
 
 
@@ -45,6 +47,28 @@ def test_branches_are_simplified(tmp_path: Any) -> None:
     for c in (True, False):
         feeds = {"x": x, "c": np.array(c)}
         assert same_bits(results(exact, feeds), results(data, feeds))
+
+
+def test_the_pipeline_simplifies_as_the_function_does(tmp_path: Any) -> None:
+    data = parsed(BRANCHES)
+    result = passlib.passes.Simplification().run(passlib.load(data))
+    result.model.save(tmp_path / "piped.onnx")
+    assert operators((tmp_path / "piped.onnx").read_bytes()) == operators(
+        simplified(data, tmp_path)
+    )
+    assert result.modified
+    assert [step.modified for step in result.steps if step.name == "simplifyNested"] == [True]
+    kept = passlib.passes.Simplification(["mergeReshapes"]).run(passlib.load(data)).model
+    kept.save(tmp_path / "kept.onnx")
+    assert operators((tmp_path / "kept.onnx").read_bytes())["Reshape"] > 0
+
+
+def test_the_command_counts_operators_of_branches(tmp_path: Any) -> None:
+    (tmp_path / "in.onnx").write_bytes(parsed(BRANCHES))
+    done = passlib_command("opt", tmp_path / "in.onnx", "-o", tmp_path / "out.onnx", "--json")
+    (facts,) = json.loads(done.stdout)
+    assert facts["operators"]["Reshape"] == [3, 0]
+    assert facts["nodes"] == [12, 4]
 
 
 def test_names_of_branches_stay_unique(tmp_path: Any) -> None:

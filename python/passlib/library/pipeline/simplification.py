@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from passlib import _core
@@ -10,7 +11,7 @@ from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard
 from passlib.library.pipeline.sharing import sharing
 
-__all__ = ["CLEAN", "Cost", "cost_of", "has_nested", "simplified"]
+__all__ = ["CLEAN", "Cost", "cost_of", "has_nested", "operators_of", "simplified"]
 
 CLEAN = (
     "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "mergeReshapes", "cancelTransposes",
@@ -96,15 +97,22 @@ class Cost(NamedTuple):
 
 def cost_of(model: _Model) -> Cost:
     """Return what a model costs."""
-    count = 0
-    pending = [model.symbol.graph]
+    weights = (*model.args.values(), *model.aux.values())
+    nodes = operators_of(model.symbol).total()
+    return Cost(nodes, sum(int(array.nbytes) for array in weights))
+
+
+def operators_of(symbol: PlainGraph) -> Counter[str]:
+    """Count the operators of a graph by name, those of nested graphs included."""
+    found: Counter[str] = Counter()
+    pending = [symbol.graph]
     while pending:
         graph = pending.pop()
-        count += len(graph) - graph.operators().get("null", 0)
+        found.update(graph.operators())
         for *_, nested in graph.nodes_with(_WITH_GRAPHS):
             pending += nested
-    weights = (*model.args.values(), *model.aux.values())
-    return Cost(count, sum(int(array.nbytes) for array in weights))
+    del found["null"]
+    return found
 
 
 def has_nested(symbol: PlainGraph) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from passlib import dialects
-from passlib.library.pipeline.simplification import cost_of, simplified
+from passlib.library.pipeline.simplification import cost_of
 from passlib.model.edits.nested import changed_nested
 
 __all__ = ["with_nested"]
@@ -28,22 +29,20 @@ class _Model(Protocol):
     def of_data(cls, data: Any, dialect: str) -> Any: ...
     def optimize_for(self, name: Any, /, **options: Any) -> Any: ...
     @property
-    def simplify(self) -> Any: ...
-    @property
     def save(self) -> Any: ...
 
 
 M = TypeVar("M", bound=_Model)
 
 
-def with_nested(model: M, options: dict[str, Any]) -> M:
-    """Return an ONNX model with its nested graphs simplified, and then once more itself.
+def with_nested(model: M, simplify: Callable[[M], M]) -> M:
+    """Return an ONNX model with its nested graphs simplified; the model itself if none changes.
 
     Parameters
     ----------
     model : Model
-    options : dict
-        As of `Model.simplify`.
+    simplify : callable
+        Simplifies a model that has the operators of one nested graph.
     """
     family = dialects.find(model.dialect)
 
@@ -53,12 +52,12 @@ def with_nested(model: M, options: dict[str, Any]) -> M:
 
     def smaller(content: bytes) -> bytes | None:
         before = read(content)
-        after: M = before.simplify(**options)
+        after = simplify(before)
         return _content(after) if cost_of(after) < cost_of(before) else None
 
     whole = _content(model)
     content = None if whole is None else changed_nested(whole, smaller)
-    return model if content is None else simplified(read(content), **options)
+    return model if content is None else read(content)
 
 
 def _content(model: _Model) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from passlib.errors import PasslibError
 from passlib.files.unit import replacing
+from passlib.library.pipeline.simplification import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
 from passlib.workbench.checking import Check
@@ -163,7 +163,7 @@ def _comparison(request: Request, before: Model, after: Model) -> Comparison | N
 
 
 def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:
-    before, after = _counts(model), _counts(result.model)
+    before, after = operators_of(model.symbol), operators_of(result.model.symbol)
     return {
         "model": path,
         "output": output,
@@ -180,10 +180,6 @@ def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict
             for step in result.steps
         ],
     }
-
-
-def _counts(model: Model) -> Counter[str]:
-    return Counter({op: n for op, n in model.symbol.graph.operators().items() if op != "null"})
 
 
 def _write_report(
