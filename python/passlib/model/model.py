@@ -12,7 +12,7 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
-from passlib.library.pipeline.simplification import has_nested, simplified
+from passlib.library.pipeline.simplification import simplified
 from passlib.model.edits import extracted, renamed, with_nested
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.feeds import as_fed
@@ -126,8 +126,6 @@ class Model(ModelParts):
         options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
         options["max_rounds"] = max_rounds
         made = simplified(self, **options)
-        if not has_nested(made.symbol):
-            return made
         inside = with_nested(made, lambda nested: nested.simplify(**options))
         return made if inside is made else simplified(inside, **options)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from passlib import dialects
-from passlib.library.pipeline.simplification import cost_of
+from passlib.library.pipeline.simplification import cost_of, has_nested
 from passlib.model.edits.nested import changed_nested
 
 __all__ = ["with_nested"]
@@ -44,6 +44,8 @@ def with_nested(model: M, simplify: Callable[[M], M]) -> M:
     simplify : callable
         Simplifies a model that has the operators of one nested graph.
     """
+    if not has_nested(model.symbol):
+        return model
     family = dialects.find(model.dialect)
 
     def read(content: bytes) -> M:
