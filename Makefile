@@ -10,9 +10,12 @@ CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc
 LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
+FUZZERS := fuzz-onnx fuzz-symbol fuzz-npz fuzz-h5 fuzz-header
+FUZZ_SECONDS ?= 600
+
 TESTS := tests --ignore tests/interop --sample 40
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models release-check sanitize sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models release-check sanitize fuzz $(FUZZERS) sdist wheel wheels clean
 
 demo: .venv/installed
 	$(MAKE) -C example/lib_pass
@@ -109,6 +112,15 @@ wheels:
 sanitize: .venv/installed
 	bash tests/sanitize.sh thread tests/library/test_threads.py
 	bash tests/sanitize.sh address,undefined
+
+# Damaged files, each kind for FUZZ_SECONDS; `make -k fuzz` goes on after a kind that found something.
+fuzz: $(FUZZERS)
+
+fuzz-onnx: .venv/installed
+	$(BIN)/python tests/support/onnx_mutations.py $(FUZZ_SECONDS)
+
+$(filter-out fuzz-onnx,$(FUZZERS)): fuzz-%: .venv/installed
+	$(BIN)/python tests/support/file_mutations.py $* $(FUZZ_SECONDS)
 
 .venv/installed: pyproject.toml CMakeLists.txt cmake/passlibConfig.cmake.in $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

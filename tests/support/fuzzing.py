@@ -62,6 +62,11 @@ def fuzz(script: str, prepare: Callable[[], Check], arguments: list[str]) -> Non
     arguments : list of str
         What follows the script on the command line: further words, seconds and perhaps a first
         number.
+
+    Raises
+    ------
+    SystemExit
+        When the time is over, with status 1 if something was wrong.
     """
     if "--child" in arguments:
         place = arguments.index("--child")
@@ -72,13 +77,17 @@ def fuzz(script: str, prepare: Callable[[], Check], arguments: list[str]) -> Non
     words = [word for word in arguments if not word.isdecimal()]
     first = seed = int(numbers[1]) if len(numbers) > 1 else 0
     end = time.monotonic() + int(numbers[0])
+    found = 0
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < end:
             count, wrong = run_batch([script, *words], seed, BATCH, Path(folder))
             seed += count
+            found += len(wrong)
             sys.stdout.write("".join(f"{line}\n" for line in wrong))
             sys.stdout.flush()
-    sys.stdout.write(f"{seed - first} files\n")
+    name = " ".join([Path(script).name, *words])
+    sys.stdout.write(f"{name}: {seed - first} files, {found} wrong\n")
+    sys.exit(found > 0)
 
 
 def _child(check: Check, seed: int, count: int, folder: Path) -> None:
