@@ -16,6 +16,7 @@ __all__ = [
     "add_inputs",
     "add_json",
     "add_shapes",
+    "add_timeout",
     "failing_of",
     "inputs_of",
     "require_failing",
@@ -43,6 +44,13 @@ def add_failing(parser: argparse.ArgumentParser) -> None:
         "--test", metavar="COMMAND", help="wrong is what this fails on; {} is the model's file"
     )
     add_inputs(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Add ``--timeout`` of commands that run passes in a process of their own."""
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", help="seconds for the process that passes run in"
+    )
 
 
 def require_failing(arguments: argparse.Namespace) -> None:

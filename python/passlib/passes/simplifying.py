@@ -69,17 +69,17 @@ class Simplification(Pipeline):
         memory: int | None = None,
         **inference: Any,
     ) -> PipelineResult:
-        """Simplify a model; the given one stays unchanged.
+        """Simplify a model, as `Pipeline.run` runs a pipeline; the given one stays unchanged.
 
         Raises
         ------
-        UnsupportedError
-            It is to run in a process of its own, which `passlib.workbench.batch` does.
         PipelineError
             A step failed, or an instrument refused its result.
         """
         if isolate or timeout is not None or memory is not None:
-            raise UnsupportedError("simplify runs isolated by passlib.workbench.batch")
+            return super().run(
+                model, instruments, isolate=isolate, timeout=timeout, memory=memory, **inference
+            )
         observer = ModelObserver(list(instruments), inference)
         last = simplified(_Observed(model, observer, self._skip)).model
         if has_nested(last.symbol):

@@ -10,7 +10,8 @@ from passlib.graph.node import Entry, Node
 from passlib.library import find_backend
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.passes import Pipeline, PipelineError
+from passlib.passes import Pipeline, PipelineError, Simplification
+from passlib.passes.isolation import IsolatedError
 from passlib.workbench.delta import first_failing, smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.rewrites import Rewrite, Rewriting
@@ -82,12 +83,19 @@ class Guilty:
         return "\n".join([*lines, f"{self.runs} runs"])
 
 
-def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -> Guilty:
+def bisect(
+    model: Model,
+    pipeline: Pipeline,
+    failing: Callable[[Model], bool],
+    *,
+    isolate: bool = False,
+    timeout: float | None = None,
+) -> Guilty:
     """Find the step of a pipeline that makes a model wrong, and its guilty rewrites.
 
     The steps are bisected first. Then the difference that the guilty step made is split into
     independent rewrites, of which subsets are applied by delta debugging until a minimal set
-    remains that fails. The pass itself is only run once.
+    remains that fails. The passes are run once, and once more before that if isolated.
 
     Parameters
     ----------
@@ -95,6 +103,11 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
     pipeline : Pipeline
     failing : callable
         Whether a model is wrong, such as `Differs` of the model or `CommandFails`.
+    isolate : bool
+        Run the pipeline in a process of its own first. A step that crashes, exits or hangs there
+        is not run in this one, and is the guilty one unless the model before it is wrong already.
+    timeout : float, optional
+        Seconds, after which that process is ended.
 
     Returns
     -------
@@ -104,6 +117,8 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
     ------
     NothingFailsError
         The result of the pipeline is right, or the model is wrong before any pass.
+    IsolatedError
+        The isolated process ended before any pass ran.
 
     Examples
     --------
@@ -125,11 +140,12 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
         runs += 1
         return failing(candidate)
 
-    trace, states, error = _traced(model, pipeline)
+    fatal = _fatal(model, pipeline, timeout) if isolate else None
+    trace, states, error = _traced(model, pipeline, fatal)
     if not states or not fails(states[-1].after):
         if error is None:
             raise NothingFailsError("nothing fails: the result of the pipeline is right")
-        library = find_backend(_name(error)).declaration.library
+        library = _library(_name(error))
         return Guilty(error.step, trace.count, library, (), 0, runs, error.model, None, error)
     if fails(model):
         raise NothingFailsError("the model is wrong before any pass")
@@ -148,7 +164,7 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
     return Guilty(
         guilty_state.text,
         guilty_state.number,
-        find_backend(guilty_state.name).declaration.library,
+        _library(guilty_state.name),
         tuple(guilty),
         len(rewriting.rewrites),
         runs,
@@ -157,8 +173,23 @@ def bisect(model: Model, pipeline: Pipeline, failing: Callable[[Model], bool]) -
     )
 
 
-def _traced(model: Model, pipeline: Pipeline) -> tuple[Trace, list[State], PipelineError | None]:
-    trace = Trace()
+def _fatal(model: Model, pipeline: Pipeline, timeout: float | None) -> IsolatedError | None:
+    """Return how the pipeline ends its process, if it does."""
+    try:
+        pipeline.run(model, isolate=True, timeout=timeout)
+    except IsolatedError as error:
+        if not error.number:
+            raise
+        return error
+    except PipelineError:
+        pass  # it is raised again where the trace sees it
+    return None
+
+
+def _traced(
+    model: Model, pipeline: Pipeline, fatal: IsolatedError | None
+) -> tuple[Trace, list[State], PipelineError | None]:
+    trace = Trace(fatal)
     try:
         result = pipeline.run(model, [trace])
     except PipelineError as error:
@@ -171,6 +202,14 @@ def _name(error: PipelineError) -> str:
     if not steps or not isinstance(steps[0], Step):
         raise PasslibError(f"{error.step!r} is no step")
     return steps[0].name
+
+
+def _library(name: str) -> str:
+    """Return the library of a step; simplification has one that is no pass."""
+    try:
+        return find_backend(name).declaration.library
+    except PasslibError:
+        return Simplification.__module__
 
 
 def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from passlib.errors import PasslibError
 from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError
 from passlib.passes.instruments import target_name
+from passlib.passes.isolation import IsolatedError
 from passlib.workbench.comparison import drawn
 from passlib.workbench.numbers import Tolerance, difference
 from passlib.workbench.parts import outputs_of
 
 __all__ = ["CommandFails", "Differs", "NothingFailsError", "PipelineFails"]
 
-_SKIP = 125
+_SKIP: Final = 125
+
+_LEAST_SECONDS: Final = 10.0
 
 
 class NothingFailsError(PasslibError):
@@ -140,12 +145,17 @@ class PipelineFails:
     inputs : mapping of str to array
         For it.
     tolerance : Tolerance, optional
+    isolate : bool
+        Run the pipeline in a process of its own, which a crash, an exit or a hang ends.
+    timeout : float, optional
+        Seconds for that process. By default, ten times as long as on the given model, and at
+        least 10 seconds.
 
     Attributes
     ----------
     what : str
-        The step and the kind of the error that it raises, or what is wrong with its result, see
-        `Differs.what`; empty if nothing is.
+        The step and the kind of the error that it raises or what ended its process, or what is
+        wrong with its result, see `Differs.what`; empty if nothing is.
 
     Examples
     --------
@@ -166,10 +176,18 @@ class PipelineFails:
         model: Model,
         inputs: Mapping[str, Any],
         tolerance: Tolerance | None = None,
+        *,
+        isolate: bool = False,
+        timeout: float | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._tolerance = tolerance or Tolerance()
+        self._isolate = isolate
+        self._timeout = timeout
+        start = time.perf_counter()
         self.what = self._fault(model, inputs)
+        if isolate and timeout is None:
+            self._timeout = max(10 * (time.perf_counter() - start), _LEAST_SECONDS)
 
     def __call__(self, model: Model, inputs: Mapping[str, Any]) -> bool:
         """Run the pipeline on a model, and compare what it returns with the model."""
@@ -177,9 +195,12 @@ class PipelineFails:
 
     def _fault(self, model: Model, inputs: Mapping[str, Any]) -> str:
         try:
-            after = self._pipeline.run(model).model
+            after = self._pipeline.run(model, isolate=self._isolate, timeout=self._timeout).model
         except PipelineError as error:
             return _kind(error)
+        except IsolatedError as error:
+            shutil.rmtree(error.folder, ignore_errors=True)
+            return f"{error.step}: {error.how}"
         return Differs(model, inputs, self._tolerance).what(after)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.passes import Instrument, StepResult
+from passlib.passes.isolation import IsolatedError
 
 __all__ = ["State", "Trace"]
 
@@ -33,6 +34,11 @@ class State(NamedTuple):
 class Trace(Instrument):
     """Keeps the models of the steps that changed something.
 
+    Parameters
+    ----------
+    fatal : IsolatedError, optional
+        Of the pipeline in a process of its own: the step that ended it raises this instead.
+
     Attributes
     ----------
     states : list of State
@@ -40,15 +46,24 @@ class Trace(Instrument):
         How many steps began.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fatal: IsolatedError | None = None) -> None:
+        self._fatal = fatal
         self.states: list[State] = []
         self.count = 0
         self._before: Model | None = None
 
     def before_pass(self, step: Step, model: Model) -> None:
-        """Keep the model that a step is about to get."""
+        """Keep the model that a step is about to get.
+
+        Raises
+        ------
+        IsolatedError
+            The step is the one that ended its process.
+        """
         self._before = model
         self.count += 1
+        if self._fatal is not None and self.count == self._fatal.number:
+            raise self._fatal
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Keep what a step made of it, if that differs."""

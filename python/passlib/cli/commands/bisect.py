@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from passlib.cli.options import add_failing, add_json, failing_of
+from passlib.cli.options import add_failing, add_json, add_timeout, failing_of
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", help="save MODEL with only these rewrites")
     add_passes(parser)
     add_failing(parser)
+    add_timeout(parser)
     add_json(parser)
 
 
@@ -32,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     pipeline = pipeline_of(arguments)
     model = load(arguments.model)
     pipeline.check(model.dialect)
-    found = bisect(model, pipeline, failing_of(arguments, model))
+    failing = failing_of(arguments, model)
+    found = bisect(model, pipeline, failing, isolate=True, timeout=arguments.timeout)
     if arguments.output is not None and found.model is not None:
         found.model.save(arguments.output)
     if arguments.json:

@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from passlib.cli.options import add_failing, add_json, inputs_of, require_failing, shapes_of
+from passlib.cli.options import (
+    add_failing,
+    add_json,
+    add_timeout,
+    inputs_of,
+    require_failing,
+    shapes_of,
+)
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
@@ -29,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save-inputs", metavar="FILE.npz", help="save inputs that show the fault")
     add_passes(parser)
     add_failing(parser)
+    add_timeout(parser)
     add_json(parser)
 
 
@@ -46,7 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline = pipeline_of(arguments)
         pipeline.check(model.dialect)
         inputs = drawn(model, inputs_of(arguments), 1, shapes_of(arguments.shape))[0]
-        failing = PipelineFails(pipeline, model, inputs, Tolerance(arguments.rtol, arguments.atol))
+        tolerance = Tolerance(arguments.rtol, arguments.atol)
+        failing = PipelineFails(
+            pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
+        )
     found = reduce(model, failing, inputs)
     files = found.model.save(Path(arguments.output))
     if arguments.save_inputs is not None:

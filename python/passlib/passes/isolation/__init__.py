@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from passlib.passes.isolation.client import end_children
+from passlib.passes.isolation.failure import IsolatedError, reproducer_folder
 from passlib.passes.isolation.reproducer import Reproducer
-from passlib.passes.isolation.running import (
-    IsolatedError,
-    linked,
-    play,
-    run_child,
-    run_isolated,
-)
+from passlib.passes.isolation.running import linked, play, run_child, run_isolated
 
 __all__ = [
     "IsolatedError",
@@ -18,6 +13,7 @@ __all__ = [
     "end_children",
     "linked",
     "play",
+    "reproducer_folder",
     "run_child",
     "run_isolated",
 ]

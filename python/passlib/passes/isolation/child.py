@@ -1,4 +1,4 @@
-"""The process that runs a pipeline: ``python -m passlib.passes.isolation.child FOLDER``."""
+"""What a process of its own does, whatever it is for: limits, progress, the answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from passlib.library.pipeline import Step, check, execute, parse
+from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.passes.instruments import Instrument, target_name
+from passlib.passes.instruments import Instrument
 from passlib.passes.isolation.answer import Answer
 from passlib.passes.isolation.reproducer import Reproducer
-from passlib.passes.observer import ModelObserver
 
-__all__ = ["Progress", "answer", "main"]
+__all__ = ["Progress", "answer"]
 
 _PR_SET_PDEATHSIG: Final = 1
 """The number of that request to prctl, in <linux/prctl.h>."""
@@ -64,23 +63,6 @@ def answer(folder: Path, work: Callable[[Reproducer], Any]) -> None:
     (folder / "answer").write_bytes(_pickled(found))
 
 
-def main(folder: Path) -> None:
-    """Run the pipeline that a folder holds; the answer is the path of the result, and the steps."""
-
-    def work(reproducer: Reproducer) -> Any:
-        model = reproducer.load(folder)
-        steps = parse(reproducer.pipeline) if reproducer.pipeline else ()
-        options = check(steps, reproducer.pipeline, model.dialect)
-        observer = ModelObserver([Progress(folder)], reproducer.inference)
-        last = execute(steps, model, options, observer)
-        place = folder / "result"
-        place.mkdir(exist_ok=True)
-        files = last.save(place / target_name(last), durable=False)
-        return files[0], tuple(observer.results)
-
-    answer(folder, work)
-
-
 def _end_with_parent() -> None:
     """Ask Linux to end this process with the one that started it, however that ends."""
     if sys.platform == "linux":
@@ -111,7 +93,3 @@ def _can_be_pickled(error: BaseException) -> bool:
     except Exception:
         return False
     return True
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
@@ -15,7 +13,13 @@ from typing import Any, Final
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.passes import Pipeline
-from passlib.passes.isolation import IsolatedError, Reproducer, end_children, linked, run_child
+from passlib.passes.isolation import (
+    Reproducer,
+    end_children,
+    linked,
+    reproducer_folder,
+    run_child,
+)
 from passlib.workbench.batch.job import Job, Outcome
 from passlib.workbench.batch.journal import Journal
 from passlib.workbench.batch.optimizing import Request
@@ -196,9 +200,7 @@ def run_isolated_job(job: Job) -> dict[str, Any]:
     PasslibError
         As without a process of its own.
     """
-    folder = Path(tempfile.mkdtemp(prefix="passlib-reproducer-"))
-    keep = False
-    try:
+    with reproducer_folder() as folder:
         model, output = job.model, job.output
         if is_remote(model):
             model = str(fetch(model, folder))
@@ -214,12 +216,6 @@ def run_isolated_job(job: Job) -> dict[str, Any]:
             store(folder / "out", job.output)
         found: dict[str, Any] = answer.value
         return {**found, "model": job.model, "output": job.output}
-    except IsolatedError:
-        keep = True
-        raise
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _text(error: BaseException) -> str:
