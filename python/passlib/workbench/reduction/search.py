@@ -1,9 +1,10 @@
-"""The smallest model that still shows a fault."""
+"""Candidates of a reduction, and their tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,117 +15,78 @@ from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
-from passlib.workbench.delta import smallest
-from passlib.workbench.failing import NothingFailsError
-from passlib.workbench.parts import of_symbol
+from passlib.passes.instruments import target_name
+from passlib.workbench.parts import of_symbol, outputs_of
 from passlib.workbench.per_node import values_of
 
-__all__ = ["Reduced", "reduce"]
+__all__ = ["Failing", "Inputs", "Search", "changed", "input_node", "with_nodes"]
 
 Inputs = Mapping[str, Any]
 Failing = Callable[[Model, Inputs], bool]
 
 
-@dataclass(frozen=True)
-class Reduced:
-    """What `reduce` found.
-
-    Attributes
-    ----------
-    model : Model
-    inputs : mapping of str to array
-        For the inputs of the model; values that the nodes before them computed are recorded ones.
-    nodes_before, nodes : int
-        Numbers of operators.
-    runs : int
-        How often models were tested.
-
-    Examples
-    --------
-    >>> import passlib as pl
-    >>> x = pl.sym.var("x")
-    >>> model = pl.Model(pl.sym.relu(pl.sym.exp(pl.sym.relu(x), name="guilty")))
-    >>> reduced = pl.workbench.reduce(
-    ...     model,
-    ...     lambda found, inputs: any(node.op == "exp" for node in found.symbol.nodes()),
-    ...     {"x": pl.nd.ones((2,))},
-    ... )
-    >>> reduced.nodes_before, reduced.nodes
-    (3, 1)
-    """
-
-    model: Model
-    inputs: Inputs
-    nodes_before: int
-    nodes: int
-    runs: int
-
-    def __str__(self) -> str:
-        return f"{self.nodes_before} -> {self.nodes} nodes in {self.runs} runs: {self.model!r}"
+def input_node(name: str, spec: TypeSpec) -> Node:
+    """Return an input of a complete type."""
+    assert spec.shape is not None
+    assert spec.dtype is not None
+    attrs = {"__shape__": str(tuple(spec.shape)), "__dtype__": str(dtypes.code(spec.dtype))}
+    return Node(VARIABLE, name, attrs, num_outputs=1)
 
 
-def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
-    """Make a model smaller while it still fails.
+def changed(
+    node: Node,
+    inputs: Iterable[Entry],
+    control_deps: Iterable[Node],
+    *,
+    attrs: Mapping[str, str] | None = None,
+    subgraphs: Iterable[object] | None = None,
+) -> Node:
+    """Return a node like another one, with other edges; attributes and nested graphs if given."""
+    return Node(
+        node.op,
+        node.name,
+        node.attrs if attrs is None else attrs,
+        inputs,
+        node.num_outputs,
+        control_deps,
+        node.subgraphs if subgraphs is None else subgraphs,
+    )
 
-    Nodes are left out by delta debugging; values that the others take from them become inputs, with
-    the values that the model computes from ``inputs``. Then outputs are left out, and weights
-    become constant, all ones or all zeros.
+
+def with_nodes(
+    model: Model,
+    replaced: Mapping[Node, Node],
+    args: Inputs | None = None,
+    aux: Inputs | None = None,
+) -> Model:
+    """Return a model with some nodes replaced.
 
     Parameters
     ----------
     model : Model
-    failing : callable
-        Whether a model, run on the inputs that it is given along with it, shows the fault. A
-        model on which it raises a `PasslibError` does not show it.
-    inputs : mapping of str to array
-        For the model. Empty for a model that does not run; then types are inferred, and the
-        reduced model is given no inputs.
-
-    Returns
-    -------
-    Reduced
-
-    Raises
-    ------
-    NothingFailsError
-        The model does not fail.
-
-    Examples
-    --------
-    >>> import passlib as pl
-    >>> x = pl.sym.var("x")
-    >>> model = pl.Model(pl.sym.relu(pl.sym.exp(pl.sym.relu(x), name="guilty")))
-    >>> reduced = pl.workbench.reduce(
-    ...     model,
-    ...     lambda found, inputs: any(node.op == "exp" for node in found.symbol.nodes()),
-    ...     {"x": pl.nd.ones((2,))},
-    ... )
-    >>> [node.op for node in reduced.model.symbol.nodes()]
-    ['null', 'exp']
+    replaced : mapping of Node to Node
+        Inputs of new nodes are nodes of the model, or new variables.
+    args, aux : mapping of str to array, optional
+        Weights other than the model's, and of the new variables.
     """
-    search = _Search(model, failing, inputs)
-    if not search.fails(model, inputs):
-        raise NothingFailsError("nothing fails: the model does not show the fault")
-    nodes = [node for node in model.symbol.nodes() if not node.is_variable]
-    kept = smallest(nodes, search.part_fails)
-    part, fed = search.part(kept) if len(kept) < len(nodes) else (model, inputs)
-    outputs = list(part.symbol.entries)
-    if len(outputs) > 1:
-        fewer = smallest(outputs, lambda some: search.fails(_with(part, some), fed))
-        part = _with(part, fewer) if len(fewer) < len(outputs) else part
-    part = search.with_constant_weights(part, fed)
-    left = [node for node in part.symbol.nodes() if not node.is_variable]
-    return Reduced(
-        part,
-        {name: fed[name] for name in part.inputs if name in fed},
-        len(nodes),
-        len(left),
-        search.runs,
-    )
+    made: dict[Node, Node] = {}
+    for node in model.symbol.nodes():
+        new = replaced.get(node, node)
+        inputs = [entry._replace(node=made.get(entry.node, entry.node)) for entry in new.inputs]
+        made[node] = changed(new, inputs, [made[dep] for dep in new.control_deps])
+    entries = [entry._replace(node=made[entry.node]) for entry in model.symbol.entries]
+    symbol = model.symbol.with_entries(entries)
+    return of_symbol(model, symbol, {**model.args, **(args or {})}, {**model.aux, **(aux or {})})
 
 
-class _Search:
-    """Tests of candidates, with the values that the whole model computes."""
+class Search:
+    """Tests of candidates, with the values that the whole model computes.
+
+    Attributes
+    ----------
+    runs : int
+        How often models were tested.
+    """
 
     def __init__(self, model: Model, failing: Failing, inputs: Inputs) -> None:
         self._model = model
@@ -136,7 +98,27 @@ class _Search:
         self._outputs = {(e.node, e.index) for e in model.symbol.entries}
         self.runs = 0
 
+    def of(self, model: Model, inputs: Inputs) -> Search:
+        """Return a search that goes on with another model."""
+        search = Search(model, self._failing, inputs)
+        search.runs = self.runs
+        return search
+
+    def changed_fails(self, model: Model, inputs: Inputs) -> bool:
+        """Whether a model fails that need not be sound, and is."""
+        try:
+            if self._values:
+                outputs_of(model, inputs)
+            else:
+                infer(model.symbol, {})
+            with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
+                model.save(Path(folder) / target_name(model), durable=False)
+        except PasslibError:
+            return False
+        return self.fails(model, inputs)
+
     def fails(self, model: Model, inputs: Inputs) -> bool:
+        """Whether a sound model fails."""
         self.runs += 1
         try:
             return self._failing(model, inputs)
@@ -144,6 +126,7 @@ class _Search:
             return False
 
     def part_fails(self, nodes: list[Node]) -> bool:
+        """Whether the model of some nodes fails."""
         try:
             model, inputs = self.part(nodes)
         except PasslibError:
@@ -171,14 +154,10 @@ class _Search:
             return standing[value]
 
         for node in nodes:
-            made[node] = Node(
-                node.op,
-                node.name,
-                node.attrs,
+            made[node] = changed(
+                node,
                 [source(entry) for entry in node.inputs],
-                node.num_outputs,
                 [made[dep] for dep in node.control_deps if dep in inside],
-                node.subgraphs,
             )
         entries = []
         for node in nodes:
@@ -202,8 +181,7 @@ class _Search:
             spec = specs[index] if index < len(specs) else TypeSpec(None, None)
         if spec.dtype is None or spec.shape is None or None in spec.shape:
             raise PasslibError(f"the value of {node.name!r} cannot be an input")
-        attrs = {"__shape__": str(tuple(spec.shape)), "__dtype__": str(dtypes.code(spec.dtype))}
-        return Node(VARIABLE, name, attrs, num_outputs=1)
+        return input_node(name, spec)
 
     def with_constant_weights(self, model: Model, inputs: Inputs) -> Model:
         """Return the model with those weights constant that may be."""
@@ -228,7 +206,3 @@ def _types_of(model: Model) -> Mapping[Node, tuple[TypeSpec, ...]]:
         return infer(model.symbol, {}).outputs
     except PasslibError:  # shapes that contradict each other may be the fault
         return {}
-
-
-def _with(model: Model, entries: Sequence[Entry]) -> Model:
-    return of_symbol(model, model.symbol.with_entries(entries))

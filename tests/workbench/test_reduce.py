@@ -1,0 +1,144 @@
+"""Reduced models: sizes of inputs and weights, and nested graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import passlib as pl
+from onnx_models import FEEDS, TEXTS, save
+from passlib.graph.node import Node
+from passlib.workbench import Reduced, drawn, reduce
+from places import DATA
+
+SCAN = """
+<ir_version: 8, opset_import: ["" : 17]>
+scan (float[5, 3] x, float[3] s) => (float[3] last, float[5, 3] all)
+{
+   last, all = Scan <num_scan_inputs = 1,
+     body = body (float[3] st, float[3] xi) => (float[3] so, float[3] yo)
+     <float[3] w = {1.0, 2.0, 3.0}>
+     { a = Mul(xi, w)
+       so = Add(st, a)
+       yo = Relu(so) }> (s, x)
+}
+"""
+
+SIZED = """
+<ir_version: 8, opset_import: ["" : 17]>
+sized (float[6, 4, 8, 8] x) => (float[6, 10] y)
+<float[12, 4, 3, 3] w, int64[2] rows = {6, 432}, float[432, 10] m>
+{
+   c = Conv(x, w)
+   r = Relu(c)
+   f = Reshape(r, rows)
+   y = MatMul(f, m)
+}
+"""
+
+
+def nodes_of(model: pl.Model) -> Iterator[tuple[Node, bool]]:
+    """Iterate over the operators with whether they stand in a nested graph."""
+    pending = [(model.symbol, False)]
+    while pending:
+        symbol, is_inner = pending.pop()
+        for node in symbol.nodes():
+            if not node.is_variable:
+                yield node, is_inner
+            pending += [(graph, True) for graph in node.subgraphs]
+
+
+def has(operator: str, *, nested: bool = False) -> Callable[[pl.Model, Any], bool]:
+    """Return whether a model has an operator, in a nested graph if that is wanted."""
+
+    def failing(model: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        return any(
+            node.op == operator and (is_inner or not nested) for node, is_inner in nodes_of(model)
+        )
+
+    return failing
+
+
+def checked(found: Reduced, path: Path) -> set[str]:
+    """Save and check what was found, run it on its inputs, and return its operators."""
+    files = found.model.save(path)
+    onnx.checker.check_model(files[0], full_check=True)
+    pl.load(files[0]).run({name: np.asarray(value) for name, value in found.inputs.items()})
+    operators = [node.op for node, _ in nodes_of(found.model)]
+    assert len(operators) == found.nodes
+    return set(operators)
+
+
+@pytest.mark.parametrize(
+    ("model", "operator", "nested", "left"),
+    [
+        # The branch taken, and the one that is not, take the place of If.
+        ("nested", "Sub", False, {"Sub"}),
+        ("nested", "Relu", False, {"Relu"}),
+        ("nested", "Mul", False, {"Mul"}),
+        ("nested", "Relu", True, {"If", "Relu", "Mul"}),
+        ("nested", "Identity", True, {"If", "Identity", "Sub"}),
+        # One round takes the place of Loop.
+        ("loop", "Add", False, {"Add"}),
+        ("loop", "Add", True, {"Constant", "Identity", "Loop", "Add"}),
+        ("scan", "Mul", True, {"Scan", "Mul", "Add", "Identity"}),
+    ],
+)
+def test_nested_graphs(
+    model: str, operator: str, nested: bool, left: set[str], tmp_path: Path
+) -> None:
+    loaded = pl.load(save({**TEXTS, "scan": SCAN}[model], tmp_path / "model.onnx"))
+    inputs = FEEDS[model][1] if model in FEEDS else drawn(loaded, None, 1)[0]
+    found = reduce(loaded, has(operator, nested=nested), inputs)
+    assert found.nodes_before == len(list(nodes_of(loaded)))
+    assert checked(found, tmp_path / "small.onnx") <= left
+    assert found.nodes <= 5
+
+
+@pytest.mark.parametrize(
+    ("wanted", "elements"),
+    [({"Conv"}, 2), ({"MatMul"}, 2), ({"Relu"}, 1), ({"Reshape"}, 3), ({"Conv", "MatMul"}, 5)],
+)
+def test_sizes(wanted: set[str], elements: int, tmp_path: Path) -> None:
+    """All inputs and weights together have few elements."""
+    generator = np.random.default_rng(0)
+    model = onnx.parser.parse_model(SIZED)
+    for name, shape in {"w": (12, 4, 3, 3), "m": (432, 10)}.items():
+        values = generator.standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    onnx.save(model, tmp_path / "model.onnx")
+    loaded = pl.load(tmp_path / "model.onnx")
+
+    def failing(candidate: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        return wanted <= {node.op for node, _ in nodes_of(candidate)}
+
+    found = reduce(loaded, failing, drawn(loaded, None, 1)[0])
+    checked(found, tmp_path / "small.onnx")
+    arrays = [*found.inputs.values(), *found.model.args.values()]
+    assert sum(np.asarray(array).size for array in arrays) <= elements
+
+
+def test_sizes_that_attributes_state() -> None:
+    model = pl.load(DATA / "mxnet" / "models" / "squeezenet1.1")
+    inputs = drawn(model, None, 1, {"data": (1, 3, 224, 224)})[0]
+    found = reduce(model, has("Convolution"), inputs)
+    (node,) = (node for node, _ in nodes_of(found.model))
+    assert node.attrs["num_filter"] == "1"
+    assert max(array.size for array in found.model.args.values()) <= 9
+    assert max(array.size for array in found.inputs.values()) <= 100
+    found.model.run(found.inputs)
+
+
+def test_a_size_that_the_fault_needs_stays(tmp_path: Path) -> None:
+    loaded = pl.load(save(SCAN, tmp_path / "model.onnx"))
+
+    def failing(candidate: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        return inputs["x"].shape[0] >= 3
+
+    found = reduce(loaded, failing, drawn(loaded, None, 1)[0])
+    assert 3 <= found.inputs["x"].shape[0] <= 5
