@@ -2561,6 +2561,10 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
       cursor += length;
       continue;
     }
+    if (character >= 0x20 && character != '"' && character != '\\') {
+      ++cursor;
+      continue;
+    }
     static const char from[] = "\"\\\n\r\t\b\f";
     static const char target[] = "\"\\nrtbf";
     const char* simple = character != 0 ? strchr(from, static_cast<char>(character)) : nullptr;
@@ -3455,7 +3459,8 @@ inline void appendInteger(int64_t value, TextBuffer* out) {
 /// ones, an object when it has more than one member.
 class GraphWriter {
  public:
-  GraphWriter(bool pretty, TextBuffer* out) : pretty_(pretty), out_(*out) {}
+  GraphWriter(bool pretty, TextBuffer* out)
+      : pretty_(pretty), blank_("\n" + std::string(2 * 64, ' ')), out_(*out) {}
 
   /// `attributes`: top-level keys other than NNVM's own, usually those of the graph.
   void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
@@ -3542,11 +3547,7 @@ class GraphWriter {
   void newline(std::size_t depth) {
     if (!pretty_) return;
     // Bounded, since the text of deeply nested graphs would grow with the square of their depth.
-    const std::size_t width = 2 * std::min<std::size_t>(depth, 64);
-    char* line = out_.room(width + 1);
-    line[0] = '\n';
-    memset(line + 1, ' ', width);
-    out_.advance(width + 1);
+    out_.append(blank_.data(), (std::min)(2 * depth + 1, blank_.size()));
   }
 
   void separate(bool comma, std::size_t depth) {
@@ -3726,6 +3727,7 @@ class GraphWriter {
   }
 
   bool pretty_;
+  std::string blank_;  // a line break and the deepest indentation
   TextBuffer& out_;
   std::deque<Frame> frames_;
   std::unordered_set<const Graph*> open_;  // the graphs of the frames

@@ -16,13 +16,13 @@ using GraphClass = pybind11::class_<GraphSource, std::shared_ptr<GraphSource>>;
 /// Translates the host's exceptions to those of passlib.errors.
 void bindErrors();
 
-/// Adds Graph, its queries and OutputTable.
+/// Adds Graph, its queries and OperatorTable.
 void bindGraphs(pybind11::module_* m);
 
 /// Adds NodeTuple, and to Graph its conversion to and from lists of nodes.
 void bindNodes(pybind11::module_* m, GraphClass* graphs);
 
-/// Adds OutputTable, and to Graph questions about some of its nodes and changes to them.
+/// Adds OperatorTable, and to Graph questions about some of its nodes and changes to them.
 void bindQueries(pybind11::module_* m, GraphClass* graphs);
 
 /// Adds EditableGraph and the classes of its nodes, values and attributes. Needs Graph.

@@ -25,11 +25,14 @@ namespace {
 
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
-/// What a schema declares about numbers of outputs, by operator.
-struct OutputTable {
+using NameMap = std::unordered_map<std::string, std::string>;
+
+/// What a schema declares about operators: numbers of outputs, and registered names of aliases.
+struct OperatorTable {
   std::unordered_map<std::string, int> fixed;
   std::unordered_set<std::string> varying;   ///< the number depends on attributes
   std::unordered_set<std::string> carrying;  ///< outputs are those of the node's subgraph
+  NameMap registered;                        ///< the registered name, by alias
 
   /// The number of outputs that the subgraph of a node determines; 0 if there is none.
   int carried(const Node& node) const {
@@ -40,7 +43,7 @@ struct OutputTable {
 
 /// Nodes whose number of outputs the schema must determine: position, op, attrs, present number,
 /// number determined by the subgraph.
-py::list doubtfulOutputs(GraphSource& source, const OutputTable& table) {
+py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
@@ -107,8 +110,6 @@ py::tuple difference(GraphSource& before, GraphSource& after) {
   return py::make_tuple(found.removed, found.added, found.changed);
 }
 
-using NameMap = std::unordered_map<std::string, std::string>;
-
 /// Calls `visit` with each node whose operator is a key of `names`, in nested graphs too.
 template <typename Visit>
 void forEachNamed(Graph* root, const NameMap& names, Visit visit) {
@@ -120,8 +121,9 @@ void forEachNamed(Graph* root, const NameMap& names, Visit visit) {
   });
 }
 
-/// Replaces names of operators. The text of a graph that has none of them is kept.
-void renameOperators(GraphSource& source, const NameMap& names) {
+/// Replaces aliases of operators. The text of a graph that has none of them is kept.
+void renameOperators(GraphSource& source, const OperatorTable& table) {
+  const NameMap& names = table.registered;
   bool present = false;
   const std::shared_ptr<const Graph> graph = source.get();
   // Only read here; the walk over nested graphs takes pointers that could be written to.
@@ -186,11 +188,14 @@ bool hasNodeAttribute(GraphSource& source, const std::string& key) {
 
 void bindQueries(py::module_* m, GraphClass* graphs) {
   using Names = std::unordered_set<std::string>;
-  py::class_<OutputTable>(*m, "OutputTable")
-      .def(py::init([](std::unordered_map<std::string, int> fixed, Names varying, Names carrying) {
-             return OutputTable{std::move(fixed), std::move(varying), std::move(carrying)};
+  py::class_<OperatorTable>(*m, "OperatorTable")
+      .def(py::init([](std::unordered_map<std::string, int> fixed, Names varying, Names carrying,
+                       NameMap registered) {
+             return OperatorTable{std::move(fixed), std::move(varying), std::move(carrying),
+                                  std::move(registered)};
            }),
-           py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names());
+           py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names(),
+           py::arg("registered") = NameMap());
   graphs->def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
       .def("nodes_with", &listNodesWith, py::arg("operators"))
@@ -199,7 +204,7 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def("heads_with", &headsWith, py::arg("key"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)
-      .def("rename_operators", &renameOperators, py::arg("names"))
+      .def("rename_operators", &renameOperators, py::arg("table"))
       .def("set_node_attributes", &setNodeAttributes)
       .def("has_node_attribute", &hasNodeAttribute, py::arg("key"))
       .def("drop_node_attributes", &dropNodeAttributes);

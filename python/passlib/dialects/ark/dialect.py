@@ -116,8 +116,8 @@ class Ark(Dialect):
 
 
 @lru_cache(maxsize=1)
-def _output_table() -> _core.OutputTable:
-    return _core.OutputTable({"null": 1, schema.TENSOR: 1}, set(schema.names()))
+def _output_table() -> _core.OperatorTable:
+    return _core.OperatorTable({"null": 1, schema.TENSOR: 1}, set(schema.names()))
 
 
 dialect = Ark()

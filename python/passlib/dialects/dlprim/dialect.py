@@ -213,8 +213,8 @@ class DLPrimitives(Dialect):
 
 
 @lru_cache(maxsize=1)
-def _one_output_each() -> _core.OutputTable:
-    return _core.OutputTable(dict.fromkeys((VARIABLE, *OPERATORS), 1), set())
+def _one_output_each() -> _core.OperatorTable:
+    return _core.OperatorTable(dict.fromkeys((VARIABLE, *OPERATORS), 1), set())
 
 
 def _kept_names(attributes: Mapping[str, str]) -> list[str]:

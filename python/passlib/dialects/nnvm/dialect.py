@@ -148,7 +148,7 @@ class NNVM(Dialect):
     input_types = staticmethod(input_types)
 
 
-_UNCOUNTED = _core.OutputTable({VARIABLE: 1}, set(schema.DECLARING))
+_UNCOUNTED = _core.OperatorTable({VARIABLE: 1}, set(schema.DECLARING))
 
 
 dialect = NNVM()

@@ -23,9 +23,9 @@ def complete(graph: _core.Graph) -> None:
     GraphError
         An output is used that its node does not have.
     """
-    graph.rename_operators(_registered_names(registry.generation()))
+    table = _operator_table(registry.generation())
+    graph.rename_operators(table)
     counts = []
-    table = _output_table(registry.generation())
     for position, op, attrs, present, carried in graph.doubtful_outputs(table):
         count = carried or count_outputs(op, attrs)
         if count > 0 and count != present:
@@ -36,27 +36,23 @@ def complete(graph: _core.Graph) -> None:
 
 
 @lru_cache(maxsize=1)
-def _registered_names(generation: int) -> dict[str, str]:
-    del generation  # a library may have taken an alias over
-    found = ((name, registry.find(name)) for name in registry.names())
-    return {name: op.name for name, op in found if op is not None and op.name != name}
-
-
-@lru_cache(maxsize=1)
-def _output_table(generation: int) -> _core.OutputTable:
-    del generation  # the key of the cache: the table holds for one generation
+def _operator_table(generation: int) -> _core.OperatorTable:
+    del generation  # the key of the cache: a library may register operators or take an alias over
     fixed, varying, carrying = {"null": 1}, set(), set()
+    registered: dict[str, str] = {}
     for name in registry.names():
         operator = registry.find(name)
         if operator is None:
             continue
+        if operator.name != name:
+            registered[name] = operator.name
         if operator.fixed_outputs is None:
             varying.add(name)
             if isinstance(operator, LibraryOperator) and operator.is_subgraph:
                 carrying.add(name)
         else:
             fixed[name] = operator.fixed_outputs
-    return _core.OutputTable(fixed, varying, carrying)
+    return _core.OperatorTable(fixed, varying, carrying, registered)
 
 
 def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
