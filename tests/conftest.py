@@ -32,13 +32,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take a sample of the cases of large tables, or the rest, if that is asked for."""
-    most = config.getoption("sample")
-    if not most:
+    limit = config.getoption("sample")
+    if not limit:
         return
     tables: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
         tables[item.path, item.nodeid.partition("[")[0]].append(item)
-    sample = {item for cases in tables.values() for item in cases[:: -(-len(cases) // most)]}
+    sample = set[pytest.Item]()
+    for cases in tables.values():
+        own = cases[0].get_closest_marker("sample")
+        most = min(limit, own.args[0]) if own else limit
+        sample.update(cases[:: -(-len(cases) // most)] if most else ())
     rest = config.getoption("rest")
     config.hook.pytest_deselected(items=[item for item in items if (item in sample) == rest])
     items[:] = [item for item in items if (item in sample) != rest]

@@ -16,7 +16,7 @@ from places import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "_site"))
 
-from public_names import MODULES, documented_at, lines, public
+from public_listing import MODULES, documented_at, lines, public
 
 PAGES = ROOT / "docs" / "reference"
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

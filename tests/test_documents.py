@@ -91,6 +91,7 @@ def test_every_block_is_known(document: str) -> None:
             assert " ".join(block.text.split()) in " ".join(source.read_text("utf-8").split())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("folder", "document"), [(each,) * 2 for each in DOCUMENTS], indirect=["folder"]
 )

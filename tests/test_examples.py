@@ -18,9 +18,14 @@ from printed_blocks import Block, blocks_of, same_output, shell
 TUTORIAL = ROOT / "example" / "lib_pass"
 
 # Every fragment of the tutorial runs in a pass whose variables have these names.
-FRAGMENT = """
+FRAGMENTS = """
 #include "lib_api.h"
 using namespace mxnet::ext;
+%s
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+FRAGMENT = """
+namespace %s {
 static MXReturnValue fragment(Graph* g, Node* n1, Node* n2, Node* node, const std::string& json,
                               int version) {
   (void)g, (void)n1, (void)n2, (void)node, (void)json, (void)version;
@@ -31,7 +36,7 @@ static MXReturnValue body(Graph* g, const std::unordered_map<std::string, std::s
   return fragment(g, g->getNode(0), g->getNode(2), g->getNode(1), "[1, 2]", 10901);
 }
 REGISTER_PASS(%s).setBody(body);
-MXReturnValue initialize(int) { return MX_SUCCESS; }
+}
 """
 
 DECLARATIONS = """
@@ -110,14 +115,25 @@ def test_tutorial_runs_as_printed(tree: Path) -> None:
         assert same_output(expected, got), got
 
 
-@pytest.mark.parametrize("block", block_ids("statements"))
-def test_statements(block: Block, tmp_path: Path) -> None:
-    name = f"tutorial_line_{block.line}"
-    source = tmp_path / "fragment.cc"
-    source.write_text(FRAGMENT % (block.text, name), "utf-8")
-    path = tmp_path / "fragment.so"
+@pytest.fixture(scope="module")
+def fragments(tmp_path_factory: pytest.TempPathFactory) -> passlib.library.Library:
+    """A library with a pass for each fragment."""
+    blocks = [block for block in BLOCKS if block.info == "statements"]
+    names = [f"tutorial_line_{block.line}" for block in blocks]
+    folder = tmp_path_factory.mktemp("fragments")
+    source, path = folder / "fragments.cc", folder / "fragments.so"
+    passes = [
+        FRAGMENT % (name, block.text, name) for name, block in zip(names, blocks, strict=True)
+    ]
+    source.write_text(FRAGMENTS % "".join(passes), "utf-8")
     compile_to(path, ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE)), [source])
-    passlib.library.load(path, verbose=False)
+    return passlib.library.load(path, verbose=False)
+
+
+@pytest.mark.usefixtures("fragments")
+@pytest.mark.parametrize("block", block_ids("statements"))
+def test_statements(block: Block) -> None:
+    name = f"tutorial_line_{block.line}"
     x = passlib.sym.var("x")
     middle = passlib.sym.relu(x, name="middle")
     graph = passlib.sym.broadcast_add(middle, x, name="sum")

@@ -45,7 +45,8 @@ def test_a_new_pass_works_at_once(tmp_path: Path) -> None:
     assert "tryIt" in listed.stdout
 
 
-@pytest.mark.parametrize("kind", ["pattern", "partitioner", "operator"])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("kind", ["operator", "pattern", "partitioner"])
 def test_other_kinds_work_at_once(kind: str, tmp_path: Path) -> None:
     name = f"my{kind.title()}"
     assert passlib_command("new", name, f"--{kind}", folder=tmp_path).returncode == 0
@@ -82,9 +83,11 @@ MXReturnValue body(Graph*, const std::unordered_map<std::string, std::string>&) 
 REGISTER_PASS(builtByCommand).setBody(body);
 MXReturnValue initialize(int) { return MX_SUCCESS; }
 """
+PLAIN = "int given[2];\nint taken(int place) { return given[place]; }\n"
 
 
 class TestBuild:
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("mode", [[], ["--debug"]], ids=["release", "debug"])
     def test_a_library(self, mode: list[str], tmp_path: Path) -> None:
         (tmp_path / "built.cc").write_text(SOURCE, "utf-8")
@@ -92,8 +95,10 @@ class TestBuild:
         assert (result.returncode, result.stdout) == (0, "libbuilt.so\n"), result.stderr
         assert "builtByCommand" in passlib_command("passes", "-l", tmp_path / "libbuilt.so").stdout
 
-    def test_asan(self, tmp_path: Path) -> None:
-        (tmp_path / "built.cc").write_text(SOURCE, "utf-8")
+    @pytest.mark.sample(1)
+    @pytest.mark.parametrize("source", [PLAIN, SOURCE], ids=["plain", "header"])
+    def test_asan(self, source: str, tmp_path: Path) -> None:
+        (tmp_path / "built.cc").write_text(source, "utf-8")
         target = tmp_path / "x.so"
         assert (
             passlib_command("build", tmp_path / "built.cc", "-o", target, "--asan").returncode == 0

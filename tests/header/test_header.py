@@ -55,6 +55,7 @@ def compile_quietly(compiler: str, standard: str, source: Path) -> None:
     assert run.stderr == ""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
@@ -63,12 +64,14 @@ def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
     compile_quietly(compiler, standard, source)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_patterns_compile_quietly(compiler: str, standard: str) -> None:
     compile_quietly(compiler, standard, TESTS / "plugins" / "fusions.cc")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("include", ["<mxnet/lib_api.h>", '"mxnet/lib_api.h"', "<lib_api.h>"])
 def test_ways_to_include_it(include: str, tmp_path: Path) -> None:
     source = tmp_path / "minimal.cc"
@@ -92,7 +95,8 @@ def macro_names() -> list[str]:
     return [name for name in (*short, *windows.split(), *others.split()) if name not in PUBLIC]
 
 
-@pytest.mark.parametrize("options", ["", "#define PASSLIB_PATTERNS\n"])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("options", ["#define PASSLIB_PATTERNS\n", ""])
 def test_macros_of_other_headers(options: str, tmp_path: Path) -> None:
     """The header uses no name that somebody's macro may have."""
     source = tmp_path / "macros.cc"
@@ -109,6 +113,7 @@ def test_macros_of_other_headers(options: str, tmp_path: Path) -> None:
     compile_quietly("g++", "c++11", source)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_after_every_standard_header(compiler: str, standard: str, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ ALIKE = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ALIKE)
 def test_other_compilers_share_types(name: str, tmp_path: Path) -> None:
     compiler = ALIKE[name][0]
@@ -118,6 +119,7 @@ OTHERWISE: dict[str, tuple[tuple[str, ...], tuple[str, str] | None, str]] = {
 """Compiler, a change of the header, and what the difference is said to be."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", OTHERWISE)
 def test_what_is_laid_out_otherwise_gets_json(name: str, tmp_path: Path) -> None:
     command, change, difference = OTHERWISE[name]

@@ -75,6 +75,7 @@ SHAPES: dict[str, tuple[Callable[[int], Nodes], Callable[[int], int | None]]] = 
 OPS = "exp,elemwise_add,elemwise_mul,add_n"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("backend", ["partitionSupported", "partitionSelected"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_with_the_graph(shape: str, backend: str) -> None:

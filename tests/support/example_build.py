@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 
 from places import ROOT
-from plugin_build import CACHE, INCLUDE, compile_to, compiler_version, headers
+from plugin_build import CACHE, INCLUDE, compile_new, compiler_version, headers
 
 __all__ = ["build_example"]
 
@@ -24,5 +24,5 @@ def build_example(folder: str, source: str) -> Path:
         digest.update(path.read_bytes())
     target = CACHE / digest.hexdigest()[:16] / f"lib{Path(source).stem}.so"
     if not target.exists():
-        compile_to(target, COMMAND, [ROOT / "example" / folder / source])
+        compile_new(target, COMMAND, [ROOT / "example" / folder / source])
     return target
