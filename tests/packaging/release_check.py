@@ -1,7 +1,7 @@
-"""Whether the repository is ready for a release: ``python release_check.py [TAG]``.
+"""Whether the repository is ready for a release: ``python release_check.py [--no-targets] [TAG]``.
 
-Prints one line a condition, and ends with status 1 where one is missing. ``make release-check``
-runs everything else that a release needs before.
+Runs the targets of make that a release needs, all of them even where one fails, then prints one
+line a condition, and ends with status 1 where one is missing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,22 @@ import re
 import subprocess
 import sys
 import tarfile
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+
+
+TARGETS = ("lint", "docs", "interop", "test", "test-rest", "test-lowest", "demo", "wheel", "sdist")
+"""What has to succeed; the last two make the files that are looked at."""
+
+
+def succeeds(target: str) -> bool:
+    """Whether make makes a target."""
+    print(f"make {target}", flush=True)
+    return subprocess.run(["make", target], cwd=ROOT, check=False).returncode == 0
 
 
 def git(*arguments: str) -> list[str]:
@@ -39,6 +50,15 @@ def only(pattern: str) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
+def answers(address: str) -> bool:
+    """Whether there is a page at an address."""
+    try:
+        with urllib.request.urlopen(address, timeout=20) as response:
+            return bool(response.status == 200)
+    except (OSError, ValueError):
+        return False
+
+
 def conditions(tag: str | None) -> Iterator[tuple[str, bool]]:
     """Yield what a release needs, and whether it is there."""
     version = declared_version()
@@ -50,6 +70,9 @@ def conditions(tag: str | None) -> Iterator[tuple[str, bool]]:
         f"CHANGELOG.md has a dated section {version}",
         bool(re.search(heading, changes, re.MULTILINE)),
     )
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    for name, address in re.findall(r'^(\w+) = "(https://[^"]+)"$', text, re.MULTILINE):
+        yield f"{name} of the metadata answers: {address}", answers(address)
     wheel, source = only(f"*-{version}-*.whl"), only(f"*-{version}.tar.gz")
     yield "dist/ has one wheel of this version", wheel is not None
     yield "dist/ has one source distribution of this version", source is not None
@@ -71,8 +94,13 @@ def conditions(tag: str | None) -> Iterator[tuple[str, bool]]:
 
 def main() -> int:
     """Print the conditions and return the status."""
+    arguments = sys.argv[1:]
+    targets = () if "--no-targets" in arguments else TARGETS
+    tags = [argument for argument in arguments if argument != "--no-targets"]
+    found = [(f"make {target} succeeds", succeeds(target)) for target in targets]
+    found += conditions(tags[0] if tags else None)
     missing = 0
-    for condition, holds in conditions(sys.argv[1] if len(sys.argv) > 1 else None):
+    for condition, holds in found:
         print(f"{'ok' if holds else 'MISSING'}: {condition}")
         missing += not holds
     print(f"{missing} conditions are missing" if missing else "ready for a release")

@@ -24,6 +24,17 @@ def pins() -> dict[str, str]:
     return dict(re.findall(r"^(\w+)==([0-9.]+)$", text, re.M))
 
 
+def test_each_extra_is_explained() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    section = text[text.index("[project.optional-dependencies]") : text.index("[project.urls]")]
+    extras = re.findall(r"^(\w+) = \[", section, re.MULTILINE)
+    page = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    explained = {word for cell in table for word in re.findall(r"`(\w+)`", cell)}
+    assert len(extras) > 5
+    assert set(extras) <= explained
+
+
 def test_each_dependency_has_a_bound_and_a_pin() -> None:
     assert {name for name, _ in bounds()} == set(pins())
 
