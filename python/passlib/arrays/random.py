@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays.context import Context, require_host
 from passlib.files.fork_lock import ForkLock
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib._core import JsonArray, JsonObject
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.protocol import Problem
 from passlib.errors import listed
 from passlib.graph.node import VARIABLE

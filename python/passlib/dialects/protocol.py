@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.operator_rules import Rules
 from passlib.errors import UnsupportedError
 from passlib.graph.node import Node

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import PasslibError
 
 __all__ = ["checked_version", "get_cmake_dir", "get_include"]

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.files.collector import collection_off
 from passlib.graph.node import Entry, Node, postorder
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, TypeVar, cast
 
-from passlib import _core
+import passlib._core as _core
 from passlib.graph.native import freeze, thaw
 from passlib.graph.node import Entry, Node, postorder
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import LoadError, PasslibError, did_you_mean, listed
 from passlib.files.fork_lock import ForkLock
 from passlib.files.on_demand import demand

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.errors import UnsupportedError
 from passlib.library.declared import Declaration

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Final
 
-from passlib import _core
+import passlib._core as _core
 
 __all__ = ["seconds_to_wait"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from passlib import _core
+import passlib._core as _core
 from passlib.library.declared import PassNames
 
 __all__ = ["MXNET_VERSION", "Library", "standard_path"]

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import FormatError, LoadError, PasslibError
 from passlib.files.fork_lock import ForkLock
 from passlib.files.regular import read_regular

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays.storage import CSR
 from passlib.errors import OperatorError, UnsupportedError
 from passlib.library.arrays import DENSE, STORAGE, ArrayType, Lent, take_outputs, type_of

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from passlib import _core
+import passlib._core as _core
 from passlib.library.arrays import ArrayType, Lent, type_of
 from passlib.library.settings import settings
 

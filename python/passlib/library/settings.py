@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from passlib import _core
+import passlib._core as _core
 
 __all__ = ["settings"]
 

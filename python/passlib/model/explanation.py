@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.errors import listed
 from passlib.graph.plain import PlainGraph

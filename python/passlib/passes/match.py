@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.errors import UnsupportedError
 from passlib.library.python import Graph

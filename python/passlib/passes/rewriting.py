@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.library.python import Graph
 from passlib.passes.function import register_function
 from passlib.passes.match import Match, dtype_code

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import GraphError
 from passlib.library.declared import Declaration
 from passlib.library.python import Graph, PythonPass

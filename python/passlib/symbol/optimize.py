@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.given import as_mapping, as_shapes, as_types
 from passlib.dialects.inference import ext_dtype, ext_shape, infer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from passlib import _core
+import passlib._core as _core
 from passlib.graph.node import Node
 from passlib.symbol.composition.composable import Composable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any, TypeVar
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import PasslibError
 from passlib.library import backends
 from passlib.library.pipeline import Step, Steps, check, execute, parse, steps_of

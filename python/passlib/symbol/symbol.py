@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import find
 from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN

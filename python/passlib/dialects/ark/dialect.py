@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.ark import schema
 from passlib.dialects.ark.lowering.lower import lower
 from passlib.dialects.ark.reading.graph import read

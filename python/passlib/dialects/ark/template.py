@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.ark.document import Document
 from passlib.dialects.ark.operators import FileOp
 

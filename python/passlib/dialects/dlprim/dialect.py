@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.inference import infer, input_spec

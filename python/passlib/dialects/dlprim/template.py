@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.dlprim.network import Network
 from passlib.dialects.dlprim.types import Spec
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.mxnet import files, schema
 from passlib.dialects.mxnet.inference.infer import infer
 from passlib.dialects.mxnet.inference.open_sizes import has_open_sizes, open_sizes

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.nnvm import schema
 from passlib.dialects.nnvm.lowering import load_table, lower
 from passlib.dialects.nnvm.reading.document import PLACE, Document

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.model_checks import (
     check_names,
     check_shapes,

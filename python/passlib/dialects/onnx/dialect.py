@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.lowering.inference import infer

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx.keys import DOCUMENT, ID
 from passlib.dialects.onnx.parsing import parse_model
 from passlib.errors import UnsupportedError

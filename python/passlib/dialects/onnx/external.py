@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.errors import FormatError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import FormatError
 from passlib.files.optional import require
 from passlib.files.regular import open_regular

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require

@@ -7,7 +7,7 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.library.call import Backend, Call, NewParam, Outcome
 from passlib.library.handle import Library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.errors import PassError
 from passlib.graph.node import Node

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any, cast, get_args
 
-from passlib import _core
+import passlib._core as _core
 from passlib.errors import FormatError, PasslibError
 from passlib.library.declared.declaration import Declaration
 from passlib.library.declared.option import Kind, Option, kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from passlib import _core
+import passlib._core as _core
 from passlib.graph.plain import PlainGraph
 from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard

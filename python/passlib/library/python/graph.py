@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.graph.plain import PlainGraph
 from passlib.library.python.parameters import Parameters

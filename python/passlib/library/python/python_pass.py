@@ -6,7 +6,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.errors import PassError, PassResultError
 from passlib.library.call import Backend, Call, Outcome

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.graph.node import VARIABLE
 from passlib.graph.tables import Table
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays.given import as_mapping
 from passlib.dialects import Dialect
 from passlib.errors import GraphError, did_you_mean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.ark.document import Document
 from passlib.dialects.ark.reading.document import read_document
 from passlib.dialects.ark.reading.heads import find_heads

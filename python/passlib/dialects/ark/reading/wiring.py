@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.ark import schema
 from passlib.dialects.ark.json_values import compact_json
 from passlib.dialects.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text

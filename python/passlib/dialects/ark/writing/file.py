@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.ark import schema
 from passlib.dialects.ark.describing import Describer
 from passlib.dialects.ark.operators import ID, FileOp

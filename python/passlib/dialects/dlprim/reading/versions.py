@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.network import Input, Network, Operator
 from passlib.dialects.dlprim.schema import ALIASES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.dlprim import options
 from passlib.dialects.dlprim.network import Network, Operator, Output, is_loss, parameter_names
 from passlib.dialects.dlprim.schema import OPERATORS

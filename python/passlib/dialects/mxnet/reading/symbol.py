@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.json_text import parse_plain
 from passlib.dialects.mxnet.reading.legacy import CURRENT, UNKNOWN, upgrade
 from passlib.dialects.mxnet.schema.outputs import complete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.mxnet.schema import registry
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.mxnet.schema import registry
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.dialects.mxnet.schema.parameters import is_true

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects import json_text
 from passlib.dialects.nnvm.reading.findings import Finding
 from passlib.dialects.nnvm.reading.structure import ATTRIBUTE_KEYS, control_dependencies, examine

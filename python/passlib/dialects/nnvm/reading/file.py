@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.nnvm.printing import NNVM, print_value
 from passlib.dialects.nnvm.reading.document import Document, GraphTemplate, read
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS

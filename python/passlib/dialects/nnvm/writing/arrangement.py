@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.nnvm.reading.document import PLACE, GraphTemplate, visible_attributes
 from passlib.dialects.nnvm.schema import count_outputs
 from passlib.graph.attribute_text import parse_position

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.nnvm.reading.document import GraphTemplate, visible_attributes
 from passlib.dialects.nnvm.reading.file import STRUCTURE
 from passlib.dialects.nnvm.reading.findings import is_integer

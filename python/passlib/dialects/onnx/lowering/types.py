@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ID
 from passlib.errors import GraphError

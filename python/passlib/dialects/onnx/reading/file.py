@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.document import Document, Reference
 from passlib.dialects.onnx.external import Folder

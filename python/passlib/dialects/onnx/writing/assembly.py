@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.keys import ID

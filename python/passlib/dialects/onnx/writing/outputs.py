@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx.keys import ID
 
 __all__ = ["OUTPUTS", "Present", "PresentOutput", "present_outputs", "selection"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx import external
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.parsing import map_file, parse_model

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib import _core
+import passlib._core as _core
 from passlib.dialects.onnx.document import Document
 
 __all__ = ["is_unchanged"]
