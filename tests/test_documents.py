@@ -123,6 +123,7 @@ def test_runs_as_printed(folder: Path, document: str) -> None:
         assert same_output(expected, got, SPACES), f"line {line}:\n{got}"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("document", ["example/lib_fold/README.md", "docs/writing-passes.md"])
 def test_fragments(document: str, tmp_path: Path) -> None:
     every = blocks_of(ROOT / document)

@@ -55,7 +55,7 @@ def compile_quietly(compiler: str, standard: str, source: Path) -> None:
     assert run.stderr == ""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
     compile_quietly(compiler, standard, source)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_patterns_compile_quietly(compiler: str, standard: str) -> None:

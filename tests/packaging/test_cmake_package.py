@@ -82,7 +82,7 @@ def author_project(folder: Path, *, before: str = "", after: str = "") -> Path:
     return folder
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("form", [wheel, editable, build_directory, installed_here])
 def test_authors_find_the_package(form, tmp_path: Path) -> None:
     package = form(tmp_path)
