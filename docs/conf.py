@@ -10,7 +10,7 @@ import passlib
 sys.path.insert(0, str(Path(__file__).parent / "_site"))
 
 project = "passlib"
-author = "The passlib developers"
+author = project_copyright = "The passlib developers"
 version = release = passlib.__version__
 root_doc = "docs/index"
 include_patterns = ["docs/**", "example/*/README.md", "*.md"]
