@@ -22,10 +22,9 @@ TESTS := tests --ignore tests/interop --sample 30
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
+	@printf '%s\n' $(sort $(dir $(CHAPTERS))) | xargs -P $(JOBS) -I{} make -s --no-print-directory -C example/{}
 	@set -e; for script in $(CHAPTERS); do \
-	  folder=example/$$(dirname $$script); \
-	  echo "--- $$folder/README.md: $$(basename $$script)"; \
-	  $(MAKE) -s --no-print-directory -C $$folder; \
+	  echo "--- example/$$(dirname $$script)/README.md: $$(basename $$script)"; \
 	  $(BIN)/python example/$$script; \
 	done
 
