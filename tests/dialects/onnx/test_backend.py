@@ -100,7 +100,7 @@ def right_before(cases: list[Case]) -> list[Case]:
 STANDARD = passlib.library.load_standard().passes
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pass_name", ["rebuildOperators", "interpose", *STANDARD])
 def test_results_stay_what_the_suite_expects(
     right_before: list[Case], pass_name: str, tmp_path: Path, load_plugin: Loader
