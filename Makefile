@@ -27,6 +27,9 @@ demo: .venv/built
 	  echo "--- example/$$(dirname $$script)/README.md: $$(basename $$script)"; \
 	  $(BIN)/python example/$$script; \
 	done
+	@mkdir -p build/demo
+	@$(BIN)/passlib opt tests/data/mxnet/models/squeezenet1.1 -o build/demo/squeezenet --check 1 \
+	  --shape data:1,3,224,224 --report build/demo/report.html
 
 # Models of other people, which some tests read and skip without.
 models: build/models/fetched

@@ -111,11 +111,9 @@ class Search:
                 outputs_of(model, inputs)
             else:
                 infer(model.symbol, {})
-            with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
-                model.save(Path(folder) / target_name(model), durable=False)
         except PasslibError:
             return False
-        return self.fails(model, inputs)
+        return self.fails(model, inputs) and _can_be_saved(model)
 
     def fails(self, model: Model, inputs: Inputs) -> bool:
         """Whether a sound model fails."""
@@ -131,7 +129,7 @@ class Search:
             model, inputs = self.part(nodes)
         except PasslibError:
             return False
-        return self.fails(model, inputs)
+        return self.fails(model, inputs) and _can_be_saved(model)
 
     def part(self, nodes: Sequence[Node]) -> tuple[Model, Inputs]:
         """Return the model of some nodes, and its inputs."""
@@ -199,6 +197,16 @@ class Search:
                     model = candidate
                     break
         return model
+
+
+def _can_be_saved(model: Model) -> bool:
+    """Whether the model can be written; ONNX must be able to infer the ranks of its outputs."""
+    with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
+        try:
+            model.save(Path(folder) / target_name(model), durable=False)
+        except PasslibError:
+            return False
+    return True
 
 
 def _types_of(model: Model) -> Mapping[Node, tuple[TypeSpec, ...]]:
