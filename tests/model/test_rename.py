@@ -37,6 +37,7 @@ def test_inputs_weights_and_nodes_of_mxnet(small: Model, tmp_path: Path) -> None
         ("chain", {"inputs", "args", "outputs"}),
         ("nested", {"inputs", "args", "outputs"}),
         ("loop", {"inputs", "args"}),
+        ("loop", {"outputs"}),
     ],
 )
 def test_inputs_weights_and_outputs_of_onnx(name: str, kinds: set[str], tmp_path: Path) -> None:

@@ -88,14 +88,10 @@ void Settled::addVariable(std::size_t position, const Changes& changes) {
   }
 }
 
-void Settled::addOperator(std::size_t position, bool is_same) {
-  const Node& node = draft_.node(position);
+void Settled::addOperator(std::size_t position, bool same_attributes) {
   const Original* original = draft_.original(position);
-  if (original == nullptr || original->record().op != node.op) return;
-  if (!is_same && node.attrs != original->node->attrs) return;
   // A changed nested graph may return other values.
-  if (!node.subgraphs.empty() && !is_same) return;
-  if (!takesTheSame(position)) return;
+  if (original == nullptr || !same_attributes || !takesTheSame(position)) return;
   const bool passed_on =
       std::any_of(draft_.begin(position), draft_.end(position),
                   [&](const Value& value) { return bool(other_[names_.place(value)]); });

@@ -25,8 +25,9 @@ class Settled {
 
   /// Adds a variable, whose changes are known already if it is a constant.
   void addVariable(std::size_t position, const Changes& changes);
-  /// Adds an operator. `is_same`: it is written as it is in the file.
-  void addOperator(std::size_t position, bool is_same);
+  /// Adds an operator. `same_attributes`: operator, attributes and nested graphs are written as
+  /// they are in the file.
+  void addOperator(std::size_t position, bool same_attributes);
 
  private:
   bool takesTheSame(std::size_t position) const;

@@ -162,10 +162,10 @@ class LevelWriter {
       return writer_.writeNested(*node.subgraphs[graph], original, inside, number + place + ".");
     };
     const Original* original = draft_.original(position);
-    const Bytes message = writer_.nodes.write(node, original, own, nested);
-    written_.nodes.push_back(message);
-    const bool same = original != nullptr && message.data() == original->message().data();
-    settled_.addOperator(position, same);
+    const WrittenNode written = writer_.nodes.write(node, original, own, nested);
+    written_.nodes.push_back(written.message);
+    const bool same = original != nullptr && written.message.data() == original->message().data();
+    settled_.addOperator(position, written.same_attributes);
     if (!same || names.count(position) == 0 || !settled_.has({position, 0})) noteUnsettled();
   }
 

@@ -65,17 +65,17 @@ void appendText(uint32_t number, Bytes text, Bytes plain, Bytes old, std::string
 
 }  // namespace
 
-Bytes NodeWriter::write(const Node& node, const Original* original, const NodeNames& names,
-                        const NestedWriter& nested) {
+WrittenNode NodeWriter::write(const Node& node, const Original* original, const NodeNames& names,
+                              const NestedWriter& nested) {
   const bool same_op = original != nullptr && original->record().op == node.op;
-  bool same = false;
+  const bool same_attributes = same_op && node.attrs == original->node->attrs;
   WrittenAttributes attributes;
   if (same_op) {
     const NodeRecord& record = original->record();
-    const bool same_attributes = node.attrs == original->node->attrs;
-    same = same_attributes && sameNames(names.inputs, *original, record.inputs) &&
-           sameNames(names.outputs, *original, record.outputs) && names.title == record.name;
-    if (same && node.subgraphs.empty()) return original->message();
+    const bool same = same_attributes && sameNames(names.inputs, *original, record.inputs) &&
+                      sameNames(names.outputs, *original, record.outputs) &&
+                      names.title == record.name;
+    if (same && node.subgraphs.empty()) return {original->message(), true};
     if (same_attributes && node.subgraphs.empty()) {
       for (uint32_t i = 0; i < record.attributes.count; ++i) {
         const Attribute& value =
@@ -85,7 +85,7 @@ Bytes NodeWriter::write(const Node& node, const Original* original, const NodeNa
     } else {
       attributes = writeAttributes(node, original, originals_, nested, host_, &arena_);
     }
-    if (same && !attributes.changed) return original->message();
+    if (same && !attributes.changed) return {original->message(), true};
   } else {
     attributes = writeAttributes(node, original, originals_, nested, host_, &arena_);
   }
@@ -124,7 +124,8 @@ Bytes NodeWriter::write(const Node& node, const Original* original, const NodeNa
   appendMarks(node, attributes, old, &made);
   const bool same_domain = domain == bodyOf(old, kDomain);
   domains.emplace(same_domain ? domain : plainDomain(domain));
-  return arena_.emplace_back(std::move(made));
+  const bool same_graphs = node.subgraphs.empty() || !attributes.changed;
+  return {arena_.emplace_back(std::move(made)), same_attributes && same_graphs};
 }
 
 }  // namespace passlib::onnx

@@ -17,16 +17,22 @@ struct NodeNames {
   std::vector<Bytes> outputs;
 };
 
+/// A node as it will be in the file.
+struct WrittenNode {
+  Bytes message;
+  bool same_attributes;  ///< operator, attributes and nested graphs are those of the file
+};
+
 /// Writes nodes.
 class NodeWriter {
  public:
   NodeWriter(const Originals& originals, WriteHost* host, Arena* arena)
       : originals_(originals), host_(host), arena_(*arena) {}
 
-  /// Returns the message of a node: that of the file itself if nothing differs. `original` is the
+  /// Writes a node: as the message of the file itself if nothing differs. `original` is the
   /// operator of the file or null. Throws GraphError, UnsupportedError, and what the host throws.
-  Bytes write(const Node& node, const Original* original, const NodeNames& names,
-              const NestedWriter& nested);
+  WrittenNode write(const Node& node, const Original* original, const NodeNames& names,
+                    const NestedWriter& nested);
 
   /// The operator sets that changed nodes need.
   std::set<std::string> domains;
