@@ -165,7 +165,12 @@ class TestChecks:
                 PasslibError,
                 "character 11: there is no pass or partit",
             ),
-            ("drop_one{opp=x}", PasslibError, "character 1: pass 'drop_one' has no option 'opp'"),
+            ("drop_one{opp=x}", PasslibError, "character 10: pass 'drop_one' has no option 'opp'"),
+            (
+                "drop_one{op=relu, opp=x}",
+                PasslibError,
+                "character 19: pass 'drop_one' has no option",
+            ),
             ("repeat<2>(drop_oen)", PasslibError, "character 11: .*did you mean 'drop_one'"),
             (
                 "drop_one, only_onnx",

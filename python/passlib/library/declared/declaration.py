@@ -107,6 +107,20 @@ class Declaration:
             )
         return values
 
+    def refused(self, given: Mapping[str, object]) -> str | None:
+        """Return the first option that the pass does not have or take; None if there is none."""
+        known = {option.name: option for option in self.options or ()}
+        for name, value in given.items():
+            if name not in known:
+                if self.options is not None and not self.any_options:
+                    return name
+                continue
+            try:
+                known[name].checked(value)
+            except PasslibError:
+                return name
+        return None
+
     def _unknown(self, name: str, known: list[str]) -> str:
         hint = did_you_mean(name, known, 1)
         have = f"it has: {', '.join(known)}" if known else "it has none"

@@ -51,16 +51,19 @@ def check(steps: Steps, text: str = "", dialect: str | None = None) -> dict[Step
         if isinstance(step, Repeat):
             pending.extend(reversed(step.steps))
             continue
+        place = step.place
         try:
             declaration = find_backend(step.name).declaration
+            refused = declaration.refused(dict(step.options))
+            if refused is not None and step.option_places:
+                place = step.option_places[[key for key, _ in step.options].index(refused)]
             checked[step] = declaration.checked(dict(step.options))
             if dialect is not None:
                 declaration.require_dialect(dialect)
         except PasslibError as error:
-            if step.place is None or not text:
+            if place is None or not text:
                 raise
-            message = f"pipeline {text!r}, character {step.place + 1}: {error}"
-            raise type(error)(message) from None
+            raise type(error)(f"pipeline {text!r}, character {place + 1}: {error}") from None
     return checked
 
 

@@ -32,11 +32,14 @@ class Step:
         The options as text, which the declaration of the pass converts.
     place : int or None
         Position in the text of the pipeline, from 0.
+    option_places : tuple of int
+        Those of the options.
     """
 
     name: str
     options: tuple[tuple[str, str], ...] = ()
     place: int | None = field(default=None, compare=False)
+    option_places: tuple[int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         options = ", ".join(f"{_quoted(key)}={_value(value)}" for key, value in self.options)

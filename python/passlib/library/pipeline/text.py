@@ -104,6 +104,7 @@ class _Reader:
         place = self._place
         name = self._word("the name of a pass")
         options: dict[str, str] = {}
+        places: list[int] = []
         if self.takes("{") and not self.takes("}"):
             while True:
                 self._skip()
@@ -112,13 +113,14 @@ class _Reader:
                 if key in options:
                     self._place = start
                     raise self.error(f"another option, since {key!r} is given already")
+                places.append(start)
                 self._need("=")
                 options[key] = self._value()
                 if self.takes("}"):
                     break
                 # As in MLIR, options may also be separated by space alone.
                 self.takes(",")
-        return Step(name, tuple(options.items()), place)
+        return Step(name, tuple(options.items()), place, tuple(places))
 
     def _value(self) -> str:
         self._skip()
