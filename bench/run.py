@@ -20,10 +20,15 @@ RESNET = HERE.parent / "tests/data/mxnet/models/resnet152_v1-symbol.json"
 SMALL, LARGE = 30_000, 1_000_000
 
 
+def library_path(name: str) -> Path:
+    """Return where `build_library` puts a library."""
+    return DATA / f"lib{name}.so"
+
+
 def build_library(name: str = "identity") -> Path:
     """Compile a library of this folder with optimization, as an author would."""
     DATA.mkdir(exist_ok=True)
-    target = DATA / f"lib{name}.so"
+    target = library_path(name)
     command = ["g++", "-O2", "-shared", "-fPIC", "-std=c++11", "-I", str(HERE.parent / "include")]
     subprocess.run([*command, str(HERE / f"{name}.cc"), "-o", str(target)], check=True)
     return target

@@ -164,7 +164,8 @@ struct JsonVal;
 
 namespace detail {
 struct Layout;
-}
+class PatternSession;
+}  // namespace detail
 
 // ================================================================================================
 // Errors
@@ -647,6 +648,7 @@ class Graph {
 
  private:
   friend struct detail::Layout;
+  friend class detail::PatternSession;
   std::vector<Node*> removed_;
   PassResource* res_;
 };
@@ -659,26 +661,41 @@ class NodeTable {
   explicit NodeTable(const std::vector<Node*>& nodes);
   /// Returns the position, or -1.
   int64_t find(const Node* node) const {
-    std::size_t slot = hash(node);
-    while (slots_[slot].node != nullptr) {
-      if (slots_[slot].node == node) return slots_[slot].position;
-      slot = (slot + 1) & mask_;
+    const Slot wanted = slotFor(node);
+    for (std::size_t pos = home(node);; pos = (pos + 1) & mask_) {
+      const Slot& slot = slots_[pos];
+      if (slot.next == 0) return -1;
+      if (slot.tag == wanted.tag && nodes_[slot.next - 1] == node) return slot.next - 1;
     }
-    return -1;
   }
+  /// Adds a node that is not in the table at the next position, which it returns.
+  std::size_t add(const Node* node);
+  /// The number of nodes.
+  std::size_t size() const { return nodes_.size(); }
 
  private:
   struct Slot {
-    const Node* node;
-    int64_t position;
+    uint32_t tag;   // bits of the address
+    uint32_t next;  // the position plus one; 0: empty
   };
-  // Nodes are allocated consecutively, so consecutive addresses give consecutive slots, which suits
-  // the cache better than a scattering hash.
-  std::size_t hash(const Node* node) const {
-    return (reinterpret_cast<uintptr_t>(node) >> 5) & mask_;
+  static Slot slotFor(const Node* node) {
+    return Slot{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(node) >> 4), 0};
   }
+  // Graphs are read mostly in the order in which their nodes were allocated. Nodes of one page of
+  // 4 KB share 16 slots, two lines of the cache, in the order of their addresses. Pages are spread
+  // by the golden ratio, so that no two regions of memory meet in one run of slots.
+  std::size_t home(const Node* node) const {
+    const uint64_t address = reinterpret_cast<uintptr_t>(node);
+    const uint64_t page = ((address >> 12) * 0x9E3779B97F4A7C15ull) >> shift_;
+    return static_cast<std::size_t>(page * 16 + ((address >> 8) & 15));
+  }
+  void reserve(std::size_t count);
+  void insert(std::size_t position);
+
+  std::vector<const Node*> nodes_;
   std::vector<Slot> slots_;
   std::size_t mask_;
+  unsigned shift_;
 };
 
 /// Returns the nodes in topological order, control dependencies included: the given order if it is
@@ -1357,6 +1374,8 @@ class Match {
   std::unordered_map<std::string, std::string> attributes(const std::string& name) const;
   /// Version of an operator set that the model imports; 0 if unknown.
   int64_t operatorSet(const std::string& domain = "") const;
+  /// The options of the call of a PATTERN_PASS. Throws std::logic_error for other patterns.
+  const OptionValues& options() const;
 
   /// Gets the shape of a value. Returns false if it is unknown; unknown sizes are -1.
   bool shape(const std::string& name, std::vector<int64_t>* sizes) const;
@@ -1366,7 +1385,8 @@ class Match {
   MXDType type(const std::string& name) const;
   /// Whether `from` is known to broadcast to the shape of `target` without enlarging it.
   bool broadcasts(const std::string& from, const std::string& target) const;
-  /// Whether a value is a parameter whose array the caller lent.
+  /// Whether a value is a parameter whose array the caller lent, of the match's own graph or of one
+  /// around it.
   bool isParameter(const std::string& name) const;
   /// The array of a parameter. Throws std::out_of_range for other values.
   const MXTensor& tensor(const std::string& name) const;
@@ -1383,6 +1403,9 @@ class Match {
                int num_outputs = 1);
   /// Adds a variable, named after the result that is replaced.
   Node* variable(const std::string& suffix);
+  /// Adds a variable for a parameter. In a nested graph of an ONNX model, the parameter is the
+  /// model's own, which the graphs on the way take from around them.
+  Node* parameterVariable(const std::string& suffix);
   /// Adds a parameter with memory for its values: `tensor` of the node.
   Node* parameter(const std::string& suffix, const std::vector<int64_t>& shape, MXDType dtype);
   /// Adds a parameter with these values, rounded to its type.
@@ -1423,10 +1446,11 @@ struct FoundMatch {
 };
 
 /// What a host may do at the steps of PatternSet::apply; each may be empty. `add_node` adds a node
-/// of a name and operator, a variable to Graph::inputs too.
+/// of a name and operator, a variable to Graph::inputs too. `options` are those of Match::options.
 struct PatternHooks {
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
   std::function<void(Graph*, Node*)> remove_node;
+  const OptionValues* options = nullptr;
 };
 
 /// One pattern with its conditions and what replaces it: a handle, copied freely.
@@ -1451,7 +1475,7 @@ class PatternSet {
  public:
   PatternSet() {}
   /// Takes the patterns that `fill` declares. Throws PatternError.
-  explicit PatternSet(void (*fill)());
+  explicit PatternSet(const std::function<void()>& fill);
   void add(const Pattern& pattern) { rules_.push_back(pattern.rule_); }
 
   /// Replaces matches, in nested graphs too, until there are none. Returns their number. Throws
@@ -1539,22 +1563,21 @@ class Registry {
 ///     }
 ///
 /// After the description come the dialects, none for all. Both are declared, as by
-/// CustomPass::describe and dialects; the pass has no options. Patterns are compiled when the
-/// library is loaded; a host of passlib refuses a library with one that is not well-formed.
-#define PATTERN_PASS(Name, ...)                                                                 \
-  static void MXNet_PatternsOf_##Name();                                                        \
-  static const mxnet::ext::detail::PatternPass MXNet_PatternPass_##Name(                        \
-      #Name, &MXNet_PatternsOf_##Name, {__VA_ARGS__});                                          \
-  static mxnet::ext::MXReturnValue MXNet_RunPatterns_##Name(mxnet::ext::Graph* graph,           \
-                                                            const mxnet::ext::options_map_t&) { \
-    return MXNet_PatternPass_##Name.run(graph);                                                 \
-  }                                                                                             \
-  REGISTER_PASS(Name)                                                                           \
-      .setBody(MXNet_RunPatterns_##Name)                                                        \
-      .describe(MXNet_PatternPass_##Name.description())                                         \
-      .dialects(MXNet_PatternPass_##Name.dialects())                                            \
-      .needsShapes(MXNet_PatternPass_##Name.needsShapes());                                     \
-  static void MXNet_PatternsOf_##Name()
+/// CustomPass::describe and dialects. In the block, `pass` is the pass: pass.option("level", 1,
+/// "How far to go.", 1, 3) declares an option, which conditions and functions read as
+/// m.options().integer("level"). Patterns are compiled when the library is loaded; a host of
+/// passlib refuses a library with one that is not well-formed.
+#define PATTERN_PASS(Name, ...)                                                   \
+  static void MXNet_PatternsOf_##Name(mxnet::ext::CustomPass& pass);              \
+  static mxnet::ext::MXReturnValue MXNet_RunPatterns_##Name(                      \
+      mxnet::ext::Graph* graph, const mxnet::ext::OptionValues& options);         \
+  static const mxnet::ext::detail::PatternPass MXNet_PatternPass_##Name(          \
+      #Name, &MXNet_PatternsOf_##Name, &MXNet_RunPatterns_##Name, {__VA_ARGS__}); \
+  static mxnet::ext::MXReturnValue MXNet_RunPatterns_##Name(                      \
+      mxnet::ext::Graph* graph, const mxnet::ext::OptionValues& options) {        \
+    return MXNet_PatternPass_##Name.run(graph, options);                          \
+  }                                                                               \
+  static void MXNet_PatternsOf_##Name(mxnet::ext::CustomPass& pass __attribute__((unused)))
 #endif  // PASSLIB_PATTERNS
 
 // ================================================================================================
@@ -3738,21 +3761,44 @@ class GraphWriter {
 
 // ---- the graph: structure ----------------------------------------------------------------------
 
-inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : mask_(15) {
-  while (mask_ < nodes.size() * 2) mask_ = mask_ * 2 + 1;
-  slots_.resize(mask_ + 1, Slot{nullptr, -1});
+inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : nodes_(nodes.begin(), nodes.end()) {
+  reserve(nodes.size());
   for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
     if (nodes[pos] == nullptr) {
       throw GraphStructureError("node number " + std::to_string(pos) + " is null");
     }
-    std::size_t slot = hash(nodes[pos]);
-    for (; slots_[slot].node != nullptr; slot = (slot + 1) & mask_) {
-      if (slots_[slot].node == nodes[pos]) {
-        throw GraphStructureError("node " + detail::quoted(nodes[pos]->name) + " is listed twice");
-      }
-    }
-    slots_[slot] = Slot{nodes[pos], static_cast<int64_t>(pos)};
+    insert(pos);
   }
+}
+
+inline std::size_t NodeTable::add(const Node* node) {
+  nodes_.push_back(node);
+  if (nodes_.size() * 2 > mask_ + 1) {
+    reserve(nodes_.size());
+    for (std::size_t pos = 0; pos + 1 < nodes_.size(); ++pos) insert(pos);
+  }
+  insert(nodes_.size() - 1);
+  return nodes_.size() - 1;
+}
+
+inline void NodeTable::reserve(std::size_t count) {
+  mask_ = 31;
+  shift_ = 63;
+  for (; mask_ + 1 < count * 2; --shift_) mask_ = mask_ * 2 + 1;
+  slots_.assign(mask_ + 1, Slot{0, 0});
+}
+
+inline void NodeTable::insert(std::size_t position) {
+  const Node* node = nodes_[position];
+  Slot wanted = slotFor(node);
+  wanted.next = static_cast<uint32_t>(position + 1);
+  std::size_t slot = home(node);
+  for (; slots_[slot].next != 0; slot = (slot + 1) & mask_) {
+    if (slots_[slot].tag == wanted.tag && nodes_[slots_[slot].next - 1] == node) {
+      throw GraphStructureError("node " + detail::quoted(node->name) + " is listed twice");
+    }
+  }
+  slots_[slot] = wanted;
 }
 
 namespace detail {
@@ -6360,33 +6406,132 @@ inline bool sameAttribute(const std::string& one, const std::string& other) {
   return true;
 }
 
+/// The graphs of a model, while patterns are searched in it. Captured variables of nested graphs,
+/// which ONNX has, get the arrays of the parameters around them that they stand for.
+class NestedGraphs {
+ public:
+  explicit NestedGraphs(Graph* root) : dialect_(dialectOf(*root)) {
+    forEachGraph(root, [this](Graph* graph) {
+      graphs_.push_back(graph);
+      for (Node* node : graph->nodes) {
+        for (Graph* nested : node->subgraphs) {
+          if (nested != nullptr) enter(graph, node, nested);
+        }
+      }
+    });
+  }
+  ~NestedGraphs() {
+    for (Node* node : lent_) node->tensor = nullptr;
+  }
+  NestedGraphs(const NestedGraphs&) = delete;
+  NestedGraphs& operator=(const NestedGraphs&) = delete;
+
+  /// The model first, each other graph after the one around it.
+  const std::vector<Graph*>& graphs() const { return graphs_; }
+  Graph* root() const { return graphs_[0]; }
+  const std::string& dialect() const { return dialect_; }
+  /// Whether new parameters of a graph can be those of the model.
+  bool canCapture(const Graph* graph) const {
+    return graph != root() && dialect_ == "onnx" && owners_.count(graph) != 0;
+  }
+
+  /// A name that no graph of the model has.
+  std::string freeName(const std::string& wanted) {
+    if (names_.empty()) {
+      for (const Graph* graph : graphs_) {
+        for (const Node* node : graph->nodes) names_.insert(node->name);
+      }
+    }
+    std::string name = wanted;
+    for (int number = 0; !names_.insert(name).second;) {
+      name = wanted + "_" + std::to_string(++number);
+    }
+    return name;
+  }
+
+  /// Makes a new variable of a nested graph one that stands for a new parameter of the model.
+  void capture(Graph* graph, Node* variable, const PatternHooks& hooks) {
+    std::vector<Graph*> way;  // from the variable's graph outwards
+    for (Graph* each = graph; each != root(); each = owners_.at(each).first) way.push_back(each);
+    Node* outer = addVariable(root(), variable->name, hooks);
+    for (auto nested = way.rbegin(); nested != way.rend(); ++nested) {
+      const std::pair<Graph*, Node*>& owner = owners_.at(*nested);
+      Node* inner = *nested == graph ? variable : addVariable(*nested, variable->name, hooks);
+      inner->attrs["__outer__"] = std::to_string(takeIn(owner.first, outer, owner.second));
+      outer = inner;
+    }
+  }
+
+ private:
+  void enter(Graph* graph, Node* owner, Graph* nested) {
+    owners_[nested] = std::make_pair(graph, owner);
+    for (Node* variable : nested->nodes) {
+      int64_t slot = -1;
+      if (variable->op != "null" || variable->tensor != nullptr) continue;
+      const std::string* outer = findAttr(*variable, "__outer__");
+      if (outer == nullptr || !readInteger(*outer, &slot) || slot < 0 ||
+          slot >= static_cast<int64_t>(owner->inputs.size())) {
+        continue;
+      }
+      const Node& source = *owner->inputs[static_cast<std::size_t>(slot)].node;
+      if (!isWeight(source, dialect_)) continue;
+      variable->tensor = source.tensor;
+      lent_.push_back(variable);
+    }
+  }
+
+  static Node* addVariable(Graph* graph, const std::string& name, const PatternHooks& hooks) {
+    if (hooks.add_node) return hooks.add_node(graph, name, "null");
+    Node* node = graph->addNode(name, "null");
+    graph->inputs.push_back(node);
+    return node;
+  }
+
+  /// Adds a captured input to a node with nested graphs; returns its number.
+  static std::size_t takeIn(Graph* graph, Node* source, Node* owner) {
+    const std::size_t slot = owner->inputs.size();
+    int64_t captured = 0;
+    const std::string* stated = findAttr(*owner, "__captured_inputs__");
+    if (stated != nullptr) readInteger(*stated, &captured);
+    if (findAttr(*owner, "__formal_inputs__") == nullptr) {
+      owner->attrs["__formal_inputs__"] = std::to_string(slot);
+    }
+    owner->attrs["__captured_inputs__"] = std::to_string(captured + 1);
+    graph->connect(source, 0, owner, static_cast<int>(slot));
+    return slot;
+  }
+
+  std::string dialect_;
+  std::vector<Graph*> graphs_;
+  std::unordered_map<const Graph*, std::pair<Graph*, Node*> > owners_;
+  std::vector<Node*> lent_;
+  std::unordered_set<std::string> names_;
+};
+
 /// A graph while patterns are searched and replaced in it.
 class PatternSession {
  public:
   typedef std::vector<std::shared_ptr<const PatternRule> > Rules;
 
-  /// `root`: the model, which `graph` is or belongs to.
-  PatternSession(const Graph& root, Graph* graph, const Rules& rules, const PatternHooks& hooks)
-      : root_(root),
+  /// `model`: has `graph`.
+  PatternSession(NestedGraphs* model, Graph* graph, const Rules& rules, const PatternHooks& hooks)
+      : model_(*model),
+        root_(*model->root()),
         graph_(graph),
-        dialect_(dialectOf(root)),
+        dialect_(model->dialect()),
         rules_(rules),
         hooks_(hooks),
-        table_(graph->nodes) {
+        table_(graph->nodes),
+        // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
+        with_origins_(root_.attrs.count("dialect") != 0) {
     std::istringstream operators(commutativeOperators(dialect_));
     for (std::string op; operators >> op;) commutative_.insert(op);
     for (std::size_t pos = 0; pos < rules.size(); ++pos) indexRule(pos);
-    const std::vector<Node*> order = sortNodes(graph->nodes, table_);
-    states_.resize(order.size());
-    for (std::size_t pos = 0; pos < order.size(); ++pos) {
-      prefetchNode(order, pos);
-      Node* node = order[pos];
-      State& state = stateOf(node);
-      state.position = static_cast<double>(pos);
-      if (mayBegin(*node)) queue_.push_back(node);
-      if (node->control_deps.empty()) continue;
-      state.pinned = true;
-      for (Node* other : node->control_deps) stateOf(other).pinned = true;
+    states_.resize(graph->nodes.size());
+    if (!enterNodes(graph->nodes)) {
+      states_.assign(graph->nodes.size(), State());
+      queue_.clear();
+      enterNodes(sortNodes(graph->nodes, table_));
     }
     for (std::size_t pos = 0; pos < graph->outputs.size(); ++pos) {
       heads_[graph->outputs[pos].node].push_back(pos);
@@ -6398,7 +6543,6 @@ class PatternSession {
     std::size_t count = 0;
     for (bool again = true; again;) {
       again = false;
-      for (Node* node : queue_) stateOf(node).queued = true;
       while (!queue_.empty()) {
         Node* node = queue_.front();
         queue_.pop_front();
@@ -6421,7 +6565,10 @@ class PatternSession {
       again = again && several_results_;
       if (again) {
         for (Node* node : graph_->nodes) {
-          if (!stateOf(node).dead && mayBegin(*node)) queue_.push_back(node);
+          State& state = stateOf(node);
+          if (state.dead || !mayBegin(*node)) continue;
+          state.queued = true;
+          queue_.push_back(node);
         }
       }
     }
@@ -6458,6 +6605,7 @@ class PatternSession {
     double position = 0;
     uint32_t round = 0;      // the last replacement that reached it
     uint32_t dead_uses = 0;  // edges to dead nodes, which stay in the list for a while
+    bool entered = false;    // has a position
     bool queued = false;
     bool dead = false;
     bool pinned = false;  // has control dependencies
@@ -6467,6 +6615,7 @@ class PatternSession {
   struct NewNode {
     State state;
     std::vector<Node*> origin;  // the nodes that it stands for
+    bool origin_written = false;
   };
   struct Goal {
     int value;
@@ -6479,6 +6628,28 @@ class PatternSession {
   };
 
   static bool interrupted();
+
+  /// Makes the states of nodes in a topological order, in one walk: large graphs do not fit into
+  /// the processor's cache. Returns false if the order is none.
+  bool enterNodes(const std::vector<Node*>& order) {
+    for (std::size_t pos = 0; pos < order.size(); ++pos) {
+      prefetchNode(order, pos);
+      Node* node = order[pos];
+      for (std::size_t nth = 0; nth < countDependencies(*node); ++nth) {
+        const std::size_t other = dependency(*node, nth, table_);
+        if (!states_[other].entered) return false;
+      }
+      State& state = stateOf(node);
+      state.entered = true;
+      state.position = static_cast<double>(pos);
+      state.queued = mayBegin(*node);
+      if (state.queued) queue_.push_back(node);
+      if (node->control_deps.empty()) continue;
+      state.pinned = true;
+      for (Node* other : node->control_deps) stateOf(other).pinned = true;
+    }
+    return true;
+  }
 
   // ---- which rules ----
 
@@ -7072,8 +7243,24 @@ class PatternSession {
   // ---- replacing ----
 
   State& stateOf(const Node* node) {
-    const int64_t position = table_.find(node);
-    return position < 0 ? new_nodes_[node].state : states_[static_cast<std::size_t>(position)];
+    const int64_t found = table_.find(node);
+    const std::size_t position = found < 0 ? addNew(node) : static_cast<std::size_t>(found);
+    return position < states_.size() ? states_[position]
+                                     : new_nodes_[position - states_.size()].state;
+  }
+
+  std::size_t addNew(const Node* node) {
+    new_nodes_.emplace_back();
+    return table_.add(node);
+  }
+
+  /// The nodes that a node stands for: none for one that was there before.
+  const std::vector<Node*>& originOf(const Node* node) const {
+    static const std::vector<Node*> none;
+    const int64_t found = table_.find(node);
+    const std::size_t old = states_.size();
+    if (found < 0 || static_cast<std::size_t>(found) < old) return none;
+    return new_nodes_[static_cast<std::size_t>(found) - old].origin;
   }
 
   std::size_t liveUses(const Node& node) { return node.outputs.size() - stateOf(&node).dead_uses; }
@@ -7086,8 +7273,8 @@ class PatternSession {
       }
     }
     for (const NodeEntry& use : value.node->outputs) {
-      const NodeEntry& input = use.node->inputs[static_cast<std::size_t>(use.entry)];
-      if (!isDead(use.node) && input.entry == value.entry) return true;
+      if (isDead(use.node)) continue;
+      if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry == value.entry) return true;
     }
     return false;
   }
@@ -7116,9 +7303,9 @@ class PatternSession {
       position = (std::max)(position, stateOf(node).position);
     }
     for (Node* node : match.created_) {
-      NewNode& made = new_nodes_[node];
-      made.state.position = position;
-      made.origin = binding_.nodes;
+      stateOf(node).position = position;
+      new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()].origin =
+          binding_.nodes;
     }
     return commit(&match);
   }
@@ -7149,6 +7336,7 @@ class PatternSession {
       for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
         kill(*node);
       unnamed_.clear();
+      captures_.clear();
       return false;
     }
     std::vector<Node*> moved;
@@ -7169,7 +7357,9 @@ class PatternSession {
       State& former = stateOf(exchange.first.node);
       if (!is_new(exchange.second.node) || !former.dead || former.given) continue;
       State& made = stateOf(exchange.second.node);
-      if (made.named) continue;
+      const Node* node = exchange.second.node;
+      const bool captured = std::find(captures_.begin(), captures_.end(), node) != captures_.end();
+      if (made.named || captured) continue;  // a parameter has its name already
       made.named = true;
       former.given = true;  // two outputs of a node may be replaced by two nodes
       exchange.second.node->name = exchange.first.node->name;
@@ -7180,8 +7370,18 @@ class PatternSession {
       }
     }
     unnamed_.clear();
+    for (Node* variable : captures_) {
+      if (!stateOf(variable).dead) model_.capture(graph_, variable, hooks_);
+    }
+    captures_.clear();
     requeue(match->created_, moved, changed);
     if (match->results().size() > 1) order_broken_ = true;
+    // The names that a new node stands for are in the cache now.
+    if (with_origins_) {
+      for (Node* node : match->created_) {
+        if (node->op != "null" && !stateOf(node).dead) writeOrigin(node, false);
+      }
+    }
     return true;
   }
 
@@ -7213,12 +7413,13 @@ class PatternSession {
     std::vector<NodeEntry> kept;
     std::vector<NodeEntry> taken;
     for (const NodeEntry& use : from.node->outputs) {
-      NodeEntry& input = use.node->inputs[static_cast<std::size_t>(use.entry)];
-      if (isDead(use.node) || input.entry != from.entry || is_new(use.node)) {
+      NodeEntry* const input =
+          isDead(use.node) ? nullptr : &use.node->inputs[static_cast<std::size_t>(use.entry)];
+      if (input == nullptr || input->entry != from.entry || is_new(use.node)) {
         kept.push_back(use);
         continue;
       }
-      input = target;
+      *input = target;
       taken.push_back(use);
       moved->push_back(use.node);
     }
@@ -7251,6 +7452,7 @@ class PatternSession {
     State& state = stateOf(node);
     if (state.dead) return;
     state.dead = true;
+    still_used_ = still_used_ || node->outputs.size() > state.dead_uses;
     dead_.push_back(node);
     if (hooks_.remove_node) hooks_.remove_node(graph_, node);
     for (const NodeEntry& input : node->inputs) {
@@ -7311,16 +7513,14 @@ class PatternSession {
     for (std::size_t pos = 0; pos < old; ++pos) {
       if (!states_[pos].dead) order.emplace_back(states_[pos].position, graph_->nodes[pos]);
     }
-    // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
-    const bool with_origins = root_.attrs.count("dialect") != 0;
     for (std::size_t pos = old; pos < graph_->nodes.size(); ++pos) {
       Node* node = graph_->nodes[pos];
       const State& state = stateOf(node);
       if (state.dead) continue;
-      if (with_origins && node->op != "null") writeOrigin(node);
+      if (with_origins_ && node->op != "null") writeOrigin(node, true);
+      still_used_ = still_used_ || !node->control_deps.empty();
       order.emplace_back(state.position, node);
     }
-    graph_->removeNodes(dead_);
     const auto earlier = [](const std::pair<double, Node*>& one,
                             const std::pair<double, Node*>& other) {
       return one.first < other.first;
@@ -7328,21 +7528,56 @@ class PatternSession {
     const auto middle = std::is_sorted_until(order.begin(), order.end(), earlier);
     std::stable_sort(middle, order.end(), earlier);
     std::inplace_merge(order.begin(), middle, order.end(), earlier);
+    removeDead();
+    graph_->nodes.resize(order.size());
     for (std::size_t pos = 0; pos < order.size(); ++pos) graph_->nodes[pos] = order[pos].second;
   }
 
+  /// Removes dead nodes as Graph::removeNodes does, which would look each of them up. Leaves
+  /// `nodes` of the graph as it is.
+  void removeDead() {
+    if (still_used_) return graph_->removeNodes(dead_);
+    const auto is_dead = [this](const Node* node) { return isDead(node); };
+    const auto use_dead = [this](const NodeEntry& use) { return isDead(use.node); };
+    const auto clean = [&](Node* node, const State& state) {
+      if (state.dead || state.dead_uses == 0) return;
+      node->outputs.erase(std::remove_if(node->outputs.begin(), node->outputs.end(), use_dead),
+                          node->outputs.end());
+    };
+    for (std::size_t pos = 0; pos < states_.size(); ++pos) clean(graph_->nodes[pos], states_[pos]);
+    for (std::size_t pos = states_.size(); pos < graph_->nodes.size(); ++pos) {
+      clean(graph_->nodes[pos], stateOf(graph_->nodes[pos]));
+    }
+    const auto is_variable = [](const Node* node) { return node->op == "null"; };
+    if (std::any_of(dead_.begin(), dead_.end(), is_variable)) {
+      graph_->inputs.erase(std::remove_if(graph_->inputs.begin(), graph_->inputs.end(), is_dead),
+                           graph_->inputs.end());
+    }
+    for (Node* node : dead_) {
+      node->inputs.clear();
+      node->outputs.clear();
+    }
+    graph_->removed_.insert(graph_->removed_.end(), dead_.begin(), dead_.end());
+  }
+
   /// Lists the nodes of the model before the pass that a new node stands for, at most 256.
-  void writeOrigin(Node* node) {
-    const std::vector<Node*>& direct = new_nodes_[node].origin;
+  /// `far`: also through nodes that are new themselves.
+  void writeOrigin(Node* node, bool far) {
+    const int64_t found = table_.find(node);
+    NewNode& made = new_nodes_[static_cast<std::size_t>(found) - states_.size()];
+    if (made.origin_written) return;
     const auto is_plain = [this](const Node* each) {
-      return table_.find(each) >= 0 && findAttr(*each, MX_STR_ORIGIN) == nullptr;
+      return originOf(each).empty() && findAttr(*each, MX_STR_ORIGIN) == nullptr;
     };
     std::vector<std::string> names;
-    if (std::all_of(direct.begin(), direct.end(), is_plain)) {
-      for (const Node* each : direct) names.push_back(each->name);
-    } else {
+    if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
+      for (const Node* each : made.origin) names.push_back(each->name);
+    } else if (far) {
       names = farOrigins(node);
+    } else {
+      return;
     }
+    made.origin_written = true;
     if (names.size() > 256) names.resize(256);
     TextBuffer text;
     for (const std::string& name : names) {
@@ -7360,9 +7595,9 @@ class PatternSession {
     std::vector<std::string> names;
     std::set<std::string> listed;  // by earlier passes
     for (std::size_t pos = 0; pos < pending.size() && names.size() < 256; ++pos) {
-      const auto made = new_nodes_.find(pending[pos]);
-      if (made != new_nodes_.end() && !made->second.origin.empty()) {
-        for (const Node* each : made->second.origin) {
+      const std::vector<Node*>& direct = originOf(pending[pos]);
+      if (!direct.empty()) {
+        for (const Node* each : direct) {
           if (seen.insert(each).second) pending.push_back(each);
         }
         continue;
@@ -7398,6 +7633,13 @@ class PatternSession {
     Node* node = graph_->addNode(name, op);
     if (op == "null") graph_->inputs.push_back(node);
     return node;
+  }
+
+  Node* addParameter(const std::string& suffix) {
+    const std::string wanted = resultName() + "_" + suffix;
+    if (!model_.canCapture(graph_)) return addNode(freeName(wanted), "null");
+    captures_.push_back(addNode(model_.freeName(wanted), "null"));
+    return captures_.back();
   }
 
   NodeEntry absentInput() {
@@ -7530,6 +7772,7 @@ class PatternSession {
     return attrs;
   }
 
+  NestedGraphs& model_;
   const Graph& root_;
   Graph* graph_;
   std::string dialect_;
@@ -7543,15 +7786,18 @@ class PatternSession {
   bool has_shared_ = false;
   bool several_results_ = false;
 
-  NodeTable table_;            // the nodes before the first replacement
-  std::vector<State> states_;  // theirs
-  std::unordered_map<const Node*, NewNode> new_nodes_;
+  NodeTable table_;                // the nodes before the first replacement, then new ones
+  std::vector<State> states_;      // of the former
+  std::deque<NewNode> new_nodes_;  // the latter: a deque, which leaves them where they are
   std::unordered_map<const Node*, std::vector<std::size_t> > heads_;  // positions of graph outputs
   std::deque<Node*> queue_;
   std::vector<Node*> dead_;
+  bool still_used_ = false;  // a dead node has a user, or is waited for
+  bool with_origins_;
   std::unordered_set<std::size_t> names_;  // hashes: a name may seem taken that is not
   std::unordered_map<std::string, int> numbers_;
   std::vector<std::pair<Node*, std::string> > unnamed_;  // with the names that they may get
+  std::vector<Node*> captures_;                          // new parameters of a nested graph
   std::pair<double, std::string> last_number_ = std::make_pair(0.0, "0");
   std::size_t steps_ = 0;
   uint32_t round_ = 0;
@@ -7657,6 +7903,14 @@ inline std::unordered_map<std::string, std::string> Match::attributes(
   return attrs;
 }
 
+inline const OptionValues& Match::options() const {
+  if (session_->hooks_.options == nullptr) {
+    throw std::logic_error("the pattern " + detail::quoted(rule_->pattern.text) +
+                           " is used without options, which a PATTERN_PASS declares");
+  }
+  return *session_->hooks_.options;
+}
+
 inline int64_t Match::operatorSet(const std::string& domain) const {
   const auto sets = session_->root_.attrs.find("opset_import");
   if (sets == session_->root_.attrs.end() || sets->second.type != MAP) return 0;
@@ -7740,9 +7994,13 @@ inline Node* Match::variable(const std::string& suffix) {
   return session_->addNode(session_->freeName(session_->resultName() + "_" + suffix), "null");
 }
 
+inline Node* Match::parameterVariable(const std::string& suffix) {
+  return session_->addParameter(suffix);
+}
+
 inline Node* Match::parameter(const std::string& suffix, const std::vector<int64_t>& shape,
                               MXDType dtype) {
-  Node* node = variable(suffix);
+  Node* node = parameterVariable(suffix);
   node->alloc_arg(shape, MXContext::CPU(0), dtype);
   return node;
 }
@@ -7806,7 +8064,7 @@ inline Pattern& Pattern::rewrite(std::function<void(Match&)> function) {
   return *this;
 }
 
-inline PatternSet::PatternSet(void (*fill)()) {
+inline PatternSet::PatternSet(const std::function<void()>& fill) {
   struct Opened {
     explicit Opened(PatternSet* set) : before(detail::openPatterns()) {
       detail::openPatterns() = set;
@@ -7818,19 +8076,21 @@ inline PatternSet::PatternSet(void (*fill)()) {
 }
 
 inline std::size_t PatternSet::apply(Graph* graph, const PatternHooks& hooks) const {
-  std::vector<Graph*> graphs;
-  detail::forEachGraph(graph, [&graphs](Graph* each) { graphs.push_back(each); });
+  detail::NestedGraphs model(graph);
   std::size_t count = 0;
-  for (Graph* each : graphs) count += detail::PatternSession(*graph, each, rules_, hooks).apply();
+  for (Graph* each : model.graphs()) {
+    count += detail::PatternSession(&model, each, rules_, hooks).apply();
+  }
   return count;
 }
 
 inline std::vector<FoundMatch> PatternSet::find(Graph* graph) const {
   const PatternHooks hooks;
   std::vector<FoundMatch> found;
-  detail::forEachGraph(graph, [&](Graph* each) {
-    detail::PatternSession(*graph, each, rules_, hooks).find(&found);
-  });
+  detail::NestedGraphs model(graph);
+  for (Graph* each : model.graphs()) {
+    detail::PatternSession(&model, each, rules_, hooks).find(&found);
+  }
   return found;
 }
 
@@ -7848,10 +8108,11 @@ inline bool PatternSet::needsShapes() const {
 inline std::string PatternSet::why(Graph* graph, Node* node) const {
   const PatternHooks hooks;
   std::string reason = "the node is not in the graph";
-  detail::forEachGraph(graph, [&](Graph* each) {
-    if (std::find(each->nodes.begin(), each->nodes.end(), node) == each->nodes.end()) return;
-    reason = detail::PatternSession(*graph, each, rules_, hooks).why(node);
-  });
+  detail::NestedGraphs model(graph);
+  for (Graph* each : model.graphs()) {
+    if (std::find(each->nodes.begin(), each->nodes.end(), node) == each->nodes.end()) continue;
+    reason = detail::PatternSession(&model, each, rules_, hooks).why(node);
+  }
   return reason;
 }
 
@@ -7860,19 +8121,23 @@ namespace detail {
 /// The patterns of a PATTERN_PASS, compiled when the library is loaded.
 class PatternPass {
  public:
-  /// `facts`: the description, then the dialects.
-  PatternPass(const char* name, void (*fill)(), const std::vector<std::string>& facts)
-      : description_(facts.empty() ? std::string() : facts[0]),
-        dialects_(facts.begin() + (facts.empty() ? 0 : 1), facts.end()) {
+  /// Registers the pass. `facts`: the description, then the dialects.
+  PatternPass(const char* name, void (*fill)(CustomPass&), typedPass_t body,
+              const std::vector<std::string>& facts)
+      : dialects_(facts.begin() + (facts.empty() ? 0 : 1), facts.end()) {
+    CustomPass& pass = Registry<CustomPass>::get()->add(name);
+    pass.setBody(body).dialects(dialects_);
+    if (!facts.empty()) pass.describe(facts[0].c_str());
     try {
-      patterns_ = PatternSet(fill);
+      patterns_ = PatternSet([fill, &pass]() { fill(pass); });
     } catch (const std::exception& error) {
       error_ = "pass " + quoted(name) + ": " + textOf(error);
       loadErrors() += (loadErrors().empty() ? "" : "\n") + error_;
     }
+    pass.needsShapes(patterns_.needsShapes());
   }
 
-  MXReturnValue run(Graph* graph) const {
+  MXReturnValue run(Graph* graph, const OptionValues& options) const {
     if (!error_.empty()) throw std::runtime_error(error_);
     // MXNet ignores what passes declare.
     const std::string dialect = dialectOf(*graph);
@@ -7880,16 +8145,13 @@ class PatternPass {
         std::find(dialects_.begin(), dialects_.end(), dialect) == dialects_.end()) {
       throw std::invalid_argument("its patterns are not for models of " + dialect);
     }
-    patterns_.apply(graph);
+    PatternHooks hooks;
+    hooks.options = &options;
+    patterns_.apply(graph, hooks);
     return MX_SUCCESS;
   }
 
-  const char* description() const { return description_.c_str(); }
-  const std::vector<std::string>& dialects() const { return dialects_; }
-  bool needsShapes() const { return patterns_.needsShapes(); }
-
  private:
-  std::string description_;
   std::vector<std::string> dialects_;
   PatternSet patterns_;
   std::string error_;

@@ -20,6 +20,8 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
     node->attrs = original->attrs;
     if (original->num_outputs > 0) node->_declareOutputs(original->num_outputs);
     node->extra = original->extra;
+    // Next to the node, since walks read both.
+    node->inputs.reserve(original->inputs.size());
     node->outputs.reserve(original->outputs.size());
     for (const Graph* subgraph : original->subgraphs) {
       node->subgraphs.push_back(nullptr);
@@ -31,7 +33,6 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
   for (std::size_t i = 0; i < from.nodes.size(); ++i) {
     const Node* original = from.nodes[i];
     Node* node = to->nodes[i];
-    node->inputs.reserve(original->inputs.size());
     for (const NodeEntry& input : original->inputs) {
       Node* producer = copy_of(input.node);
       producer->outputs.emplace_back(node, static_cast<int>(node->inputs.size()));

@@ -186,6 +186,26 @@ TEST(graph_tables_find_only_their_nodes) {
   CHECK_EQUAL(table.find(nullptr), -1);
 }
 
+TEST(graph_tables_at_any_addresses) {
+  // A table reads no node, so any address will do: neighbours, pages, and equal low bits.
+  for (const uint64_t stride : {16ull, 272ull, 4096ull, 1ull << 16, 1ull << 36}) {
+    std::vector<Node*> nodes;
+    for (uint64_t i = 1; i <= 2000; ++i) nodes.push_back(reinterpret_cast<Node*>(i * stride));
+    const NodeTable whole(nodes);
+    NodeTable grown((std::vector<Node*>()));
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      CHECK_EQUAL(grown.find(nodes[pos]), -1);
+      CHECK_EQUAL(grown.add(nodes[pos]), pos);
+    }
+    CHECK_EQUAL(grown.size(), nodes.size());
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      CHECK_EQUAL(whole.find(nodes[pos]), static_cast<int64_t>(pos));
+      CHECK_EQUAL(grown.find(nodes[pos]), static_cast<int64_t>(pos));
+    }
+    CHECK_EQUAL(whole.find(reinterpret_cast<Node*>(2001 * stride)), -1);
+  }
+}
+
 TEST(graph_allocation_needs_a_pass) {
   Chain chain;
   CHECK_THROWS(chain.data->alloc_arg({1}, MXContext::CPU(), kFloat32), std::runtime_error,

@@ -41,6 +41,19 @@ void repeat(const std::string& piece, std::size_t times, std::string* text) {
 
 }  // namespace
 
+TEST(tables_of_nodes) {
+  measure(400000, [](std::size_t count) {
+    for (const uint64_t stride : {272ull, 4096ull, 1ull << 20}) {
+      std::vector<Node*> nodes;
+      for (uint64_t i = 1; i <= count; ++i) nodes.push_back(reinterpret_cast<Node*>(i * stride));
+      const NodeTable table(nodes);
+      for (std::size_t pos = 0; pos < count; ++pos) {
+        CHECK(table.find(nodes[pos]) == static_cast<int64_t>(pos));
+      }
+    }
+  });
+}
+
 TEST(lists_in_lists) {
   measure(100000, [](std::size_t depth) {
     const std::string text = std::string(depth, '[') + std::string(depth, ']');

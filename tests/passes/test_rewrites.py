@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,21 @@ def named(request: pytest.FixtureRequest) -> Callable[[str], str]:
     return (lambda name: name) if request.param == "C++" else NAMES.__getitem__
 
 
-def load(nodes: str, outputs: str = "y") -> passlib.Model:
-    """A model of ONNX's textual nodes, each named after its first output."""
-    results = ", ".join(f"float[3, 3] {name}" for name in outputs.split())
-    head = '<ir_version: 9, opset_import: ["" : 20, "my" : 1]> g (float[3, 3] x, bool c)'
-    message = onnx.parser.parse_model(f"{head} => ({results}) {{ {nodes} }}")
+def name_after_outputs(message: onnx.ModelProto) -> None:
+    """Name each node of a model and its nested graphs after its first output."""
     pending = [message.graph]
     for graph in pending:
         for node in graph.node:
             node.name = node.output[0]
             pending += [field.g for field in node.attribute if field.HasField("g")]
+
+
+def load(nodes: str, outputs: str = "y") -> passlib.Model:
+    """A model of ONNX's textual nodes, each named after its first output."""
+    results = ", ".join(f"float[3, 3] {name}" for name in outputs.split())
+    head = '<ir_version: 9, opset_import: ["" : 20, "my" : 1]> g (float[3, 3] x, bool c)'
+    message = onnx.parser.parse_model(f"{head} => ({results}) {{ {nodes} }}")
+    name_after_outputs(message)
     used = {name for node in message.graph.node for name in node.input}
     message.graph.initializer.extend(
         onnx.numpy_helper.from_array(array, name) for name, array in WEIGHTS.items() if name in used
@@ -193,6 +199,94 @@ def test_nested_graphs_are_searched_and_explained() -> None:
     assert passlib.why(model, "Tanh(Neg(x))", "t") == "Neg is needed, and this is 'd' (Abs)"
     with pytest.raises(passlib.GraphError, match="no node 'nowhere'"):
         passlib.why(model, "Tanh(Neg(x))", "nowhere")
+
+
+CAPTURING = """
+<ir_version: 9, opset_import: ["" : 20]>
+g (float[2, 3] x, bool c) => (float[2, 3] y, float[2, 3] z)
+<float two = {2.0}, float twenty = {20.0}, float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}>
+{
+    k = Constant<value = float {4.0}>()
+    z = MatMul(x, w)
+    y = If(c) <
+        then_branch = outside () => (float[2, 3] t) {
+            a = Mul(x, two)
+            b = MatMul(a, w)
+            t = If(c) <
+                then_branch = inside () => (float[2, 3] u) {
+                    d = Mul(k, b)
+                    u = MatMul(d, w) },
+                else_branch = beside () => (float[2, 3] v) { v = Identity(b) }>
+        },
+        else_branch = other () => (float[2, 3] e) {
+            f = Mul(x, twenty)
+            e = MatMul(f, w) }>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "nodes"),
+    [
+        ("MatMul(_, w:param[rank=2])", [("z",), ("b",), ("u",), ("e",)]),
+        ("Mul(x, 2)", [("a",)]),
+        ("Mul(b, 4)", [("d",)]),
+        ("Mul(_, _:param[type=float32, rank=0])", [("a",), ("d",), ("f",)]),
+        ("Mul(x:param, _)", [("a",), ("d",), ("f",)]),
+        ("MatMul(x:param, _)", []),
+        ("MatMul(x:input, _)", [("z",)]),
+    ],
+)
+def test_parameters_of_graphs_around(pattern: str, nodes: list[tuple[str]]) -> None:
+    message = onnx.parser.parse_model(CAPTURING)
+    name_after_outputs(message)
+    found = passlib.find(passlib.load(message), pattern)
+    assert sorted(each.nodes[-1:] for each in found) == sorted(nodes)
+
+
+@pytest.mark.parametrize(("below", "left"), [(3, 2), (10, 1), (100, 0)])
+def test_new_parameters_for_nested_graphs(
+    below: float, left: int, named: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The model gets the parameter, and the graphs between take it from around them."""
+    model = passlib.load(onnx.parser.parse_model(CAPTURING))
+    changed = model.optimize_for(named("foldFactorInC"), below=below)
+    made = set(changed.args) - set(model.args)
+    assert len(made) == 3 - left
+    assert all("_scaled" in name for name in made)
+    changed.save(tmp_path / "changed.onnx")
+    onnx.checker.check_model(tmp_path / "changed.onnx", full_check=True)
+    again = passlib.load(tmp_path / "changed.onnx")
+    assert len(passlib.find(again, "Mul(_, _:param)")) == left
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for c in (False, True):
+        feeds = {"x": x, "c": np.array(c)}
+        for name, array in model.run(feeds).items():
+            np.testing.assert_allclose(again.run(feeds)[name].asnumpy(), array.asnumpy())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bellow": 1}, "has no option 'bellow'.*did you mean 'below'"),
+        ({"below": "much"}, "below"),
+    ],
+)
+def test_options_of_patterns_are_checked(
+    options: dict[str, Any], message: str, named: Callable[[str], str]
+) -> None:
+    with pytest.raises(passlib.PasslibError, match=message):
+        load("y = Relu(x)").optimize_for(named("foldFactorInC"), **options)
+
+
+def test_options_of_patterns_are_declared() -> None:
+    declared = passlib.library.passes()["foldFactorInC"]
+    assert [(each.name, each.default) for each in declared.options] == [
+        ("below", 10.0),
+        ("by", "scaled"),
+    ]
+    with pytest.raises(passlib.PasslibError, match="below"):
+        load("y = Relu(x)").optimize_for("foldFactorInC", below=101)
 
 
 def test_nodes_with_control_dependencies_are_left_alone() -> None:

@@ -53,4 +53,24 @@ PATTERN_PASS(scaleInC, "A factor becomes an attribute", "onnx") {
   Pattern("y = Mul(x, s:param[rank=0])").replace("y = my::Scale[by=$s](x)");
 }
 
+PATTERN_PASS(foldFactorInC, "A factor goes into the weight of a product", "onnx") {
+  pass.option("below", 10.0, "Only factors below this.", 0.0, 100.0);
+  pass.option("by", "scaled", "The end of new names.");
+  Pattern p("y = MatMul(Mul(x, s:param[rank=0]), w:param)");
+  p.where(
+      [](const Match& m) {
+        double factor = 0;
+        return m.number("s", &factor) && factor < m.options().real("below");
+      },
+      "the factor is small enough");
+  p.rewrite([](Match& m) {
+    std::vector<int64_t> shape;
+    std::vector<double> values = m.numbers("w");
+    for (double& value : values) value *= m.numbers("s")[0];
+    m.shape("w", &shape);
+    const NodeEntry weight = m.parameter(m.options().text("by"), shape, m.type("w"), values);
+    m.replace(m.op("MatMul", {m["x"], weight}));
+  });
+}
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

@@ -72,6 +72,14 @@ def scale(m: pl.Match) -> Any:
     return m.op("my::Scale", m.x, by=float(m.array(m.s)))
 
 
+@pl.rewrite("y = MatMul(Mul(x, s:param[rank=0]), w:param)", dialects=ONNX)
+def fold_factor(m: pl.Match, *, below: float = 10.0, by: str = "scaled") -> Any:
+    """Moves a factor into the weight of a product."""
+    if m.array(m.s) >= below:
+        return None
+    return m.op("MatMul", m.x, m.parameter(by, m.array(m.s) * m.array(m.w)))
+
+
 NAMES = {
     "endlessInC": "endless",
     "growingInC": "growing",
@@ -83,5 +91,6 @@ NAMES = {
     "pairProductsInC": "pair_products",
     "swapHalvesInC": "swap_halves",
     "scaleInC": "scale",
+    "foldFactorInC": "fold_factor",
 }
 """The rule for each pass of the library."""

@@ -113,10 +113,12 @@ py::object addOperation(const MatchHandle& handle, const std::string& op,
 
 ValueHandle addVariable(const MatchHandle& handle, const std::string& suffix,
                         const py::array& array, int dtype) {
-  if (handle.live().graph() != handle.owner->root()) {
-    throw UnsupportedError("a parameter in a nested graph has no array: leave this match as it is");
+  const bool nested = handle.live().graph() != handle.owner->root();
+  if (nested && mxnet::ext::detail::dialectOf(*handle.owner->root()) != "onnx") {
+    throw UnsupportedError(
+        "a nested graph of this dialect cannot get a parameter: leave this match as it is");
   }
-  Node* node = handle.live().variable(suffix);
+  Node* node = handle.live().parameterVariable(suffix);
   node->tensor = handle.arrays->keep(array, dtype);
   return handle.value(NodeEntry(node, 0));
 }

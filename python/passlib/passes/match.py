@@ -144,6 +144,9 @@ class Match:
     def parameter(self, suffix: str, array: Any) -> Value:
         """Add a parameter, named after the result that is replaced.
 
+        In a nested graph of an ONNX model it is the model's own, which the graphs on the way take
+        in from around them.
+
         Parameters
         ----------
         suffix : str
@@ -158,7 +161,7 @@ class Match:
         Raises
         ------
         UnsupportedError
-            The match lies in a nested graph, whose parameters have no arrays.
+            The match lies in a nested graph of another dialect than ONNX.
         PassResultError
             ``optimize_for`` was given no dictionary for it.
         """
