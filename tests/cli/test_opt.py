@@ -113,7 +113,7 @@ class TestOpt:
         report = json.loads(capsys.readouterr().out)[0]
         assert "removeNoOps" not in {step["pass"] for step in report["steps"]}
         assert main([*given, "--skip", "removeNoOp"]) == 1
-        assert "there is no standard pass 'removeNoOp'" in capsys.readouterr().err
+        assert "--skip removeNoOp: the pipeline has no such pass" in capsys.readouterr().err
 
     def test_report(self, chain: Path, passes: Path, tmp_path: Path) -> None:
         page = tmp_path / "pages" / "report.html"

@@ -127,13 +127,13 @@ def test_a_wrong_step_before_a_crash_is_the_guilty_one(
 
 def test_simplify_in_a_process_of_its_own(tmp_path: Path) -> None:
     model = block_model(tmp_path / "model.onnx", 3)
-    for pipeline in (pl.passes.Simplification(), pl.passes.Simplification(["foldLinear"])):
+    for pipeline in (pl.Pipeline("simplify"), pl.Pipeline("simplify{skip=[foldLinear]}")):
         here, there = pipeline.run(model), pipeline.run(model, isolate=True, timeout=100)
         changes = "nodes: 0 removed, 0 added, 0 changed; weights: 0 changed"
         assert str(pl.workbench.diff(here.model, there.model)) == changes
         assert [step.text for step in there.steps] == [step.text for step in here.steps]
     with pytest.raises(pl.UnsupportedError, match="need isolate=True"):
-        pl.passes.Simplification().run(model, timeout=1)
+        pl.Pipeline("simplify").run(model, timeout=1)
 
 
 @pytest.mark.parametrize("name", ENDS)

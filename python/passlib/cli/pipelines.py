@@ -69,22 +69,22 @@ def pipeline_of(arguments: argparse.Namespace) -> Pipeline:
     UsageError
         The text is no pipeline, or has no such pass to skip.
     """
-    from passlib.passes import Pipeline, Simplification, pipeline_named
+    from passlib.passes import Pipeline
 
     load_libraries(arguments.library)
     try:
-        pipeline = pipeline_named("simplify" if arguments.passes is None else arguments.passes)
+        pipeline = Pipeline("simplify" if arguments.passes is None else arguments.passes)
     except FormatError as error:
         raise UsageError(str(error)) from error
-    if isinstance(pipeline, Simplification) and arguments.skip:
-        return Simplification(arguments.skip)
     return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
 
 
 def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
     from passlib.library import pipeline
+    from passlib.library.pipeline import named
 
     found: set[str] = set()
+    standard = [name for name in skipped if named.is_standard(name)]
 
     def kept(items: Steps) -> Steps:
         left: list[Step | Repeat] = []
@@ -94,6 +94,9 @@ def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
                 left += [pipeline.Repeat(item.times, inner)] if inner else []
             elif item.name in skipped:
                 found.add(item.name)
+            elif named.find_named(item.name):
+                left.append(named.skipping(item, standard))
+                found.update(standard)
             else:
                 left.append(item)
         return tuple(left)

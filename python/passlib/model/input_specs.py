@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from passlib import dialects
 from passlib.lowering import TypeSpec
-from passlib.model.input_types import input_types
+from passlib.model.inputs import input_types
 from passlib.model.model import Model
 
 __all__ = ["input_specs"]

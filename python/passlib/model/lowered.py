@@ -9,7 +9,7 @@ from passlib import dialects
 from passlib.dialects import ModelData
 from passlib.errors import GraphError, UnsupportedError
 from passlib.lowering import Lowered
-from passlib.model.input_types import input_types
+from passlib.model.inputs import input_types
 from passlib.nd.files import from_parts
 from passlib.runtime.sessions import as_dense
 from passlib.symbol.symbol import Symbol

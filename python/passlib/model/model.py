@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from passlib import dialects
 from passlib.arrays.given import as_mapping
@@ -12,12 +12,11 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
-from passlib.library.pipeline.simplification import simplified
-from passlib.model.edits import extracted, renamed, with_nested
+from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
-from passlib.model.feeds import as_fed
+from passlib.model.inputs import as_fed
 from passlib.model.lowered import lowered_for
-from passlib.model.parts import ModelParts
+from passlib.model.optimized import OptimizedModel
 from passlib.model.weights import check_weights, frozen, remaining, replaced
 from passlib.nd import NDArray
 from passlib.runtime.export.file import save_onnx
@@ -28,7 +27,7 @@ from passlib.symbol.symbol import Symbol
 __all__ = ["Model"]
 
 
-class Model(ModelParts):
+class Model(OptimizedModel):
     """A symbol with its weights. `optimize_for` returns a new model and leaves this one unchanged.
 
     A model can be pickled. ``copy.copy`` shares the weights, ``copy.deepcopy`` copies them.
@@ -81,53 +80,6 @@ class Model(ModelParts):
             )
         self._set(symbol, args or {}, aux or {}, template)
         check_weights(symbol, {**self._args, **self._aux})
-
-    def optimize_for(self, name: Any, /, **options: Any) -> Model:
-        """Run a pass or a pipeline and return the resulting model; this one stays unchanged.
-
-        The pass works on copies of the weights. Both models share the weights that it does not
-        modify; their copies are freed.
-
-        Parameters
-        ----------
-        name : str, list or Pipeline
-            Name of a pass, text of a pipeline, or a list, as of `Symbol.optimize_for`.
-        **options
-            Passed to the pass as ``str(value)``, except ``shapes`` and ``types`` (in MXNet
-            ``shape_dict`` and ``type_dict``) of inputs, ``stype_dict``, ``skip_infer`` and
-            ``keep_inferred``, see `Symbol.optimize_for`.
-
-        Raises
-        ------
-        PasslibError
-            The pass does not exist.
-        PassError
-            The pass failed; the message includes that of its library.
-        """
-        # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
-        args, aux = dict(self._args), dict(self._aux)
-        graph = self._symbol.optimize_for(name, args, aux, **options)
-        with collection_off():
-            kept = remaining(self._symbol, graph, args, aux)
-            return Model.of_parts(graph, kept[0], kept[1], self._template)
-
-    def simplify(
-        self,
-        *,
-        exact: bool = False,
-        cost: Literal["nodes", "bytes"] = "nodes",
-        max_growth: int | None = None,
-        max_rounds: int = 16,
-    ) -> Model:
-        """Return a model with fewer operators that computes the same; this one stays unchanged.
-
-        Parameters, results and errors are those of `passlib.simplify`.
-        """
-        options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
-        options["max_rounds"] = max_rounds
-        made = simplified(self, **options)
-        inside = with_nested(made, lambda nested: nested.simplify(**options))
-        return made if inside is made else simplified(inside, **options)
 
     def run(
         self,

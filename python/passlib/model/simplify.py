@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any, Literal
 
 from passlib.model.loading import load
@@ -18,6 +19,7 @@ def simplify(
     cost: Literal["nodes", "bytes"] = "nodes",
     max_growth: int | None = None,
     max_rounds: int = 16,
+    skip: Collection[str] = (),
 ) -> Model:
     """Return a model with fewer operators that computes the same.
 
@@ -39,6 +41,8 @@ def simplify(
         1 MB. Each operator that is gone makes room for 64 bytes more.
     max_rounds : int
         At most so many rounds are run.
+    skip : collection of str
+        Standard passes that are left out.
 
     Returns
     -------
@@ -57,4 +61,6 @@ def simplify(
     >>> passlib.simplify("model.onnx").save("smaller.onnx")  # doctest: +SKIP
     """
     found = model if isinstance(model, Model) else load(model)
-    return found.simplify(exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds)
+    return found.simplify(
+        exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds, skip=skip
+    )

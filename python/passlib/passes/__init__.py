@@ -11,7 +11,6 @@ from passlib.passes.pipeline import Pipeline
 from passlib.passes.result import PipelineResult, StepResult
 from passlib.passes.rewriting import rewrite
 from passlib.passes.search import Found, find, why
-from passlib.passes.simplifying import Simplification, pipeline_named
 
 __all__ = [
     "Dump",
@@ -24,13 +23,11 @@ __all__ = [
     "Pipeline",
     "PipelineError",
     "PipelineResult",
-    "Simplification",
     "StepResult",
     "Timing",
     "Verify",
     "find",
     "graph_pass",
-    "pipeline_named",
     "rewrite",
     "why",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from passlib.passes.instruments import target_name
 from passlib.passes.isolation.child import Progress, answer
 from passlib.passes.isolation.reproducer import Reproducer
-from passlib.passes.simplifying import pipeline_named
+from passlib.passes.pipeline import Pipeline
 
 __all__ = ["main"]
 
@@ -19,7 +19,7 @@ def main(folder: Path) -> None:
 
     def work(reproducer: Reproducer) -> Any:
         model = reproducer.load(folder)
-        pipeline = pipeline_named(reproducer.pipeline)
+        pipeline = Pipeline(reproducer.pipeline)
         result = pipeline.run(model, [Progress(folder)], **reproducer.inference)
         place = folder / "result"
         place.mkdir(exist_ok=True)

@@ -12,9 +12,11 @@ from passlib.errors import PassError, PipelineError
 from passlib.library.call import Backend
 from passlib.library.output import recorded
 from passlib.library.pipeline import Step
+from passlib.library.pipeline.named import find_named, simplify_arguments
 from passlib.model import Model
 from passlib.passes.instruments import Instrument
 from passlib.passes.result import StepResult
+from passlib.passes.simplifying import simplify_watched
 
 __all__ = ["ModelObserver"]
 
@@ -38,14 +40,22 @@ class ModelObserver:
         self._inference = inference
         self.results: list[StepResult] = []
 
-    def apply(
-        self,
-        step: Step,
-        options: dict[str, Any],
-        subject: Model,
-        backend: Backend | None = None,
+    def apply(self, step: Step, options: dict[str, Any], subject: Model) -> Model:
+        """Run one step, a pass or a named pipeline.
+
+        Raises
+        ------
+        PipelineError
+            It failed, or an instrument refused the result.
+        """
+        if find_named(step.name):
+            return simplify_watched(subject, self, **simplify_arguments(step.name, options))
+        return self.run_backend(step, options, subject, step.name)
+
+    def run_backend(
+        self, step: Step, options: Mapping[str, Any], subject: Model, backend: str | Backend
     ) -> Model:
-        """Run one step, by its name unless the backend is given.
+        """Run one pass.
 
         Raises
         ------
@@ -53,9 +63,7 @@ class ModelObserver:
             It failed, or an instrument refused the result.
         """
         given = {**self._inference, **options}
-        return self.watch(
-            step, subject, lambda: subject.optimize_for(backend or step.name, **given)
-        )
+        return self.watch(step, subject, lambda: subject.optimize_for(backend, **given))
 
     def watch(self, step: Step, subject: Model, run: Callable[[], Model]) -> Model:
         """Run what counts as one step, however it makes the model.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 import passlib._core as _core
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, UnsupportedError
 from passlib.library import backends
 from passlib.library.pipeline import Step, Steps, check, execute, parse, steps_of
+from passlib.library.pipeline.named import find_named, has_named
 
 __all__ = ["as_steps", "refuse_options", "run_steps"]
 
@@ -40,9 +41,12 @@ def as_steps(backend: Any) -> Steps | None:
         An item of the list is no step.
     """
     if isinstance(backend, str):
-        if not _PUNCTUATION.intersection(backend) or backend in backends.passes():
+        is_name = not _PUNCTUATION.intersection(backend) or backend in backends.passes()
+        if is_name and not find_named(backend):
             return None
         return parse(backend)
+    if isinstance(backend, tuple) and len(backend) == 2 and isinstance(backend[1], Mapping):
+        return steps_of(backend)
     if isinstance(backend, (list, tuple)):
         return tuple(step for item in backend for step in as_steps(item) or steps_of(item))
     steps = getattr(backend, "steps", None)
@@ -89,7 +93,13 @@ def run_steps(
     ------
     PasslibError
         A pass or an option is unknown, before anything runs; or a pass failed.
+    UnsupportedError
+        A step is a named pipeline, which needs a model.
     """
+    if has_named(steps):
+        raise UnsupportedError(
+            "simplify and clean work on models: passlib.Model(symbol, args, aux).optimize_for(...)"
+        )
     options = check(steps, text if isinstance(text, str) else "", symbol.dialect)
     held = [None if given is None else dict(given) for given in weights]
 

@@ -51,14 +51,14 @@ def test_branches_are_simplified(tmp_path: Any) -> None:
 
 def test_the_pipeline_simplifies_as_the_function_does(tmp_path: Any) -> None:
     data = parsed(BRANCHES)
-    result = passlib.passes.Simplification().run(passlib.load(data))
+    result = passlib.Pipeline("simplify").run(passlib.load(data))
     result.model.save(tmp_path / "piped.onnx")
     assert operators((tmp_path / "piped.onnx").read_bytes()) == operators(
         simplified(data, tmp_path)
     )
     assert result.modified
     assert [step.modified for step in result.steps if step.name == "simplifyNested"] == [True]
-    kept = passlib.passes.Simplification(["mergeReshapes"]).run(passlib.load(data)).model
+    kept = passlib.Pipeline("simplify{skip=[mergeReshapes]}").run(passlib.load(data)).model
     kept.save(tmp_path / "kept.onnx")
     assert operators((tmp_path / "kept.onnx").read_bytes())["Reshape"] > 0
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from passlib.errors import PasslibError
 from passlib.library.backends import find_backend
+from passlib.library.pipeline.named import check_skipped, find_named
 from passlib.library.pipeline.steps import Repeat, Step, Steps
 
 __all__ = ["Observer", "check", "execute"]
@@ -53,11 +54,14 @@ def check(steps: Steps, text: str = "", dialect: str | None = None) -> dict[Step
             continue
         place = step.place
         try:
-            declaration = find_backend(step.name).declaration
+            named = find_named(step.name)
+            declaration = named or find_backend(step.name).declaration
             refused = declaration.refused(dict(step.options))
             if refused is not None and step.option_places:
                 place = step.option_places[[key for key, _ in step.options].index(refused)]
             checked[step] = declaration.checked(dict(step.options))
+            if named is not None:
+                check_skipped(checked[step])
             if dialect is not None:
                 declaration.require_dialect(dialect)
         except PasslibError as error:

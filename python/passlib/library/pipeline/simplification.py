@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import passlib._core as _core
@@ -127,12 +128,15 @@ def simplified(
     cost: Literal["nodes", "bytes"] = "nodes",
     max_growth: int | None = None,
     max_rounds: int = 16,
+    skip: Collection[str] = (),
 ) -> M:
     """Run the standard passes until none lowers the cost; parameters as of `passlib.simplify`."""
     if cost not in Cost._fields:
         raise ValueError(f"cost is one of {', '.join(Cost._fields)}, not {cost!r}")
     load_standard()
-    names = [*CLEAN, *(() if exact else _LINEAR)]
+    for name in skip:
+        find_standard(name)
+    names = [name for name in (*CLEAN, *(() if exact else _LINEAR)) if name not in skip]
     if model.dialect != "onnx":
         names = [name for name in names if name in _ANY_DIALECT]
     options = {name: dict(_OPTIONS.get(name, {})) for name in names}

@@ -18,6 +18,7 @@ from passlib.errors import FormatError, LoadError, UnsupportedError
 from passlib.files.installation import checked_version
 from passlib.library import find_backend, load
 from passlib.library.pipeline import Repeat, Step, Steps
+from passlib.library.pipeline.named import find_named
 from passlib.library.python import PythonPass
 from passlib.model import Model
 from passlib.model import load as load_model
@@ -157,7 +158,7 @@ def sources_of(steps: Steps) -> list[str]:
     UnsupportedError
         A pass is a function that does not stand in a file.
     """
-    return sorted({_source(step.name) for step in _flat(steps)})
+    return sorted({_source(step.name) for step in _flat(steps) if not find_named(step.name)})
 
 
 def _flat(steps: Steps) -> list[Step]:

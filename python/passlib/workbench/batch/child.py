@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from passlib.passes import pipeline_named
+from passlib.passes import Pipeline
 from passlib.passes.isolation.child import Progress, answer
 from passlib.passes.isolation.reproducer import Reproducer
 from passlib.workbench.batch.optimizing import optimize
@@ -21,7 +21,7 @@ def main(folder: Path) -> None:
     def work(reproducer: Reproducer) -> dict[str, Any]:
         reproducer.load_libraries()
         output, request = pickle.loads((folder / "job").read_bytes())
-        pipeline = pipeline_named(reproducer.pipeline)
+        pipeline = Pipeline(reproducer.pipeline)
         return optimize(reproducer.model, output, pipeline, request, [Progress(folder)])
 
     answer(folder, work)

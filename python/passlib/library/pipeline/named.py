@@ -1,0 +1,104 @@
+"""Pipelines with a name of their own, which may stand wherever a pass may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from passlib.errors import PasslibError
+from passlib.library.backends import find_standard, passes
+from passlib.library.declared import Declaration, Option
+from passlib.library.loading import load_standard
+from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of
+
+__all__ = [
+    "check_skipped",
+    "find_named",
+    "has_named",
+    "is_standard",
+    "simplify_arguments",
+    "skipping",
+]
+
+_OPTIONS: Final = (
+    Option("skip", "text", (), "standard passes that are left out", is_list=True),
+    Option("cost", "text", "nodes", "what has to fall for a step to be kept", ("nodes", "bytes")),
+    Option("max_growth", "integer", None, "how many bytes the weights may grow by", low=0),
+    Option("max_rounds", "integer", 16, "how often the passes run at most", low=1),
+)
+
+_NAMED: Final = {
+    declaration.name: declaration
+    for declaration in (
+        Declaration(
+            "simplify", "Runs the standard passes until the cost falls no more.", (), _OPTIONS
+        ),
+        Declaration(
+            "clean", "As simplify, with those passes only that keep every bit.", (), _OPTIONS
+        ),
+    )
+}
+
+
+def find_named(name: str) -> Declaration | None:
+    """Return what a named pipeline declares; None if there is none, or a pass has its name."""
+    return _NAMED.get(name) if name in _NAMED and name not in passes() else None
+
+
+def has_named(steps: Steps) -> bool:
+    """Whether a step is a named pipeline, those of repeats included."""
+    pending = list(steps)
+    while pending:
+        step = pending.pop()
+        if isinstance(step, Repeat):
+            pending.extend(step.steps)
+        elif find_named(step.name):
+            return True
+    return False
+
+
+def is_standard(name: str) -> bool:
+    """Whether a pass of this name comes with passlib."""
+    load_standard()
+    try:
+        find_standard(name)
+    except PasslibError:
+        return False
+    return True
+
+
+def check_skipped(options: Mapping[str, Any]) -> None:
+    """Check that what an option ``skip`` names are standard passes.
+
+    Raises
+    ------
+    PasslibError
+        One is not.
+    """
+    for name in options.get("skip", ()):
+        if not is_standard(name):
+            raise PasslibError(f"option 'skip': there is no standard pass {name!r}")
+
+
+def simplify_arguments(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `passlib.simplify` that a named pipeline stands for."""
+    return {**options, "exact": name == "clean"}
+
+
+def skipping(step: Step, names: list[str]) -> Step:
+    """Return a step for a named pipeline that leaves more passes out.
+
+    Parameters
+    ----------
+    step : Step
+    names : list of str
+        Standard passes.
+    """
+    declaration = _NAMED[step.name]
+    options: dict[str, Any] = dict(step.options)
+    before = declaration.checked(options).get("skip", ())
+    options["skip"] = list(dict.fromkeys((*before, *names)))
+    (made,) = steps_of((step.name, options))
+    assert isinstance(made, Step)
+    return replace(made, place=step.place)

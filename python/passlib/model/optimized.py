@@ -1,0 +1,105 @@
+"""Models that passes and pipelines make of other models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal, TypeVar
+
+from passlib.files.collector import collection_off
+from passlib.library.pipeline import Step, Steps, check, execute, steps_of
+from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
+from passlib.library.pipeline.simplification import simplified
+from passlib.model.edits import with_nested
+from passlib.model.parts import ModelParts
+from passlib.model.weights import remaining
+from passlib.symbol.sequence import as_steps, refuse_options
+
+__all__ = ["OptimizedModel"]
+
+_M = TypeVar("_M", bound="OptimizedModel")
+
+_INFERENCE: Final = frozenset(
+    ("shapes", "types", "shape_dict", "type_dict", "stype_dict", "skip_infer", "keep_inferred")
+)
+"""Keywords of `Model.optimize_for` that are no options of a pass."""
+
+
+class OptimizedModel(ModelParts):
+    """The parts of a `Model`, with passes that make other models of it."""
+
+    def optimize_for(self: _M, name: Any, /, **options: Any) -> _M:
+        """Run a pass or a pipeline and return the resulting model; this one stays unchanged.
+
+        The pass works on copies of the weights. Both models share the weights that it does not
+        modify; their copies are freed.
+
+        Parameters
+        ----------
+        name : str, list or Pipeline
+            Name of a pass, ``simplify`` or ``clean`` (see `passlib.simplify`), text of a pipeline,
+            or a list, as of `Symbol.optimize_for`.
+        **options
+            Passed to the pass as ``str(value)``, except ``shapes`` and ``types`` (in MXNet
+            ``shape_dict`` and ``type_dict``) of inputs, ``stype_dict``, ``skip_infer`` and
+            ``keep_inferred``, see `Symbol.optimize_for`.
+
+        Raises
+        ------
+        PasslibError
+            The pass does not exist.
+        PassError
+            The pass failed; the message includes that of its library.
+        """
+        steps = as_steps(name)
+        if steps is not None and has_named(steps):
+            return self._through(steps, name if isinstance(name, str) else "", options)
+        # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
+        args, aux = dict(self._args), dict(self._aux)
+        graph = self._symbol.optimize_for(name, args, aux, **options)
+        with collection_off():
+            kept = remaining(self._symbol, graph, args, aux)
+            return self.of_parts(graph, kept[0], kept[1], self._template)
+
+    def _through(self: _M, steps: Steps, text: str, options: Mapping[str, Any]) -> _M:
+        """Run steps of which one is a named pipeline."""
+        inference = {key: value for key, value in options.items() if key in _INFERENCE}
+        own = {key: value for key, value in options.items() if key not in _INFERENCE}
+        if len(steps) == 1 and isinstance(steps[0], Step) and not steps[0].options:
+            steps = steps_of((steps[0].name, own))
+        else:
+            refuse_options(own)
+        return execute(steps, self, check(steps, text, self.dialect), _Steps(inference))
+
+    def simplify(
+        self: _M,
+        *,
+        exact: bool = False,
+        cost: Literal["nodes", "bytes"] = "nodes",
+        max_growth: int | None = None,
+        max_rounds: int = 16,
+        skip: Collection[str] = (),
+    ) -> _M:
+        """Return a model with fewer operators that computes the same; this one stays unchanged.
+
+        Parameters, results and errors are those of `passlib.simplify`.
+        """
+        options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
+        options.update(max_rounds=max_rounds, skip=tuple(skip))
+        made: Any = simplified(self, **options)
+        inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
+        return inside if inside is made else simplified(inside, **options)
+
+
+class _Steps:
+    """Runs steps on models."""
+
+    def __init__(self, inference: Mapping[str, Any]) -> None:
+        self._inference = inference
+
+    def apply(self, step: Step, options: dict[str, Any], subject: _M) -> _M:
+        if find_named(step.name):
+            return subject.simplify(**simplify_arguments(step.name, options))
+        return subject.optimize_for(step.name, **self._inference, **options)
+
+    def differs(self, before: OptimizedModel, after: OptimizedModel) -> bool:
+        return not before.symbol.graph.equals(after.symbol.graph)
