@@ -111,12 +111,24 @@ def _stop() -> None:
 
 
 def _end(folder: Path) -> None:
-    """End the process of a folder, which may not have begun yet, and all that it started."""
-    while not (folder / "pid").exists():
+    """End the process of a folder, which may not have begun yet, and all that it started.
+
+    The server has written its last file into the folder then, which the caller may remove.
+    """
+    if _is_written(folder, "pid") and not (folder / "status").exists():
+        number = int((folder / "pid").read_text("utf-8"))
+        # A process that has only just begun is no group yet.
+        for kill in (os.kill, os.killpg):
+            with contextlib.suppress(ProcessLookupError):
+                kill(number, signal.SIGKILL)
+        _is_written(folder, "status")
+
+
+def _is_written(folder: Path, name: str) -> bool:
+    """Wait until the server has written a file; False if it will not."""
+    while not (folder / name).exists():
         server = _servers.get(os.getpid())
         if not folder.exists() or server is None or server.poll() is not None:
-            return
+            return False
         time.sleep(_PAUSE)
-    if not (folder / "status").exists():
-        with contextlib.suppress(ProcessLookupError, ValueError):
-            os.killpg(int((folder / "pid").read_text("utf-8")), signal.SIGKILL)
+    return True
