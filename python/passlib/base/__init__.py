@@ -1,6 +1,6 @@
 """MXNet's ``mxnet.base``: its error, the types of its C interface, and small helpers.
 
-There is no C library behind: a function of ``_LIB`` raises UnsupportedError when it is called.
+There is no C library: a function of ``_LIB`` raises UnsupportedError when it is called.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ __all__ = ["release_unused"]
 
 
 def release_unused() -> None:
-    """Give memory that was freed back to the system, where the C library can (glibc).
+    """Return freed memory to the system, where the C library can (glibc).
 
     Compiling a model takes and frees several times the memory of its weights. glibc keeps blocks
     of that size for later once some were freed.

@@ -38,7 +38,7 @@ class _SecondNames(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module back the description that the import system has just replaced."""
+        """Restore the description of the module, which the import system has just replaced."""
         assert module.__spec__ is not None
         module.__spec__ = self._specs[module.__spec__.name]
 

@@ -6,7 +6,7 @@ __all__ = ["NameSource"]
 
 
 class NameSource:
-    """Gives names that are not in use yet, in constant time each on average.
+    """Generates names that are not in use yet, in constant time each on average.
 
     Parameters
     ----------

@@ -68,6 +68,6 @@ def _without_weights(dialect: Dialect, parameters: Sequence[str]) -> str:
     if not dialect.weight_suffixes:
         return text
     return (
-        f"{text}: there was no {dialect.weight_suffixes[0]} file beside the graph; name one with "
+        f"{text}: there was no {dialect.weight_suffixes[0]} file next to the graph; name one with "
         "passlib.load(path, params='...')"
     )

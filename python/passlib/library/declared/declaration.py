@@ -33,7 +33,7 @@ class Declaration:
         Path of the library, or module of the function.
     is_partitioner : bool
     any_options : bool
-        Whether it takes options beside those that it declares.
+        Whether it takes other options than those that it declares.
 
     Examples
     --------

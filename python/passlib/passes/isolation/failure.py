@@ -47,7 +47,7 @@ class IsolatedError(PassError):
 
 @contextlib.contextmanager
 def reproducer_folder() -> Iterator[Path]:
-    """Give a new folder, which stays after an `IsolatedError` and is removed otherwise."""
+    """Create a folder that stays after an `IsolatedError` and is removed otherwise."""
     folder = Path(tempfile.mkdtemp(prefix="passlib-reproducer-"))
     keep = False
     try:

@@ -90,7 +90,7 @@ def _forked(wanted: dict[str, Any]) -> int:
 
 
 def _prepare(wanted: dict[str, Any]) -> None:
-    """Give a new process the surroundings of the one that wants it."""
+    """Set up a new process: output, environment and directory of the one that asked for it."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""mergeFactors: a constant factor behind a constant factor, and a summand behind a summand."""
+"""mergeFactors: a constant factor after a constant factor, and a summand after a summand."""
 
 from __future__ import annotations
 

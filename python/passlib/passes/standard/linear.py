@@ -56,7 +56,7 @@ _AFFINE = ("Mul", "Div", "Add", "Sub")
 
 
 def _fold_next(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
-    """Fold the operator behind a layer if it is the only one."""
+    """Fold the operator after a layer if it is the only one."""
     result = layer.node.outputs[0]
     if result.is_output or len(result.uses) != 1:
         return False

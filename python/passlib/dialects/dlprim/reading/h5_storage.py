@@ -57,7 +57,7 @@ class Budget:
         stored = int(dataset.id.get_storage_size())
         self._stored -= stored
         if self._stored < 0:
-            raise self._fail(name, f"claims {stored} bytes, more than the file has beside others")
+            raise self._fail(name, f"claims {stored} bytes, more than the others leave of the file")
         size = math.prod(map(int, dataset.shape))
         self.expand(name, max(size * max(dataset.dtype.itemsize, 4) - stored, 0))
         if dataset.chunks is not None and stored:

@@ -53,7 +53,7 @@ def default_types(nodes: Iterable[Node], default: np.dtype) -> Callable[[Node], 
 
 
 def _quantized(node: Node, index: int) -> np.dtype | None:
-    """Return the type of an input of an operator on bytes, which has real bounds beside them."""
+    """Return the type of an input of an operator on bytes, which has real bounds next to them."""
     if node.op == "_contrib_requantize":
         return _INT32 if index == 0 else None
     if node.op not in QUANTIZED:

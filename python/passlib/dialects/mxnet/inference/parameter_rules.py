@@ -201,7 +201,7 @@ def _pick(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 def _before(
     at: Attributes, data: Shape | None, result: Shape | None, *, transposed: bool
 ) -> Shape | None:
-    """Return what the result says of the data, of known rank: the batch, and sizes at stride 1."""
+    """Return the sizes of the data that the result implies: the batch, and sizes at stride 1."""
     kernel = at.ints("kernel")
     if data is None or result is None or channels_last(at) or any(at.ints("target_shape", ())):
         return None

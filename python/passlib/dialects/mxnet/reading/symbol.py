@@ -123,7 +123,7 @@ def states_numpy_mode(attributes: Mapping[str, str]) -> bool:
 
 
 def saved(attributes: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the file says of the graph, such as its version.
+    """Return the attributes of the graph that the file states, such as its version.
 
     Raises
     ------

@@ -74,7 +74,7 @@ def _small_values(graph: Any) -> Iterator[str]:
 
 
 def rename_operators(model: Any, places: list[tuple[int, int]], names: list[str]) -> list[str]:
-    """Give nodes other operators; return those they had.
+    """Replace the operators of nodes, and return the former ones.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class Layer:
         return array
 
     def _set(self, number: int, array: np.ndarray[Any, Any], what: str) -> None:
-        """Give the layer an array of its own."""
+        """Replace an array of the layer, and leave other users of the former one alone."""
         old: EditableValue | None = given(self.node, number)
         if old is not None and len(old.uses) == 1 and not old.is_output and what == "weight":
             self.model.graph.args[old.node.name] = array

@@ -28,7 +28,7 @@ class Part:
 
 @graph_pass(name="mergeSlices", dialects=["onnx"])
 def merge_slices(graph: Graph) -> None:
-    """Merge Slice behind Slice, Gather and Unsqueeze of one index, and Slices of all of a value.
+    """Merge Slice after Slice, Gather and Unsqueeze of one index, and Slices of all of a value.
 
     The first become one Slice, the second too, the third one Split.
     """

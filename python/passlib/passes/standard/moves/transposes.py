@@ -15,7 +15,7 @@ __all__ = ["cancel_transposes"]
 
 @graph_pass(name="cancelTransposes", dialects=["onnx"])
 def cancel_transposes(graph: Graph, *, empty_errors: bool = True) -> None:
-    """Replace Transpose behind Transpose by one, also if a Reshape merges axes in between.
+    """Replace Transpose after Transpose by one, also if a Reshape merges axes in between.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def _scalar_flag(op: Operation, value: Value) -> Value:
 
 
 def _typed(op: Operation, value: Value, like: Value) -> Value:
-    """Give a state the element type that it began with, as MXNet stores it."""
+    """Convert a state to its initial element type, as MXNet stores it."""
     return value if like.dtype is None or value.dtype is None else op.cast(value, like.dtype)
 
 

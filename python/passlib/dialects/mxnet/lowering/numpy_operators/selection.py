@@ -55,7 +55,7 @@ def where_two_numbers(op: Operation) -> Value:
 
 
 def _aligned(op: Operation, data: Value, mask: Value) -> Value:
-    """Give a mask of the axes from ``start_axis`` on axes of size 1 for the others."""
+    """Add axes of size 1 to a mask that covers the axes from ``start_axis`` on."""
     start = op.int("start_axis", 0)
     before, after = start, op.rank_of(data) - start - op.rank_of(mask)
     if start < 0 or after < 0:

@@ -114,7 +114,7 @@ def _moved(op: Operation, grid: np.ndarray, moves: Value, rows: Value, columns: 
 def _without_padding(
     op: Operation, score: Value, rows: Value, columns: Value, sizes: tuple[int, int, int, int]
 ) -> Value:
-    """Give anchors outside an image, in the padding of its batch, the score -1."""
+    """Set the score of anchors outside an image, in the padding of its batch, to -1."""
     height, width, kinds, stride = sizes
     inside = None
     places = np.broadcast_to(np.mgrid[:height, :width][..., None], (2, height, width, kinds))
@@ -127,7 +127,7 @@ def _without_padding(
 
 
 def _without_small(op: Operation, boxes: Value, score: Value, scale: Value) -> tuple[Value, Value]:
-    """Give boxes below the least size the score -1, and enlarge them as MXNet does."""
+    """Set the score of boxes below the least size to -1, and enlarge them as MXNet does."""
     least = op.emit("Mul", scale, op.constant_like(op.int("rpn_min_size", 16), scale))
     left, top, right, bottom = columns(op, boxes)
     one = op.constant_like(1, left)
