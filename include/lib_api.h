@@ -7561,8 +7561,8 @@ class PatternSession {
   }
 
   /// Lists the nodes of the model before the pass that a new node stands for, at most 256.
-  /// `far`: also through nodes that are new themselves.
-  void writeOrigin(Node* node, bool far) {
+  /// `through_new`: also through nodes that are new themselves.
+  void writeOrigin(Node* node, bool through_new) {
     const int64_t found = table_.find(node);
     NewNode& made = new_nodes_[static_cast<std::size_t>(found) - states_.size()];
     if (made.origin_written) return;
@@ -7572,7 +7572,7 @@ class PatternSession {
     std::vector<std::string> names;
     if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
       for (const Node* each : made.origin) names.push_back(each->name);
-    } else if (far) {
+    } else if (through_new) {
       names = farOrigins(node);
     } else {
       return;

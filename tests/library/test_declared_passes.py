@@ -102,7 +102,7 @@ def test_options_are_checked_before_the_call(
         symbol.optimize_for(declared.passes[0], **options)
     text = ", ".join(f"{name}={json.dumps(value)}" for name, value in options.items())
     if options.keys() < {"levle", "level", "flag", "mode"}:
-        with pytest.raises(PasslibError, match=f"character 1: .*{message.partition(', not')[0]}"):
+        with pytest.raises(PasslibError, match=f"character 14: .*{message.partition(', not')[0]}"):
             passlib.Pipeline(f"declaredEcho{{{text}}}").run(passlib.Model(symbol, {}, {}))
 
 
