@@ -120,7 +120,7 @@ class Pipeline:
             from passlib.passes.isolation import run_isolated
 
             return run_isolated(
-                model, self._steps, str(self), timeout=timeout, memory=memory, inference=inference
+                model, self._steps, timeout=timeout, memory=memory, inference=inference
             )
         if timeout is not None or memory is not None:
             raise UnsupportedError("timeout and memory need isolate=True")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from passlib.errors import PasslibError, UnsupportedError, did_you_mean
-from passlib.library.declared.option import Option, option_text
+from passlib.errors import UnsupportedError, did_you_mean
+from passlib.library.declared.option import Option, OptionError, option_text
 
 __all__ = ["Declaration"]
 
@@ -84,7 +84,7 @@ class Declaration:
 
         Raises
         ------
-        PasslibError
+        OptionError
             An option is unknown, missing, of a wrong type or out of range.
         """
         if self.options is None:
@@ -92,34 +92,21 @@ class Declaration:
         known = {option.name: option for option in self.options}
         for name in given:
             if name not in known and not self.any_options:
-                raise PasslibError(self._unknown(name, list(known)))
+                raise OptionError(self._unknown(name, list(known)), name)
         try:
             values = {
                 name: known[name].checked(value) if name in known else value
                 for name, value in given.items()
             }
-        except PasslibError as error:
-            raise PasslibError(f"pass {self.name!r}: {error}") from None
+        except OptionError as error:
+            raise OptionError(f"pass {self.name!r}: {error}", error.option) from None
         missing = [name for name in known if known[name].required and name not in given]
         if missing:
-            raise PasslibError(
-                f"pass {self.name!r} needs the option {missing[0]!r}: {known[missing[0]].type_text}"
+            what = known[missing[0]].type_text
+            raise OptionError(
+                f"pass {self.name!r} needs the option {missing[0]!r}: {what}", missing[0]
             )
         return values
-
-    def refused(self, given: Mapping[str, object]) -> str | None:
-        """Return the first option that the pass does not have or take; None if there is none."""
-        known = {option.name: option for option in self.options or ()}
-        for name, value in given.items():
-            if name not in known:
-                if self.options is not None and not self.any_options:
-                    return name
-                continue
-            try:
-                known[name].checked(value)
-            except PasslibError:
-                return name
-        return None
 
     def _unknown(self, name: str, known: list[str]) -> str:
         hint = did_you_mean(name, known, 1)

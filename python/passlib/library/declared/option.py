@@ -13,7 +13,7 @@ import numpy as np
 
 from passlib.errors import PasslibError
 
-__all__ = ["Kind", "Option", "kind_of"]
+__all__ = ["Kind", "Option", "OptionError", "kind_of"]
 
 Kind = Literal["boolean", "integer", "real", "text"]
 
@@ -26,6 +26,20 @@ _EXAMPLES: Mapping[Kind, str] = {
     "real": "a number",
     "text": "text",
 }
+
+
+class OptionError(PasslibError):
+    """A pass does not have an option, lacks one, or does not accept its value.
+
+    Attributes
+    ----------
+    option : str
+        Its name.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
 
 
 @dataclass(frozen=True)
@@ -95,7 +109,7 @@ class Option:
 
         Raises
         ------
-        PasslibError
+        OptionError
             The value has another type, or is out of range; the message says what is accepted.
         """
         if value is None and self.default is None and not self.required:
@@ -118,8 +132,9 @@ class Option:
             raise self._error(value)
         return converted
 
-    def _error(self, value: object) -> PasslibError:
-        return PasslibError(f"option {self.name!r} takes {self.type_text}, not {value!r}")
+    def _error(self, value: object) -> OptionError:
+        message = f"option {self.name!r} takes {self.type_text}, not {value!r}"
+        return OptionError(message, self.name)
 
     def named(self, name: str) -> Option:
         """Return the same option under another name."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from passlib.errors import PasslibError
 from passlib.library.backends import find_backend
+from passlib.library.declared.option import OptionError
 from passlib.library.pipeline.named import check_skipped, find_named
 from passlib.library.pipeline.steps import Repeat, Step, Steps
 
@@ -52,23 +53,29 @@ def check(steps: Steps, text: str = "", dialect: str | None = None) -> dict[Step
         if isinstance(step, Repeat):
             pending.extend(reversed(step.steps))
             continue
-        place = step.place
         try:
             named = find_named(step.name)
             declaration = named or find_backend(step.name).declaration
-            refused = declaration.refused(dict(step.options))
-            if refused is not None and step.option_places:
-                place = step.option_places[[key for key, _ in step.options].index(refused)]
             checked[step] = declaration.checked(dict(step.options))
             if named is not None:
-                check_skipped(checked[step])
+                check_skipped(checked[step].get("skip", ()))
             if dialect is not None:
                 declaration.require_dialect(dialect)
         except PasslibError as error:
+            place = _place(step, error)
             if place is None or not text:
                 raise
             raise type(error)(f"pipeline {text!r}, character {place + 1}: {error}") from None
     return checked
+
+
+def _place(step: Step, error: PasslibError) -> int | None:
+    """Return where a mistake stands in the text: at the option that it concerns, if it is there."""
+    if isinstance(error, OptionError):
+        for (name, _), place in zip(step.options, step.option_places, strict=False):
+            if name == error.option:
+                return place
+    return step.place
 
 
 def execute(

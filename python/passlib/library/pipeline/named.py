@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from passlib.errors import PasslibError
 from passlib.library.backends import find_standard, passes
 from passlib.library.declared import Declaration, Option
+from passlib.library.declared.option import OptionError
 from passlib.library.loading import load_standard
 from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of
 
@@ -68,17 +69,17 @@ def is_standard(name: str) -> bool:
     return True
 
 
-def check_skipped(options: Mapping[str, Any]) -> None:
+def check_skipped(names: Collection[str]) -> None:
     """Check that what an option ``skip`` names are standard passes.
 
     Raises
     ------
-    PasslibError
+    OptionError
         One is not.
     """
-    for name in options.get("skip", ()):
+    for name in names:
         if not is_standard(name):
-            raise PasslibError(f"option 'skip': there is no standard pass {name!r}")
+            raise OptionError(f"option 'skip': there is no standard pass {name!r}", "skip")
 
 
 def simplify_arguments(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

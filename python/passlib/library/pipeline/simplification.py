@@ -10,6 +10,7 @@ import passlib._core as _core
 from passlib.graph.plain import PlainGraph
 from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard
+from passlib.library.pipeline.named import check_skipped
 from passlib.library.pipeline.sharing import sharing
 
 __all__ = ["CLEAN", "Cost", "cost_of", "has_nested", "operators_of", "simplified"]
@@ -134,8 +135,7 @@ def simplified(
     if cost not in Cost._fields:
         raise ValueError(f"cost is one of {', '.join(Cost._fields)}, not {cost!r}")
     load_standard()
-    for name in skip:
-        find_standard(name)
+    check_skipped(skip)
     names = [name for name in (*CLEAN, *(() if exact else _LINEAR)) if name not in skip]
     if model.dialect != "onnx":
         names = [name for name in names if name in _ANY_DIALECT]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from passlib.errors import PipelineError
-from passlib.library.pipeline import Steps
+from passlib.library.pipeline import Steps, text_of
 from passlib.model import Model
 from passlib.model import load as load_model
 from passlib.passes.isolation.answer import Answer
@@ -27,7 +27,6 @@ _CHILD: Final = "passlib.passes.isolated"
 def run_isolated(
     model: Model,
     steps: Steps,
-    text: str,
     *,
     timeout: float | None = None,
     memory: int | None = None,
@@ -40,9 +39,6 @@ def run_isolated(
     model : Model
         Is saved for the process; the result is loaded from the file that it saves.
     steps : tuple of Step or Repeat
-        Passes whose libraries and files the process loads.
-    text : str
-        Of the pipeline.
     timeout : float, optional
         Seconds, after which the process is ended.
     memory : int, optional
@@ -58,7 +54,7 @@ def run_isolated(
         A step failed, as without isolation.
     """
     with reproducer_folder() as folder:
-        Reproducer.write(folder, model, sources_of(steps), text, inference or {}, memory)
+        Reproducer.write(folder, model, sources_of(steps), text_of(steps), inference or {}, memory)
         answer = run_child(folder, _CHILD, timeout)
         if answer.errors:
             raise linked(answer.errors, model, folder)
