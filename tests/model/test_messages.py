@@ -135,8 +135,7 @@ CALLS: dict[str, tuple[Callable[[Model, Path], Any], type[Exception], str]] = {
     "no_weights": (
         lambda m, f: load(f / "bare").run({"data": X}),
         GraphError,
-        r"no weights, and fc_weight, fc_bias need them: there was no \.params file next to"
-        r".*params=",
+        r"no weights, and fc_weight, fc_bias need them: there was no .params file next to.*params=",
     ),
     "symbol_of_onnx": (
         lambda m, f: passlib.sym.load(f / "m.onnx"),
