@@ -98,7 +98,7 @@ void bindGraphs(py::module_* m) {
       .def("check", [](GraphSource& source) { checkGraph(source.edit()); })
       .def("variables", &variableNames, py::arg("auxiliary"), py::arg("own") = NodeStates())
       .def("equals", &equal, py::arg("other"))
-      .def("depth", [](GraphSource& source) { return nestingDepth(*source.get()); })
+      .def("depth", &GraphSource::depth)
       .def("attributes", [](GraphSource& source) { return printAttributes(source.attributes()); })
       .def(
           "copy",

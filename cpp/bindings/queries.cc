@@ -2,7 +2,6 @@
 
 #include <pybind11/stl.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -13,6 +12,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
+#include "bindings/operator_table.h"
 #include "graph/difference.h"
 #include "graph/graph.h"
 #include "graph/source.h"
@@ -25,34 +25,19 @@ namespace {
 
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
-using NameMap = std::unordered_map<std::string, std::string>;
-
-/// What a schema declares about operators: numbers of outputs, and registered names of aliases.
-struct OperatorTable {
-  std::unordered_map<std::string, int> fixed;
-  std::unordered_set<std::string> varying;   ///< the number depends on attributes
-  std::unordered_set<std::string> carrying;  ///< outputs are those of the node's subgraph
-  NameMap registered;                        ///< the registered name, by alias
-
-  /// The number of outputs that the subgraph of a node determines; 0 if there is none.
-  int carried(const Node& node) const {
-    if (node.subgraphs.empty() || carrying.count(node.op) == 0) return 0;
-    return std::max(static_cast<int>(node.subgraphs[0]->outputs.size()), 1);
-  }
-};
-
 /// Nodes whose number of outputs the schema must determine: position, op, attrs, present number,
 /// number determined by the subgraph.
 py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
   const std::shared_ptr<const Graph> graph = source.get();
+  OperatorLookup operators(table);
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = *graph->nodes[i];
-    const auto fixed = table.fixed.find(node.op);
-    const int carried = table.carried(node);
-    const int known = fixed != table.fixed.end() ? fixed->second : carried;
-    const bool settled = known != 0 ? node.num_outputs == known
-                                    : node.num_outputs > 0 && table.varying.count(node.op) == 0;
+    const OperatorFacts& facts = operators.find(node.op);
+    const int carried = facts.carried(node);
+    const int known = facts.outputs != 0 ? facts.outputs : carried;
+    const bool settled =
+        known != 0 ? node.num_outputs == known : node.num_outputs > 0 && !facts.varying;
     if (!settled) list.append(py::make_tuple(i, node.op, node.attrs, node.num_outputs, carried));
   }
   return list;
@@ -110,27 +95,28 @@ py::tuple difference(GraphSource& before, GraphSource& after) {
   return py::make_tuple(found.removed, found.added, found.changed);
 }
 
-/// Calls `visit` with each node whose operator is a key of `names`, in nested graphs too.
+/// Calls `visit` with each node whose operator is an alias, in nested graphs too.
 template <typename Visit>
-void forEachNamed(Graph* root, const NameMap& names, Visit visit) {
+void forEachAlias(Graph* root, const OperatorTable& table, Visit visit) {
+  OperatorLookup operators(table);
   mxnet::ext::detail::forEachGraph(root, [&](Graph* graph) {
     for (Node* node : graph->nodes) {
-      const auto found = names.find(node->op);
-      if (found != names.end()) visit(node, found->second);
+      const OperatorFacts& facts = operators.find(node->op);
+      if (!facts.registered.empty()) visit(node, facts.registered);
     }
   });
 }
 
 /// Replaces aliases of operators. The text of a graph that has none of them is kept.
 void renameOperators(GraphSource& source, const OperatorTable& table) {
-  const NameMap& names = table.registered;
+  if (!table.hasAliases()) return;
   bool present = false;
   const std::shared_ptr<const Graph> graph = source.get();
   // Only read here; the walk over nested graphs takes pointers that could be written to.
-  forEachNamed(const_cast<Graph*>(graph.get()), names,
+  forEachAlias(const_cast<Graph*>(graph.get()), table,
                [&](const Node*, const std::string&) { present = true; });
   if (!present) return;
-  forEachNamed(source.edit(), names, [](Node* node, const std::string& name) { node->op = name; });
+  forEachAlias(source.edit(), table, [](Node* node, const std::string& name) { node->op = name; });
 }
 
 /// The value of a node's attribute; empty if it has none.
@@ -187,13 +173,11 @@ bool hasNodeAttribute(GraphSource& source, const std::string& key) {
 }  // namespace
 
 void bindQueries(py::module_* m, GraphClass* graphs) {
-  using Names = std::unordered_set<std::string>;
+  using Names = OperatorTable::Names;
+  using NameMap = std::unordered_map<std::string, std::string>;
   py::class_<OperatorTable>(*m, "OperatorTable")
-      .def(py::init([](std::unordered_map<std::string, int> fixed, Names varying, Names carrying,
-                       NameMap registered) {
-             return OperatorTable{std::move(fixed), std::move(varying), std::move(carrying),
-                                  std::move(registered)};
-           }),
+      .def(py::init<const std::unordered_map<std::string, int>&, const Names&, const Names&,
+                    const NameMap&>(),
            py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names(),
            py::arg("registered") = NameMap());
   graphs->def("operators", &countOperators)

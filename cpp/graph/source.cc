@@ -49,6 +49,13 @@ std::shared_ptr<const Graph> GraphSource::get() {
   return std::shared_ptr<const Graph>(graph_, graph_->get());
 }
 
+int GraphSource::depth() {
+  const std::shared_ptr<const Graph> graph = get();
+  const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+  if (depth_ < 0) depth_ = nestingDepth(*graph);
+  return depth_;
+}
+
 std::unique_ptr<Graph> GraphSource::take() {
   std::shared_ptr<const Graph> shared;
   {
@@ -82,6 +89,7 @@ Graph* GraphSource::edit() {
   std::shared_ptr<void> dropped;  // destroyed after the lock, because it may run Python
   const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   text_ = std::string_view();
+  depth_ = -1;
   dropped.swap(owner_);
   return graph_->get();
 }

@@ -27,6 +27,8 @@ class GraphSource {
               const mxnet::ext::JsonOptions& reading, bool ordered);
 
   std::shared_ptr<const Graph> get();
+  /// How deep graphs are nested; see nestingDepth. Counted once.
+  int depth();
   /// Returns a graph with this content that the caller owns.
   std::unique_ptr<Graph> take();
   /// The same, for the last use of this source.
@@ -46,6 +48,7 @@ class GraphSource {
   std::shared_ptr<void> owner_;
   mxnet::ext::JsonOptions reading_;
   bool ordered_ = false;
+  int depth_ = -1;  // not yet counted
   std::map<std::string, mxnet::ext::JsonVal> attributes_;
 };
 

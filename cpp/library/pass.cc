@@ -79,9 +79,9 @@ class Caller {
 
 }  // namespace
 
-int mostNestedGraphs(const Graph& before) {
+int mostNestedGraphs(GraphSource* before) {
   constexpr int kMostNestedGraphs = 100;
-  return std::max(kMostNestedGraphs, nestingDepth(before));
+  return std::max(kMostNestedGraphs, before->depth());
 }
 
 void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth) {
@@ -102,9 +102,9 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
   Allocator allocator(call.accept_args, call.accept_aux);
   Caller caller(call, &allocator);
   const bool direct = call.library->sharesTypes() && !call.force_json;
+  const int max_depth = mostNestedGraphs(source);
   std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
   std::vector<std::string> names = namesOfVariables(*shown);
-  const int max_depth = mostNestedGraphs(*shown);
   shown->attrs = call.attributes;
   PassResult result;
   result.graph =

@@ -48,7 +48,7 @@ PassResult runPass(const PassCall& call, GraphSource* source);
 
 /// Returns how deeply a pass may nest graphs in its result: as deeply as in the graph that it was
 /// given, but at least 100 levels. Writing nested graphs takes memory that grows with their depth.
-int mostNestedGraphs(const Graph& before);
+int mostNestedGraphs(GraphSource* before);
 
 /// Checks a graph that a pass changed and arranges it, see arrangeGraph. Throws PassResultError,
 /// with `what` before the problem; also for subgraphs nested more than `max_depth` levels deep.

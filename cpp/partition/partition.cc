@@ -116,8 +116,8 @@ std::string describePartition(const PartitionCall& call) {
 std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
                                     GraphSource* source) {
   const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options);
+  const int max_depth = mostNestedGraphs(source);
   std::unique_ptr<Graph> graph = call.consume ? source->consume() : source->take();
-  const int max_depth = mostNestedGraphs(*graph);
   const NumberedGraph numbers(*graph);
   const std::vector<std::vector<int>> groups = chooseGroups(call, library, numbers, graph.get());
   const Reviewer reviewer(call, library, *graph);

@@ -117,10 +117,9 @@ py::tuple absorbNested(const GraphHandle& graph, const NodeHandle& node, std::si
 /// A graph for one pass in Python: the copy that it changes, and what its end needs.
 struct RootGraph : GraphHandle {
   RootGraph(GraphSource* source, const std::string& editor, bool types_known, bool consume)
-      : GraphHandle{nullptr, nullptr}, what(editor) {
+      : GraphHandle{nullptr, nullptr}, what(editor), max_depth(mostNestedGraphs(source)) {
     std::unique_ptr<Graph> copy = consume ? source->consume() : source->take();
     before = namesOfVariables(*copy);
-    max_depth = mostNestedGraphs(*copy);
     graph = copy.get();
     owner = std::make_shared<EditedGraph>(std::move(copy), editor, types_known);
   }

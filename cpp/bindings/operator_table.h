@@ -1,0 +1,81 @@
+// What a schema declares about operators, found once for each of many nodes.
+#ifndef PASSLIB_BINDINGS_OPERATOR_TABLE_H_
+#define PASSLIB_BINDINGS_OPERATOR_TABLE_H_
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/graph.h"
+
+namespace passlib {
+
+struct OperatorFacts {
+  int outputs = 0;         ///< 0: not the same for all nodes
+  bool varying = false;    ///< the number of outputs depends on attributes
+  bool carrying = false;   ///< outputs are those of the node's subgraph
+  std::string registered;  ///< of an alias, the registered name; else empty
+
+  /// The number of outputs that the subgraph of a node determines; 0 if there is none.
+  int carried(const Node& node) const {
+    if (!carrying || node.subgraphs.empty()) return 0;
+    return std::max(static_cast<int>(node.subgraphs[0]->outputs.size()), 1);
+  }
+};
+
+class OperatorTable {
+ public:
+  using Names = std::unordered_set<std::string>;
+
+  OperatorTable(const std::unordered_map<std::string, int>& fixed, const Names& varying,
+                const Names& carrying,
+                const std::unordered_map<std::string, std::string>& registered) {
+    for (const auto& [op, outputs] : fixed) facts_[op].outputs = outputs;
+    for (const std::string& op : varying) facts_[op].varying = true;
+    for (const std::string& op : carrying) facts_[op].carrying = true;
+    for (const auto& [alias, name] : registered) {
+      facts_[alias].registered = name;
+      has_aliases_ = true;
+    }
+  }
+
+  bool hasAliases() const { return has_aliases_; }
+
+ private:
+  friend class OperatorLookup;
+  std::unordered_map<std::string, OperatorFacts> facts_;
+  bool has_aliases_ = false;
+};
+
+/// Finds operators in a table for a walk over a graph: a graph has few operators, and one that was
+/// found is known again without a hash of its name.
+class OperatorLookup {
+ public:
+  explicit OperatorLookup(const OperatorTable& table) : table_(table) {}
+
+  /// Returns what the table declares; for an operator that it does not have, facts of none.
+  const OperatorFacts& find(const std::string& op) {
+    static const OperatorFacts none;
+    if (op.empty()) return none;
+    const auto first = static_cast<unsigned char>(op.front());
+    const auto last = static_cast<unsigned char>(op.back());
+    const Entry*& known = known_[(op.size() * 31 + first * 7 + last) % known_.size()];
+    if (known == nullptr || known->first != op) {
+      const auto found = table_.facts_.find(op);
+      if (found == table_.facts_.end()) return none;
+      known = &*found;
+    }
+    return known->second;
+  }
+
+ private:
+  using Entry = std::unordered_map<std::string, OperatorFacts>::value_type;
+  const OperatorTable& table_;
+  std::array<const Entry*, 256> known_{};
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_BINDINGS_OPERATOR_TABLE_H_
