@@ -15,6 +15,7 @@
 #include "bindings/common.h"
 #include "bindings/files/onnx_file.h"
 #include "errors.h"
+#include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/strip.h"
 
@@ -153,6 +154,16 @@ py::dict makeArrays(const py::object& self, const py::function& type_of, const p
   return arrays;
 }
 
+/// The types of the main graph's inputs: element type, sizes (-1 for unknown ones), and whether it
+/// is neither a tensor nor unknown.
+py::list listInputs(const OnnxFile& file) {
+  py::list list;
+  for (const onnx::InputType& type : onnx::inputTypes(file.model.message)) {
+    list.append(py::make_tuple(type.code, type.dims, type.other));
+  }
+  return list;
+}
+
 py::tuple strip(const py::buffer& data) {
   const Memory memory(data);
   const Bytes bytes = memory.bytes();
@@ -184,6 +195,7 @@ void bindOnnx(py::module_* m) {
       .def_property_readonly("has_external",
                              [](const OnnxFile& file) { return file.model.has_external; })
       .def("imports", &listImports)
+      .def("inputs", &listInputs)
       .def("external", &listExternal)
       .def("arrays", &makeArrays, py::arg("type_of"), py::arg("external"));
   m->def(

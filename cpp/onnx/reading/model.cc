@@ -77,7 +77,8 @@ Model read(Bytes data) {
   Model model;
   model.has_external = checkModel(data);
   model.arena = std::make_unique<Arena>();
-  std::vector<GraphPlace> graphs(1, {readOutermost(data, &model), ""});
+  model.message = readOutermost(data, &model);
+  std::vector<GraphPlace> graphs(1, {model.message, ""});
   std::vector<Level> levels;
   for (std::size_t number = 0; number < graphs.size(); ++number) {
     levels.push_back(readLevel(number, &graphs, model.arena.get()));

@@ -29,6 +29,7 @@ struct Constant {
 /// What is read from a file. Names and data refer to the file's memory, or to `arena`.
 struct Model {
   std::unique_ptr<Graph> graph;
+  Bytes message;  ///< of the main graph
   int64_t ir_version = 0;
   bool has_external = false;  ///< some tensor states a place for its data in another file
   std::vector<std::pair<Bytes, int64_t>> imports;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,18 @@ from passlib.dialects.onnx.keys import DOCUMENT, ID
 from passlib.dialects.onnx.parsing import parse_model
 from passlib.errors import UnsupportedError
 
-__all__ = ["Document", "Reference", "document_of"]
+__all__ = ["Document", "InputType", "Reference", "document_of"]
+
+
+class InputType(NamedTuple):
+    """The type that a file states for an input."""
+
+    code: int | None
+    """As in ``TensorProto.DataType``; None unless it is a tensor."""
+    sizes: list[int] | None
+    """-1 for unknown ones; None for an unknown rank."""
+    other: bool
+    """Whether it is a sequence, a map, a sparse tensor or an optional value."""
 
 
 class Document:
@@ -70,9 +81,9 @@ class Document:
         return parse_model(self.data)[0]
 
     @cached_property
-    def inputs(self) -> dict[str, Any]:
-        """The inputs of the main graph that have no default, by `ID`: onnx.ValueInfoProto."""
-        described = self.model.graph.input
+    def inputs(self) -> dict[str, InputType]:
+        """The types of the inputs of the main graph that have no default, by `ID`."""
+        described = [InputType(*each) for each in self.file.inputs()]
         return {
             key: described[int(key.removeprefix("input."))]
             for _, key in self.graph.variables_with(ID)

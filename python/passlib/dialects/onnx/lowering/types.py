@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import passlib._core as _core
-from passlib.dialects.onnx.document import Document, document_of
+from passlib.arrays import dtypes
+from passlib.dialects.onnx.document import Document, InputType, document_of
 from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import GraphError
 from passlib.files.optional import require
 from passlib.graph.node import VARIABLE
@@ -47,6 +49,8 @@ def tensor_spec(tensor: Any) -> TypeSpec:
 
 
 def _dtype_of(code: int) -> np.dtype[Any] | None:
+    if code in ELEMENT_TYPES:
+        return dtypes.as_dtype(ELEMENT_TYPES[code])
     helper: Any = require("onnx.helper", extra="onnx")
     try:
         dtype: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(code))
@@ -59,23 +63,25 @@ def input_types(graph: _core.Graph, document: Document) -> dict[str, TypeSpec]:
     """Return the types that the file states for a graph's inputs, by their present names."""
     stated = document.inputs
     return {
-        name: spec_of(stated[key].type) for name, key in graph.variables_with(ID) if key in stated
+        name: _spec_of_input(stated[key]) for name, key in graph.variables_with(ID) if key in stated
     }
+
+
+def _spec_of_input(stated: InputType) -> TypeSpec:
+    dtype = None if stated.code is None else _dtype_of(stated.code)
+    if stated.sizes is None:
+        return TypeSpec(dtype, None)
+    return TypeSpec(dtype, tuple(None if size < 0 else size for size in stated.sizes))
 
 
 def other_inputs(graph: PlainGraph) -> frozenset[str]:
     """Return the inputs of a graph that are no tensors of numbers."""
     described = document_of(graph.attributes).inputs
-    others = {key for key, value in described.items() if not _is_of_numbers(value.type)}
+    others = {key for key, kind in described.items() if kind.other or kind.code == STRING}
     if not others:
         return frozenset()
     variables = (node for node in graph.graph.nodes() if node.op == VARIABLE)
     return frozenset(node.name for node in variables if node.attrs.get(ID) in others)
-
-
-def _is_of_numbers(kind: Any) -> bool:
-    field = kind.WhichOneof("value")
-    return field is None or (field == "tensor_type" and kind.tensor_type.elem_type != STRING)
 
 
 def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
