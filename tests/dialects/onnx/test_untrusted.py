@@ -85,6 +85,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: single("BatchNormalization", 15, ["x"] * 5, training_mode=3),
         "training_mode is 3",
     ),
+    "a kernel larger than any image": (
+        lambda: single("AveragePool", 11, ["x"], kernel_shape=[1 << 62, 2], auto_pad="SAME_UPPER"),
+        "kernel_shape is [4611686018427387904, 2]",
+    ),
+    "more samples than memory": (
+        lambda: single("RoiAlign", 16, ["x", "x", "x"], sampling_ratio=1 << 62),
+        "sampling_ratio is 4611686018427387904",
+    ),
     "a function that calls itself": (lambda: functions(("f", ["g"]), ("g", ["f"])), "calls itself"),
     "functions that grow": (
         lambda: functions(*((f"f{i}", [f"f{i + 1}"] * 9) for i in range(12)), ("f12", ["Relu"])),

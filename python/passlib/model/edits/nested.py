@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from passlib.dialects.onnx.keys import INPUTS_ALSO
+from passlib.dialects.onnx.soundness import inferred
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.graph.fresh_names import NameSource
@@ -49,14 +50,13 @@ class _Outside:
     """What nested graphs can use."""
 
     def __init__(self, model: Any) -> None:
-        inference = require("onnx.shape_inference", extra="run")
         self.model = model
         fed = {value.name for value in model.graph.input if model.ir_version >= INPUTS_ALSO}
         self.initializers = {
             tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
         }
-        inferred = inference.infer_shapes(_light(model), data_prop=True).graph
-        values = (*inferred.value_info, *inferred.input, *inferred.output)
+        graph = inferred(_light(model), data=True).graph
+        values = (*graph.value_info, *graph.input, *graph.output)
         self.types = {value.name: value for value in values}
         self.names = NameSource(set(_names_of(model.graph)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -13,6 +14,12 @@ __all__ = ["complaint_about", "is_defined"]
 
 _MOST_AXES: Final = 64
 """No tensor has more axes; ONNX Runtime's limits are lower."""
+
+_MOST_PLACES: Final = 1 << 24
+"""Of the kernel of a pooling: those of an image of 4,096 by 4,096."""
+
+_MOST_SAMPLES: Final = 1024
+"""In each direction, for one element of the result."""
 
 _AXES: Final = frozenset(
     ("axes", "axis", "axis_w", "batch_axis", "batch_dims", "perm", "scan_input_axes",
@@ -167,9 +174,29 @@ def _gather_nd(node: Any) -> str:
     return f"batch_dims is {dims}, which is negative" if dims is not None and dims < 0 else ""
 
 
+def _pool(node: Any) -> str:
+    # ONNX Runtime visits each place of the kernel, however far it reaches over the image.
+    kernel = next((list(each.ints) for each in node.attribute if each.name == "kernel_shape"), [])
+    if math.prod(max(abs(size), 1) for size in kernel) <= _MOST_PLACES:
+        return ""
+    return f"kernel_shape is {kernel}, which is more than {_MOST_PLACES} places"
+
+
+def _roi_align(node: Any) -> str:
+    # ONNX Runtime allocates by the square, without a check for overflow.
+    ratio = _integer(node, "sampling_ratio") or 0
+    if 0 <= ratio <= _MOST_SAMPLES:
+        return ""
+    return f"sampling_ratio is {ratio}, which must be 0 to {_MOST_SAMPLES}"
+
+
 _OWN: Final = {
+    "AveragePool": _pool,
     "BatchNormalization": _batch_normalization,
     "GatherND": _gather_nd,
+    "LpPool": _pool,
+    "MaxPool": _pool,
+    "RoiAlign": _roi_align,
     "Scan": _scan,
     "Split": _split,
 }

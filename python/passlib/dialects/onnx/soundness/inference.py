@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from passlib.dialects.onnx.messages import graphs_within
-from passlib.dialects.onnx.soundness.model import check_model
+from passlib.dialects.onnx.soundness.growth import growing_nodes
+from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.soundness.propagation import followed_nodes, rename_operators
 from passlib.errors import GraphError
 from passlib.files.optional import require
@@ -56,22 +57,26 @@ def inferred(model: Any, *, data: bool = False) -> Any:
     """
     check_model(model)
     open_sizes(model)
-    found = _once(model, data=False)
-    skipped: list[tuple[int, int]] | None = None
-    for _ in range(_MOST_ROUNDS if data else 0):
-        # Sizes that the last round found may show that a vector is short, and its users harmless.
-        unsafe = followed_nodes(found)
-        if unsafe == skipped:
+    versions = versions_of(model.opset_import)
+    skipped = growing_nodes(model, versions)
+    found = _around(model, skipped, data=False)
+    follows = False
+    for _ in range(_MOST_ROUNDS):
+        # Types that the last round found may show that a node is harmless.
+        unsafe = growing_nodes(found, versions)
+        if data:
+            unsafe = sorted({*unsafe, *followed_nodes(found)})
+        if unsafe == skipped and follows == data:
             break
-        skipped = unsafe
-        found = _following(found, unsafe)
+        skipped, follows = unsafe, data
+        found = _around(found, unsafe, data=data)
     return found
 
 
-def _following(model: Any, unsafe: list[tuple[int, int]]) -> Any:
-    """Infer shapes that are values of a model, too, but not through some of its nodes."""
+def _around(model: Any, unsafe: list[tuple[int, int]], *, data: bool) -> Any:
+    """Infer types, but not through some of the nodes."""
     names = rename_operators(model, unsafe, [_UNKNOWN] * len(unsafe))
-    found = _once(model, data=True)
+    found = _once(model, data=data)
     for each in (model, found):
         rename_operators(each, unsafe, names)
     return found

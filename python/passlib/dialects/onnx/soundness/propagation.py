@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx.messages import graphs_within
 
-__all__ = ["followed_nodes", "rename_operators"]
+__all__ = ["MOST_ELEMENTS", "followed_nodes", "rename_operators"]
 
 MOST_ELEMENTS: Final = 4096
 """Elements of a vector that are followed: more than any shape has axes."""

@@ -7,8 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.soundness.growth import MOST_AXES, growing_nodes
 from passlib.dialects.onnx.soundness.inference import inferred
+from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.errors import GraphError
 from passlib.lowering.shapes import check_extent
 
 __all__ = ["check_sizes"]
@@ -31,9 +34,11 @@ def check_sizes(model: Any) -> None:
     Raises
     ------
     GraphError
-        A value takes more memory than `passlib.limits` permits.
+        A value takes more memory than `passlib.limits` permits, or has too many axes.
     """
-    for graph in graphs_within(inferred(model, data=True).graph):
+    found = inferred(model, data=True)
+    _check_axes(found)
+    for graph in graphs_within(found.graph):
         for value in (*graph.value_info, *graph.input, *graph.output):
             tensor = value.type.tensor_type
             if value.type.WhichOneof("value") != "tensor_type" or not tensor.HasField("shape"):
@@ -42,3 +47,14 @@ def check_sizes(model: Any) -> None:
             dtype = _WIDE if known in (None, "bfloat16") else np.dtype(known)
             sizes = tuple(dim.dim_value if dim.dim_value > 0 else None for dim in tensor.shape.dim)
             check_extent(f"value {value.name!r}", dtype, sizes)
+
+
+def _check_axes(model: Any) -> None:
+    """Refuse values of so many axes that inference in ONNX Runtime would take the memory."""
+    graphs = list(graphs_within(model.graph))
+    for number, place in growing_nodes(model, versions_of(model.opset_import), certain=True):
+        node = graphs[number].node[place]
+        raise GraphError(
+            f"node {node.name or place!r} ({node.op_type}): its result has more than {MOST_AXES} "
+            f"axes, and no runtime computes with so many"
+        )
