@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, parser
+from onnx import load as load_onnx
 
 import onnx_models
 import passlib
@@ -124,6 +125,23 @@ def test_unsound_nodes_are_refused_before_native_code_sees_them(what: str, tmp_p
         if name != "infer_shape" or what not in ("functions that grow",):
             assert message in str(caught.value), (name, str(caught.value))
     assert [item.name for item in tmp_path.iterdir()] == ["a.onnx"]
+
+
+@pytest.mark.parametrize("version", [13, 17])
+def test_an_omitted_last_input_is_left_out(version: int, tmp_path: Path) -> None:
+    """ONNX Runtime 1.32 ends the process on a LayerNormalization that has one."""
+    node = helper.make_node("LayerNormalization", ["x", "s", ""], ["y"])
+    sizes = {"x": [2, 3], "s": [3], "y": [2, 3]}
+    kinds = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in sizes.items()]
+    graph = helper.make_graph([node], "g", kinds[:2], kinds[2:])
+    imports = [helper.make_opsetid("", version)]
+    model = passlib.load(helper.make_model(graph, opset_imports=imports, ir_version=8))
+    x = np.array([[1, 2, 3], [6, 4, 2]], np.float32)
+    expected = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+    (found,) = model.run({"x": x, "s": np.ones(3, np.float32)}).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    again = load_onnx(model.save(tmp_path / "a.onnx")[0]).graph.node[0]
+    assert list(again.input) == ["x", "s", ""]
 
 
 SIZES = {

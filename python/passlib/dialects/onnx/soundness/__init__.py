@@ -11,6 +11,7 @@ from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
 from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.soundness.model import check_model
+from passlib.dialects.onnx.soundness.omitted import drop_omitted
 from passlib.dialects.onnx.soundness.sizes import check_sizes
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "check_model",
     "check_sizes",
     "complaint_about",
+    "drop_omitted",
     "inferred",
     "open_sizes",
     "without_weights",

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from passlib.dialects.onnx import attributes, schema
 from passlib.files.optional import require
 
-__all__ = ["complaint_about", "is_defined"]
+__all__ = ["complaint_about", "fewest_inputs", "is_defined"]
 
 _MOST_AXES: Final = 64
 """No tensor has more axes; ONNX Runtime's limits are lower."""
@@ -75,6 +75,20 @@ def _formal(op: str, domain: str, version: int) -> _Formal | None:
 def is_defined(domain: str, op: str, version: int) -> bool:
     """Whether an operator set that onnx knows has an operator."""
     return _formal(op, domain, version) is not None
+
+
+def fewest_inputs(domain: str, op: str, version: int) -> int | None:
+    """Return how many inputs an operator has at least; None for unknown operators.
+
+    ONNX Runtime has some operators in older operator sets than ONNX: then those of the newest one
+    count.
+    """
+    domain = schema.plain(domain)
+    formal = _formal(op, domain, version)
+    if formal is None and not domain:
+        newest: int = require("onnx.defs", extra="onnx").onnx_opset_version()
+        formal = _formal(op, domain, newest)
+    return None if formal is None else formal.inputs[0]
 
 
 def complaint_about(node: Any, versions: Mapping[str, int]) -> str:
