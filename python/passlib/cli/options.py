@@ -97,15 +97,14 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
     UsageError
         A text is not of the form ``name:1,3,224,224``.
     """
+    from passlib.library.pipeline.sizes import shape_of_text
+
     shapes = {}
     for text in texts:
-        name, colon, sizes = text.rpartition(":")
         try:
-            shape = tuple(None if size.strip() == "?" else int(size) for size in sizes.split(","))
-        except ValueError:
-            shape = (-1,)
-        if not (colon and name) or any(size is not None and size < 0 for size in shape):
-            raise UsageError(f"--shape {text}: write name:1,3,224,224, with ? for an open size")
+            name, shape = shape_of_text(text)
+        except ValueError as error:
+            raise UsageError(f"--shape {error}") from None
         shapes[name] = shape
     return shapes or None
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from passlib.files.collector import collection_off
 from passlib.library.pipeline import Step, Steps, check, execute, steps_of
 from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
 from passlib.library.pipeline.simplification import simplified
-from passlib.model.edits import with_nested
+from passlib.library.pipeline.sizes import text_of_shapes
+from passlib.model.edits import with_nested, with_sizes
 from passlib.model.parts import ModelParts
 from passlib.model.weights import remaining
 from passlib.symbol.sequence import as_steps, refuse_options
@@ -65,6 +66,8 @@ class OptimizedModel(ModelParts):
         inference = {key: value for key, value in options.items() if key in _INFERENCE}
         own = {key: value for key, value in options.items() if key not in _INFERENCE}
         if len(steps) == 1 and isinstance(steps[0], Step) and not steps[0].options:
+            if isinstance(own.get("fixed"), Mapping):
+                own["fixed"] = text_of_shapes(own["fixed"])
             steps = steps_of((steps[0].name, own))
         else:
             refuse_options(own)
@@ -78,6 +81,7 @@ class OptimizedModel(ModelParts):
         max_growth: int | None = None,
         max_rounds: int = 16,
         skip: Collection[str] = (),
+        fixed: Mapping[str, Sequence[int | None]] | None = None,
     ) -> _M:
         """Return a model with fewer operators that computes the same; this one stays unchanged.
 
@@ -85,7 +89,7 @@ class OptimizedModel(ModelParts):
         """
         options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
         options.update(max_rounds=max_rounds, skip=tuple(skip))
-        made: Any = simplified(self, **options)
+        made: Any = simplified(with_sizes(self, fixed) if fixed else self, **options)
         inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
         return inside if inside is made else simplified(inside, **options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from passlib.model.loading import load
@@ -20,6 +20,7 @@ def simplify(
     max_growth: int | None = None,
     max_rounds: int = 16,
     skip: Collection[str] = (),
+    fixed: Mapping[str, Sequence[int | None]] | None = None,
 ) -> Model:
     """Return a model with fewer operators that computes the same.
 
@@ -43,6 +44,9 @@ def simplify(
         At most so many rounds are run.
     skip : collection of str
         Standard passes that are left out.
+    fixed : mapping of str to shape, optional
+        Sizes of the inputs of an ONNX model, which the result states; ``None`` in a shape leaves a
+        size open. Computations with them become constants.
 
     Returns
     -------
@@ -51,7 +55,8 @@ def simplify(
     Raises
     ------
     PasslibError
-        The model cannot be loaded, or a pass failed.
+        The model cannot be loaded, or a pass failed; or a name in ``fixed`` is no input, its shape
+        contradicts the model's, or the model is of another dialect.
     ValueError
         ``cost`` is something else.
 
@@ -62,5 +67,10 @@ def simplify(
     """
     found = model if isinstance(model, Model) else load(model)
     return found.simplify(
-        exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds, skip=skip
+        exact=exact,
+        cost=cost,
+        max_growth=max_growth,
+        max_rounds=max_rounds,
+        skip=skip,
+        fixed=fixed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from passlib.graph.plain import PlainGraph
@@ -10,7 +10,7 @@ from passlib.library.call import Backend
 from passlib.library.pipeline import Step
 from passlib.library.pipeline.simplification import has_nested, simplified
 from passlib.model import Model
-from passlib.model.edits import with_nested
+from passlib.model.edits import with_nested, with_sizes
 
 __all__ = ["Watcher", "simplify_watched"]
 
@@ -30,7 +30,12 @@ class Watcher(Protocol):
 
 
 def simplify_watched(
-    model: Model, watcher: Watcher, *, skip: Collection[str] = (), **arguments: Any
+    model: Model,
+    watcher: Watcher,
+    *,
+    skip: Collection[str] = (),
+    fixed: Mapping[str, Sequence[int | None]] | None = None,
+    **arguments: Any,
 ) -> Model:
     """Simplify a model as `Model.simplify` does, with a step for each pass that is tried.
 
@@ -42,9 +47,13 @@ def simplify_watched(
     watcher : Watcher
     skip : collection of str
         Standard passes that are left out.
+    fixed : mapping of str to shape, optional
+        Sizes of inputs.
     **arguments
         Those of `passlib.simplify`.
     """
+    if fixed:
+        model = with_sizes(model, fixed)
     last = simplified(_Watched(model, watcher), skip=skip, **arguments).model
     if not has_nested(last.symbol):
         return last

@@ -11,6 +11,7 @@ from passlib.library.backends import find_standard, passes
 from passlib.library.declared import Declaration, Option
 from passlib.library.declared.option import OptionError
 from passlib.library.loading import load_standard
+from passlib.library.pipeline.sizes import shape_of_text
 from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 _OPTIONS: Final = (
+    Option("fixed", "text", (), "sizes of inputs, such as x:1,3,224,224", is_list=True),
     Option("skip", "text", (), "standard passes that are left out", is_list=True),
     Option("cost", "text", "nodes", "what has to fall for a step to be kept", ("nodes", "bytes")),
     Option("max_growth", "integer", None, "how many bytes the weights may grow by", low=0),
@@ -83,8 +85,18 @@ def check_skipped(names: Collection[str]) -> None:
 
 
 def simplify_arguments(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `passlib.simplify` that a named pipeline stands for."""
-    return {**options, "exact": name == "clean"}
+    """Return the arguments of `passlib.simplify` that a named pipeline stands for.
+
+    Raises
+    ------
+    OptionError
+        An item of ``fixed`` is no shape of an input.
+    """
+    try:
+        fixed = dict(shape_of_text(text) for text in options.get("fixed", ()))
+    except ValueError as error:
+        raise OptionError(f"option 'fixed': {error}", "fixed") from None
+    return {**options, "fixed": fixed, "exact": name == "clean"}
 
 
 def skipping(step: Step, names: list[str]) -> Step:
