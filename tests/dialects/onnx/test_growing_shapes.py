@@ -105,6 +105,14 @@ USUAL: dict[str, tuple[str, tuple[Any, ...]]] = {
         + " }",
         (4, 3),
     ),
+    "a long vector": (
+        NEW
+        + "(float[7, 3] x, int64[4] i, int64[5000] j, int64[2] o) => (int64[A, B] y) "
+        + "<int64[1] a = {0}, int64 d = {7}> { "
+        + " ".join(f"v{k} = Gather(x, i)" for k in range(9))
+        + " h = OneHot(j, d, o) t = Gather(h, j) y = Unsqueeze(j, a) }",
+        (1, 5000),
+    ),
     "a function": (
         NEW
         + "(float[7, 3] x, int64[4] i) => (float[A, B] y) { y = own.f(x, i) } "

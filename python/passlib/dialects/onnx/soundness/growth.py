@@ -26,14 +26,16 @@ _JOINING: Final = frozenset(("Gather", "GatherND"))
 
 _ADDING: Final = frozenset(("ConcatFromSequence", "OneHot", "Unsqueeze"))
 
-_SHAPED: Final = frozenset(("ConstantOfShape", "Expand", "Reshape"))
-"""The operators whose results have the axes that an input lists."""
+_LISTS: Final = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
+"""The inputs that list axes."""
+
+_FEW: Final = 2
+"""So many joining nodes leave shapes within a small multiple of what the file states."""
 
 _LISTED: Final = 13
 """The operator set from which on inference of Expand no longer goes by a stated length."""
 
 _OWN: Final = ("", "ai.onnx")
-
 
 _MOST_EXPANDED: Final = 100_000
 """Nodes of functions that are looked at, for all calls together."""
@@ -59,6 +61,8 @@ def growing_nodes(
         Number of the graph, in the order of `graphs_within`, and of the node in it. What is found
         in a function stands at the call.
     """
+    if not _may_grow(model, versions):
+        return []
     walk = _Walk(model, versions)
     return sorted(walk.certain if certain else walk.found)
 
@@ -114,13 +118,15 @@ class _Scope:
         inside = [self.bounds.get(v.name, 0) for each in _nested(node) for v in each.output]
         if inside:
             return max(most, *inside) + 1
-        listed = self._listed(node) if op in _SHAPED else 0
-        return min(max(most, listed, _USUAL), MOST_AXES)
+        return min(max(most, self._listed(node), _USUAL), MOST_AXES)
 
     def _listed(self, node: Any) -> int:
-        """Return the largest number of axes that a node lists."""
-        lengths = (self.lengths.get(name, 0) for name in node.input)
-        return max((0, *lengths, *(len(each.ints) for each in node.attribute)))
+        """Return how many axes a node lists, in an input or an attribute."""
+        place = _LISTS.get(node.op_type)
+        if place is None:
+            return 0
+        length = self.lengths.get(node.input[place], 0) if place < len(node.input) else 0
+        return max((length, *(len(each.ints) for each in node.attribute)))
 
     def is_certain(self, node: Any) -> bool:
         """Whether a node of too many axes has them by what is stated."""
@@ -173,8 +179,7 @@ class _Walk:
 
     @staticmethod
     def _call(scope: _Scope, node: Any, function: Any, place: tuple[int, int]) -> _Scope:
-        versions = {each.domain: each.version for each in function.opset_import}
-        made = _Scope(by_length=_goes_by_length(versions), place=scope.place or place)
+        made = _Scope(by_length=_goes_by_length(_versions_of(function)), place=scope.place or place)
         for formal, actual in zip(function.input, node.input, strict=False):
             for theirs, ours in (
                 (made.stated, scope.stated),
@@ -221,6 +226,26 @@ class _Walk:
             self.certain.add(where)
         for name in node.output:
             scope.bounds[name] = scope.stated.get(name, 0)  # it will not be inferred
+
+
+def _may_grow(model: Any, versions: Mapping[str, int]) -> bool:
+    """Whether a model has enough of the nodes that a walk is worth its time."""
+    by_length = _goes_by_length(versions) or any(
+        _goes_by_length(_versions_of(each)) for each in model.functions
+    )
+    joins = adds = 0
+    for graph in graphs_within(model.graph, *model.functions):
+        for node in graph.node:
+            op = node.op_type
+            joins += op in _JOINING
+            adds += op in _ADDING
+            if op == "Expand" and by_length:
+                return True
+    return joins > _FEW or adds > MOST_AXES // 2
+
+
+def _versions_of(function: Any) -> dict[str, int]:
+    return {each.domain: each.version for each in function.opset_import}
 
 
 def _goes_by_length(versions: Mapping[str, int]) -> bool:
