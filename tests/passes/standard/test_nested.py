@@ -11,6 +11,7 @@ import pytest
 
 import passlib
 from commands import passlib_command
+from passlib.library.pipeline.simplification import operators_of
 from rewriting import operators, parsed, results, same_bits, weights
 
 
@@ -144,3 +145,15 @@ def outcome(data: bytes, x: np.ndarray[Any, Any]) -> list[Any] | None:
         return results(data, {"x": x})
     except Exception:
         return None
+
+
+def test_a_node_that_inference_would_not_take_is_no_error() -> None:
+    """The runtime reports such a node when the model runs."""
+    text = BRANCHES.replace(
+        "n = Neg(x)", "n = Neg(x) p, q, r = Split<axis = 1, num_outputs = 2>(x)"
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
+    model.graph.output.append(onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, None))
+    found = operators_of(passlib.simplify(model).symbol)
+    assert found["Split"] == 1
+    assert "Shape" not in found

@@ -7,7 +7,7 @@ from typing import Any
 
 from passlib.dialects.onnx.keys import INPUTS_ALSO
 from passlib.dialects.onnx.soundness import inferred
-from passlib.errors import PasslibError
+from passlib.errors import GraphError, PasslibError
 from passlib.files.optional import require
 from passlib.graph.fresh_names import NameSource
 
@@ -55,7 +55,11 @@ class _Outside:
         self.initializers = {
             tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
         }
-        graph = inferred(_light(model), data=True).graph
+        light = _light(model)
+        try:
+            graph = inferred(light, data=True).graph
+        except GraphError:  # running the model will report it
+            graph = light.graph
         values = (*graph.value_info, *graph.input, *graph.output)
         self.types = {value.name: value for value in values}
         self.names = NameSource(set(_names_of(model.graph)))
