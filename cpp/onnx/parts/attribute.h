@@ -54,6 +54,14 @@ void forEachBody(Bytes message, uint32_t number, Visit visit) {
   }
 }
 
+/// Returns the body of a message's field, joined from its parts as protocol buffers have it; null
+/// if there is none.
+inline Bytes mergedBody(Bytes message, uint32_t number, Arena* arena) {
+  Message merged;
+  forEachBody(message, number, [&](Bytes body) { merged.add(body, arena); });
+  return merged.bytes();
+}
+
 }  // namespace passlib::onnx
 
 #endif  // PASSLIB_ONNX_PARTS_ATTRIBUTE_H_

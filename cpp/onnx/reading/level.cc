@@ -61,7 +61,7 @@ class LevelReader {
         checkVariable(level_.initializers.back().tensor.name, "initializer.",
                       level_.initializers.size() - 1);
       } else if (field.number == kSparseInitializer) {
-        const Bytes values = mergedBody(field.body, kValues);
+        const Bytes values = mergedBody(field.body, kValues, arena_);
         level_.sparse.emplace_back(nameOfValue(values, kTensorName), false);
         checkVariable(level_.sparse.back().first, "sparse.", level_.sparse.size() - 1);
       } else if (field.number == kInput) {
@@ -84,12 +84,6 @@ class LevelReader {
   void checkVariable(Bytes name, const char* what, std::size_t number) {
     checkName(name, what, number);
     if (name.empty()) throw GraphError("an input or initializer of the graph has no name");
-  }
-
-  Bytes mergedBody(Bytes message, uint32_t number) {
-    Message merged;
-    forEachBody(message, number, [&](Bytes body) { merged.add(body, arena_); });
-    return merged.bytes();
   }
 
   /// Marks the constants that are defaults of inputs, and leaves these inputs out.

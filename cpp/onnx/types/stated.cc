@@ -14,12 +14,6 @@ using numbers::kShape;
 using numbers::kTensorType;
 using numbers::kValueType;
 
-Bytes mergedBody(Bytes message, uint32_t number, Arena* arena) {
-  Message merged;
-  forEachBody(message, number, [&](Bytes body) { merged.add(body, arena); });
-  return merged.bytes();
-}
-
 /// Returns a size, or -1. Of the members of a oneof, the last one counts.
 int64_t readSize(Bytes dimension) {
   int64_t size = -1;

@@ -57,7 +57,7 @@ def lower(
     ------
     GraphError
         A shape contradicts the file's, a node does not have the form of its operator, or a value
-        takes more memory than `passlib.limits` permits.
+        takes more memory than `passlib.limits` permits or has too many axes.
     UnsupportedError
         ``train`` is set, or passlib does not feed or return values of an input's or output's type.
     """
