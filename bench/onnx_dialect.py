@@ -26,6 +26,15 @@ def with_onnx(source: Path, target: Path) -> Callable[[], None]:
     return lambda: onnx.save_model(onnx.load_model(source), target)
 
 
+def with_inference(source: Path, target: Path) -> Callable[[], None]:
+    """Parse, infer shapes and serialize by the package onnx."""
+
+    def run() -> None:
+        onnx.save_model(onnx.shape_inference.infer_shapes(onnx.load_model(source)), target)
+
+    return run
+
+
 def with_runtime(source: Path, target: Path) -> Callable[[], object]:
     """Load, optimize at the basic level and save by ONNX Runtime, on one thread."""
 
@@ -73,7 +82,14 @@ def main() -> None:
         target = Path(folder) / "out.onnx"
         for label, file, name, infer, what, theirs in (
             (chain, layers, "identity", False, "onnx", with_onnx),
-            (f"{chain}, shapes inferred", layers, "identity", True, "onnx", with_onnx),
+            (
+                f"{chain}, shapes inferred",
+                layers,
+                "identity",
+                True,
+                "onnx, shapes inferred",
+                with_inference,
+            ),
             (f"{chain}, folded", layers, fold, False, "onnx", with_onnx),
             ("ResNet-152, folded", resnet, fold, False, "ONNX Runtime", with_runtime),
             (

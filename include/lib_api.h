@@ -573,6 +573,29 @@ class Node {
   std::vector<std::pair<std::string, JsonVal> > extra;
 };
 
+namespace detail {
+
+/// The parameters of a call. Hosts list them in the order of the graph's variables, so most are
+/// found by one comparison of names.
+class ParamTable {
+ public:
+  explicit ParamTable(std::size_t count) {
+    names_.reserve(count);
+    tensors_.reserve(count);
+  }
+  /// Adds a parameter, one of the announced number: tensors keep their places.
+  void add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype, size_t version,
+           const MXContext& context);
+  /// Sets `tensor` of the variables that are parameters.
+  void assign(const std::vector<Node*>& variables);
+
+ private:
+  std::vector<const char*> names_;
+  std::vector<MXTensor> tensors_;
+};
+
+}  // namespace detail
+
 /// A model: nodes, and those of their outputs that are the model's.
 ///
 /// The graph owns its nodes. An edge is stored on both sides: in `inputs` of the consumer and in
@@ -634,8 +657,7 @@ class Graph {
 
   void _setPassResource(PassResource* resource);
   /// Sets `tensor` of the variables whose names are in args or aux.
-  void _setParams(std::unordered_map<std::string, MXTensor>* args,
-                  std::unordered_map<std::string, MXTensor>* aux);
+  void _setParams(detail::ParamTable* args, detail::ParamTable* aux);
   /// Clears resource and tensors, whose lifetime ends with the call of a pass.
   void _endPass();
   PassResource* _passResource() const { return res_; }
@@ -4193,17 +4215,22 @@ inline const JsonVal& Graph::getAttr(const std::string& key) const {
 
 namespace detail {
 
-/// Calls visit once for a graph and each of its subgraphs.
-template <typename Visit>
-void forEachGraph(Graph* root, Visit visit) {
+/// Calls `enter` once for a graph and each of its subgraphs, and then `visit` for its nodes.
+template <typename Enter, typename Visit>
+void forEachNode(Graph* root, Enter enter, Visit visit) {
   std::vector<Graph*> pending(1, root);
   std::unordered_set<Graph*> known(pending.begin(), pending.end());
   while (!pending.empty()) {
     Graph* graph = pending.back();
     pending.pop_back();
-    visit(graph);
-    for (Node* node : graph->nodes) {
+    enter(graph);
+    for (std::size_t pos = 0; pos < graph->nodes.size(); ++pos) {
+      Node* node = graph->nodes[pos];
+      if (pos + 12 < graph->nodes.size() && graph->nodes[pos + 12] != nullptr) {
+        __builtin_prefetch(&graph->nodes[pos + 12]->subgraphs);
+      }
       if (node == nullptr) continue;
+      visit(graph, node);
       for (Graph* subgraph : node->subgraphs) {
         if (subgraph != nullptr && known.insert(subgraph).second) pending.push_back(subgraph);
       }
@@ -4211,46 +4238,67 @@ void forEachGraph(Graph* root, Visit visit) {
   }
 }
 
+/// Calls `visit` once for a graph and each of its subgraphs.
+template <typename Visit>
+void forEachGraph(Graph* root, Visit visit) {
+  forEachNode(root, visit, [](Graph*, Node*) {});
+}
+
 }  // namespace detail
 
 inline void Graph::_setPassResource(PassResource* resource) {
-  detail::forEachGraph(this, [resource](Graph* graph) {
-    graph->res_ = resource;
-    for (Node* node : graph->nodes) {
-      if (node != nullptr) node->_setPassResource(resource);
-    }
-  });
+  detail::forEachNode(
+      this, [resource](Graph* graph) { graph->res_ = resource; },
+      [resource](Graph*, Node* node) { node->_setPassResource(resource); });
 }
 
-inline void Graph::_setParams(std::unordered_map<std::string, MXTensor>* args,
-                              std::unordered_map<std::string, MXTensor>* aux) {
-  for (Node* node : inputs) {
-    std::string name = node->name;
-    // In the subgraphs of partitioners, variables have new names and attributes with the name of
-    // their parameter.
-    const auto is_arg = node->attrs.find("isArg");
-    const auto arg_name = node->attrs.find("argName");
-    if (is_arg != node->attrs.end() && is_arg->second == "True" && arg_name != node->attrs.end()) {
-      name = arg_name->second;
-    }
-    for (auto* params : {args, aux}) {
-      const auto found = params->find(name);
-      if (found == params->end()) continue;
-      node->tensor = &found->second;
-      break;
-    }
+namespace detail {
+
+/// The parameter that a variable stands for: in the subgraphs of partitioners, variables have new
+/// names and attributes with the name of their parameter.
+inline const std::string& paramName(const Node& node) {
+  if (node.attrs.size() < 2) return node.name;
+  const auto is_arg = node.attrs.find("isArg");
+  if (is_arg == node.attrs.end() || is_arg->second != "True") return node.name;
+  const auto arg_name = node.attrs.find("argName");
+  return arg_name == node.attrs.end() ? node.name : arg_name->second;
+}
+
+inline void ParamTable::add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype,
+                            size_t version, const MXContext& context) {
+  names_.push_back(name);
+  tensors_.emplace_back(data, std::move(shape), dtype, version, context);
+}
+
+inline void ParamTable::assign(const std::vector<Node*>& variables) {
+  std::size_t next = 0;
+  for (Node* node : variables) {
+    if (next == names_.size()) return;
+    if (paramName(*node) == names_[next]) node->tensor = &tensors_[next++];
+  }
+  if (next == names_.size()) return;
+  std::unordered_map<std::string, MXTensor*> by_name;
+  for (std::size_t pos = 0; pos < names_.size(); ++pos) by_name[names_[pos]] = &tensors_[pos];
+  for (Node* node : variables) {
+    const auto found = by_name.find(paramName(*node));
+    if (found != by_name.end()) node->tensor = found->second;
   }
 }
 
+}  // namespace detail
+
+inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux) {
+  aux->assign(inputs);
+  args->assign(inputs);  // of a name in both, the argument
+}
+
 inline void Graph::_endPass() {
-  detail::forEachGraph(this, [](Graph* graph) {
-    graph->res_ = nullptr;
-    for (Node* node : graph->nodes) {
-      if (node == nullptr) continue;
-      node->_setPassResource(nullptr);
-      node->tensor = nullptr;
-    }
-  });
+  detail::forEachNode(
+      this, [](Graph* graph) { graph->res_ = nullptr; },
+      [](Graph*, Node* node) {
+        node->_setPassResource(nullptr);
+        node->tensor = nullptr;
+      });
 }
 
 // ---- resources ---------------------------------------------------------------------------------
@@ -5079,20 +5127,20 @@ inline options_map_t makeOptions(const char* const* keys, const char* const* val
   return options;
 }
 
-inline void addParams(PASSLIB_PARAM_BLOCK(param),
-                      std::unordered_map<std::string, MXTensor>* target) {
+inline ParamTable makeParams(PASSLIB_PARAM_BLOCK(param)) {
+  ParamTable params(static_cast<std::size_t>(num_param));
   for (int pos = 0; pos < num_param; ++pos) {
-    const std::vector<int64_t> shape(param_shapes[pos], param_shapes[pos] + param_dims[pos]);
-    (*target)[param_names[pos]] =
-        MXTensor(param_data[pos], shape, static_cast<MXDType>(param_types[pos]), param_IDs[pos],
-                 MXContext(param_dev_type[pos], param_dev_id[pos]));
+    params.add(param_names[pos], param_data[pos],
+               std::vector<int64_t>(param_shapes[pos], param_shapes[pos] + param_dims[pos]),
+               static_cast<MXDType>(param_types[pos]), param_IDs[pos],
+               MXContext(param_dev_type[pos], param_dev_id[pos]));
   }
+  return params;
 }
 
-/// Calls a pass, for both entry points. `args`, `aux`: the parameters by name.
+/// Calls a pass, for both entry points. `args`, `aux`: the parameters.
 inline int runPass(graphPass_t function, Graph* graph, const options_map_t& options,
-                   const char* name, std::unordered_map<std::string, MXTensor>* args,
-                   std::unordered_map<std::string, MXTensor>* aux, nd_malloc_t nd_malloc,
+                   const char* name, ParamTable* args, ParamTable* aux, nd_malloc_t nd_malloc,
                    const void* nd_alloc) {
   if (function == nullptr) {
     MXerrorMsgs::get()->add(std::string("pass '") + name + "' has no body: call setBody");
@@ -6411,14 +6459,13 @@ inline bool sameAttribute(const std::string& one, const std::string& other) {
 class NestedGraphs {
  public:
   explicit NestedGraphs(Graph* root) : dialect_(dialectOf(*root)) {
-    forEachGraph(root, [this](Graph* graph) {
-      graphs_.push_back(graph);
-      for (Node* node : graph->nodes) {
-        for (Graph* nested : node->subgraphs) {
-          if (nested != nullptr) enter(graph, node, nested);
-        }
-      }
-    });
+    forEachNode(
+        root, [this](Graph* graph) { graphs_.push_back(graph); },
+        [this](Graph* graph, Node* node) {
+          for (Graph* nested : node->subgraphs) {
+            if (nested != nullptr) enter(graph, node, nested);
+          }
+        });
   }
   ~NestedGraphs() {
     for (Node* node : lent_) node->tensor = nullptr;
@@ -8209,10 +8256,8 @@ inline int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_g
   using namespace mxnet::ext;  // NOLINT: this function only
   *out_graph = nullptr;
   return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
-    std::unordered_map<std::string, MXTensor> args;
-    std::unordered_map<std::string, MXTensor> aux;
-    detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
-    detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
+    detail::ParamTable args = detail::makeParams(PASSLIB_PARAM_NAMES(arg));
+    detail::ParamTable aux = detail::makeParams(PASSLIB_PARAM_NAMES(aux));
     const std::unique_ptr<Graph> graph = detail::readGraph(in_graph);
     const int result =
         detail::runPass(function, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
@@ -8239,10 +8284,8 @@ inline int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::G
                                  mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
   using namespace mxnet::ext;  // NOLINT: this function only
   return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
-    std::unordered_map<std::string, MXTensor> args;
-    std::unordered_map<std::string, MXTensor> aux;
-    detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
-    detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
+    detail::ParamTable args = detail::makeParams(PASSLIB_PARAM_NAMES(arg));
+    detail::ParamTable aux = detail::makeParams(PASSLIB_PARAM_NAMES(aux));
     return detail::runPass(function, graph, detail::makeOptions(opt_keys, opt_vals, num_opts),
                            pass_name, &args, &aux, nd_malloc, nd_alloc);
   });
@@ -8534,10 +8577,8 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const 
   *num_attrs = 0;
   return detail::guarded("reviewSubgraph", [&]() -> int {
     detail::requireFunction(function, "setReviewSubgraph");
-    std::unordered_map<std::string, MXTensor> args;
-    std::unordered_map<std::string, MXTensor> aux;
-    detail::addParams(PASSLIB_PARAM_NAMES(arg), &args);
-    detail::addParams(PASSLIB_PARAM_NAMES(aux), &aux);
+    detail::ParamTable args = detail::makeParams(PASSLIB_PARAM_NAMES(arg));
+    detail::ParamTable aux = detail::makeParams(PASSLIB_PARAM_NAMES(aux));
     const std::unique_ptr<Graph> subgraph = detail::readGraph(json);
     subgraph->_setParams(&args, &aux);
     bool accepted = false;

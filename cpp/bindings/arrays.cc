@@ -50,6 +50,18 @@ bool sameArrays(const py::dict& arrays, const py::dict& among) {
   return true;
 }
 
+/// Names of the values that are not read-only arrays of NumPy or of the class `own`.
+py::list writableArrays(const py::dict& arrays, const py::type& own) {
+  const PyTypeObject* const plain = py::detail::npy_api::get().PyArray_Type_;
+  py::list names;
+  for (const auto& [name, value] : arrays) {
+    const PyTypeObject* const type = Py_TYPE(value.ptr());
+    const bool known = type == plain || type == reinterpret_cast<PyTypeObject*>(own.ptr());
+    if (!known || py::reinterpret_borrow<py::array>(value).writeable()) names.append(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 bool sameContent(const py::array& left, const py::array& right) {
@@ -68,24 +80,6 @@ bool sameContent(const py::array& left, const py::array& right) {
   return std::memcmp(plain(left).data(), plain(right).data(), bytes) == 0;
 }
 
-ParamBlock makeBlock(const py::list& params, bool lend) {
-  ParamBlock block;
-  for (const py::handle& item : params) {
-    const auto fields = item.cast<py::tuple>();
-    const auto array = fields[1].cast<py::array>();
-    const auto name = fields[0].cast<std::string>();
-    if (name.find('\0') != std::string::npos) {
-      throw GraphError("the parameter named '" + name.substr(0, name.find('\0')) +
-                       "' and more after a NUL byte cannot be passed to a library, whose texts end "
-                       "there: rename it");
-    }
-    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    void* data = lend ? const_cast<void*>(array.data()) : nullptr;
-    block.add(name, data, std::move(shape), fields[2].cast<int>());
-  }
-  return block;
-}
-
 py::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size) {
   const py::capsule owner(memory.get(), [](void* pointer) { FreeMemory()(pointer); });
   memory.release();
@@ -95,6 +89,7 @@ py::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size) {
 
 void bindArrays(py::module_* m) {
   m->def("differing_arrays", &differingArrays, py::arg("pairs"));
+  m->def("writable_arrays", &writableArrays, py::arg("arrays"), py::arg("own"));
   m->def("same_arrays", &sameArrays, py::arg("arrays"), py::arg("among"));
 }
 

@@ -9,13 +9,8 @@
 #include <memory>
 
 #include "library/memory.h"
-#include "library/params.h"
 
 namespace passlib {
-
-/// Reads parameters given as (name, array, dtype code). Arrays must be C-contiguous. With `lend`
-/// false their memory is left out.
-ParamBlock makeBlock(const pybind11::list& params, bool lend = true);
 
 /// Whether two arrays are equal in type, shape and every bit.
 bool sameContent(const pybind11::array& left, const pybind11::array& right);

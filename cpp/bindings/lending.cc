@@ -2,18 +2,17 @@
 
 #include "bindings/lending.h"
 
-#include <pybind11/numpy.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "bindings/calls/exit_gate.h"
+#include "errors.h"
 #include "library/file_mapping.h"
 
 namespace passlib {
@@ -27,16 +26,6 @@ constexpr std::size_t kSmall = std::size_t{1} << 16;
 
 constexpr std::size_t kAlignment = 64;
 
-/// An array that is lent as a copy.
-struct Copy {
-  std::size_t place;  ///< in the list of parameters
-  py::object name;
-  py::array original;
-  py::array array;
-  Lender::Loan loan;
-  bool packed = false;  ///< in memory with other copies
-};
-
 bool isAligned(const py::array& array) {
   return (array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) != 0;
 }
@@ -49,124 +38,13 @@ bool isPlain(const py::array& array) {
   return sequential && native && (!array.writeable() || isAligned(array));
 }
 
-/// Lends the arrays of a dictionary by name: their own memory if it can be written to, else a copy.
-class LentArrays {
- public:
-  /// `code_of` returns MXNet's number of an element type. `other` lends what is no plain array: it
-  /// gets name and value, and returns a parameter.
-  LentArrays(const py::dict& given, const py::sequence& names, const py::function& code_of,
-             const py::function& other) {
-    for (const py::handle name : names) {
-      PyObject* const value = PyDict_GetItemWithError(given.ptr(), name.ptr());
-      if (value == nullptr) {
-        if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-        continue;
-      }
-      if (!py::isinstance<py::array>(value) || !isPlain(py::reinterpret_borrow<py::array>(value))) {
-        params_.append(other(name, py::handle(value)));
-        continue;
-      }
-      auto array = py::reinterpret_borrow<py::array>(value);
-      const py::object code = codeOf(array.dtype(), code_of);
-      if (!array.writeable()) {
-        copies_.push_back(
-            {params_.size(), py::reinterpret_borrow<py::object>(name), array, py::array(), {}});
-      }
-      params_.append(py::make_tuple(name, array, code));
-    }
-    copy();
-  }
+std::size_t roundedUp(std::size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
 
-  const py::list& params() const { return params_; }
-
-  /// The copies that differ in any bit from their originals, but those of some names: pairs of name
-  /// and array.
-  py::list changed(const py::set& except) const {
-    std::vector<const Copy*> left;
-    for (const Copy& each : copies_) {
-      if (!except.contains(each.name)) left.push_back(&each);
-    }
-    {
-      const ReleasedGil released;
-      const auto same = [](const Copy* each) { return !differs(*each); };
-      left.erase(std::remove_if(left.begin(), left.end(), same), left.end());
-    }
-    py::list list;
-    for (const Copy* each : left) {
-      py::object array = each->array;
-      if (each->packed) array = array.attr("copy")();
-      list.append(py::make_tuple(each->name, array));
-    }
-    return list;
-  }
-
- private:
-  const py::object& codeOf(const py::dtype& type, const py::function& code_of) {
-    const auto found = codes_.find(type.ptr());
-    if (found != codes_.end()) return found->second.second;
-    py::object code = code_of(type);
-    return codes_.emplace(type.ptr(), std::make_pair(type, std::move(code))).first->second.second;
-  }
-
-  static bool differs(const Copy& copy) {
-    const auto size = static_cast<std::size_t>(copy.original.nbytes());
-    const auto* original = static_cast<const char*>(copy.original.data());
-    if (copy.loan.mapping != nullptr) {
-      return copy.loan.mapping->differs(copy.loan.offset, size, original);
-    }
-    return std::memcmp(copy.array.data(), original, size) != 0;
-  }
-
-  void copy() {
-    Lender lender;
-    std::size_t packed = 0;
-    for (Copy& each : copies_) {
-      const auto size = static_cast<std::size_t>(each.original.nbytes());
-      if (size < kSmall) {
-        each.packed = true;
-        packed += (size + kAlignment - 1) / kAlignment * kAlignment;
-      } else if (isAligned(each.original)) {
-        each.loan = lender.lend(each.original.data(), size);
-      }
-    }
-    char* place = new char[packed + kAlignment];
-    const py::capsule block(place, [](void* memory) { delete[] static_cast<char*>(memory); });
-    place += kAlignment - reinterpret_cast<uintptr_t>(place) % kAlignment;
-    for (Copy& each : copies_) {
-      const auto size = static_cast<std::size_t>(each.original.nbytes());
-      if (each.packed) {
-        std::memcpy(place, each.original.data(), size);
-        each.array = view(each.original, place, block);
-        place += (size + kAlignment - 1) / kAlignment * kAlignment;
-      } else if (each.loan.mapping != nullptr) {
-        auto* shared = new std::shared_ptr<const PrivateMapping>(each.loan.mapping);
-        const py::capsule owner(shared, [](void* memory) {
-          delete static_cast<std::shared_ptr<const PrivateMapping>*>(memory);
-        });
-        each.array = view(each.original, each.loan.mapping->data() + each.loan.offset, owner);
-      } else {
-        each.array = view(each.original, nullptr, py::object());
-        const auto* from = static_cast<const char*>(each.original.data());
-        auto* target = static_cast<char*>(each.array.mutable_data());
-        const ReleasedGil released;
-        std::memcpy(target, from, size);
-      }
-      const auto param = params_[each.place].cast<py::tuple>();
-      params_[each.place] = py::make_tuple(each.name, each.array, param[2]);
-    }
-  }
-
-  /// Makes an array like another one in other memory; without, in memory of its own.
-  static py::array view(const py::array& like, void* data, const py::object& owner) {
-    const std::vector<py::ssize_t> shape(like.shape(), like.shape() + like.ndim());
-    if (data == nullptr) return py::array(like.dtype(), shape);
-    return py::array(like.dtype(), shape, data, owner);
-  }
-
-  py::list params_;
-  std::vector<Copy> copies_;
-  std::unordered_map<PyObject*, std::pair<py::dtype, py::object>> codes_;
-};
+std::vector<py::ssize_t> shapeOf(const py::array& array) {
+  return {array.shape(), array.shape() + array.ndim()};
+}
 
 std::unique_ptr<FileMapping> mapFile(int file) {
   try {
@@ -190,6 +68,127 @@ py::bytes sliceOf(const FileMapping& file, const py::slice& slice) {
 
 }  // namespace
 
+LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
+                       const py::function& code_of, const py::function& other, bool lend)
+    : lend_(lend) {
+  for (const py::handle name : names) {
+    PyObject* const value = PyDict_GetItemWithError(given.ptr(), name.ptr());
+    if (value == nullptr) {
+      if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+      continue;
+    }
+    if (!py::isinstance<py::array>(value) || !isPlain(py::reinterpret_borrow<py::array>(value))) {
+      const auto made = other(name, py::handle(value)).cast<py::tuple>();
+      add(made[0], made[1], made[2]);
+      continue;
+    }
+    auto array = py::reinterpret_borrow<py::array>(value);
+    const py::object code = codeOf(array.dtype(), code_of);
+    if (lend && !array.writeable()) {
+      const auto size = static_cast<std::size_t>(array.nbytes());
+      const auto* original = static_cast<const char*>(array.data());
+      copies_.push_back({given_.size(), original, size, nullptr, {}, {}});
+    }
+    add(py::reinterpret_borrow<py::object>(name), std::move(array), code);
+  }
+  copy();
+}
+
+void LentArrays::add(py::object name, py::array array, py::object code) {
+  auto text = name.cast<std::string>();
+  if (text.find('\0') != std::string::npos) {
+    throw GraphError("the parameter named '" + text.substr(0, text.find('\0')) +
+                     "' and more after a NUL byte cannot be passed to a library, whose texts end "
+                     "there: rename it");
+  }
+  std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
+  void* const data = lend_ ? const_cast<void*>(array.data()) : nullptr;
+  block_.add(std::move(text), data, std::move(shape), code.cast<int>());
+  given_.push_back({std::move(name), std::move(array), std::move(code)});
+}
+
+py::list LentArrays::params() const {
+  py::list list;
+  for (const Given& each : given_) list.append(py::make_tuple(each.name, each.array, each.code));
+  return list;
+}
+
+py::list LentArrays::changed(const py::set& except) const {
+  std::vector<const Copy*> left;
+  for (const Copy& each : copies_) {
+    if (except.empty() || !except.contains(given_[each.place].name)) left.push_back(&each);
+  }
+  {
+    const ReleasedGil released;
+    const auto same = [](const Copy* each) { return !differs(*each); };
+    left.erase(std::remove_if(left.begin(), left.end(), same), left.end());
+  }
+  py::list list;
+  for (const Copy* each : left) {
+    list.append(py::make_tuple(given_[each->place].name, arrayOf(*each)));
+  }
+  return list;
+}
+
+const py::object& LentArrays::codeOf(const py::dtype& type, const py::function& code_of) {
+  const auto found = codes_.find(type.ptr());
+  if (found != codes_.end()) return found->second.second;
+  py::object code = code_of(type);
+  return codes_.emplace(type.ptr(), std::make_pair(type, std::move(code))).first->second.second;
+}
+
+void LentArrays::copy() {
+  Lender lender;
+  std::size_t packed = kAlignment;
+  for (Copy& each : copies_) {
+    if (each.size < kSmall) {
+      packed += roundedUp(each.size);
+    } else if (isAligned(given_[each.place].array)) {
+      each.loan = lender.lend(each.original, each.size);
+    }
+  }
+  small_.reset(new char[packed]);
+  char* place = small_.get();
+  place += kAlignment - reinterpret_cast<uintptr_t>(place) % kAlignment;
+  for (Copy& each : copies_) {
+    if (each.loan.mapping != nullptr) {
+      each.data = each.loan.mapping->data() + each.loan.offset;
+    } else if (each.size < kSmall) {
+      each.data = place;
+      std::memcpy(place, each.original, each.size);
+      place += roundedUp(each.size);
+    } else {
+      const py::array& original = given_[each.place].array;
+      py::array own(original.dtype(), shapeOf(original));
+      each.data = static_cast<char*>(own.mutable_data());
+      each.own = std::move(own);
+      const ReleasedGil released;
+      std::memcpy(each.data, each.original, each.size);
+    }
+    block_.setData(each.place, each.data);
+  }
+}
+
+bool LentArrays::differs(const Copy& copy) {
+  if (copy.loan.mapping != nullptr) {
+    return copy.loan.mapping->differs(copy.loan.offset, copy.size, copy.original);
+  }
+  return std::memcmp(copy.data, copy.original, copy.size) != 0;
+}
+
+/// The array of a copy, which outlives this object.
+py::array LentArrays::arrayOf(const Copy& copy) const {
+  const py::array& original = given_[copy.place].array;
+  const std::vector<py::ssize_t> shape = shapeOf(original);
+  if (copy.own) return py::reinterpret_borrow<py::array>(copy.own);
+  if (copy.loan.mapping == nullptr) return py::array(original.dtype(), shape, copy.data);
+  auto* shared = new std::shared_ptr<const PrivateMapping>(copy.loan.mapping);
+  const py::capsule owner(shared, [](void* memory) {
+    delete static_cast<std::shared_ptr<const PrivateMapping>*>(memory);
+  });
+  return py::array(original.dtype(), shape, copy.data, owner);
+}
+
 void bindLending(py::module_* m) {
   py::class_<FileMapping>(*m, "FileMapping", py::buffer_protocol())
       .def(py::init(&mapFile), py::arg("file"))
@@ -200,9 +199,10 @@ void bindLending(py::module_* m) {
       .def("__len__", &FileMapping::size)
       .def("__getitem__", &sliceOf);
   py::class_<LentArrays>(*m, "LentArrays")
-      .def(py::init<const py::dict&, const py::sequence&, const py::function&,
-                    const py::function&>(),
-           py::arg("given"), py::arg("names"), py::arg("code_of"), py::arg("other"))
+      .def(py::init<const py::dict&, const py::sequence&, const py::function&, const py::function&,
+                    bool>(),
+           py::arg("given"), py::arg("names"), py::arg("code_of"), py::arg("other"),
+           py::arg("lend"))
       .def_property_readonly("params", &LentArrays::params)
       .def("changed", &LentArrays::changed, py::arg("but"));
 }

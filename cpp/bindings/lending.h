@@ -1,10 +1,70 @@
-// Arrays lent to one call of a pass.
+// Arrays lent to one call of a library.
 #ifndef PASSLIB_BINDINGS_LENDING_H_
 #define PASSLIB_BINDINGS_LENDING_H_
 
-#include <pybind11/pybind11.h>
+#include <pybind11/numpy.h>
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "library/file_mapping.h"
+#include "library/params.h"
 
 namespace passlib {
+
+/// The arrays of a dictionary by name, as parameters: with their own memory if it can be written
+/// to, else as copies.
+class LentArrays {
+ public:
+  /// `code_of` returns MXNet's number of an element type. `other` lends what is no plain array: it
+  /// gets name and value, and returns name, array and number. Without `lend`, parameters have
+  /// names, shapes and types, but no memory.
+  LentArrays(const pybind11::dict& given, const pybind11::sequence& names,
+             const pybind11::function& code_of, const pybind11::function& other, bool lend);
+  LentArrays(const LentArrays&) = delete;
+  LentArrays& operator=(const LentArrays&) = delete;
+
+  /// Valid as long as this object.
+  const ParamBlock& block() const { return block_; }
+
+  /// Name, array as given, and number of the type of each parameter.
+  pybind11::list params() const;
+
+  /// The copies that differ in any bit from their originals, but those of some names: pairs of name
+  /// and array.
+  pybind11::list changed(const pybind11::set& except) const;
+
+ private:
+  /// An array that is lent as a copy.
+  struct Copy {
+    std::size_t place;     ///< among the parameters
+    const char* original;  ///< read without the GIL, which the array's methods need
+    std::size_t size;      ///< in bytes
+    char* data = nullptr;
+    Lender::Loan loan;
+    pybind11::object own;  ///< the copy as an array, if its memory is no loan nor shared
+  };
+  struct Given {
+    pybind11::object name;
+    pybind11::array array;
+    pybind11::object code;
+  };
+
+  void add(pybind11::object name, pybind11::array array, pybind11::object code);
+  const pybind11::object& codeOf(const pybind11::dtype& type, const pybind11::function& code_of);
+  void copy();
+  static bool differs(const Copy& copy);
+  pybind11::array arrayOf(const Copy& copy) const;
+
+  bool lend_;
+  ParamBlock block_;
+  std::vector<Given> given_;
+  std::vector<Copy> copies_;
+  std::unique_ptr<char[]> small_;  ///< copies of small arrays
+  std::unordered_map<PyObject*, std::pair<pybind11::dtype, pybind11::object>> codes_;
+};
 
 /// Adds FileMapping and LentArrays.
 void bindLending(pybind11::module_* m);

@@ -16,6 +16,7 @@
 #include "graph/difference.h"
 #include "graph/graph.h"
 #include "graph/source.h"
+#include "graph/variables.h"
 
 namespace passlib {
 
@@ -95,15 +96,26 @@ py::tuple difference(GraphSource& before, GraphSource& after) {
   return py::make_tuple(found.removed, found.added, found.changed);
 }
 
+/// Names of variables that another graph does not have.
+std::vector<std::string> missingVariables(GraphSource& source, GraphSource& other) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  const std::shared_ptr<const Graph> after = other.get();
+  return missingNames(namesOfVariables(*graph), *after);
+}
+
+/// Calls `visit` with each node of a graph and of its nested graphs.
+template <typename Visit>
+void forEachNode(Graph* root, Visit visit) {
+  mxnet::ext::detail::forEachNode(root, [](Graph*) {}, [&](Graph*, Node* node) { visit(node); });
+}
+
 /// Calls `visit` with each node whose operator is an alias, in nested graphs too.
 template <typename Visit>
 void forEachAlias(Graph* root, const OperatorTable& table, Visit visit) {
   OperatorLookup operators(table);
-  mxnet::ext::detail::forEachGraph(root, [&](Graph* graph) {
-    for (Node* node : graph->nodes) {
-      const OperatorFacts& facts = operators.find(node->op);
-      if (!facts.registered.empty()) visit(node, facts.registered);
-    }
+  forEachNode(root, [&](Node* node) {
+    const OperatorFacts& facts = operators.find(node->op);
+    if (!facts.registered.empty()) visit(node, facts.registered);
   });
 }
 
@@ -152,10 +164,8 @@ void setNodeAttributes(GraphSource& source, const std::vector<NodeAttribute>& va
 }
 
 void dropNodeAttributes(GraphSource& source, const std::vector<std::string>& keys) {
-  mxnet::ext::detail::forEachGraph(source.edit(), [&](Graph* graph) {
-    for (Node* node : graph->nodes) {
-      for (const std::string& key : keys) node->attrs.erase(key);
-    }
+  forEachNode(source.edit(), [&](Node* node) {
+    for (const std::string& key : keys) node->attrs.erase(key);
   });
 }
 
@@ -164,9 +174,8 @@ bool hasNodeAttribute(GraphSource& source, const std::string& key) {
   const std::shared_ptr<const Graph> graph = source.get();
   bool found = false;
   // The walk only reads.
-  mxnet::ext::detail::forEachGraph(const_cast<Graph*>(graph.get()), [&](Graph* each) {
-    for (const Node* node : each->nodes) found = found || node->attrs.count(key) != 0;
-  });
+  forEachNode(const_cast<Graph*>(graph.get()),
+              [&](const Node* node) { found = found || node->attrs.count(key) != 0; });
   return found;
 }
 
@@ -184,6 +193,7 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def("uses", &listUses, py::arg("names"))
       .def("nodes_with", &listNodesWith, py::arg("operators"))
       .def("difference", &difference, py::arg("other"))
+      .def("missing_variables", &missingVariables, py::arg("other"))
       .def("variables_with", &variablesWith, py::arg("key"))
       .def("heads_with", &headsWith, py::arg("key"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))

@@ -13,10 +13,18 @@
 namespace passlib {
 
 /// Parameters by column, as the entry points take them. Owns names and shapes; data is borrowed
-/// from the caller for the duration of the call.
+/// from the caller.
 class ParamBlock {
  public:
+  ParamBlock() = default;
+  ParamBlock(ParamBlock&&) = default;
+  ParamBlock(const ParamBlock&) = delete;
+  ParamBlock& operator=(const ParamBlock&) = delete;
+
   void add(std::string name, void* data, std::vector<int64_t> shape, int dtype);
+
+  /// Sets the memory of a parameter.
+  void setData(std::size_t number, void* data) { data_[number] = data; }
 
   int count() const { return static_cast<int>(names_.size()); }
   const char* const* names() const { return names_.data(); }

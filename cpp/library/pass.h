@@ -23,8 +23,8 @@ struct PassCall {
   std::size_t index;                                      ///< of the pass in library->passes()
   std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graph that the pass sees
   OptionList options;
-  ParamBlock args;
-  ParamBlock aux;
+  const ParamBlock& args;
+  const ParamBlock& aux;
   bool accept_args = false;
   bool accept_aux = false;
   bool force_json = false;  ///< never pass the Graph object itself

@@ -22,8 +22,8 @@ struct PartitionCall {
   std::size_t strategy;                                   ///< its index in the partitioner
   std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graphs that the library sees
   OptionList options;
-  ParamBlock args;
-  ParamBlock aux;
+  const ParamBlock& args;
+  const ParamBlock& aux;
   AuxiliaryInputs auxiliary;  ///< which inputs of operators are auxiliary states
   NodeStates states;          ///< the same for individual nodes of the source's graph
   bool merge_equal = false;   ///< one input, or output, of a subgraph for all uses of a value

@@ -3,12 +3,14 @@
  *
  * A node is live if an output depends on it, if it has side effects (ARK's communication, unknown
  * operators), if it writes to memory or a state that another live node uses, or if a live node has
- * a control dependency on it. Subgraphs are processed too, but keep their variables, since these
- * correspond to inputs of the node.
+ * a control dependency on it. Subgraphs are processed first. They keep the variables that stand for
+ * inputs of the operator itself; values that they capture and do not use are no longer captured.
  */
+#include <algorithm>
 #include <memory>
 #include <unordered_set>
 
+#include "captures.h"
 #include "facts/family.h"
 #include "facts/memory.h"
 #include "nested.h"
@@ -85,8 +87,14 @@ std::size_t removeDead(Graph* graph, const Family& family, bool nested) {
 MXReturnValue removeDeadNodes(Graph* graph, const OptionValues& options) {
   const Family family(*graph);
   std::size_t removed = 0;
+  // Inner graphs first: values that they no longer use may be dead in the graphs around them.
   // Processing the subgraphs of dead nodes is useless, but harmless.
-  for (Graph* each : withNested(graph)) removed += removeDead(each, family, each != graph);
+  std::vector<Graph*> graphs = withNested(graph);
+  std::reverse(graphs.begin(), graphs.end());
+  for (Graph* each : graphs) {
+    removed += dropUnusedCaptures(each);
+    removed += removeDead(each, family, each != graph);
+  }
   if (options.boolean("verbose")) {
     std::cout << "removeDeadNodes: " << removed << " nodes removed\n";
   }

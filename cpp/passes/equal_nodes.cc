@@ -6,6 +6,8 @@
  * walk. Operators that draw random numbers, write to memory or states, communicate, have subgraphs
  * or are unknown are never merged; outputs of the model keep their names and are never removed.
  * Subgraphs are processed separately.
+ *
+ * mergeEqualWeights: the same for weights alone.
  */
 #include <memory>
 #include <unordered_map>
@@ -20,8 +22,9 @@ namespace passes {
 namespace {
 
 struct Choice {
-  bool parameters;
-  bool inference;
+  bool operators;   ///< merge operators
+  bool parameters;  ///< merge weights
+  bool inference;   ///< nothing is trained
 };
 
 class Merging {
@@ -81,7 +84,7 @@ class Merging {
       return choice_.parameters && states_.count(&node) == 0 && kept_.count(&node) == 0 &&
              isParameter(&node) && isDense(node.tensor);
     }
-    if (!family_.isFunction(node, choice_.inference)) return false;
+    if (!choice_.operators || !family_.isFunction(node, choice_.inference)) return false;
     return !memory_ || (memory_->givesFixedValue(node) && memory_->readsFixedValues(node));
   }
 
@@ -142,13 +145,26 @@ class Merging {
   std::vector<Node*> unwanted_;
 };
 
-MXReturnValue mergeEqualNodes(Graph* graph, const OptionValues& options) {
+std::size_t mergeAll(Graph* graph, const Choice& choice) {
   const Family family(*graph);
-  const Choice choice{options.boolean("parameters"), options.boolean("inference")};
   std::size_t removed = 0;
   for (Graph* each : withNested(graph)) removed += Merging(each, family, choice).run();
+  return removed;
+}
+
+MXReturnValue mergeEqualNodes(Graph* graph, const OptionValues& options) {
+  const Choice choice{true, options.boolean("parameters"), options.boolean("inference")};
+  const std::size_t removed = mergeAll(graph, choice);
   if (options.boolean("verbose")) {
     std::cout << "mergeEqualNodes: " << removed << " nodes removed\n";
+  }
+  return MX_SUCCESS;
+}
+
+MXReturnValue mergeEqualWeights(Graph* graph, const OptionValues& options) {
+  const std::size_t removed = mergeAll(graph, Choice{false, true, false});
+  if (options.boolean("verbose")) {
+    std::cout << "mergeEqualWeights: " << removed << " weights removed\n";
   }
   return MX_SUCCESS;
 }
@@ -160,6 +176,12 @@ REGISTER_PASS(mergeEqualNodes)
     .option("inference", false,
             "Assume that operators such as Dropout and BatchNorm run outside training.")
     .option("verbose", false, "Print the number of removed nodes.")
+    .needsShapes(false);
+
+REGISTER_PASS(mergeEqualWeights)
+    .setBody(mergeEqualWeights)
+    .describe("Replaces weights of equal type, shape and bits by one of them.")
+    .option("verbose", false, "Print the number of removed weights.")
     .needsShapes(false);
 
 }  // namespace

@@ -39,6 +39,7 @@ class Graph:
     def nodes_with(
         self, operators: set[str]
     ) -> list[tuple[int, str, dict[str, str], int, list[Graph]]]: ...
+    def missing_variables(self, other: Graph) -> list[str]: ...
     def variables_with(self, key: str) -> list[tuple[str, str]]: ...
     def heads_with(self, key: str) -> list[tuple[str, str, int]]: ...
     def operators(self) -> dict[str, int]: ...
@@ -67,6 +68,7 @@ class LentArrays:
         names: Sequence[str],
         code_of: Callable[[np.dtype[Any]], int],
         other: Callable[[str, Any], tuple[str, np.ndarray[Any, Any], int]],
+        lend: bool,
     ) -> None: ...
     @property
     def params(self) -> list[tuple[str, np.ndarray[Any, Any], int]]: ...
@@ -273,7 +275,6 @@ class CallSettings:
         *,
         accept_args: bool,
         accept_aux: bool,
-        lend_weights: bool,
         force_json: bool,
         consume: bool,
         ordered: bool,
@@ -347,6 +348,7 @@ def seed_random(seed: int) -> None: ...
 def differing_arrays(
     pairs: Iterable[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
 ) -> list[int]: ...
+def writable_arrays(arrays: dict[str, Any], own: type) -> list[str]: ...
 def same_arrays(arrays: dict[str, Bytes], among: dict[str, Bytes]) -> bool: ...
 
 class JsonObject(dict[str, Any]):
@@ -370,8 +372,8 @@ def run_pass(
     graph: Graph,
     attributes: dict[str, str],
     options: Sequence[tuple[str, str]],
-    args: list[tuple[str, np.ndarray[Any, Any], int]],
-    aux: list[tuple[str, np.ndarray[Any, Any], int]],
+    args: LentArrays,
+    aux: LentArrays,
     settings: CallSettings,
     write: Callable[[str], object],
 ) -> tuple[
@@ -386,8 +388,8 @@ def run_partition(
     graph: Graph,
     attributes: dict[str, str],
     options: Sequence[tuple[str, str]],
-    args: list[tuple[str, np.ndarray[Any, Any], int]],
-    aux: list[tuple[str, np.ndarray[Any, Any], int]],
+    args: LentArrays,
+    aux: LentArrays,
     settings: PartitionSettings,
     suffix: Callable[[str, dict[str, str], int, int], str],
     write: Callable[[str], object],

@@ -67,6 +67,33 @@ ONNX: dict[str, tuple[str, list[str], list[str]]] = {
         ["If", "Relu", "Neg"],
         [],
     ),
+    "captured for what is dead": (
+        (
+            "(float[N, 4] y) { a = Exp(x) b = Tanh(x) d = Sin(x) y = If(c) <"
+            "then_branch = t () => (r) { p = Mul(a, b) r = Relu(d) },"
+            " else_branch = e () => (s) { q = Neg(a) s = Abs(b) }> }"
+        ),
+        ["Tanh", "Sin", "If", "Relu", "Abs"],
+        [],
+    ),
+    "captured through two graphs for what is dead": (
+        (
+            "(float[N, 4] y) { a = Exp(x) b = Tanh(x) y = If(c) <then_branch = t () => (r) {"
+            " r = If(c) <then_branch = t2 () => (r2) { p = Mul(a, b) r2 = Relu(b) },"
+            " else_branch = e2 () => (s2) { s2 = Neg(x) }> }, else_branch = e () => (s) {"
+            " s = Identity(x) }> }"
+        ),
+        ["Tanh", "If", "If", "Relu", "Neg", "Identity"],
+        [],
+    ),
+    "a weight captured for what is dead": (
+        (
+            "(float[N, 4] y) <float[4] w = {1, 2, 3, 4}> { y = If(c) <then_branch = t () => (r) {"
+            " p = Mul(x, w) r = Relu(x) }, else_branch = e () => (s) { s = Abs(x) }> }"
+        ),
+        ["If", "Relu", "Abs"],
+        [],
+    ),
 }
 
 

@@ -15,6 +15,7 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/calls/native_call.h"
 #include "bindings/common.h"
+#include "bindings/lending.h"
 #include "errors.h"
 #include "graph/source.h"
 #include "library/pass.h"
@@ -50,7 +51,6 @@ py::tuple takeParam(NewParam param) {
 struct CallSettings {
   bool accept_args;
   bool accept_aux;
-  bool lend_weights;
   bool force_json;
   bool consume;
   bool ordered;
@@ -70,15 +70,15 @@ std::shared_ptr<Library> openLibrary(const std::string& path, int version,
 /// attributes, new parameters, and the names of removed variables.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                    const std::shared_ptr<GraphSource>& graph, const AttributeTexts& attributes,
-                   const OptionList& options, const py::list& args, const py::list& aux,
+                   const OptionList& options, const LentArrays& args, const LentArrays& aux,
                    const CallSettings& settings, const py::function& write) {
   const GateHold hold;
   PassCall call{library.get(),
                 index,
                 parseAttributes(attributes),
                 options,
-                makeBlock(args, settings.lend_weights),
-                makeBlock(aux, settings.lend_weights),
+                args.block(),
+                aux.block(),
                 settings.accept_args,
                 settings.accept_aux,
                 settings.force_json,
@@ -119,13 +119,12 @@ void bindLibraries(py::module_* m) {
                              [](const Library& l) { return py::bytes(l.declarations()); });
 
   py::class_<CallSettings>(*m, "CallSettings")
-      .def(py::init([](bool accept_args, bool accept_aux, bool lend_weights, bool force_json,
-                       bool consume, bool ordered) {
-             return CallSettings{accept_args, accept_aux, lend_weights,
-                                 force_json,  consume,    ordered};
-           }),
-           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("lend_weights"),
-           py::arg("force_json"), py::arg("consume"), py::arg("ordered"));
+      .def(py::init(
+               [](bool accept_args, bool accept_aux, bool force_json, bool consume, bool ordered) {
+                 return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
+               }),
+           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
+           py::arg("consume"), py::arg("ordered"));
 
   m->def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
          py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),

@@ -13,6 +13,7 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/calls/native_call.h"
 #include "bindings/common.h"
+#include "bindings/lending.h"
 #include "errors.h"
 
 namespace passlib {
@@ -35,14 +36,14 @@ std::shared_ptr<GraphSource> callPartition(const std::shared_ptr<Library>& libra
                                            std::size_t index,
                                            const std::shared_ptr<GraphSource>& graph,
                                            const AttributeTexts& attributes,
-                                           const OptionList& options, const py::list& args,
-                                           const py::list& aux, const PartitionSettings& settings,
+                                           const OptionList& options, const LentArrays& args,
+                                           const LentArrays& aux, const PartitionSettings& settings,
                                            const py::function& suffix, const py::function& write) {
   const GateHold hold;
   const PartitionCall call{library.get(),     index,
                            settings.strategy, parseAttributes(attributes),
-                           options,           makeBlock(args),
-                           makeBlock(aux),    settings.auxiliary,
+                           options,           args.block(),
+                           aux.block(),       settings.auxiliary,
                            settings.states,   settings.merge_equal,
                            settings.consume,  settings.ordered};
   const OutputSuffix suffix_of = [&](const Node& node, int output) {

@@ -13,9 +13,9 @@ from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.files.collector import collection_off
-from passlib.library.call import NewParam, Param
+from passlib.library.call import Call, NewParam, Param
 
-__all__ = ["Lent", "as_lent_array", "require_dictionary", "wrap"]
+__all__ = ["Lent", "as_lent_array", "lent_arrays", "require_dictionary", "wrap"]
 
 
 class Lent:
@@ -37,10 +37,17 @@ class Lent:
     withheld : bool
         Tell names, shapes and types only, and lend no memory.
 
+    Attributes
+    ----------
+    arrays : _core.LentArrays
+        What the library gets.
+
     Raises
     ------
     TypeError
         ``given`` is neither None nor a mutable mapping, or a value is no array.
+    GraphError
+        A name has a NUL byte in it, where texts of libraries end.
     UnsupportedError
         MXNet's ABI has no code for an element type.
     """
@@ -57,21 +64,18 @@ class Lent:
         self._kind = kind
         self._given = given
         self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
-        plain: dict[str, Any] = {}
-        self._told: list[Param] = []
-        if withheld and given is not None:
-            self._told = [self._describe(name, given[name]) for name in names if name in given]
-        elif type(given) is dict:
+        if type(given) is dict:
             plain = given
-        elif given is not None:
-            plain = {name: given[name] for name in names if name in given}
+        else:
+            plain = {name: given[name] for name in names if name in given} if given else {}
+        other = self._describe if withheld else self._lend_other
         with collection_off():
-            self._lent = _core.LentArrays(plain, names, dtypes.code, self._lend_other)
+            self.arrays = _core.LentArrays(plain, names, dtypes.code, other, lend=not withheld)
 
     @property
     def params(self) -> list[Param]:
-        """The arrays of the graph's variables."""
-        return self._told or self._lent.params
+        """The arrays of the graph's variables, as the caller gave them where nothing is lost."""
+        return self.arrays.params
 
     @property
     def accepts_new(self) -> bool:
@@ -109,7 +113,7 @@ class Lent:
             return
         over = {*removed, *(param.name for param in new)}
         with collection_off():
-            changed = self._lent.changed(over)
+            changed = self.arrays.changed(over)
         for name, copy in changed:
             self._given[name] = copy.view(NDArray)
         for name in self._changed(self._copies.keys() - over):
@@ -137,6 +141,13 @@ class Lent:
             self._given[name] = copy.view(NDArray).tostype(original.stype)
         else:
             self._given[name] = copy.view(NDArray)
+
+
+def lent_arrays(call: Call) -> tuple[_core.LentArrays, _core.LentArrays]:
+    """Return what was lent to a call of a library, of ``args`` and of ``aux``."""
+    assert isinstance(call.args, Lent)
+    assert isinstance(call.aux, Lent)
+    return call.args.arrays, call.aux.arrays
 
 
 def wrap(param: NewParam) -> NDArray:

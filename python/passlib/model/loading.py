@@ -66,10 +66,10 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
             family = dialects.recognise(path) if dialect is None else dialects.find(dialect)
             data = family.load(Path(path), **options)
         model = Model.of_data(data, family.name)
-        weights = {**model.args, **model.aux}
         # Files may have arrays that no operator uses; those of another model lack others as well.
-        if options.get("params") is not None or is_foreign(model.symbol, family, weights):
-            check_weights(model.symbol, weights)
+        names = model.args.keys() | model.aux.keys()
+        if options.get("params") is not None or is_foreign(model.symbol, family, names):
+            check_weights(model.symbol, {**model.args, **model.aux})
         return model
 
 

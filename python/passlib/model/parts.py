@@ -8,14 +8,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import numpy as np
+
 from passlib import dialects
+from passlib.arrays import NDArray
+from passlib.arrays.storage import Array
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
 from passlib.graph.native import without_origins
 from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
-from passlib.model.weights import Weights, frozen, owner
+from passlib.model.weights import Weights, all_frozen, frozen, owner
 from passlib.nd.files import from_parts, to_parts
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
@@ -46,17 +50,16 @@ class ModelParts:
     def of_data(cls: type[_M], data: ModelData, dialect: str) -> _M:
         """Make a model of what a dialect read: weights are not compared with the graph."""
         symbol = Symbol.of_graph(data.graph, data.attributes, dialect)
-        args = {name: from_parts(array) for name, array in data.args.items()}
-        aux = {name: from_parts(array) for name, array in data.aux.items()}
-        return cls.of_parts(symbol, args, aux, data.template)
+        return cls.of_parts(symbol, _as_held(data.args), _as_held(data.aux), data.template)
 
     def _set(
         self, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
     ) -> None:
         self._format = dialects.find(symbol.dialect)
         self._symbol = symbol
-        self._args = {name: frozen(name, array) for name, array in args.items()}
-        self._aux = {name: frozen(name, array) for name, array in aux.items()}
+        self._args = all_frozen(args)
+        self._aux = all_frozen(aux)
+        self._views: dict[str, tuple[Any, NDArray]] = {}
         self._template = template
         self._runner = Runner(symbol, self._format)
         self._collect_constants()
@@ -71,12 +74,12 @@ class ModelParts:
     @property
     def args(self) -> Mapping[str, Any]:
         """Weights by name. Neither the mapping nor its arrays can be written to."""
-        return Weights(self._args)
+        return Weights(self._args, self._views)
 
     @property
     def aux(self) -> Mapping[str, Any]:
         """Auxiliary states by name. Neither the mapping nor its arrays can be written to."""
-        return Weights(self._aux)
+        return Weights(self._aux, self._views)
 
     @property
     def dialect(self) -> str:
@@ -109,8 +112,8 @@ class ModelParts:
         return ModelData(
             graph if origins else without_origins(graph),
             self._symbol.attributes,
-            {name: to_parts(array) for name, array in self._args.items()},
-            {name: to_parts(array) for name, array in self._aux.items()},
+            _as_parts(self._args),
+            _as_parts(self._aux),
             self._template,
         )
 
@@ -190,6 +193,15 @@ class ModelParts:
         elements = sum(math.prod(array.shape) for array in weights)
         facts.append(("weights", f"{len(weights)}, of {elements:,} elements"))
         return content_of(Side(self._symbol, self._constants), facts=facts)
+
+
+def _as_held(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Return arrays from a reader as a model holds them: those of NumPy as they are."""
+    return {n: a if type(a) is np.ndarray else from_parts(a) for n, a in arrays.items()}
+
+
+def _as_parts(arrays: Mapping[str, Any]) -> dict[str, Array]:
+    return {n: a if type(a) is np.ndarray else to_parts(a) for n, a in arrays.items()}
 
 
 def _declared(attributes: Mapping[str, str]) -> TypeSpec:

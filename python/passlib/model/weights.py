@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
 from passlib.arrays.given import as_mapping
@@ -16,7 +17,16 @@ from passlib.dialects import Dialect, infer
 from passlib.errors import GraphError, listed
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["Weights", "check_weights", "frozen", "is_foreign", "owner", "remaining", "replaced"]
+__all__ = [
+    "Weights",
+    "all_frozen",
+    "check_weights",
+    "frozen",
+    "is_foreign",
+    "owner",
+    "remaining",
+    "replaced",
+]
 
 _SHOWN = 20
 """Lines of a representation."""
@@ -25,19 +35,32 @@ _SHOWN = 20
 class Weights(Mapping[str, Any]):
     """Arrays by name, which can be looked at but not replaced.
 
+    Arrays of NumPy, as readers of files make them, become an `NDArray` each when they are asked
+    for: a large model has very many.
+
     Parameters
     ----------
     arrays : dict of str to array
         Read at each access.
+    views : dict
+        The arrays that were made of others, with these.
     """
 
-    __slots__ = ("_arrays",)
+    __slots__ = ("_arrays", "_views")
 
-    def __init__(self, arrays: dict[str, Any]) -> None:
+    def __init__(self, arrays: dict[str, Any], views: dict[str, tuple[Any, NDArray]]) -> None:
         self._arrays = arrays
+        self._views = views
 
     def __getitem__(self, name: str) -> Any:
-        return self._arrays[name]
+        array = self._arrays[name]
+        if type(array) is not np.ndarray:
+            return array
+        source, view = self._views.get(name, (None, None))
+        if source is not array or view is None:
+            view = array.view(NDArray)
+            self._views[name] = array, view
+        return view
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
@@ -53,7 +76,7 @@ class Weights(Mapping[str, Any]):
 
     def copy(self) -> dict[str, Any]:
         """Return a dictionary of the same arrays."""
-        return dict(self._arrays)
+        return dict(self)
 
     def __repr__(self) -> str:
         if not self._arrays:
@@ -139,14 +162,22 @@ def replaced(
     return {**present, **values}
 
 
-def is_foreign(symbol: Symbol, dialect: Dialect, arrays: Mapping[str, Any]) -> bool:
+def is_foreign(symbol: Symbol, dialect: Dialect, names: Set[str]) -> bool:
     """Whether arrays have names that the graph does not have, and lack some of its parameters."""
-    if not arrays:
+    if not names:
         return False
     known = set(symbol.list_inputs())
-    if known.issuperset(arrays):
+    if known.issuperset(names):
         return False
-    return bool(dialect.parameters_among(symbol.graph, known - arrays.keys()))
+    return bool(dialect.parameters_among(symbol.graph, known - names))
+
+
+def all_frozen(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return weights as the model holds them, see `frozen`."""
+    held = dict(arrays)
+    for name in _core.writable_arrays(held, NDArray):
+        held[name] = frozen(name, held[name])
+    return held
 
 
 def frozen(name: str, array: Any) -> Any:
@@ -157,8 +188,6 @@ def frozen(name: str, array: Any) -> Any:
     TypeError
         The weight is not an array.
     """
-    if type(array) is NDArray and not array.flags.writeable:
-        return array  # nearly all are; a large model has very many
     if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
         raise TypeError(f"weight {name!r} is not an array, but of type {type(array).__name__}")
     return read_only(array)
@@ -187,5 +216,7 @@ def _summary(array: Any) -> str:
 
 def remaining(before: Symbol, after: Symbol, *weights: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return weights without those of variables that a pass removed."""
-    gone = set(before.list_inputs()).difference(after.list_inputs())
+    gone = set(before.graph.missing_variables(after.graph))
+    if not gone:
+        return [dict(arrays) for arrays in weights]
     return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]

@@ -113,10 +113,10 @@ def _commit(
     symbol: Composable, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
 ) -> None:
     """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
-    readable = {name for part in lent for name, *_ in part.params}
-    parameters = (
-        removed_parameters(symbol, outcome.graph, outcome.gone, readable) if outcome.gone else set()
-    )
+    parameters = set()
+    if outcome.gone:
+        readable = {name for part in lent for name, *_ in part.params}
+        parameters = removed_parameters(symbol, outcome.graph, outcome.gone, readable)
     # Arrays that the pass allocated for nodes that it removed again belong to nothing.
     kept = used_among(outcome.graph, {param.name for param in outcome.params})
     made = [param for param in outcome.params if param.name in kept]

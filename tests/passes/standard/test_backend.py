@@ -25,8 +25,8 @@ MODULES = (
 
 EXACT = (
     "cancelTransposes", "dropZeroStates", "foldConstants", "foldShapes", "fuseDequantize",
-    "fuseSpaceToDepth", "mergeConcats", "mergeReshapes", "mergeSlices", "rebuildShapes",
-    "removeNoOps", "resolveIf",
+    "fuseSpaceToDepth", "mergeConcats", "mergeReshapes", "mergeSlices", "propagateCasts",
+    "rebuildShapes", "removeNoOps", "resolveIf",
 )  # fmt: skip
 
 

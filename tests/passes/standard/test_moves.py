@@ -151,6 +151,22 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
         "float[N, 5, M] x",
         {"Slice": 1},
     ),
+    "halves of which parts are taken": (
+        "mergeSlices",
+        (f"<{I1} a = {{0}}, {I1} b = {{2}}, {I1} c = {{4}}, {I1} d = {{1}}, {I1} e = {{3}}>"
+        "{ s = Slice(x, a, b, d) t = Slice(x, b, c, d) u = Slice(s, d, e, a)"
+        "  v = Slice(t, d, e, a) y = Add(u, v) }"),
+        "float[N, 4] x",
+        {"Slice": 2, "Add": 1},
+    ),
+    "halves of which one is taken whole": (
+        "mergeSlices",
+        (f"<{I1} a = {{0}}, {I1} b = {{2}}, {I1} c = {{4}}, {I1} d = {{1}}, {I1} e = {{3}}>"
+        "{ s = Slice(x, a, b, d) t = Slice(x, b, c, d) u = Slice(s, d, e, a)"
+        "  v = Neg(t) y = Concat <axis = 0> (u, v) }"),
+        "float[N, 4] x",
+        {"Split": 1, "Slice": 1, "Neg": 1, "Concat": 1},
+    ),
     "Gather of an index of an open size": (
         "mergeSlices",
         (f"<int64 a = {{1}}, {I1} b = {{0}}>"

@@ -17,6 +17,7 @@ from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 
 __all__ = [
+    "CODES",
     "DATA_FIELDS",
     "ELEMENT_TYPES",
     "code_of",
@@ -51,7 +52,8 @@ Left out are strings, complex numbers, types smaller than a byte, and types with
 extension ABI.
 """
 
-_CODES: Final = {name: code for code, name in ELEMENT_TYPES.items()}
+CODES: Final = MappingProxyType({name: code for code, name in ELEMENT_TYPES.items()})
+"""The numbers of `ELEMENT_TYPES` by name."""
 
 _TYPED_FIELDS: Final = {
     "float32": "float_data",
@@ -89,7 +91,7 @@ def code_of(dtype: np.dtype[Any], what: str) -> int:
     UnsupportedError
         passlib cannot write tensors of this type; the message begins with ``what``.
     """
-    code = _CODES.get(dtype.name)
+    code = CODES.get(dtype.name)
     if code is None:
         raise UnsupportedError(f"{what}: ONNX has no tensors of {dtype}")
     return code

@@ -11,7 +11,7 @@ import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.library.call import Backend, Call, NewParam, Outcome
 from passlib.library.handle import Library
-from passlib.library.lent import Lent
+from passlib.library.lent import Lent, lent_arrays
 from passlib.library.output import write
 
 __all__ = ["Compiled", "CompiledPass"]
@@ -53,7 +53,6 @@ class CompiledPass(Compiled):
         settings = _core.CallSettings(
             accept_args=call.args.accepts_new,
             accept_aux=call.aux.accepts_new,
-            lend_weights=self.declaration.needs_weights,
             force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
             consume=call.types_known,
             ordered=dialect.ordered,
@@ -64,8 +63,7 @@ class CompiledPass(Compiled):
             graph,
             dict(call.attributes),
             call.option_texts(declared=self.declaration.options is not None),
-            call.args.params,
-            call.aux.params,
+            *lent_arrays(call),
             settings,
             write,
         )

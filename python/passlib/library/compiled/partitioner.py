@@ -10,6 +10,7 @@ from passlib.errors import PassError
 from passlib.graph.node import Node
 from passlib.library.call import Call, Outcome
 from passlib.library.compiled.compiled_pass import Compiled
+from passlib.library.lent import lent_arrays
 from passlib.library.output import write
 
 __all__ = ["Partitioner"]
@@ -62,8 +63,7 @@ class Partitioner(Compiled):
                 graph,
                 dict(call.attributes),
                 options,
-                call.args.params,
-                call.aux.params,
+                *lent_arrays(call),
                 settings,
                 suffix,
                 write,

@@ -16,9 +16,9 @@ from passlib.library.pipeline.sharing import sharing
 __all__ = ["CLEAN", "Cost", "cost_of", "has_nested", "operators_of", "simplified"]
 
 CLEAN = (
-    "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "mergeReshapes", "cancelTransposes",
-    "mergeSlices", "mergeConcats", "fuseSpaceToDepth", "dropZeroStates", "fuseDequantize",
-    "mergeEqualNodes", "removeDeadNodes", "rebuildShapes",
+    "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "propagateCasts", "mergeReshapes",
+    "cancelTransposes", "mergeSlices", "mergeConcats", "fuseSpaceToDepth", "dropZeroStates",
+    "fuseDequantize", "mergeEqualNodes", "removeDeadNodes", "rebuildShapes",
 )  # fmt: skip
 """The passes that keep every bit of the results, in the order of a round."""
 
@@ -39,6 +39,7 @@ _ROUNDING: dict[str, dict[str, Any]] = {
 
 _NEEDS: dict[str, set[str]] = {
     "resolveIf": {"If", "Loop"},
+    "propagateCasts": {"Cast"},
     "mergeReshapes": {"Reshape", "Squeeze", "Unsqueeze", "Flatten"},
     "cancelTransposes": {"Transpose"},
     "mergeSlices": {"Slice", "Gather"},

@@ -15,6 +15,7 @@ from passlib.passes.standard.facts.contents import whole
 from passlib.passes.standard.facts.extents import broadcast
 from passlib.passes.standard.facts.nodes import (
     Model,
+    can_replace,
     given,
     graphs_within,
     integer,
@@ -46,7 +47,7 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
         if node.is_variable or rule is None or node.control_deps:
             continue
         same = rule(node, shapes, signed_zeros)
-        if same is None or not _is_free(node, same):
+        if same is None or not can_replace(node, same):
             continue
         if operator(node) == "Expand":
             # Of two expanded inputs of one operator the first to go leaves it to the second.
@@ -58,22 +59,11 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
     for node, returned in found:
         # What one of them returned may have been replaced before.
         same = replaced.get(returned, returned)
-        if _is_free(node, same):
+        if can_replace(node, same):
             replaced[node.outputs[0]] = same
             model.replace(node, same)
     for node in graph.nodes:
         _clean_nested(node)
-
-
-def _is_free(node: EditableNode, same: EditableValue) -> bool:
-    """Whether the result of a node can be replaced.
-
-    An output of the model that is an input, or another output, needs an Identity.
-    """
-    result = node.outputs[0]
-    if any(value.uses or value.is_output for value in node.outputs[1:]):
-        return False
-    return not result.is_output or not (same.node.is_variable or same.is_output)
 
 
 def _clean_nested(node: EditableNode) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, ID
 from passlib.dialects.onnx.lowering.model import detached_weights
+from passlib.dialects.onnx.lowering.stand_ins import put_stand_ins
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness import inferred
@@ -152,6 +153,7 @@ def infer_names(
     assembled = assemble(graph.graph, graph.attributes, document, params, renew=False)
     model = assembled.model
     detached_weights(assembled)
+    put_stand_ins(model)
     for inner in graphs_within(model.graph):
         _forget_types(inner)
     found = inferred(model, data=True).graph

@@ -16,6 +16,7 @@ from passlib.passes.standard.facts.table import current_table
 
 __all__ = [
     "Model",
+    "can_replace",
     "given",
     "graphs_within",
     "integer",
@@ -71,6 +72,17 @@ def is_constant(graph: Graph, node: EditableNode) -> bool:
     if node.name == ABSENT or node.name in graph.args or OPAQUE in node.attrs:
         return True
     return not node.attrs.get(ID, "input.").startswith("input.")
+
+
+def can_replace(node: EditableNode, by: EditableValue) -> bool:
+    """Whether another value can take the place of the first result of a node, the only one used.
+
+    An output of the model that is an input, or another output, needs an Identity.
+    """
+    result = node.outputs[0]
+    if any(value.uses or value.is_output for value in node.outputs[1:]):
+        return False
+    return not result.is_output or not (by.node.is_variable or by.is_output)
 
 
 def graphs_within(node: EditableNode) -> Iterator[EditableGraph]:

@@ -9,7 +9,7 @@ import numpy as np
 from passlib._core import EditableNode, EditableValue
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.lowering.inference import NamedType, infer_names
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.errors import GraphError
 from passlib.passes.standard.facts.contents import MOST_ELEMENTS, content_rules
 from passlib.passes.standard.facts.extents import extent_rules
@@ -22,8 +22,6 @@ from passlib.passes.standard.facts.table import Key
 __all__ = ["Shapes"]
 
 _NOTHING = NamedType(0, None)
-
-_CODES = {name: code for code, name in ELEMENT_TYPES.items()}
 
 Sizes = tuple[Quantity, ...]
 
@@ -125,7 +123,7 @@ class Shapes:
         if node.is_variable:
             array = self.model.array(value)
             if array is not None:
-                return NamedType(_CODES.get(array.dtype.name, 0), array.shape)
+                return NamedType(CODES.get(array.dtype.name, 0), array.shape)
         return self._table.stated.get((node.name, value.index), _NOTHING)
 
     def _size(self, key: Key, axis: int, name: str | None) -> Quantity:

@@ -66,6 +66,12 @@ class Table:
         self.inferred.discard(name)
         self.visited.discard(name)
 
+    def retype(self, key: Key, code: int) -> None:
+        """Note that a value has the element type of ONNX's number ``code`` now."""
+        old = self.stated.get(key)
+        if old is not None:
+            self.stated[key] = NamedType(code, old.sizes)
+
     def copy(self, source: Key, target: Key) -> None:
         """Note that a new value equals one that is known."""
         self.inferred.add(target[0])

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from passlib.passes.standard.moves import concats, reshapes, slices, space_to_depth, transposes
+from passlib.passes.standard.moves import (
+    casts,
+    concats,
+    reshapes,
+    slices,
+    space_to_depth,
+    transposes,
+)
 
-__all__ = ["concats", "reshapes", "slices", "space_to_depth", "transposes"]
+__all__ = ["casts", "concats", "reshapes", "slices", "space_to_depth", "transposes"]

@@ -70,9 +70,18 @@ def _merge(model: Model, node: EditableNode, shapes: Shapes) -> None:
     before = node.inputs[0].node
     if operator(before) != "Slice" or before.control_deps:
         return
+    ranges = _ranges_of_both(node, before, shapes)
+    if ranges is not None:
+        _replace(model, node.outputs[0], before.inputs[0], ranges)
+
+
+def _ranges_of_both(
+    node: EditableNode, before: EditableNode, shapes: Shapes
+) -> dict[int, tuple[int, int, int]] | None:
+    """Return what a Slice takes of what the Slice before it takes; None if one cannot take it."""
     outer, inner = part_of(node, shapes), part_of(before, shapes)
     if outer is None or inner is None:
-        return
+        return None
     ranges = dict(inner.ranges)
     for axis, (start, end, step) in outer.ranges.items():
         if axis not in ranges:
@@ -80,9 +89,20 @@ def _merge(model: Model, node: EditableNode, shapes: Shapes) -> None:
             continue
         first, last, stride = ranges[axis]
         if step != 1 or stride != 1 or min(start, end, first, last) < 0:
-            return
+            return None
         ranges[axis] = (min(first + start, _END), min(last, first + end), 1)
-    _replace(model, node.outputs[0], before.inputs[0], ranges)
+    return ranges
+
+
+def _goes_into_slices(node: EditableNode, shapes: Shapes) -> bool:
+    """Whether Slices are all that uses a Slice, and take the part themselves."""
+    return not node.outputs[0].is_output and all(
+        operator(user) == "Slice"
+        and not user.control_deps
+        and place == 0
+        and _ranges_of_both(user, node, shapes) is not None
+        for user, place in node.outputs[0].uses
+    )
 
 
 def _replace(
@@ -145,7 +165,10 @@ def _split(model: Model, shapes: Shapes) -> None:
         parts.sort(key=lambda part: part[:2])
         edges = [0, *(last for _, last, _ in parts)]
         size = (shapes.shape(value) or ())[axis]
-        if len(parts) > 1 and edges[-1] == size and [part[0] for part in parts] == edges[:-1]:
+        if len(parts) < 2 or edges[-1] != size or [part[0] for part in parts] != edges[:-1]:
+            continue
+        # Where all of them go, a Split would be one more.
+        if not all(_goes_into_slices(node, shapes) for *_, node in parts):
             _replace_by_split(model, value, axis, parts)
 
 
