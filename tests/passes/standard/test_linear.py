@@ -57,6 +57,53 @@ FOLDED = {
         f"{CONV}, {weights('c', 4, 1, 1)}",
         {"Conv": 2, "Mul": 1, "Add": 1},
     ),
+    "Mul, Conv with padding": (
+        "a = Mul(c, x) y = Conv <pads = [1, 1, 1, 1]> (a, w, b)",
+        f"{CONV}, {weights('b', 4)}, {weights('c', 3, 1, 1)}",
+        {"Conv": 1},
+    ),
+    "Sub, Div, Conv": (
+        "a = Sub(x, c) d = Div(a, e) y = Conv(d, w)",
+        f"{CONV}, {weights('c', 3, 1, 1)}, {weights('e', 1)}",
+        {"Conv": 1},
+    ),
+    "Sub, Div, Conv with padding": (
+        "a = Sub(x, c) d = Div(a, e) y = Conv <pads = [0, 0, 0, 1]> (d, w)",
+        f"{CONV}, {weights('c', 3, 1, 1)}, {weights('e', 1)}",
+        {"Sub": 1, "Conv": 1},
+    ),
+    "Add, Conv that pads by itself": (
+        "a = Add(x, c) y = Conv <auto_pad = \"SAME_UPPER\"> (a, w)",
+        f"{CONV}, {weights('c', 3, 1, 1)}",
+        {"Add": 1, "Conv": 1},
+    ),
+    "Sub from a constant, Conv in groups": (
+        "a = Sub(c, x) y = Conv <group = 3> (a, v, b)",
+        f"{weights('v', 6, 1, 3, 3)}, {weights('b', 6)}, {weights('c', 3, 1, 1)}",
+        {"Conv": 1},
+    ),
+    "BatchNormalization, Conv": (
+        "a = BatchNormalization(x, s, t, m, u) y = Conv(a, w)",
+        f"{CONV}, {', '.join(weights(name, 3) for name in 'stmu')}",
+        {"Conv": 1},
+    ),
+    "BatchNormalization by the batch, Conv": (
+        "a, m1, u1 = BatchNormalization <training_mode = 1> (x, s, t, m, u) y = Conv(a, w)",
+        f"{CONV}, {', '.join(weights(name, 3) for name in 'stmu')}",
+        {"BatchNormalization": 1, "Conv": 1},
+    ),
+    "division by zero, Conv": (
+        "a = Div(x, c) y = Conv(a, w)", f"{CONV}, float[1] c = {{0}}", {"Conv": 1, "Div": 1},
+    ),
+    "Mul along the width, Conv": (
+        "a = Mul(x, c) y = Conv(a, w)", f"{CONV}, {weights('c', 6)}", {"Conv": 1, "Mul": 1},
+    ),
+    "Mul that two use, Conv": (
+        ("a = Mul(x, c) b = Conv(a, w) d = Conv(a, w) e = Relu(a) f = ReduceMax(e) g = Add(b, d)"
+        " y = Add(g, f)"),
+        f"{CONV}, {weights('c', 1)}",
+        {"Mul": 1, "Conv": 2, "Relu": 1, "ReduceMax": 1, "Add": 2},
+    ),
     "Pad, Conv": (
         "p = Pad(x, s) y = Conv <pads = [1, 0, 0, 1]> (p, w)",
         f"{CONV}, int64[8] s = {{0, 0, 1, 2, 0, 0, 3, 0}}",
@@ -112,6 +159,52 @@ def test_gemm(attributes: str, bias: tuple[int, ...], tmp_path: Path) -> None:
     x = np.random.default_rng(1).uniform(-1, 1, (3, 6)).astype(np.float32)
     np.testing.assert_allclose(
         results(made, {"x": x}), results(data, {"x": x}), rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("attributes", ["", "<transB = 1>", "<alpha = 0.5, beta = 2.0>"])
+@pytest.mark.parametrize("bias", [(), (4,)])
+def test_in_front_of_gemm(attributes: str, bias: tuple[int, ...], tmp_path: Path) -> None:
+    matrix = weights("w", 4, 6) if "transB" in attributes else weights("w", 6, 4)
+    names = (("c", 6), ("e", 1), ("s", 6), ("t", 6), ("m", 6), ("u", 6))
+    constants = [matrix, *(weights(name, size) for name, size in names)]
+    constants += [weights("b", *bias)] if bias else []
+    data = parsed(
+        f"""g (float[N, 6] x) => (float[N, 4] y) <{", ".join(constants)}>
+        {{ a = Add(x, c) d = Mul(e, a) n = BatchNormalization(d, s, t, m, u)
+        y = Gemm {attributes} (n, w{", b" if bias else ""}) }}"""
+    )
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == {"Gemm": 1}
+    x = np.random.default_rng(1).uniform(-1, 1, (3, 6)).astype(np.float32)
+    np.testing.assert_allclose(
+        results(made, {"x": x}), results(data, {"x": x}), rtol=1e-5, atol=1e-5
+    )
+
+
+FRONT = {
+    "a row": ("a = Mul(x, c) y = MatMul(a, w)", weights("c", 6), {"MatMul": 1}),
+    "a column": ("a = Mul(x, c) y = MatMul(a, w)", weights("c", 2, 1), {"Mul": 1, "MatMul": 1}),
+    "a sum": ("a = Add(x, c) y = MatMul(a, w)", weights("c", 6), {"Add": 1, "MatMul": 1}),
+    "another axis": (
+        "a = BatchNormalization(x, s, t, m, u) y = MatMul(a, w)",
+        ", ".join(weights(name, 2) for name in "stmu"),
+        {"BatchNormalization": 1, "MatMul": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FRONT)
+def test_in_front_of_matmul(name: str, tmp_path: Path) -> None:
+    body, constants, expected = FRONT[name]
+    data = parsed(
+        f"g (float[N, 2, 6] x) => (float[A, B, C] y) <{weights('w', 6, 4)}, {constants}> {{{body}}}"
+    )
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == expected
+    x = np.random.default_rng(1).uniform(-1, 1, (3, 2, 6)).astype(np.float32)
+    np.testing.assert_allclose(
+        results(made, {"x": x}), results(data, {"x": x}), rtol=1e-5, atol=1e-5
     )
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from passlib._core import EditableNode, EditableValue
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.before import affine, fold_before, may_fold_before
 from passlib.passes.standard.facts.layers import Layer, layer_of
 from passlib.passes.standard.facts.nodes import (
     Model,
@@ -22,15 +19,14 @@ from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["fold_linear"]
 
-Factors = np.ndarray[Any, np.dtype[np.float64]]
-
 
 @graph_pass(name="foldLinear", dialects=["onnx"])
 def fold_linear(graph: Graph) -> None:
     """Folds Mul, Div, Add, Sub and Pad with constants into the weights of linear layers.
 
     The layers are Conv, ConvTranspose, Gemm and MatMul with weights of real numbers. Products are
-    computed in double precision.
+    computed in double precision. In front of Conv, Gemm and MatMul, BatchNormalization is folded,
+    too; what adds to the data of a layer with padding stays.
     """
     model = Model(graph)
     shapes: Shapes | None = None
@@ -42,13 +38,15 @@ def fold_linear(graph: Graph) -> None:
         if layer.needs_rank and shapes is None and _has_candidate(layer):
             # Ranks stay what they are when an operator goes into a layer.
             shapes = Shapes(model)
-        while _fold_next(model, layer, shapes):
+        while _fold_next(model, layer, shapes) or fold_before(model, layer, shapes):
             pass
 
 
 def _has_candidate(layer: Layer) -> bool:
     # A layer whose rank the weights do not tell is a MatMul, which has no bias.
     users = layer.node.users
+    if may_fold_before(layer):
+        return True
     return len(users) == 1 and operator(users[0]) in ("Mul", "Div")
 
 
@@ -71,25 +69,11 @@ def _fold_next(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
     constant = layer.by_channel(array, rank)
     if constant is None:
         return False
-    scale, shift = _affine(name, place, constant)
+    scale, shift = affine(name, place, constant)
     if not layer.absorb(scale, shift):
         return False
     model.replace(user, result)
     return True
-
-
-def _affine(name: str, place: int, constant: Factors) -> tuple[Factors | None, Factors | None]:
-    """Return factors and summands by which an operator changes the channels of its input."""
-    if name == "Mul":
-        return constant, None
-    if name == "Div":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return 1.0 / constant, None
-    if name == "Add":
-        return None, constant
-    if place == 1:
-        return np.array([-1.0]), constant
-    return None, -constant
 
 
 def _fold_padding(model: Model, layer: Layer) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.passes.standard.facts.nodes import Model, given, integer, operator
+from passlib.passes.standard.facts.nodes import (
+    Model,
+    given,
+    integer,
+    integers,
+    operator,
+    text,
+)
 
 __all__ = ["Layer", "layer_of"]
 
@@ -49,14 +56,82 @@ class Layer:
             Of shape (1,) or (channels,); None if the constant has another effect, such as a
             result of more elements or axes.
         """
-        if array.dtype.name not in _REAL or rank is None or array.ndim > rank or not array.size:
+        if rank is None:
             return None
-        if array.size > 1:
-            from_end = rank - 1 - self._axis(rank)
-            sizes = (1,) * (rank - array.ndim) + array.shape
-            if array.size != self.channels or sizes[rank - 1 - from_end] != self.channels:
-                return None
-        return np.asarray(array.reshape(-1), np.float64)
+        return _along_axis(array, rank, self._axis(rank), self.channels)
+
+    @property
+    def inputs(self) -> int:
+        """The number of channels of the data."""
+        weight, name = self.node_weight, operator(self.node)
+        if name == "Conv":
+            return int(weight.shape[1] * integer(self.node, "group", 1))
+        return int(weight.shape[-1 if integer(self.node, "transB", 0) else -2])
+
+    def by_input(self, array: np.ndarray[Any, Any], rank: int | None) -> Factors | None:
+        """Return a constant that is broadcast to the data, as `by_channel` does for results."""
+        if rank is None:
+            return None
+        axis = 1 if operator(self.node) == "Conv" else rank - 1
+        return _along_axis(array, rank, axis, self.inputs)
+
+    def absorb_before(self, scale: Factors | None, shift: Factors | None) -> bool:
+        """Multiply the data by ``scale``, and add ``shift``, before the layer.
+
+        Returns
+        -------
+        bool
+            Whether the layer was changed, as by `absorb`. A ``shift`` needs a layer that adds no
+            padding to the data.
+        """
+        weight = self.node_weight
+        bias = self._bias()
+        if bias is False or (shift is not None and not self._has_bias_and_no_padding()):
+            return False
+        if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
+            return False
+        ones = np.ones(1)
+        wide = weight.astype(np.float64)
+        scaled = _finite(wide * self._along_inputs(ones if scale is None else scale), weight.dtype)
+        if scaled is None:
+            return False
+        if shift is not None:
+            products = wide * self._along_inputs(shift)
+            axes = (
+                tuple(range(1, weight.ndim))
+                if operator(self.node) == "Conv"
+                else (1 if integer(self.node, "transB", 0) else 0)
+            )
+            added = products.sum(axis=axes) * float(self.node.attrs.get("alpha", 1.0))
+            moved = _finite(added + (0.0 if bias is None else bias), weight.dtype)
+            if moved is None:
+                return False
+            self._set_bias(moved)
+        if scale is not None:
+            self._set(1, scaled, "weight")
+        return True
+
+    def _has_bias_and_no_padding(self) -> bool:
+        name = operator(self.node)
+        if name != "Conv":
+            return name == "Gemm"
+        padding = text(self.node, "auto_pad", "NOTSET")
+        return padding == "VALID" or (
+            padding == "NOTSET" and not any(integers(self.node, "pads") or ())
+        )
+
+    def _along_inputs(self, factors: Factors) -> Factors:
+        """Return factors of the data in the shape that broadcasts to the weights."""
+        weight = self.node_weight
+        if factors.size == 1:
+            return factors.reshape((1,) * weight.ndim)
+        if operator(self.node) == "Conv":
+            groups = integer(self.node, "group", 1)
+            rows = np.repeat(factors.reshape(groups, -1), weight.shape[0] // groups, axis=0)
+            return rows.reshape(rows.shape + (1,) * (weight.ndim - 2))
+        if integer(self.node, "transB", 0):
+            return factors.reshape(1, -1)
+        return factors.reshape((1,) * (weight.ndim - 2) + (-1, 1))
 
     def absorb(self, scale: Factors | None, shift: Factors | None) -> bool:
         """Multiply the results by ``scale`` and add ``shift``.
@@ -90,9 +165,7 @@ class Layer:
         if scaled is not None:
             self._set(1, scaled, "weight")
         if moved is not None:
-            self._set(2, moved, "bias")
-            if "beta" in self.node.attrs:
-                del self.node.attrs["beta"]
+            self._set_bias(moved)
         return True
 
     def _axis(self, rank: int) -> int:
@@ -133,6 +206,11 @@ class Layer:
         assert array is not None
         return array
 
+    def _set_bias(self, array: np.ndarray[Any, Any]) -> None:
+        self._set(2, array, "bias")
+        if "beta" in self.node.attrs:
+            del self.node.attrs["beta"]
+
     def _set(self, number: int, array: np.ndarray[Any, Any], what: str) -> None:
         """Replace an array of the layer, and leave other users of the former one alone."""
         old: EditableValue | None = given(self.node, number)
@@ -160,6 +238,16 @@ def layer_of(model: Model, node: EditableNode) -> Layer | None:
     if name == "Conv":
         return Layer(model, node, weight.shape[0], weight.ndim)
     return Layer(model, node, weight.shape[1] * integer(node, "group", 1), weight.ndim)
+
+
+def _along_axis(array: np.ndarray[Any, Any], rank: int, axis: int, channels: int) -> Factors | None:
+    if array.dtype.name not in _REAL or array.ndim > rank or not array.size:
+        return None
+    if array.size > 1:
+        sizes = (1,) * (rank - array.ndim) + array.shape
+        if array.size != channels or sizes[axis] != channels:
+            return None
+    return np.asarray(array.reshape(-1), np.float64)
 
 
 def _columns(node: EditableNode, weight: np.ndarray[Any, Any]) -> int:
