@@ -17,6 +17,7 @@ Operator = Callable[["Drawn"], None]
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.0, 0.5, 6.0, 3.0)
 _INTEGERS = (0, 1, -1, 2, 3, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
 FLOAT, INT, _BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+_DOUBLE, _HALF = TensorProto.DOUBLE, TensorProto.FLOAT16
 _TYPES = {FLOAT: np.float32, INT: np.int64, _BOOL: np.bool_}
 
 
@@ -143,6 +144,18 @@ def _cast(drawn: Drawn) -> None:
     value = drawn.pick(code)
     to = drawn.choice((FLOAT, _BOOL) if code == FLOAT else (FLOAT, _BOOL, INT))
     drawn.add("Cast", [value], to, drawn.shape(value), to=to)
+
+
+def _round_trip(drawn: Drawn) -> None:
+    """Cast to another type and back, with or without a move between."""
+    value = drawn.pick()
+    shape = drawn.shape(value)
+    code = drawn.choice((_DOUBLE, _HALF))
+    made = drawn.add("Cast", [value], code, shape, to=code)
+    if drawn.random.random() < 0.5:
+        shape = shape[::-1]
+        made = drawn.add("Transpose", [made], code, shape)
+    drawn.add("Cast", [made], FLOAT, shape, to=FLOAT)
 
 
 def _reshape(drawn: Drawn) -> None:
@@ -292,6 +305,9 @@ def _matmul(drawn: Drawn) -> None:
     shape = drawn.shape(value)
     if not shape:
         return
+    if drawn.random.random() < 0.2:
+        factor = drawn.constant(drawn.random.standard_normal(shape[-1]), np.float32)
+        value = drawn.add(drawn.choice(("Add", "Mul")), [value, factor], FLOAT, shape)
     columns = int(drawn.random.integers(1, 4))
     weight = drawn.constant(drawn.random.standard_normal((shape[-1], columns)), np.float32)
     if drawn.random.random() < 0.3:
@@ -312,15 +328,25 @@ def _conv(drawn: Drawn) -> None:
     shape = drawn.shape(value)
     if 0 in shape:
         return
-    weight = drawn.random.standard_normal((2, shape[1], 1, 1))
-    result = (shape[0], 2, *shape[2:])
-    made = drawn.add("Conv", [value, drawn.constant(weight, np.float32)], FLOAT, result)
     if drawn.random.random() < 0.5:
-        four = [drawn.constant(drawn.random.random(2) + 0.5, np.float32) for _ in range(4)]
-        drawn.add("BatchNormalization", [made, *four], FLOAT, result)
-    else:
-        scale = drawn.constant(drawn.random.standard_normal((2, 1, 1)), np.float32)
-        drawn.add(drawn.choice(("Add", "Mul", "Sub", "Div")), [made, scale], FLOAT, result)
+        value = _by_channel(drawn, value)
+    weight = drawn.random.standard_normal((2, shape[1], 1, 1))
+    pads = drawn.choice(([0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 1]))
+    result = (shape[0], 2, shape[2] + pads[0] + pads[2], shape[3] + pads[1] + pads[3])
+    inputs = [value, drawn.constant(weight, np.float32)]
+    made = drawn.add("Conv", inputs, FLOAT, result, pads=pads)
+    _by_channel(drawn, made)
+
+
+def _by_channel(drawn: Drawn, value: str) -> str:
+    """Add a normalization, or an operator with a constant, for each channel of images."""
+    shape = drawn.shape(value)
+    channels = shape[1]
+    if drawn.random.random() < 0.5:
+        four = [drawn.constant(drawn.random.random(channels) + 0.5, np.float32) for _ in range(4)]
+        return drawn.add("BatchNormalization", [value, *four], FLOAT, shape)
+    scale = drawn.constant(drawn.random.standard_normal((channels, 1, 1)), np.float32)
+    return drawn.add(drawn.choice(("Add", "Mul", "Sub", "Div")), [value, scale], FLOAT, shape)
 
 
 def _lstm(drawn: Drawn) -> None:
@@ -376,7 +402,7 @@ def _where(drawn: Drawn) -> None:
 
 
 OPERATORS: tuple[Operator, ...] = (
-    _unary, _unary, _binary, _binary, _integer, _cast, _reshape, _reshape, _reshape_by_shape,
-    _squeeze, _squeeze, _transpose, _transpose, _slice, _slice, _slices, _gather, _concat, _expand,
-    _pad, _reduce, _matmul, _conv, _lstm, _condition, _where,
+    _unary, _unary, _binary, _binary, _integer, _cast, _round_trip, _reshape, _reshape,
+    _reshape_by_shape, _squeeze, _squeeze, _transpose, _transpose, _slice, _slice, _slices, _gather,
+    _concat, _expand, _pad, _reduce, _matmul, _conv, _lstm, _condition, _where,
 )  # fmt: skip
