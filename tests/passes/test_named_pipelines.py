@@ -75,7 +75,7 @@ def test_steps_and_instruments_see_the_passes(model: pl.Model) -> None:
 MISTAKES = {
     "simplify{skip=[removeNoOp]}": "'skip': there is no standard pass 'removeNoOp'",
     "clean, simplify{level=2}": "character 17: pass 'simplify' has no option 'level'.*max_rounds",
-    "simplify{cost=flops}": "'cost' takes one of nodes, bytes, not 'flops'",
+    "simplify{cost=time}": "'cost' takes one of nodes, bytes, flops, traffic, not 'time'",
     "simplify{max_rounds=0}": "'max_rounds'.*at least 1",
 }
 

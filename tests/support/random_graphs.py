@@ -16,7 +16,8 @@ import numpy as np
 import onnxruntime
 
 import passlib
-from random_operators import FLOAT, INT, OPERATORS, Drawn
+from drawn_graph import FLOAT, INT, Drawn
+from random_operators import OPERATORS
 from rewriting import same_bits
 
 __all__ = ["FINE", "draw", "verdict"]

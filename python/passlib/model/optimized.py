@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 from passlib.files.collector import collection_off
 from passlib.library.pipeline import Step, Steps, check, execute, steps_of
+from passlib.library.pipeline.cost import CostName
 from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
 from passlib.library.pipeline.simplification import simplified
 from passlib.library.pipeline.sizes import text_of_shapes
@@ -77,7 +78,7 @@ class OptimizedModel(ModelParts):
         self: _M,
         *,
         exact: bool = False,
-        cost: Literal["nodes", "bytes"] = "nodes",
+        cost: CostName = "nodes",
         max_growth: int | None = None,
         max_rounds: int = 16,
         skip: Collection[str] = (),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
+from passlib.library.pipeline.cost import CostName
 from passlib.model.loading import load
 from passlib.model.model import Model
 
@@ -16,7 +17,7 @@ def simplify(
     model: Model | str | os.PathLike[str] | bytes | Any,
     *,
     exact: bool = False,
-    cost: Literal["nodes", "bytes"] = "nodes",
+    cost: CostName = "nodes",
     max_growth: int | None = None,
     max_rounds: int = 16,
     skip: Collection[str] = (),
@@ -34,9 +35,11 @@ def simplify(
     exact : bool
         Run only passes that keep every bit of the results. Otherwise operators are also folded
         into the weights of linear layers, which changes results by rounding.
-    cost : {"nodes", "bytes"}
-        The number of operators, nested graphs included, or the size of the weights. The other
-        decides between equals.
+    cost : {"nodes", "bytes", "flops", "traffic"}
+        The number of operators, nested graphs included; the size of the weights; or, with open
+        sizes taken for 1 and nested graphs left out, an estimate of the arithmetic operations of
+        one run, or of the bytes that operators read and write. The number of operators and the
+        size of the weights decide between equals.
     max_growth : int, optional
         By how many bytes the weights may grow in all; by default by a hundredth, and at most by
         1 MB. Each operator that is gone makes room for 64 bytes more.

@@ -8,7 +8,8 @@ from typing import Any, Final, Protocol
 from passlib.graph.plain import PlainGraph
 from passlib.library.call import Backend
 from passlib.library.pipeline import Step
-from passlib.library.pipeline.simplification import has_nested, simplified
+from passlib.library.pipeline.cost import has_nested
+from passlib.library.pipeline.simplification import simplified
 from passlib.model import Model
 from passlib.model.edits import with_nested, with_sizes
 

@@ -11,6 +11,7 @@ from passlib.library.backends import find_standard, passes
 from passlib.library.declared import Declaration, Option
 from passlib.library.declared.option import OptionError
 from passlib.library.loading import load_standard
+from passlib.library.pipeline.cost import COSTS
 from passlib.library.pipeline.sizes import shape_of_text
 from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of
 
@@ -26,7 +27,7 @@ __all__ = [
 _OPTIONS: Final = (
     Option("fixed", "text", (), "sizes of inputs, such as x:1,3,224,224", is_list=True),
     Option("skip", "text", (), "standard passes that are left out", is_list=True),
-    Option("cost", "text", "nodes", "what has to fall for a step to be kept", ("nodes", "bytes")),
+    Option("cost", "text", "nodes", "what has to fall for a step to be kept", COSTS),
     Option("max_growth", "integer", None, "how many bytes the weights may grow by", low=0),
     Option("max_rounds", "integer", 16, "how often the passes run at most", low=1),
 )

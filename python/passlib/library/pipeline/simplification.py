@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import passlib._core as _core
-from passlib.graph.plain import PlainGraph
 from passlib.library.backends import find_standard
 from passlib.library.loading import load_standard
+from passlib.library.pipeline.cost import COSTS, Cost, CostName, Priced, cost_of, rank_of
 from passlib.library.pipeline.named import check_skipped
 from passlib.library.pipeline.sharing import sharing
 
-__all__ = ["CLEAN", "Cost", "cost_of", "has_nested", "operators_of", "simplified"]
+__all__ = ["CLEAN", "simplified"]
 
 CLEAN = (
     "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "propagateCasts", "mergeReshapes",
@@ -63,78 +62,22 @@ _SHARE = 100
 _BYTES_OF_NODE = 64
 """What an operator takes in a file at least, with its names."""
 
-_WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
 
-
-class _Model(Protocol):
-    """What is needed of a model."""
-
-    @property
-    def symbol(self) -> PlainGraph: ...
-    @property
-    def args(self) -> Any: ...
-    @property
-    def aux(self) -> Any: ...
-    @property
-    def dialect(self) -> str: ...
-    def optimize_for(self, name: Any, /, **options: Any) -> Any: ...
-
-
-M = TypeVar("M", bound=_Model)
-
-
-class Cost(NamedTuple):
-    """What a model costs.
-
-    Attributes
-    ----------
-    nodes : int
-        Operators, those of nested graphs included, variables and constants excluded.
-    bytes : int
-        Size of the weights.
-    """
-
-    nodes: int
-    bytes: int
-
-
-def cost_of(model: _Model) -> Cost:
-    """Return what a model costs."""
-    weights = (*model.args.values(), *model.aux.values())
-    nodes = operators_of(model.symbol).total()
-    return Cost(nodes, sum(int(array.nbytes) for array in weights))
-
-
-def operators_of(symbol: PlainGraph) -> Counter[str]:
-    """Count the operators of a graph by name, those of nested graphs included."""
-    found: Counter[str] = Counter()
-    pending = [symbol.graph]
-    while pending:
-        graph = pending.pop()
-        found.update(graph.operators())
-        for *_, nested in graph.nodes_with(_WITH_GRAPHS):
-            pending += nested
-    del found["null"]
-    return found
-
-
-def has_nested(symbol: PlainGraph) -> bool:
-    """Whether a node has nested graphs."""
-    return any(True for _ in symbol.graph.nodes_with(_WITH_GRAPHS))
+M = TypeVar("M", bound=Priced)
 
 
 def simplified(
     model: M,
     *,
     exact: bool = False,
-    cost: Literal["nodes", "bytes"] = "nodes",
+    cost: CostName = "nodes",
     max_growth: int | None = None,
     max_rounds: int = 16,
     skip: Collection[str] = (),
 ) -> M:
     """Run the standard passes until none lowers the cost; parameters as of `passlib.simplify`."""
-    if cost not in Cost._fields:
-        raise ValueError(f"cost is one of {', '.join(Cost._fields)}, not {cost!r}")
+    if cost not in COSTS:
+        raise ValueError(f"cost is one of {', '.join(COSTS)}, not {cost!r}")
     load_standard()
     check_skipped(skip)
     names = [name for name in (*CLEAN, *(() if exact else _LINEAR)) if name not in skip]
@@ -145,14 +88,15 @@ def simplified(
         for name, more in _ROUNDING.items():
             options.get(name, {}).update(more)
     with sharing(empty_errors=exact):
-        return _to_fixpoint(model, options, Cost._fields.index(cost), max_growth, max_rounds)
+        return _to_fixpoint(model, options, cost, max_growth, max_rounds)
 
 
 def _to_fixpoint(
-    model: M, passes: dict[str, dict[str, Any]], rank: int, max_growth: int | None, rounds: int
+    model: M, passes: dict[str, dict[str, Any]], cost: CostName, max_growth: int | None, rounds: int
 ) -> M:
     """Run passes with these options, round by round."""
     start = price = cost_of(model)
+    rank = rank_of(model, price, cost)
     if max_growth is None:
         max_growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
     # The graph on which a pass last had no effect: it would have none again.
@@ -174,8 +118,9 @@ def _to_fixpoint(
             made = model.optimize_for(find_standard(name), skip_infer=True, **options)
             new = cost_of(made)
             grown = new.bytes > max(price.bytes, _limit(start, new, max_growth))
-            if (new[rank], new) < (price[rank], price) and not grown:
-                model, price = made, new
+            new_rank = rank if grown or made.symbol.graph is graph else rank_of(made, new, cost)
+            if (new_rank, new) < (rank, price) and not grown:
+                model, price, rank = made, new, new_rank
             else:
                 settled[name] = graph
     return model

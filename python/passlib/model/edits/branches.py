@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from passlib.library.pipeline.simplification import cost_of, has_nested
+from passlib.library.pipeline.cost import cost_of, has_nested
 from passlib.model.edits.content import content_of, of_content
 from passlib.model.edits.nested import changed_nested
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from passlib.errors import PasslibError
 from passlib.files.unit import replacing
-from passlib.library.pipeline.simplification import operators_of
+from passlib.library.pipeline.cost import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
 from passlib.workbench.checking import Check

@@ -1,0 +1,97 @@
+"""What a model costs, by several measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal, NamedTuple, Protocol
+
+from passlib.graph.plain import PlainGraph
+from passlib.library.pipeline.work import work_of
+
+__all__ = [
+    "COSTS",
+    "Cost",
+    "CostName",
+    "Priced",
+    "cost_of",
+    "has_nested",
+    "operators_of",
+    "rank_of",
+]
+
+CostName = Literal["nodes", "bytes", "flops", "traffic"]
+
+COSTS: tuple[CostName, ...] = ("nodes", "bytes", "flops", "traffic")
+"""What may have to fall: a field of `Cost` or of `Work`."""
+
+_WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
+
+
+class Priced(Protocol):
+    """What is needed of a model."""
+
+    @property
+    def symbol(self) -> PlainGraph:
+        """The graph."""
+
+    @property
+    def args(self) -> Any:
+        """Weights by name."""
+
+    @property
+    def aux(self) -> Any:
+        """Auxiliary states by name."""
+
+    @property
+    def dialect(self) -> str:
+        """The family of models that it belongs to."""
+
+    def optimize_for(self, name: Any, /, **options: Any) -> Any:
+        """Return the model after a pass."""
+
+
+class Cost(NamedTuple):
+    """What a model costs.
+
+    Attributes
+    ----------
+    nodes : int
+        Operators, those of nested graphs included, variables and constants excluded.
+    bytes : int
+        Size of the weights.
+    """
+
+    nodes: int
+    bytes: int
+
+
+def cost_of(model: Priced) -> Cost:
+    """Return what a model costs."""
+    weights = (*model.args.values(), *model.aux.values())
+    nodes = operators_of(model.symbol).total()
+    return Cost(nodes, sum(int(array.nbytes) for array in weights))
+
+
+def operators_of(symbol: PlainGraph) -> Counter[str]:
+    """Count the operators of a graph by name, those of nested graphs included."""
+    found: Counter[str] = Counter()
+    pending = [symbol.graph]
+    while pending:
+        graph = pending.pop()
+        found.update(graph.operators())
+        for *_, nested in graph.nodes_with(_WITH_GRAPHS):
+            pending += nested
+    del found["null"]
+    return found
+
+
+def has_nested(symbol: PlainGraph) -> bool:
+    """Whether a node has nested graphs."""
+    return any(True for _ in symbol.graph.nodes_with(_WITH_GRAPHS))
+
+
+def rank_of(model: Priced, price: Cost, cost: CostName) -> int:
+    """Return a measure of a model, whose number of operators and bytes are known."""
+    if cost in Cost._fields:
+        return int(getattr(price, cost))
+    return int(getattr(work_of(model.symbol, {**model.args, **model.aux}), cost))

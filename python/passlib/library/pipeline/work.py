@@ -1,0 +1,161 @@
+"""Estimates of what running a model takes: arithmetic operations and memory traffic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from passlib.dialects.inference import infer
+from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.node import Node
+from passlib.graph.plain import PlainGraph
+from passlib.lowering import TypeSpec
+
+__all__ = ["Work", "work_of"]
+
+_VIEWS = frozenset(
+    ("Reshape", "reshape", "Squeeze", "squeeze", "Unsqueeze", "expand_dims", "Flatten", "flatten",
+     "Identity", "identity", "_copy", "Shape", "shape_array", "Size", "Dropout", "BlockGrad")
+)  # fmt: skip
+"""Operators that need not touch their elements."""
+
+_PARTS = frozenset(("Gather", "Slice", "take", "slice", "slice_axis", "Embedding", "Split"))
+"""Operators that read as many elements as they write."""
+
+_MOVES = frozenset(
+    ("Transpose", "transpose", "Concat", "concat", "Expand", "broadcast_to", "Tile", "tile", "Pad",
+     "pad", "ConstantOfShape", "Range")
+)  # fmt: skip
+"""Further operators that compute nothing."""
+
+_CONVOLUTIONS = {
+    "Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "Convolution": 1, "conv2d": 1,
+    "Convolution2D": 1,
+}  # fmt: skip
+_TRANSPOSED = {
+    "ConvTranspose": 1, "Deconvolution": 1, "conv2d_transpose": 1, "TransposedConvolution2D": 1,
+}  # fmt: skip
+_LAYERS = {"FullyConnected": 1, "dense": 1, "InnerProduct": 1}
+_PRODUCTS = frozenset(("MatMul", "MatMulInteger", "dot", "batch_dot"))
+_RECURRENT = frozenset(("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"))
+"""By operator: which input has the weights."""
+
+
+class Work(NamedTuple):
+    """What running a model takes, with open sizes taken for 1.
+
+    Attributes
+    ----------
+    flops : int
+        Arithmetic operations; a product that is added to a sum counts as two.
+    traffic : int
+        Bytes that operators read and write, views excluded.
+    """
+
+    flops: int
+    traffic: int
+
+
+class _Sizes:
+    """Sizes of the inputs and results of one node."""
+
+    def __init__(self, node: Node, inputs: Sequence[TypeSpec], outputs: Sequence[TypeSpec]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def input(self, number: int) -> int:
+        return _elements(self.inputs[number]) if number < len(self.inputs) else 1
+
+    def axis(self, number: int, axis: int) -> int:
+        shape = self.inputs[number].shape if number < len(self.inputs) else None
+        return _size(shape[axis]) if shape and -len(shape) <= axis < len(shape) else 1
+
+    @property
+    def result(self) -> int:
+        return sum(_elements(spec) for spec in self.outputs[:1])
+
+
+def work_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> Work:
+    """Estimate what running a model takes, nested graphs excluded.
+
+    Parameters
+    ----------
+    symbol : PlainGraph
+    weights : mapping of str to array
+        By name.
+
+    Raises
+    ------
+    GraphError
+        The shapes contradict each other.
+    """
+    shapes = {name: array.shape for name, array in weights.items()}
+    types = {name: np.dtype(array.dtype) for name, array in weights.items()}
+    known = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32)).outputs
+    flops = traffic = 0
+    for node in symbol.nodes():
+        if node.is_variable:
+            continue
+        inputs = [known[entry.node][entry.index] for entry in node.inputs]
+        sizes = _Sizes(node, inputs, known[node])
+        flops += _operations(sizes)
+        traffic += _traffic(sizes)
+    return Work(flops, traffic)
+
+
+def _operations(sizes: _Sizes) -> int:
+    name = sizes.node.op
+    if name in _VIEWS or name in _PARTS or name in _MOVES:
+        return 0
+    if name in _CONVOLUTIONS:
+        place = _CONVOLUTIONS[name]
+        return 2 * sizes.result * sizes.input(place) // max(sizes.axis(place, 0), 1)
+    if name in _TRANSPOSED:
+        place = _TRANSPOSED[name]
+        return 2 * sizes.input(0) * sizes.input(place) // max(sizes.axis(place, 0), 1)
+    if name in _LAYERS:
+        return 2 * sizes.result * sizes.input(1) // max(sizes.axis(1, 0), 1)
+    if name in _PRODUCTS:
+        return 2 * sizes.result * sizes.axis(0, -1)
+    if name == "Gemm":
+        transposed = sizes.node.attrs.get("transA", "0") == "1"
+        return 2 * sizes.result * sizes.axis(0, 0 if transposed else 1)
+    if name in _RECURRENT:
+        steps = sizes.axis(0, 0) * sizes.axis(0, 1)
+        return 2 * steps * (sizes.input(1) + (sizes.input(2) if len(sizes.inputs) > 2 else 0))
+    if name.startswith("Reduce"):
+        return sizes.input(0)
+    return sizes.result * _window(sizes.node)
+
+
+def _window(node: Node) -> int:
+    """Return the number of elements that a pooling takes for each result; 1 for others."""
+    text = node.attrs.get("kernel_shape") or node.attrs.get("kernel")
+    if text is None or "ool" not in node.op:
+        return 1
+    return math.prod(size or 1 for size in parse_optional_ints(text))
+
+
+def _traffic(sizes: _Sizes) -> int:
+    if sizes.node.op in _VIEWS:
+        return 0
+    written = sum(_bytes(spec) for spec in sizes.outputs)
+    if sizes.node.op in _PARTS:
+        return 2 * written
+    return written + sum(_bytes(spec) for spec in sizes.inputs)
+
+
+def _size(size: int | None) -> int:
+    return 1 if size is None else int(size)
+
+
+def _elements(spec: TypeSpec) -> int:
+    return 1 if spec.shape is None else math.prod(map(_size, spec.shape))
+
+
+def _bytes(spec: TypeSpec) -> int:
+    return 0 if spec.shape is None else _elements(spec) * (spec.dtype.itemsize if spec.dtype else 4)
