@@ -15,12 +15,13 @@ MIXED_PRECISION = ("amp_cast", "amp_multicast")
 def without_casts(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Rebuild the nodes without the casts of mixed precision, each replaced by its input.
 
-    A cast that is an output itself stays, as in MXNet.
+    A cast that is an output itself stays, as in MXNet; so does one of a damaged file, which lacks
+    the input of an output that is used.
     """
     made: dict[int, Node] = {}
 
     def follow(entry: Entry) -> Entry:
-        while entry.node.op in MIXED_PRECISION:
+        while entry.node.op in MIXED_PRECISION and entry.index < len(entry.node.inputs):
             entry = entry.node.inputs[entry.index]
         return entry._replace(node=made.get(id(entry.node), entry.node))
 

@@ -126,3 +126,29 @@ def test_nul_in_names_of_tvm_weights(tmp_path: Path) -> None:
 def test_epochs_beyond_all_numbers(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="too long"):
         passlib.load(tmp_path / ("x-" + "1" * 5000 + ".params"), dialect="mxnet")
+
+
+def test_a_cast_of_mixed_precision_without_the_input_of_its_output() -> None:
+    nodes = [
+        VARIABLE,
+        {
+            "op": "amp_multicast",
+            "name": "cast",
+            "attrs": {"num_outputs": "2"},
+            "inputs": [[0, 0, 0]],
+        },
+        {"op": "relu", "name": "y", "inputs": [[1, 1, 0]]},
+    ]
+    own = {"mxnet_version": ["int", 10901]}
+    text = json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[2, 0, 0]], "attrs": own})
+    read = passlib.sym.load_json(text)
+    written = json.loads(read.tojson())
+    assert [node["op"] for node in written["nodes"]] == ["null", "amp_multicast", "relu"]
+
+
+def test_an_upsampled_input_of_unknown_rank() -> None:
+    x, y = passlib.sym.var("x"), passlib.sym.var("y")
+    both = passlib.sym.UpSampling(x, y, scale=2, sample_type="nearest", num_args=2)
+    arguments, outputs, _ = both.infer_shape_partial(x=(1, 3, 32, 32))
+    assert arguments[0] == (1, 3, 32, 32)
+    assert outputs[0] in (None, (), (1, 0, 64, 64))

@@ -164,7 +164,7 @@ def _repeated(op: Operation, value: Value, scale: int) -> Value:
 
 def _require_multiple(op: Operation, value: Value, scale: int) -> None:
     """Check that an input scales to the enlarged first one by one whole number, if known."""
-    sizes, whole = ((each.shape or (None,))[2:] for each in (value, op.inputs[0]))
+    sizes, whole = ((each.shape or (None,) * 4)[2:] for each in (value, op.inputs[0]))
     factors = set()
     for size, full in zip(sizes, whole, strict=True):
         if size is None or full is None:
