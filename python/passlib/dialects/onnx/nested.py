@@ -11,7 +11,7 @@ from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.tensors import to_array
 
-__all__ = ["constant_array", "parameter_rank"]
+__all__ = ["constant_array", "node_name", "parameter_rank"]
 
 _NUMBERS = {
     "value_float": ("f", np.float32),
@@ -47,6 +47,15 @@ def parameter_rank(document: Document, key: str) -> int:
     """Return the number of axes that a nested graph states for a parameter; 0 if it states none."""
     kind, message = _find(document, key)
     return len(message.type.tensor_type.shape.dim) if kind == "input" else 0
+
+
+def node_name(document: Document, key: str) -> str:
+    """Return the name that the file gives to an operator at any level; "" if it has none."""
+    nodes = document.model.graph.node
+    if key.isdigit():
+        return str(nodes[int(key)].name)
+    kind, message = _find(document, key)
+    return str(message.name) if kind == "node" else ""
 
 
 def _find(document: Document, key: str) -> tuple[str, Any]:

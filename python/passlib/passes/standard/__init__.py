@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib.passes.standard import (
+    constants,
     dequantize,
     factors,
     fold_constants,
@@ -10,6 +11,7 @@ from passlib.passes.standard import (
     linear,
     matmul_add,
     moves,
+    names,
     no_ops,
     rebuild_shapes,
     resolve_if,
@@ -17,6 +19,7 @@ from passlib.passes.standard import (
 )
 
 __all__ = [
+    "constants",
     "dequantize",
     "factors",
     "fold_constants",
@@ -24,6 +27,7 @@ __all__ = [
     "linear",
     "matmul_add",
     "moves",
+    "names",
     "no_ops",
     "rebuild_shapes",
     "resolve_if",

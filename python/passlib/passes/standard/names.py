@@ -1,0 +1,45 @@
+"""nameUniquely: a name of its own for every operator of a file."""
+
+from __future__ import annotations
+
+from passlib._core import EditableGraph, EditableNode
+from passlib.dialects.onnx.document import document_of
+from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.nested import node_name
+from passlib.graph.fresh_names import NameSource
+from passlib.library.python import Graph
+from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.nodes import graphs_within
+
+__all__ = ["name_uniquely"]
+
+
+@graph_pass(name="nameUniquely", dialects=["onnx", "mxnet", "nnvm"])
+def name_uniquely(graph: Graph) -> None:
+    """Give a name to operators without one, and another one to those whose name is taken.
+
+    Names of variables stay, and in MXNet and NNVM those of nodes with outputs of the model.
+    """
+    graphs: list[EditableGraph] = [graph]
+    for node in graph.nodes:
+        graphs += graphs_within(node)
+    nodes = [node for each in graphs for node in each.nodes]
+    names = NameSource({node.name for node in nodes})
+    if graph.dialect == "onnx":
+        document = document_of(graph.own_attributes)
+        for node in nodes:
+            # The graph shows other names where the file has none, or one twice.
+            if not node.is_variable and node_name(document, node.attrs.get(ID, "")) != node.name:
+                node.name = names.fresh(f"node_{node.op}")
+        return
+    heads = {value.node for value in graph.outputs}
+    known: set[str] = {node.name for node in nodes if node.is_variable or node in heads}
+    for node in nodes:
+        if not node.is_variable and node not in heads:
+            _rename(node, known, names)
+
+
+def _rename(node: EditableNode, known: set[str], names: NameSource) -> None:
+    if not node.name or node.name in known:
+        node.name = names.fresh(node.name or node.op)
+    known.add(node.name)
