@@ -70,12 +70,15 @@ PATTERN_PASS(fuseGelu, "Five nodes with Erf, or eight with Tanh, become Gelu", "
 }
 
 PATTERN_PASS(fuseLayerNorm, "Nine nodes become LayerNormalization", "onnx") {
-  Pattern p(
-      "d = Sub(x, ReduceMean[axes=[-1], keepdims?=1](x))\n"
-      "v = ReduceMean[axes=[-1], keepdims?=1](Pow(d, 2))\n"
-      "y = Add(Mul(Div(d, Sqrt(Add(v, e:param))), s:param[rank=1]), b:param[rank=1])");
-  p.where([](const Match& m) { return m.operatorSet() >= 17 && m.broadcasts("s", "x"); });
-  p.replace("y = LayerNormalization[axis=-1, epsilon=$e](x, s, b)");
+  // Before operator set 18, and from then on.
+  for (const std::string mean :
+       {"ReduceMean[axes=[-1], keepdims?=1](", "ReduceMean[keepdims?=1]("}) {
+    const std::string end = mean.find("axes") == std::string::npos ? ", -1)" : ")";
+    Pattern p("d = Sub(x, " + mean + "x" + end + ")\n v = " + mean + "Pow(d, 2)" + end +
+              "\n y = Add(Mul(Div(d, Sqrt(Add(v, e:param))), s:param[rank=1]), b:param[rank=1])");
+    p.where([](const Match& m) { return m.operatorSet() >= 17 && m.broadcasts("s", "x"); });
+    p.replace("y = LayerNormalization[axis=-1, epsilon=$e](x, s, b)");
+  }
 }
 
 PATTERN_PASS(mergeTransposes, "Two Transpose become one, or none", "onnx") {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -36,6 +37,29 @@ def random(*shape: int) -> np.ndarray:
 
 def number(value: float) -> np.ndarray:
     return np.array(value, np.float32)
+
+
+def layer_norm_model(opset: int) -> onnx.ModelProto:
+    """Return nine operators; from operator set 18 on the axes of ReduceMean are an input."""
+    axes: dict[str, Any] = {"axes": [-1]} if opset < 18 else {}
+    last = [] if opset < 18 else ["last"]
+    constants = {"two": number(2), "e": number(1e-5), "scale": random(6), "b": random(6) + 1}
+    return fusion_model(
+        [
+            node("ReduceMean", ["x", *last], ["mean"], name="mean", **axes),
+            node("Sub", ["x", "mean"], ["d"], name="difference"),
+            node("Pow", ["d", "two"], ["q"], name="square"),
+            node("ReduceMean", ["q", *last], ["v"], name="variance", **axes),
+            node("Add", ["v", "e"], ["ve"], name="sum"),
+            node("Sqrt", ["ve"], ["s"], name="root"),
+            node("Div", ["d", "s"], ["n"], name="norm"),
+            node("Mul", ["n", "scale"], ["m"], name="scaled"),
+            node("Add", ["m", "b"], ["y"], name="shifted"),
+        ],
+        ([2, 3, 6], [2, 3, 6]),
+        constants | ({"last": np.array([-1])} if last else {}),
+        opset,
+    )
 
 
 CONV = node("Conv", ["x", "w"], ["c"], name="conv", strides=[2, 2], pads=[1, 1, 1, 1])
@@ -131,24 +155,10 @@ FUSIONS: dict[str, tuple[str, onnx.ModelProto, list[str]]] = {
         ),
         ["Gelu"],
     ),
-    "layer normalization": (
+    "layer normalization": ("fuseLayerNorm", layer_norm_model(17), ["LayerNormalization"]),
+    "layer normalization, axes as an input": (
         "fuseLayerNorm",
-        fusion_model(
-            [
-                node("ReduceMean", ["x"], ["mean"], name="mean", axes=[-1]),
-                node("Sub", ["x", "mean"], ["d"], name="difference"),
-                node("Pow", ["d", "two"], ["q"], name="square"),
-                node("ReduceMean", ["q"], ["v"], name="variance", axes=[-1]),
-                node("Add", ["v", "e"], ["ve"], name="sum"),
-                node("Sqrt", ["ve"], ["s"], name="root"),
-                node("Div", ["d", "s"], ["n"], name="norm"),
-                node("Mul", ["n", "scale"], ["m"], name="scaled"),
-                node("Add", ["m", "b"], ["y"], name="shifted"),
-            ],
-            ([2, 3, 6], [2, 3, 6]),
-            {"two": number(2), "e": number(1e-5), "scale": random(6), "b": random(6) + 1},
-            17,
-        ),
+        layer_norm_model(18),
         ["LayerNormalization"],
     ),
     "two Transpose": (

@@ -66,12 +66,19 @@ def gelu_tanh(m: pl.Match) -> Any:
     return m.op("Gelu", m.x, approximate="tanh") if m.operator_set() >= 20 else None
 
 
+_MEANS = ("ReduceMean[axes=[-1], keepdims?=1]({})", "ReduceMean[keepdims?=1]({}, -1)")
+"""The mean along the last axis, before operator set 18 and from then on."""
+
+
 @pl.rewrite(
-    """
-    d = Sub(x, ReduceMean[axes=[-1], keepdims?=1](x))
-    v = ReduceMean[axes=[-1], keepdims?=1](Pow(d, 2))
-    y = Add(Mul(Div(d, Sqrt(Add(v, e:param))), s:param[rank=1]), b:param[rank=1])
-    """,
+    [
+        f"""
+        d = Sub(x, {mean.format("x")})
+        v = {mean.format("Pow(d, 2)")}
+        y = Add(Mul(Div(d, Sqrt(Add(v, e:param))), s:param[rank=1]), b:param[rank=1])
+        """
+        for mean in _MEANS
+    ],
     dialects=ONNX,
     shapes=True,
 )
@@ -112,6 +119,7 @@ RULES = {
     "GELU with Erf": "gelu_erf",
     "GELU with Tanh": "gelu_tanh",
     "layer normalization": "layer_norm",
+    "layer normalization, axes as an input": "layer_norm",
     "two Transpose": "transposes",
     "Transpose and its inverse": "transposes",
     "two Reshape": "reshapes",
