@@ -152,3 +152,11 @@ def test_an_upsampled_input_of_unknown_rank() -> None:
     arguments, outputs, _ = both.infer_shape_partial(x=(1, 3, 32, 32))
     assert arguments[0] == (1, 3, 32, 32)
     assert outputs[0] in (None, (), (1, 0, 64, 64))
+
+
+def test_a_split_into_nothing() -> None:
+    text = passlib.sym.split_v2(passlib.sym.var("x"), (1,), axis=0, name="y")[0].tojson()
+    read = passlib.sym.load_json(text.replace('"(0, 1)"', '"[]"').replace('"[0, 1]"', '"[]"'))
+    assert read.nodes()[-1].attrs["indices"] == "[]"
+    with pytest.raises(GraphError, match="'indices' .* has no beginning of a piece"):
+        read.infer_shape(x=(2, 3))

@@ -73,6 +73,8 @@ def split_along(op: Operation, axis: int) -> list[Value]:
         sizes = vector(op, *[size + 1] * longer, *[size] * (sections - longer))
         return _squeezed(op, op.emit("Split", data, sizes, axis=axis, outputs=sections), axis)
     begins = op.ints("indices")
+    if not begins:
+        op.invalid("has no beginning of a piece", "indices")
     if any(begin > end for begin, end in pairwise(begins)):
         op.invalid("falls", "indices")
     ends = (*begins[1:], LAST)
