@@ -72,7 +72,11 @@ def _infer(
     for node in nodes:
         values = (found.value_of.get((node, index)) for index in range(_count(node)))
         specs = [_UNKNOWN if v is None else TypeSpec(v.dtype, v.shape) for v in values]
-        inputs = [outputs[entry.node][entry.index] for entry in node.inputs]
+        # Of unknown operators more outputs may be used than they are known to have.
+        inputs = [
+            outputs[entry.node][entry.index] if entry.index < len(outputs[entry.node]) else _UNKNOWN
+            for entry in node.inputs
+        ]
         outputs[node] = with_hidden(node, inputs, specs)
     return outputs
 
