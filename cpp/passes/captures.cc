@@ -84,12 +84,14 @@ void relist(const std::unordered_set<Node*>& producers, const std::vector<Node*>
 
 }  // namespace
 
-std::size_t dropUnusedCaptures(Graph* graph) {
+std::size_t dropUnusedCaptures(Graph* graph, const std::unordered_set<const Graph*>& shared) {
   std::size_t removed = 0;
   std::vector<Node*> changed;
   std::unordered_set<Node*> producers;
   for (Node* node : graph->nodes) {
     if (node->subgraphs.empty()) continue;
+    const auto is_shared = [&shared](const Graph* nested) { return shared.count(nested) != 0; };
+    if (std::any_of(node->subgraphs.begin(), node->subgraphs.end(), is_shared)) continue;
     const Captures captures(*node);
     if (captures.allUsed()) continue;
     for (Graph* nested : node->subgraphs) removed += renumber(captures, nested);

@@ -91,8 +91,13 @@ MXReturnValue removeDeadNodes(Graph* graph, const OptionValues& options) {
   // Processing the subgraphs of dead nodes is useless, but harmless.
   std::vector<Graph*> graphs = withNested(graph);
   std::reverse(graphs.begin(), graphs.end());
+  std::unordered_set<const Graph*> known;
+  std::unordered_set<const Graph*> shared;
+  for (const Graph* each : graphs) {
+    if (!known.insert(each).second) shared.insert(each);
+  }
   for (Graph* each : graphs) {
-    removed += dropUnusedCaptures(each);
+    removed += dropUnusedCaptures(each, shared);
     removed += removeDead(each, family, each != graph);
   }
   if (options.boolean("verbose")) {
