@@ -12,7 +12,7 @@ from passlib.errors import GraphError, OperatorError, UnsupportedError
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.shapes import merged
-from passlib.lowering.types import Shape, TypeSpec, Value
+from passlib.lowering.types import Shape, TypeSpec, Value, type_of
 
 __all__ = ["CustomTypes", "InferGraph", "handed_attributes", "infer_node", "refusals"]
 
@@ -121,7 +121,7 @@ def refusals(
         operator = operators.get(node.op)
         if operator is None or not operator.infers or all(spec.shape is not None for spec in specs):
             continue
-        inputs = [outputs[entry.node][entry.index] for entry in node.inputs]
+        inputs = [type_of(entry, outputs) for entry in node.inputs]
         shapes, types = [spec.shape for spec in inputs], [spec.dtype for spec in inputs]
         if inputs and all(shape is None for shape in shapes):
             continue
@@ -177,7 +177,7 @@ def _of_subgraph(node: Node, inputs: Sequence[TypeSpec], infer: InferGraph) -> T
         raise GraphError(f"{blame(node)}: in its subgraph: {error}") from error
     variables = {inner.name: specs[0] for inner, specs in found.items() if inner.is_variable}
     completed = [variables[name] for name in names] + list(inputs[len(names) :])
-    return completed, [found[entry.node][entry.index] for entry in subgraph.entries]
+    return completed, [type_of(entry, found) for entry in subgraph.entries]
 
 
 def _require_shallow(node: Node) -> None:

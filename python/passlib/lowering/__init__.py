@@ -10,7 +10,7 @@ from passlib.graph.attributes import blame
 from passlib.lowering.lower import lower_graph
 from passlib.lowering.operation import Operation
 from passlib.lowering.table import LoweringFunction, Lowerings
-from passlib.lowering.types import Lowered, Shape, TypeSpec, Value, describe
+from passlib.lowering.types import Lowered, Shape, TypeSpec, Value, describe, type_of
 from passlib.lowering.walk import Graph
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "blame",
     "describe",
     "lower_graph",
+    "type_of",
 ]

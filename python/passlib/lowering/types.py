@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from passlib.errors import GraphError, UnsupportedError
-from passlib.graph.node import Node
+from passlib.graph.node import Entry, Node
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DType", "Lowered", "Shape", "TypeSpec", "Value", "describe", "shape_text"]
+__all__ = [
+    "DType",
+    "Lowered",
+    "Shape",
+    "TypeSpec",
+    "Value",
+    "describe",
+    "shape_text",
+    "type_of",
+]
 
 DType = np.dtype
 Shape = tuple[int | None, ...]
@@ -118,6 +127,15 @@ class Lowered:
     value_of: Mapping[tuple[Node, int], Value] = field(repr=False)
     source_of: Mapping[str, Node] = field(repr=False)
     updates: Mapping[str, str] = field(default_factory=dict)
+
+
+def type_of(entry: Entry, outputs: Mapping[Node, Sequence[TypeSpec]]) -> TypeSpec:
+    """Return the inferred type of an output; an unknown one if inference knows fewer outputs.
+
+    Damaged files use any output of an operator that no registry has.
+    """
+    known = outputs[entry.node]
+    return known[entry.index] if entry.index < len(known) else TypeSpec(None, None)
 
 
 def describe(value: Value | None) -> str:

@@ -15,6 +15,7 @@ from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import find, infer
 from passlib.errors import GraphError, PasslibError, UnsupportedError
 from passlib.graph.plain import PlainGraph
+from passlib.lowering import type_of
 from passlib.runtime.custom_node import Done
 from passlib.runtime.gradients import Gradients
 from passlib.runtime.runner import Runner
@@ -126,7 +127,7 @@ class Executor:
         found = infer(self._symbol, shapes, types).outputs
         arrays = []
         for entry in self._symbol.entries:
-            spec = found[entry.node][entry.index]
+            spec = type_of(entry, found)
             sizes = [size for size in spec.shape or () if size is not None]
             if spec.dtype is None or spec.shape is None or len(sizes) < len(spec.shape):
                 raise PasslibError("there are no outputs yet; call forward() first")

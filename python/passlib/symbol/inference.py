@@ -14,7 +14,7 @@ from passlib.dialects.mxnet.numpy_mode import is_numpy
 from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.dialects.operator_types import refusals
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import TypeSpec
+from passlib.lowering import TypeSpec, type_of
 
 __all__ = ["infer_shape", "infer_type"]
 
@@ -93,7 +93,7 @@ def _collect(
 ) -> Lists | tuple[None, None, None]:
     variables = {node.name: outputs[node][0] for node in symbol.nodes() if node.is_variable}
     arguments = [variables[name] for name in symbol.list_arguments()]
-    results = [outputs[entry.node][entry.index] for entry in symbol.entries]
+    results = [type_of(entry, outputs) for entry in symbol.entries]
     states = [variables[name] for name in symbol.list_auxiliary_states()]
     if not partial and not all(complete(spec) for spec in (*arguments, *results, *states)):
         unknown = [name for name, spec in variables.items() if not complete(spec)]

@@ -169,14 +169,16 @@ def test_a_split_into_nothing() -> None:
         passlib.sym.load_json(text).infer_shape(x=(2, 3))
 
 
-def test_a_second_output_of_an_unknown_operator() -> None:
+def test_further_outputs_of_an_unknown_operator() -> None:
     nodes = [
         VARIABLE,
         {"op": "no_such", "name": "a", "inputs": [[0, 0, 0]]},
         {"op": "elemwise_add", "name": "y", "inputs": [[1, 0, 0], [1, 1, 0]]},
     ]
     own = {"mxnet_version": ["int", 10901]}
-    text = json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[2, 0, 0]], "attrs": own})
+    heads = [[2, 0, 0], [1, 2, 0]]
+    text = json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": heads, "attrs": own})
     read = passlib.sym.load_json(text)
     assert read.infer_shape_partial(x=(2, 3))[0] == [(2, 3)]
-    assert read.infer_type_partial(x="float32")[0] == [np.float32]
+    arguments, outputs, _ = read.infer_type_partial(x="float32")
+    assert (arguments, len(outputs)) == ([np.float32], 2)

@@ -12,7 +12,7 @@ from passlib.dialects.inference import infer
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import TypeSpec
+from passlib.lowering import TypeSpec, type_of
 
 __all__ = ["Work", "work_of"]
 
@@ -100,7 +100,7 @@ def work_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> Work:
     for node in symbol.nodes():
         if node.is_variable:
             continue
-        inputs = [known[entry.node][entry.index] for entry in node.inputs]
+        inputs = [type_of(entry, known) for entry in node.inputs]
         sizes = _Sizes(node, inputs, known[node])
         flops += _operations(sizes)
         traffic += _traffic(sizes)

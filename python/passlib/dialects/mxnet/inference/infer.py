@@ -20,7 +20,7 @@ from passlib.dialects.operator_types import CustomTypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
-from passlib.lowering import Graph, Shape, TypeSpec, Value
+from passlib.lowering import Graph, Shape, TypeSpec, Value, type_of
 from passlib.lowering.inference import infer_graph
 from passlib.lowering.walk import Complete
 
@@ -72,11 +72,7 @@ def _infer(
     for node in nodes:
         values = (found.value_of.get((node, index)) for index in range(_count(node)))
         specs = [_UNKNOWN if v is None else TypeSpec(v.dtype, v.shape) for v in values]
-        # Of unknown operators more outputs may be used than they are known to have.
-        inputs = [
-            outputs[entry.node][entry.index] if entry.index < len(outputs[entry.node]) else _UNKNOWN
-            for entry in node.inputs
-        ]
+        inputs = [type_of(entry, outputs) for entry in node.inputs]
         outputs[node] = with_hidden(node, inputs, specs)
     return outputs
 
