@@ -22,7 +22,7 @@ __all__ = ["Backend", "Call", "Holder", "NewParam", "Outcome", "Param"]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Param = tuple[str, "np.ndarray[Any, Any]", int]
-"""A parameter as the host hands it over: name, C-contiguous array, MXNet's dtype code."""
+"""A parameter as inference takes it: name, array, MXNet's dtype code."""
 
 
 class NewParam(NamedTuple):

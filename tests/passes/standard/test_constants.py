@@ -125,6 +125,19 @@ def test_operators_get_names_of_their_own(tmp_path: Path) -> None:
     assert [node.output[0] for node in graph.node] == ["a", "b", "d", "y"]
 
 
+def test_names_that_passes_gave_stay() -> None:
+    @passlib.graph_pass(name="renamesFirst", dialects=["onnx"])
+    def renames_first(graph: passlib.Graph) -> None:
+        first, second = (node for node in graph.sorted() if not node.is_variable)
+        first.name = "chosen"
+        graph.add_node("Neg", [second.outputs[0]], name="new")
+
+    model = passlib.load(parsed("g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }"))
+    made = model.optimize_for("renamesFirst, nameUniquely, nameUniquely")
+    assert {n.name for n in made.symbol.nodes() if n.op != "null"} <= {"chosen", "new", "node_Relu"}
+    assert "chosen" in [node.name for node in made.symbol.nodes()]
+
+
 def test_names_of_mxnet_nodes() -> None:
     x = passlib.sym.var("x")
     inner = passlib.sym.relu(passlib.sym.relu(x, name="a"), name="a")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import passlib
 from rewriting import after, operators, parsed, results, weights
 
 CONV = weights("w", 4, 3, 3, 3)
@@ -180,6 +181,20 @@ def test_in_front_of_gemm(attributes: str, bias: tuple[int, ...], tmp_path: Path
     np.testing.assert_allclose(
         results(made, {"x": x}), results(data, {"x": x}), rtol=1e-5, atol=1e-5
     )
+
+
+@pytest.mark.parametrize("is_test", [0, 1])
+def test_a_normalization_before_operator_set_7(is_test: int, tmp_path: Path) -> None:
+    names = ", ".join(weights(name, 3) for name in "stmu")
+    data = parsed(
+        f"""<ir_version: 3, opset_import: ["" : 6]>
+        g (float[2, 3, 7, 6] x, float[4, 3, 3, 3] w, float[3] s, float[3] t, float[3] m, float[3] u)
+        => (float[A, B, C, D] y) <{CONV}, {names}>
+        {{ a = BatchNormalization <is_test = {is_test}> (x, s, t, m, u) y = Conv(a, w) }}"""
+    )
+    made = passlib.load(data).optimize_for("foldLinear")
+    found = [node.op for node in made.symbol.nodes() if node.op != "null"]
+    assert found == (["Conv"] if is_test else ["BatchNormalization", "Conv"])
 
 
 FRONT = {

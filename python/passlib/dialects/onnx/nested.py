@@ -11,7 +11,7 @@ from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.tensors import to_array
 
-__all__ = ["constant_array", "node_name", "parameter_rank"]
+__all__ = ["constant_array", "named_by_reader", "parameter_rank"]
 
 _NUMBERS = {
     "value_float": ("f", np.float32),
@@ -49,13 +49,24 @@ def parameter_rank(document: Document, key: str) -> int:
     return len(message.type.tensor_type.shape.dim) if kind == "input" else 0
 
 
-def node_name(document: Document, key: str) -> str:
-    """Return the name that the file gives to an operator at any level; "" if it has none."""
-    nodes = document.model.graph.node
+def named_by_reader(document: Document, key: str, name: str) -> bool:
+    """Whether an operator has the name of its place, since the file has none, or one twice.
+
+    Parameters
+    ----------
+    document : Document
+    key : str
+        The `ID` of the operator; empty for a new one.
+    name : str
+        Its name in the graph.
+    """
     if key.isdigit():
-        return str(nodes[int(key)].name)
-    kind, message = _find(document, key)
-    return str(message.name) if kind == "node" else ""
+        message = document.model.graph.node[int(key)]
+    else:
+        kind, message = _find(document, key)
+        if kind != "node":
+            return False
+    return bool(name == f"{message.name or message.op_type}_{key}" and name != message.name)
 
 
 def _find(document: Document, key: str) -> tuple[str, Any]:

@@ -97,9 +97,9 @@ def _normalization(
         return None
     if any(value.uses or value.is_output for value in node.outputs[1:]):
         return None
-    if model.opset < 14 and (
-        len(node.outputs) > 1 or (model.opset < 7 and "is_test" not in node.attrs)
-    ):
+    if model.opset < 14 and len(node.outputs) > 1:
+        return None
+    if model.opset < 7 and not integer(node, "is_test", 0):
         return None
     arrays = [model.array(given(node, number)) for number in range(1, 5)]
     numbers = [None if a is None or a.ndim != 1 else np.asarray(a, np.float64) for a in arrays]

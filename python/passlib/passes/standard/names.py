@@ -5,7 +5,7 @@ from __future__ import annotations
 from passlib._core import EditableGraph, EditableNode
 from passlib.dialects.onnx.document import document_of
 from passlib.dialects.onnx.keys import ID
-from passlib.dialects.onnx.nested import node_name
+from passlib.dialects.onnx.nested import named_by_reader
 from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
@@ -28,8 +28,8 @@ def name_uniquely(graph: Graph) -> None:
     if graph.dialect == "onnx":
         document = document_of(graph.own_attributes)
         for node in nodes:
-            # The graph shows other names where the file has none, or one twice.
-            if not node.is_variable and node_name(document, node.attrs.get(ID, "")) != node.name:
+            key = node.attrs.get(ID, "")
+            if not node.is_variable and named_by_reader(document, key, node.name):
                 node.name = names.fresh(f"node_{node.op}")
         return
     heads = {value.node for value in graph.outputs}

@@ -88,13 +88,14 @@ class Layer:
         bias = self._bias()
         if bias is False or (shift is not None and not self._has_bias_and_no_padding()):
             return False
-        if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
-            return False
-        ones = np.ones(1)
         wide = weight.astype(np.float64)
-        scaled = _finite(wide * self._along_inputs(ones if scale is None else scale), weight.dtype)
-        if scaled is None:
-            return False
+        scaled = None
+        if scale is not None:
+            if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
+                return False
+            scaled = _finite(wide * self._along_inputs(scale), weight.dtype)
+            if scaled is None:
+                return False
         if shift is not None:
             products = wide * self._along_inputs(shift)
             axes = (
@@ -107,7 +108,7 @@ class Layer:
             if moved is None:
                 return False
             self._set_bias(moved)
-        if scale is not None:
+        if scaled is not None:
             self._set(1, scaled, "weight")
         return True
 
