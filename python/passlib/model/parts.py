@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from passlib import dialects
-from passlib.arrays import NDArray
 from passlib.arrays.storage import Array
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
@@ -59,7 +58,6 @@ class ModelParts:
         self._symbol = symbol
         self._args = all_frozen(args)
         self._aux = all_frozen(aux)
-        self._views: dict[str, tuple[Any, NDArray]] = {}
         self._template = template
         self._runner = Runner(symbol, self._format)
         self._collect_constants()
@@ -74,12 +72,12 @@ class ModelParts:
     @property
     def args(self) -> Mapping[str, Any]:
         """Weights by name. Neither the mapping nor its arrays can be written to."""
-        return Weights(self._args, self._views)
+        return Weights(self._args)
 
     @property
     def aux(self) -> Mapping[str, Any]:
         """Auxiliary states by name. Neither the mapping nor its arrays can be written to."""
-        return Weights(self._aux, self._views)
+        return Weights(self._aux)
 
     @property
     def dialect(self) -> str:

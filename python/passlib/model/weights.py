@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -31,6 +32,9 @@ __all__ = [
 _SHOWN = 20
 """Lines of a representation."""
 
+_VIEWS: WeakValueDictionary[int, NDArray] = WeakValueDictionary()
+"""What arrays of NumPy became, while somebody has it: one object in all models that share one."""
+
 
 class Weights(Mapping[str, Any]):
     """Arrays by name, which can be looked at but not replaced.
@@ -42,24 +46,20 @@ class Weights(Mapping[str, Any]):
     ----------
     arrays : dict of str to array
         Read at each access.
-    views : dict
-        The arrays that were made of others, with these.
     """
 
-    __slots__ = ("_arrays", "_views")
+    __slots__ = ("_arrays",)
 
-    def __init__(self, arrays: dict[str, Any], views: dict[str, tuple[Any, NDArray]]) -> None:
+    def __init__(self, arrays: dict[str, Any]) -> None:
         self._arrays = arrays
-        self._views = views
 
     def __getitem__(self, name: str) -> Any:
         array = self._arrays[name]
         if type(array) is not np.ndarray:
             return array
-        source, view = self._views.get(name, (None, None))
-        if source is not array or view is None:
-            view = array.view(NDArray)
-            self._views[name] = array, view
+        view = _VIEWS.get(id(array))
+        if view is None or view.base is not array:
+            view = _VIEWS[id(array)] = array.view(NDArray)
         return view
 
     def __iter__(self) -> Iterator[str]:

@@ -63,7 +63,8 @@ class _Lifting:
                     self._lift(way, graph, node)
 
     def _lift(self, way: _Way, graph: EditableGraph, node: EditableNode) -> None:
-        if node.name == ABSENT or node.outputs[0].is_output:
+        value = node.outputs[0]
+        if node.name == ABSENT or value.is_output or not value.uses:
             return
         array = constant_array(self._document, node.attrs[ID])
         if array is None or array.dtype.name not in CODES:
@@ -78,7 +79,7 @@ class _Lifting:
             around.set_inputs(owner, [*owner.inputs, outer.outputs[0]])
             within = way[number + 1][0] if number + 1 < len(way) else graph
             outer = within.add_variable(name, {OUTER: str(slot)})
-        graph.replace(node.outputs[0], outer.outputs[0])
+        graph.replace(value, outer.outputs[0])
         graph.remove(node)
 
 
