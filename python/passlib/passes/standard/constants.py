@@ -64,7 +64,7 @@ class _Lifting:
 
     def _lift(self, way: _Way, graph: EditableGraph, node: EditableNode) -> None:
         value = node.outputs[0]
-        if node.name == ABSENT or value.is_output or not value.uses:
+        if node.name == ABSENT or value.is_output:
             return
         array = constant_array(self._document, node.attrs[ID])
         if array is None or array.dtype.name not in CODES:
