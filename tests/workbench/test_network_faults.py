@@ -130,8 +130,6 @@ def loaded(proto: onnx.ModelProto, kind: str, folder: Path) -> pl.Model:
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_networks(kind: str, network: str, count: int, tmp_path: Path) -> None:
-    if (kind, network) == ("shape off by one", "PP-OCR rec"):
-        pytest.skip("open: reducing a model whose sizes are computed takes more than 3 minutes")
     make, shapes = NETWORKS[network]
     model = loaded(make(), kind, tmp_path)
     case = Case(kind, model, drawn(model, None, 1, shapes)[0], count, tmp_path)

@@ -41,6 +41,20 @@ sized (float[6, 4, 8, 8] x) => (float[6, 10] y)
 }
 """
 
+COMPUTED = """
+<ir_version: 8, opset_import: ["" : 13]>
+computed (float[2, 6] x) => (float[2, 3, 2] y)
+<int64[1] zero = {0}, int64[1] one = {1}, int64[2] rest = {3, 2}>
+{
+   sizes = Shape(x)
+   rows = Slice(sizes, zero, one)
+   all = Concat <axis = 0> (rows, rest)
+   r = Relu(x)
+   cut = Reshape(r, all)
+   y = Abs(cut)
+}
+"""
+
 
 def nodes_of(model: pl.Model) -> Iterator[tuple[Node, bool]]:
     """Iterate over the operators with whether they stand in a nested graph."""
@@ -142,3 +156,14 @@ def test_a_size_that_the_fault_needs_stays(tmp_path: Path) -> None:
 
     found = reduce(loaded, failing, drawn(loaded, None, 1)[0])
     assert 3 <= found.inputs["x"].shape[0] <= 5
+
+
+def test_a_rank_that_inference_does_not_know_is_stated(tmp_path: Path) -> None:
+    """Without what computes the sizes, only the recorded value tells how many there are."""
+    loaded = pl.load(save(COMPUTED, tmp_path / "model.onnx"))
+
+    def failing(candidate: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        return {"Concat", "Reshape"} <= {node.op for node, _ in nodes_of(candidate)}
+
+    found = reduce(loaded, failing, drawn(loaded, None, 1)[0])
+    assert checked(found, tmp_path / "small.onnx") == {"Concat", "Reshape"}

@@ -217,6 +217,17 @@ class Dialect(ABC):
         del after
         return {k: v for k, v in before.attributes.items() if k in self.own_attributes}
 
+    def stating(
+        self, attributes: Mapping[str, str], types: Mapping[str, TypeSpec]
+    ) -> dict[str, str]:
+        """Return the top-level attributes of a graph, stating types of values that are outputs.
+
+        ``types`` has them by name, as in `output_names`; inference may not know them. By default
+        nothing is stated.
+        """
+        del types
+        return dict(attributes)
+
     # Its files.
 
     @abstractmethod

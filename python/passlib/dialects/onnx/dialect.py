@@ -24,6 +24,7 @@ from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file, output_names
 from passlib.dialects.onnx.writing.options import converted, placement_of
 from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
+from passlib.dialects.onnx.writing.stated import STATED, stated_text
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import GraphError
 from passlib.files.journal import settle
@@ -44,7 +45,7 @@ class ONNX(Dialect):
     suffixes = (".onnx",)
     runs_open_sizes = True
     names_outputs = True
-    own_attributes = frozenset((DOCUMENT, OUTPUTS))
+    own_attributes = frozenset((DOCUMENT, OUTPUTS, STATED))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
         return names - set(self.data_inputs(graph))
@@ -77,6 +78,11 @@ class ONNX(Dialect):
     def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
         """Return the attributes of a selection of outputs: these have the names of their values."""
         return selection(attributes)
+
+    def stating(
+        self, attributes: Mapping[str, str], types: Mapping[str, TypeSpec]
+    ) -> dict[str, str]:
+        return {**attributes, STATED: stated_text(types)}
 
     def own_after(self, before: PlainGraph, after: _core.Graph) -> dict[str, str]:
         """Return the attributes of the file and of the outputs, which keep their present names."""

@@ -102,13 +102,13 @@ def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
     search = Search(model, failing, inputs)
     if not search.fails(model, inputs):
         raise NothingFailsError("nothing fails: the model does not show the fault")
-    part, fed = _with_fewer_nodes(search, model, inputs)
+    part, fed = _with_fewer_nodes(search, inputs)
     for _ in range(_MOST_LEVELS):
         flatter = with_inlined(search, part, fed)
         if flatter is None:
             break
         search = search.of(flatter, fed)
-        part, fed = _with_fewer_nodes(search, flatter, fed)
+        part, fed = _with_fewer_nodes(search, fed)
     part = with_smaller_nested(search, part, fed)
     part, fed = with_small_sizes(search, part, fed)
     part = search.with_constant_weights(part, fed)
@@ -121,7 +121,8 @@ def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
     )
 
 
-def _with_fewer_nodes(search: Search, model: Model, inputs: Inputs) -> tuple[Model, Inputs]:
+def _with_fewer_nodes(search: Search, inputs: Inputs) -> tuple[Model, Inputs]:
+    model = search.model
     nodes = [node for node in model.symbol.nodes() if not node.is_variable]
     kept = smallest(nodes, search.part_fails)
     part, fed = search.part(kept) if len(kept) < len(nodes) else (model, inputs)

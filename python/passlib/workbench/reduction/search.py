@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from passlib import dialects
 from passlib.arrays import dtypes
 from passlib.dialects import infer
 from passlib.errors import PasslibError
@@ -16,7 +18,7 @@ from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.passes.instruments import target_name
-from passlib.workbench.parts import of_symbol, outputs_of
+from passlib.workbench.parts import of_symbol, outputs_of, with_outputs
 from passlib.workbench.per_node import values_of
 
 __all__ = ["Failing", "Inputs", "Search", "changed", "input_node", "with_nodes"]
@@ -84,18 +86,20 @@ class Search:
 
     Attributes
     ----------
+    model : Model
+        The whole model, which states the ranks of its values.
     runs : int
         How often models were tested.
     """
 
     def __init__(self, model: Model, failing: Failing, inputs: Inputs) -> None:
-        self._model = model
         self._failing = failing
         self._inputs = inputs
         self._values = values_of(model, inputs) if inputs or not model.inputs else {}
+        self.model = _with_ranks(model, self._values)
         # Of a model that does not run, inputs have the types that are inferred.
-        self._types = {} if self._values else _types_of(model)
-        self._outputs = {(e.node, e.index) for e in model.symbol.entries}
+        self._types = {} if self._values else _types_of(self.model)
+        self._outputs = {(e.node, e.index) for e in self.model.symbol.entries}
         self.runs = 0
 
     def of(self, model: Model, inputs: Inputs) -> Search:
@@ -163,8 +167,8 @@ class Search:
             if not indices and not any(user is node for user, _ in used):
                 indices = [0]
             entries += [Entry(made[node], index) for index in indices]
-        symbol = self._model.symbol.with_entries(entries)
-        part = of_symbol(self._model, symbol)
+        symbol = self.model.symbol.with_entries(entries)
+        part = of_symbol(self.model, symbol)
         return part, {name: inputs[name] for name in part.inputs if name in inputs}
 
     def _variable(self, node: Node, index: int, inputs: dict[str, Any]) -> Node:
@@ -197,6 +201,29 @@ class Search:
                     model = candidate
                     break
         return model
+
+
+def _with_ranks(model: Model, values: Mapping[tuple[str, int], Any]) -> Model:
+    """Return a model that states the types and ranks of its values.
+
+    A part of it may be such that inference does not know these, and yet files state them.
+    """
+    entries = [
+        Entry(node, index)
+        for node in model.symbol.nodes()
+        for index in range(max(node.num_outputs, 1))
+        if isinstance(values.get((node.name, index)), np.ndarray)
+    ]
+    if not entries:
+        return model
+    names = with_outputs(model, entries).outputs
+    types = {}
+    for name, entry in zip(names, entries, strict=True):
+        value = values[entry.node.name, entry.index]
+        types[name] = TypeSpec(value.dtype, (None,) * value.ndim)
+    data = model.data()
+    attributes = dialects.find(model.dialect).stating(data.attributes, types)
+    return Model.of_data(replace(data, attributes=attributes), model.dialect)
 
 
 def _can_be_saved(model: Model) -> bool:

@@ -16,7 +16,7 @@ from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.tensors import code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.outputs import present_outputs
-from passlib.dialects.onnx.writing.stated import stated_type
+from passlib.dialects.onnx.writing.stated import stated_type, stated_types
 from passlib.dialects.onnx.writing.types import Renewed, renewed_types
 from passlib.dialects.onnx.writing.unchanged import is_unchanged
 from passlib.errors import GraphError, UnsupportedError
@@ -144,7 +144,7 @@ def assemble(
         assembled = write({})
         doubtful = assembled.writer.doubtful
         if doubtful and renew:
-            assembled = write(renewed_types(assembled.model, doubtful))
+            assembled = write(renewed_types(assembled.model, doubtful, stated_types(attributes)))
         return assembled
 
 

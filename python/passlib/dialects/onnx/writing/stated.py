@@ -1,14 +1,39 @@
-"""Types that new variables state in their attributes."""
+"""Types that new variables state in their attributes, and those that graphs state for values."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
 
 from passlib.arrays import dtypes
+from passlib.dialects.onnx.messages import value_info
 from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import UnsupportedError
+from passlib.lowering.types import TypeSpec
 
-__all__ = ["stated_type"]
+__all__ = ["STATED", "stated_text", "stated_type", "stated_types"]
+
+STATED: Final = "__stated__"
+"""The attribute of a graph with types of values that inference may not know, by name."""
+
+
+def stated_text(types: Mapping[str, TypeSpec]) -> str:
+    """Return the value of the attribute `STATED`, with the types that are known and ONNX has."""
+    stated = {}
+    for name, spec in types.items():
+        if spec.dtype is not None and spec.shape is not None:
+            with suppress(UnsupportedError):
+                stated[name] = code_of(spec.dtype, repr(name)), spec.shape
+    return json.dumps(stated)
+
+
+def stated_types(attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the types, as ``onnx.TypeProto``, that a graph states for values, by name."""
+    stated = json.loads(attributes.get(STATED, "{}"))
+    return {name: value_info(name, code, sizes).type for name, (code, sizes) in stated.items()}
 
 
 def stated_type(name: str, dtype: str | None, shape: str | None) -> tuple[int, list[int] | None]:

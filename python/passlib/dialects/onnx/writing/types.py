@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,17 +16,21 @@ Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
 """Serialized types by name: of annotated values, None for unknown ones, and of outputs."""
 
 
-def renewed_types(model: Any, doubtful: Iterable[tuple[str, str]]) -> dict[str, Renewed]:
+def renewed_types(
+    model: Any, doubtful: Iterable[tuple[str, str]], stated: Mapping[str, Any]
+) -> dict[str, Renewed]:
     """Infer the types of values that may have changed, by ONNX's inference.
 
     Where it fails, annotations are removed; outputs of graphs keep their description unless
-    inference contradicts it.
+    inference contradicts it. Those without one get what the graph states.
 
     Parameters
     ----------
     model : onnx.ModelProto
     doubtful : iterable of (str, str)
         Places of graphs in the model, and names of values in them.
+    stated : mapping of str to onnx.TypeProto
+        Types that the main graph states for values, by name.
 
     Returns
     -------
@@ -59,6 +63,11 @@ def renewed_types(model: Any, doubtful: Iterable[tuple[str, str]]) -> dict[str, 
             for v in graph.output
             if v.name in names and v.name in found and not _agree(v.type, found[v.name])
         }
+        if not place:
+            for value in graph.output:
+                kind = found.get(value.name, value.type)
+                if value.name in stated and _completes(stated[value.name], kind):
+                    outputs[value.name] = stated[value.name].SerializeToString()
         renewed[place] = ({n: kind for n, kind in values.items() if n in names}, outputs)
     return renewed
 
@@ -87,6 +96,18 @@ def _replace(field: Any, items: Sequence[Any]) -> None:
         copies = [copy_of(item) for item in items]
         del field[:]
         field.extend(copies)
+
+
+def _completes(stated: Any, known: Any) -> bool:
+    """Whether a stated type has the shape that a known type lacks, and does not contradict it."""
+    if known.WhichOneof("value") is None:
+        return True
+    kind = known.tensor_type
+    return (
+        known.WhichOneof("value") == "tensor_type"
+        and not kind.HasField("shape")
+        and kind.elem_type in (0, stated.tensor_type.elem_type)
+    )
 
 
 def _agree(stated: Any, new: Any) -> bool:
