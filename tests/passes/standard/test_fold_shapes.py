@@ -71,6 +71,52 @@ OPEN = {
     ),
 }
 
+THROUGH_FLOATS = {
+    "a division": (
+        """s = Shape(x) n = Gather(s, i0) f = Cast <to = 1> (n) h = Mul(f, two) d = Div(h, two)
+           w = Floor(d) c = Cast <to = 7> (w) u = Unsqueeze(c, z)
+           t = Concat <axis = 0> (u, m, m1) y = Reshape(x, t)""",
+        {"Reshape": 1},
+    ),
+    "a division with a rest": (
+        """s = Shape(x) n = Gather(s, i0) f = Cast <to = 1> (n) d = Div(f, two) w = Floor(d)
+           c = Cast <to = 7> (w) u = Unsqueeze(c, z) v = Mul(u, m2) e = Concat <axis = 0> (v, m, m)
+           y = Expand(x, e)""",
+        None,
+    ),
+    "a factor that float32 does not have": (
+        """s = Shape(x) n = Gather(s, i0) f = Cast <to = 1> (n) h = Mul(f, tenth) d = Mul(h, ten)
+           c = Cast <to = 7> (d) u = Unsqueeze(c, z) e = Concat <axis = 0> (u, m, m1)
+           y = Reshape(x, e)""",
+        None,
+    ),
+    "a product of open sizes": (
+        """s = Shape(x) n = Gather(s, i0) k = Gather(s, i2) f = Cast <to = 1> (n)
+           g = Cast <to = 1> (k) h = Mul(f, g) c = Cast <to = 7> (h) u = Unsqueeze(c, z)
+           e = Concat <axis = 0> (u, m1, m) y = Reshape(x, e)""",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH_FLOATS)
+def test_sizes_in_floating_point(name: str, tmp_path: Path) -> None:
+    """They become constants if an option allows it, and if they are certain."""
+    body, expected = THROUGH_FLOATS[name]
+    data = parsed(
+        f"""g (float[N, 1, M] x) => (float[A, B, C] y)
+        <int64 i0 = {{0}}, int64 i2 = {{2}}, int64[1] z = {{0}}, int64[1] m = {{1}},
+         int64[1] m1 = {{-1}}, int64[1] m2 = {{2}}, float two = {{2}},
+         float tenth = {{0.1}}, float ten = {{10}}> {{ {body} }}"""
+    )
+    before = operators(data)
+    assert operators(after(data, "foldShapes", tmp_path)) == before
+    made = after(data, "foldShapes{large_sizes=false}", tmp_path)
+    assert operators(made) == (expected or before)
+    given = feeds(data, {"N": 4, "M": 3})
+    assert same_bits(results(made, given), results(data, given))
+
+
 FEEDS = {"N": 2, "M": 3, "K": 5}
 
 
@@ -97,6 +143,40 @@ def test_open_sizes(name: str, sizes: dict[str, int], tmp_path: Path) -> None:
     else:
         with pytest.raises(Exception, match="Reshape"):
             results(made, feeds(data, FEEDS))
+
+
+AFTER_AN_UNKNOWN_RANK = {
+    "Transpose": ("Transpose <perm = [1, 0, 2]> (r)", 3),
+    "Transpose without an order": ("Transpose(r)", 3),
+    "Softmax": ("Softmax <axis = 1> (r)", 3),
+    "Gather of one": ("Gather <axis = 1> (r, i1)", 2),
+    "Gather of several": ("Gather <axis = -1> (r, z)", 3),
+    "Unsqueeze": ("Unsqueeze(r, m1)", 4),
+    "Squeeze": ("Squeeze(r, z)", 2),
+    "ReduceSum": ("ReduceSum <keepdims = 0> (r, m1)", 2),
+    "ReduceMean": ("ReduceMean <axes = [0]> (r)", 3),
+    "ReduceSum of everything": ("ReduceSum(r)", 3),
+    "Flatten": ("Flatten <axis = 2> (r)", 2),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_AN_UNKNOWN_RANK)
+def test_sizes_behind_a_shape_that_inference_does_not_follow(name: str, tmp_path: Path) -> None:
+    """ONNX's inference does not know the rank of what is reshaped to a list of computed length."""
+    call, rank = AFTER_AN_UNKNOWN_RANK[name]
+    data = parsed(
+        f"""g (float[4, 6] x) => (int64[{rank}] y)
+        <int64 i1 = {{1}}, int64[1] z = {{0}}, int64[1] m1 = {{-1}}, int64[1] p1 = {{1}},
+         float two = {{2}}>
+        {{
+          s = Shape(x) n = Gather(s, i1) f = Cast <to = 1> (n) d = Div(f, two)
+          c = Cast <to = 7> (d) u = Unsqueeze(c, z) e = Concat <axis = 0> (p1, u, m1, p1)
+          t = Slice(e, z, u, z) r = Reshape(x, t) v = {call} y = Shape(v)
+        }}"""
+    )
+    made = after(data, "foldShapes", tmp_path)
+    assert operators(made) == {"Identity": 1}
+    assert same_bits(results(made, feeds(data, {})), results(data, feeds(data, {})))
 
 
 FIXED = {

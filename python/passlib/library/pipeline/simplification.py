@@ -31,6 +31,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 _ROUNDING: dict[str, dict[str, Any]] = {
+    "foldShapes": {"large_sizes": False},
     "cancelTransposes": {"empty_errors": False},
     "fuseSpaceToDepth": {"reorder_weights": True},
 }
@@ -87,7 +88,7 @@ def simplified(
     if not exact:
         for name, more in _ROUNDING.items():
             options.get(name, {}).update(more)
-    with sharing(empty_errors=exact):
+    with sharing(empty_errors=exact, large_sizes=exact):
         return _to_fixpoint(model, options, cost, max_growth, max_rounds)
 
 

@@ -17,14 +17,21 @@ __all__ = ["fold_shapes"]
 
 
 @graph_pass(name="foldShapes", dialects=["onnx"])
-def fold_shapes(graph: Graph) -> None:
+def fold_shapes(graph: Graph, *, large_sizes: bool = True) -> None:
     """Replace computations with sizes by their results, open sizes staying open.
 
     A shape that Reshape takes may depend on open sizes: where these are sizes of the reshaped
     value at the same place, it becomes a constant with 0 there, and where one of them remains, it
     becomes -1.
+
+    Parameters
+    ----------
+    large_sizes : bool
+        Keep computations with open sizes in float32, which rounds numbers above 2^24.
     """
     model = Model(graph)
+    if not large_sizes:
+        model.table.large_sizes = False
     shapes = Shapes(model)
     folding = _Folding(model, shapes)
     for node in graph.sorted():

@@ -11,8 +11,6 @@ from passlib._core import EditableNode, EditableValue
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.contents import whole
-from passlib.passes.standard.facts.extents import broadcast
 from passlib.passes.standard.facts.nodes import (
     Model,
     can_replace,
@@ -23,6 +21,8 @@ from passlib.passes.standard.facts.nodes import (
     is_old_broadcast,
     operator,
 )
+from passlib.passes.standard.facts.rules.contents import whole
+from passlib.passes.standard.facts.rules.extents import broadcast
 from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["remove_no_ops"]

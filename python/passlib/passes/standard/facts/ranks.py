@@ -9,8 +9,8 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.dialects.onnx.keys import OUTER
-from passlib.passes.standard.facts.contents import whole
 from passlib.passes.standard.facts.nodes import given, integers, operator
+from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["fails_with_rank"]

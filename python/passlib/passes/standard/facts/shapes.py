@@ -11,17 +11,20 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.lowering.inference import NamedType, infer_names
 from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.errors import GraphError
-from passlib.passes.standard.facts.contents import MOST_ELEMENTS, content_rules
-from passlib.passes.standard.facts.extents import extent_rules
-from passlib.passes.standard.facts.known import Content
-from passlib.passes.standard.facts.needed import needed_names
+from passlib.passes.standard.facts.known import Content, Reals
 from passlib.passes.standard.facts.nodes import Model, operator
+from passlib.passes.standard.facts.rules.contents import MOST_ELEMENTS, content_rules
+from passlib.passes.standard.facts.rules.needed import needed_names
+from passlib.passes.standard.facts.rules.orders import extent_rules
+from passlib.passes.standard.facts.rules.reals import elements, real_rules
 from passlib.passes.standard.facts.sizes import Quantity, Size, at_least
 from passlib.passes.standard.facts.table import Key
 
 __all__ = ["Shapes"]
 
 _NOTHING = NamedType(0, None)
+
+_REAL = ("float32", "float64")
 
 Sizes = tuple[Quantity, ...]
 
@@ -115,8 +118,19 @@ class Shapes:
         if not node.is_variable:
             return self._table.contents.get((name, value.index))
         if name not in self._constants:
-            self._constants[name] = _elements(self.model.array(value))
+            self._constants[name] = _whole_elements(self.model.array(value))
         return self._constants[name]
+
+    def real(self, value: EditableValue | None) -> Reals | None:
+        """Return the elements of a small tensor of real numbers: an array of Ratio, or None."""
+        if value is None:
+            return None
+        if not value.node.is_variable:
+            return self._table.reals.get((value.node.name, value.index))
+        array = self.model.array(value)
+        if array is None or array.size > MOST_ELEMENTS or array.dtype.name not in _REAL:
+            return None
+        return elements(array)
 
     def _type(self, value: EditableValue) -> NamedType:
         node = value.node
@@ -139,9 +153,13 @@ class Shapes:
             if sizes is not None:
                 self._learn(outputs[0], sizes)
         if name in content_rules:
-            elements = content_rules[name](node, self)
-            if elements is not None and self._fits(outputs[0], elements):
-                self._table.contents[node.name, 0] = elements
+            content = content_rules[name](node, self)
+            if content is not None and self._fits(outputs[0], content):
+                self._table.contents[node.name, 0] = content
+        if name in real_rules:
+            reals = real_rules[name](node, self)
+            if reals is not None and self._is_representable(reals):
+                self._table.reals[node.name, 0] = reals
 
     def _learn(self, value: EditableValue, sizes: tuple[Quantity | None, ...]) -> None:
         """Express the sizes of a value that inference has named by those of a rule."""
@@ -163,20 +181,26 @@ class Shapes:
             shape.append(self._size(key, axis, name) if size is None else size)
         self._table.shapes[key] = tuple(shape)
 
-    def _fits(self, value: EditableValue, elements: Content) -> bool:
+    def _fits(self, value: EditableValue, content: Content) -> bool:
         """Whether elements are few, and none is outside the range of the element type."""
         dtype = self.dtype(value)
-        if dtype is None or dtype.kind not in "iub" or elements.size > MOST_ELEMENTS:
+        if dtype is None or dtype.kind not in "iub" or content.size > MOST_ELEMENTS:
             return False
         if dtype.kind == "b":
-            return all(item in (0, 1) for item in elements.flat)
+            return all(item in (0, 1) for item in content.flat)
         bounds = np.iinfo(dtype)
         return all(
-            not isinstance(item, int) or bounds.min <= item <= bounds.max for item in elements.flat
+            not isinstance(item, int) or bounds.min <= item <= bounds.max for item in content.flat
         )
 
+    def _is_representable(self, reals: Reals) -> bool:
+        """Whether floating point has these numbers, or rounds them to no other whole number."""
+        if reals.size > MOST_ELEMENTS:
+            return False
+        return not self._table.large_sizes or all(isinstance(r.number, int) for r in reals.flat)
 
-def _elements(array: np.ndarray[Any, Any] | None) -> Content | None:
+
+def _whole_elements(array: np.ndarray[Any, Any] | None) -> Content | None:
     """Return the elements of a constant if they are few whole numbers."""
     if array is None or array.size > MOST_ELEMENTS or array.dtype.kind not in "iub":
         return None

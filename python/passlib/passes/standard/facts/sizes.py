@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["Quantity", "Size", "at_least", "differ", "product", "quotient"]
+__all__ = ["Quantity", "Size", "at_least", "differ", "product", "quotient", "towards_zero"]
 
 Monomial = tuple[str, ...]
 """Names in order, each as often as its power; ``()`` for the number itself."""
@@ -113,6 +113,21 @@ def quotient(value: Quantity, divisor: Quantity) -> Quantity | None:
             return None
         found[tuple(rest)] = factor // number
     return _made(found)
+
+
+def towards_zero(left: Quantity, right: Quantity) -> Quantity | None:
+    """Return a quotient without its fraction, as ONNX divides whole numbers; None if unknown."""
+    if not isinstance(right, int) or right == 0:
+        return None
+    if isinstance(left, int):
+        whole = abs(left) // abs(right)
+        return whole if (left < 0) == (right < 0) else -whole
+    exact = quotient(left, right) if right > 0 else None
+    if exact is not None:
+        return exact
+    if right < 0 or not at_least(left, 0):
+        return None
+    return Size.named(f"({left})/{right}")
 
 
 def at_least(value: Quantity, least: int) -> bool:

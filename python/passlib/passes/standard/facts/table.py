@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from passlib.dialects.onnx.lowering.inference import NamedType
 from passlib.library.pipeline.sharing import kept
-from passlib.passes.standard.facts.known import Content
+from passlib.passes.standard.facts.known import Content, Reals
 from passlib.passes.standard.facts.sizes import Quantity
 
 __all__ = ["Key", "Table", "current_table"]
@@ -32,12 +32,14 @@ class Table:
         The operators to whose results rules were applied.
     meaning : dict of str to Quantity
         Names that inference gave to sizes, expressed by those of inputs.
-    shapes, contents
+    shapes, contents, reals
         What rules found.
     positive : set of str
         Names of sizes without which, that is if they were 0, the model fails.
     empty_errors : bool
         Whether such a failure must be kept, so that these names are of no use.
+    large_sizes : bool
+        Whether open sizes in float32 may be too large for it, so that it rounds them.
     """
 
     stated: dict[Key, NamedType] = field(default_factory=dict)
@@ -46,8 +48,10 @@ class Table:
     meaning: dict[str, Quantity] = field(default_factory=dict)
     shapes: dict[Key, tuple[Quantity, ...]] = field(default_factory=dict)
     contents: dict[Key, Content] = field(default_factory=dict)
+    reals: dict[Key, Reals] = field(default_factory=dict)
     positive: set[str] = field(default_factory=set)
     empty_errors: bool = True
+    large_sizes: bool = True
 
     def restart(self, stated: dict[Key, NamedType]) -> None:
         """Begin with new types: names of sizes mean something else in each inference."""
@@ -58,7 +62,7 @@ class Table:
 
     def revisit(self) -> None:
         """Drop what rules found."""
-        for part in (self.visited, self.meaning, self.shapes, self.contents):
+        for part in (self.visited, self.meaning, self.shapes, self.contents, self.reals):
             part.clear()
 
     def forget(self, name: str) -> None:
@@ -79,6 +83,7 @@ class Table:
         _copy(self.stated, source, target)
         _copy(self.shapes, source, target)
         _copy(self.contents, source, target)
+        _copy(self.reals, source, target)
 
 
 def _copy(part: dict[Key, V], source: Key, target: Key) -> None:
@@ -93,6 +98,9 @@ def current_table() -> Table:
     if common is None:
         return Table()
     if "table" not in common:
-        common["table"] = Table(empty_errors=common.get("empty_errors", True))
+        common["table"] = Table(
+            empty_errors=common.get("empty_errors", True),
+            large_sizes=common.get("large_sizes", True),
+        )
     found: Table = common["table"]
     return found

@@ -9,8 +9,8 @@ import numpy as np
 from passlib._core import EditableNode, EditableValue
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.contents import axes_of, whole
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
+from passlib.passes.standard.facts.rules.contents import axes_of, whole
 from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["Part", "merge_slices", "part_of"]

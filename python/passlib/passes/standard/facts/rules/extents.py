@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passlib._core import EditableNode
-from passlib.passes.standard.facts.contents import axes_of, whole
 from passlib.passes.standard.facts.known import Known
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast, text
+from passlib.passes.standard.facts.rules.contents import axes_of, whole
 from passlib.passes.standard.facts.sizes import Quantity, Size, at_least, product, quotient
 
-__all__ = ["broadcast", "extent_rules"]
+__all__ = ["Extents", "broadcast", "extent_rule", "extent_rules"]
 
 Extents = tuple[Quantity | None, ...]
 Rule = Callable[[EditableNode, Known], Extents | None]
@@ -21,7 +21,9 @@ _LAST = 1 << 31
 """Ends of slices from here on mean the end of the axis."""
 
 
-def _rule(*names: str) -> Callable[[Rule], Rule]:
+def extent_rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register a function that returns the sizes of the first result of operators."""
+
     def register(rule: Rule) -> Rule:
         extent_rules.update(dict.fromkeys(names, rule))
         return rule
@@ -44,7 +46,7 @@ def _common(left: Quantity | None, right: Quantity | None) -> Quantity | None:
     return next((size for size in (left, right) if isinstance(size, int)), None)
 
 
-@_rule(
+@extent_rule(
     "Add", "Sub", "Mul", "Div", "Pow", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual",
     "And", "Or", "Xor", "Mod", "PRelu", "Where", "Max", "Min", "Sum", "Mean", "BitShift",
 )  # fmt: skip
@@ -60,7 +62,7 @@ def _elementwise(node: EditableNode, known: Known) -> Extents | None:
     return total
 
 
-@_rule("Reshape")
+@extent_rule("Reshape")
 def _reshape(node: EditableNode, known: Known) -> Extents | None:
     shape, target = known.shape(node.inputs[0]), known.content(given(node, 1))
     if shape is None or target is None or target.ndim != 1:
@@ -95,7 +97,7 @@ def _is_taken(
     return bool(there) and quotient(there[0], wanted) is not None
 
 
-@_rule("Expand")
+@extent_rule("Expand")
 def _expand(node: EditableNode, known: Known) -> Extents | None:
     shape, target = known.shape(node.inputs[0]), known.content(node.inputs[1])
     if shape is None or target is None or target.ndim != 1:
@@ -103,13 +105,13 @@ def _expand(node: EditableNode, known: Known) -> Extents | None:
     return broadcast(shape, tuple(target))
 
 
-@_rule("ConstantOfShape")
+@extent_rule("ConstantOfShape")
 def _constant(node: EditableNode, known: Known) -> Extents | None:
     target = known.content(node.inputs[0])
     return None if target is None or target.ndim != 1 else tuple(target)
 
 
-@_rule("Tile")
+@extent_rule("Tile")
 def _tile(node: EditableNode, known: Known) -> Extents | None:
     shape, times = known.shape(node.inputs[0]), known.content(given(node, 1))
     if shape is None or times is None or len(shape) != times.size:
@@ -117,7 +119,7 @@ def _tile(node: EditableNode, known: Known) -> Extents | None:
     return tuple(size * time for size, time in zip(shape, times.flat, strict=True))
 
 
-@_rule("Concat")
+@extent_rule("Concat")
 def _concat(node: EditableNode, known: Known) -> Extents | None:
     shapes = [known.shape(value) for value in node.inputs]
     if not shapes or any(shape is None for shape in shapes):
@@ -138,7 +140,7 @@ def _concat(node: EditableNode, known: Known) -> Extents | None:
     return tuple(sizes)
 
 
-@_rule("Range")
+@extent_rule("Range")
 def _range(node: EditableNode, known: Known) -> Extents | None:
     bounds = [known.content(value) for value in node.inputs]
     if any(bound is None or bound.size != 1 for bound in bounds):
@@ -149,7 +151,7 @@ def _range(node: EditableNode, known: Known) -> Extents | None:
     return (limit - start,)
 
 
-@_rule("Slice")
+@extent_rule("Slice")
 def _slice(node: EditableNode, known: Known) -> Extents | None:
     shape = known.shape(node.inputs[0])
     if shape is None:
@@ -194,7 +196,7 @@ def _sliced(size: Quantity, start: Quantity, end: Quantity) -> Quantity | None:
     return last - first if certain else None
 
 
-@_rule("Pad")
+@extent_rule("Pad")
 def _pad(node: EditableNode, known: Known) -> Extents | None:
     shape = known.shape(node.inputs[0])
     pads = integers(node, "pads") or integers(node, "paddings")
@@ -206,7 +208,7 @@ def _pad(node: EditableNode, known: Known) -> Extents | None:
     return tuple(size + pads[i] + pads[i + rank] for i, size in enumerate(shape))
 
 
-@_rule("MatMul")
+@extent_rule("MatMul")
 def _matmul(node: EditableNode, known: Known) -> Extents | None:
     left, right = known.shape(node.inputs[0]), known.shape(node.inputs[1])
     if left is None or right is None or len(left) < 2 or len(right) < 2:
@@ -214,7 +216,7 @@ def _matmul(node: EditableNode, known: Known) -> Extents | None:
     return (*broadcast(left[:-2], right[:-2]), left[-2], right[-1])
 
 
-@_rule("Conv", "MaxPool", "AveragePool", "LpPool")
+@extent_rule("Conv", "MaxPool", "AveragePool", "LpPool")
 def _windows(node: EditableNode, known: Known) -> Extents | None:
     shape = known.shape(node.inputs[0])
     if shape is None or text(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):

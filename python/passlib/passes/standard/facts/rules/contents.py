@@ -12,13 +12,14 @@ import numpy as np
 from passlib._core import EditableNode, EditableValue
 from passlib.passes.standard.facts.known import Content, Known
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
+from passlib.passes.standard.facts.rules.reals import without_fraction
 from passlib.passes.standard.facts.sizes import (
     Quantity,
-    Size,
     at_least,
     differ,
     product,
     quotient,
+    towards_zero,
 )
 
 __all__ = ["MOST_ELEMENTS", "axes_of", "content_rules", "whole"]
@@ -88,7 +89,9 @@ def _identity(node: EditableNode, known: Known) -> Content | None:
 def _cast(node: EditableNode, known: Known) -> Content | None:
     content = known.content(node.inputs[0])
     target = integer(node, "to", 0)
-    if content is None or target not in _INT:
+    if content is None:
+        return without_fraction(node, known)
+    if target not in _INT:
         return None
     if target == 9:
         truths = [_truth(item) for item in content.flat]
@@ -195,20 +198,6 @@ def _combine(node: EditableNode, known: Known, compute: Binary) -> Content | Non
     return _array([item for item in found if item is not None], pairs.shape)
 
 
-def _divided(left: Quantity, right: Quantity) -> Quantity | None:
-    if not isinstance(right, int) or right == 0:
-        return None
-    if isinstance(left, int):
-        whole = abs(left) // abs(right)
-        return whole if (left < 0) == (right < 0) else -whole
-    exact = quotient(left, right) if right > 0 else None
-    if exact is not None:
-        return exact
-    if right < 0 or not at_least(left, 0):
-        return None
-    return Size.named(f"({left})/{right}")
-
-
 def _remainder(left: Quantity, right: Quantity) -> Quantity | None:
     if not isinstance(right, int) or right <= 0:
         return None
@@ -249,7 +238,7 @@ _BINARY: dict[str, Binary] = {
     "Add": lambda left, right: left + right,
     "Sub": lambda left, right: left - right,
     "Mul": lambda left, right: left * right,
-    "Div": _divided,
+    "Div": towards_zero,
     "Mod": _remainder,
     "Equal": _equal,
     "Greater": _greater,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from passlib._core import EditableNode
-from passlib.passes.standard.facts.contents import whole
 from passlib.passes.standard.facts.known import Known
 from passlib.passes.standard.facts.nodes import given, integer, operator
+from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.sizes import Quantity
 
 __all__ = ["needed_names"]

@@ -1,0 +1,1 @@
+"""How operators compute shapes and small tensors from those of their inputs."""
