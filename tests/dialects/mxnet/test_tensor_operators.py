@@ -114,7 +114,7 @@ REFUSALS = [
     ("_linalg_inverse", [(65, 65)], {}, "for at most 64 rows, not 65"),
     ("_linalg_maketrian", [(5,)], {}, "fill no triangle"),
     ("_random_uniform", [], {"shape": "(0,)"}, "leaves a size to be inferred"),
-    ("cast_storage", [(2,)], {"stype": "csr"}, "none of default"),
+    ("cast_storage", [(2,)], {"stype": "csr"}, "must have 2 dimensions"),
 ]
 
 

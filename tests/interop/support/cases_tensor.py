@@ -18,6 +18,7 @@ import cases_tensor_index
 import cases_tensor_matrix
 import cases_tensor_reduce
 import cases_tensor_shape
+import cases_tensor_types
 import frozen_cases
 
 # oneDNN refuses element types that MXNet's own code computes.
@@ -29,6 +30,7 @@ FAMILIES = (
     cases_tensor_shape,
     cases_tensor_index,
     cases_tensor_matrix,
+    cases_tensor_types,
 )
 
 if __name__ == "__main__":

@@ -22,8 +22,11 @@ from passlib.errors import PasslibError
 __all__ = ["Variation", "decoded", "encoded", "recorded", "variations"]
 
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
+WHOLE = (0, 1, -1, 2, -7, 100, 127, -128, 70_000, 2**24 + 1, 2**31 - 1, -(2**31), 3_000_000_001)
 ODD = (math.nan, math.inf, -math.inf, -0.0, 0.0, 0.5, -0.5, 1.5, 2.5, -1.0, 1.0, 100.0, 3e4)
 SIZES = (0, 1, 1, 2, 2, 3, 4, 5)
+COUNTED = frozenset(("_npi_bincount",))
+"""Operators whose results are as long as their largest number."""
 FIXED = frozenset(("num_args", "num_inputs", "workspace", "ctx", "cudnn_tune", "cudnn_off"))
 
 
@@ -194,14 +197,16 @@ class _Drawer:
         return replace(case, inputs=tuple(inputs))
 
     def values(self, case: Variation) -> Variation:
-        """Put odd numbers into one input of real numbers."""
-        places = [i for i, a in enumerate(case.inputs) if a.size and a.dtype.kind == "f"]
+        """Put odd numbers into one input."""
+        places = [i for i, a in enumerate(case.inputs) if a.size and a.dtype.kind in "fiu"]
         if not places:
             return case
         index = self.pick(places)
         array = case.inputs[index].copy()
+        whole = WHOLE[:6] if case.op in COUNTED else WHOLE
+        numbers = np.array(ODD if array.dtype.kind == "f" else whole).astype(array.dtype)
         for _ in range(1 + array.size // 4):
-            array.flat[int(self.random.integers(array.size))] = self.pick(ODD)
+            array.flat[int(self.random.integers(array.size))] = self.pick(numbers)
         inputs = list(case.inputs)
         inputs[index] = array
         return replace(case, inputs=tuple(inputs))

@@ -94,7 +94,7 @@ _RULES: dict[str, Rule] = {
     "_image_to_tensor": _fixed(_SINGLE),
     **dict.fromkeys(("_np_cumsum", "_np_prod", "_np_sum"), _chosen(_summed)),
     **dict.fromkeys(("_npi_std", "_npi_var"), _chosen(lambda dtype: dtype)),
-    **dict.fromkeys(("_npi_solve", "_npi_tensorinv", "_npi_tensorsolve"), _solved),
+    "_npi_tensorinv": _solved,
     "_npi_mean": _chosen(_averaged),
     "_npi_percentile": _ranked,
     "argsort": lambda at, given: at.dtype("dtype", _SINGLE),
@@ -128,6 +128,9 @@ def output_types(
         return [given[1]] * count
     if op == "_histogram":
         return [_INT64, first][:count]
+    if op in ("_npi_solve", "_npi_tensorsolve"):
+        known = None if None in given else first if set(given) == {first} else _DOUBLE
+        return [_solved(at, known)] * count
     if op == "_npi_bincount":
         return [given[-1]] * count
     quantized = _quantized(op, given)

@@ -164,7 +164,7 @@ def count(get: Get, name: str) -> int:
     UnsupportedError
         The number is too large: a file must not cause an allocation that it merely claims.
     """
-    text = (get(name) or "").strip()
+    text = (get(name) or "").strip().removeprefix("+")
     if not (text.isascii() and text.isdecimal()):
         return 0
     digits = text.lstrip("0")

@@ -10,7 +10,7 @@ from passlib.dialects.mxnet.lowering.algebra.factorization import inverted, potr
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import numbers_or_none, vector
 from passlib.lowering.misfit import Misfit
 
 __all__ = ["cholesky", "solve", "tensorinv", "tensorsolve"]
@@ -19,6 +19,14 @@ __all__ = ["cholesky", "solve", "tensorinv", "tensorsolve"]
 def _in_reals(op: Operation, value: Value) -> Value:
     """Return integers as float64, in which MXNet solves."""
     return value if is_real(op.dtype_of(value)) else op.cast(value, np.float64)
+
+
+def _both_in_reals(op: Operation) -> list[Value]:
+    """Return the two inputs in one type: as float64 unless they have the same one."""
+    both = [_in_reals(op, value) for value in op.operands(2)]
+    if op.dtype_of(both[0]) == op.dtype_of(both[1]):
+        return both
+    return [op.cast(value, np.float64) for value in both]
 
 
 def _as(op: Operation, value: Value, *sizes: int) -> Value:
@@ -35,7 +43,7 @@ def cholesky(op: Operation) -> Value:
 @table.register("_npi_solve")
 def solve(op: Operation) -> Value:
     """Solve A X = B for matrices A (..., n, n) and B (..., n, m), or a vector B (..., n)."""
-    matrix, right = (_in_reals(op, value) for value in op.operands(2))
+    matrix, right = _both_in_reals(op)
     shape, wanted = op.shape_of(matrix, least=2), op.shape_of(right)
     columns = right if len(wanted) == len(shape) else _as(op, right, *wanted, 1)
     if op.shape_of(columns)[:-1] != shape[:-1]:
@@ -60,13 +68,15 @@ def tensorinv(op: Operation) -> Value:
 @table.register("_npi_tensorsolve")
 def tensorsolve(op: Operation) -> Value:
     """Solve A X = B, where the last axes of A are those of X; ``a_axes`` are moved there first."""
-    data, right = (_in_reals(op, value) for value in op.operands(2))
-    moved = [op.axis(data, axis) for axis in op.ints("a_axes", ())]
+    data, right = _both_in_reals(op)
+    moved = [op.axis(data, axis) for axis in numbers_or_none(op, "a_axes")]
     order = [axis for axis in range(op.rank_of(data)) if axis not in moved] + moved
     data = op.emit("Transpose", data, perm=order)
     shape, side = op.shape_of(data), math.prod(op.shape_of(right))
     unknown = shape[op.rank_of(right) :]
     if math.prod(unknown) != side or math.prod(shape) != side**2:
         raise Misfit("the axes of A do not form a square matrix")
+    if not side:
+        return op.constant(np.zeros(unknown, op.dtype_of(data)))
     matrix, column = _as(op, data, side, side), _as(op, right, side, 1)
     return _as(op, solution(op, matrix, column), *unknown)

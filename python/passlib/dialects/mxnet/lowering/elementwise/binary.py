@@ -134,6 +134,8 @@ def add_n(op: Operation) -> Value:
 def allclose(op: Operation) -> Value:
     """Return uint8 1 of shape () if |a - b| <= atol + rtol |b| everywhere, else 0."""
     a, b = op.operands(2)
+    if not is_real(op.dtype_of(a)):
+        a, b = (op.cast(value, np.float64) for value in (a, b))
     rtol, atol = op.float("rtol", 1e-5), op.float("atol", 1e-8)
     gap = op.emit("Abs", op.emit("Sub", a, b))
     slack = op.emit("Mul", op.emit("Abs", b), op.constant_like(rtol, b))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real
+import numpy as np
+
+from passlib.dialects.mxnet.lowering.real_arithmetic import element_type
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
@@ -36,8 +38,12 @@ def identity(op: Operation) -> Value:
 
 @table.register("cast_storage")
 def cast_storage(op: Operation) -> Value:
-    """Return the input as a dense array, the only storage that ONNX computes with."""
-    op.string("stype", choices=("default",))
+    """Return the input as a dense array, the only storage that ONNX computes with.
+
+    The numbers of the sparse kinds that ``stype`` names are the same.
+    """
+    if op.string("stype", choices=("default", "row_sparse", "csr")) == "csr":
+        op.require_rank(op.inputs[0], 2)
     return op.emit("Identity", op.inputs[0])
 
 
@@ -49,22 +55,29 @@ def cast(op: Operation) -> Value:
 
 @table.register("amp_cast")
 def amp_cast(op: Operation) -> Value:
-    """Convert floating-point numbers to ``dtype``; integers stay as they are."""
+    """Convert float16, bfloat16 and float32 to ``dtype``; other types stay as they are."""
     data, target = op.inputs[0], element_type(op)
-    if is_real(op.dtype_of(data)) and is_real(target):
-        return op.cast(data, target)
-    return op.emit("Identity", data)
+    return op.emit("Identity", data) if _is_fixed(op.dtype_of(data)) else op.cast(data, target)
+
+
+def _is_fixed(dtype: np.dtype) -> bool:
+    return dtype.name not in ("bfloat16", "float16", "float32")
 
 
 @table.register("amp_multicast")
 def amp_multicast(op: Operation) -> Sequence[Value]:
-    """Convert inputs to the widest type among them, or with ``cast_narrow`` the narrowest.
+    """Convert inputs of float16 and float32 to one type; others stay as they are.
 
-    Only float16 and float32 take part; inputs of other types stay as they are.
+    It is float32 if there is any, else the type of the first input, whatever that is. With
+    ``cast_narrow`` it is float16 if there is any, else nothing changes.
     """
-    mixed = [value for value in op.inputs if op.dtype_of(value).name in ("float16", "float32")]
-    if not mixed:
+    types = [op.dtype_of(value) for value in op.inputs]
+    narrow = op.bool("cast_narrow", False)
+    preferred = np.dtype(np.float16 if narrow else np.float32)
+    if preferred not in types and narrow:
         return [op.emit("Identity", value) for value in op.inputs]
-    choose = min if op.bool("cast_narrow", False) else max
-    target = choose((op.dtype_of(value) for value in mixed), key=lambda dtype: dtype.itemsize)
-    return [op.cast(v, target) if v in mixed else op.emit("Identity", v) for v in op.inputs]
+    target = preferred if preferred in types else types[0]
+    return [
+        op.emit("Identity", value) if _is_fixed(dtype) else op.cast(value, target)
+        for value, dtype in zip(op.inputs, types, strict=True)
+    ]

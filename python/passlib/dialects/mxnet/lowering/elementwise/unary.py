@@ -42,8 +42,8 @@ def negative(op: Operation) -> Value:
 
 @table.register("square")
 def square(op: Operation) -> Value:
-    """Compute x * x in the element type of x."""
-    return op.emit("Mul", op.inputs[0], op.inputs[0])
+    """Compute x * x, that of integers in float32."""
+    return through_real(op, op.inputs[:1], lambda x: op.emit("Mul", x, x))
 
 
 @table.register("sign", "_contrib_sign_ste")

@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
-from passlib.lowering.extents import reshaped_like, vector
+from passlib.lowering.extents import numbers_or_none, reshaped_like, vector
 
 __all__ = [
     "batch_norm",
@@ -161,7 +161,7 @@ def dropout(op: Operation) -> Sequence[Value]:
     """
     (data,) = op.operands(1)
     mode = op.string("mode", "training", choices=("training", "always"))
-    shared = op.ints("axes", ())
+    shared = numbers_or_none(op, "axes")
     shape = data.shape
     if shape is not None and not all(0 <= axis < len(shape) for axis in shared):
         op.invalid(f"has an axis outside of {describe(data)}", "axes")

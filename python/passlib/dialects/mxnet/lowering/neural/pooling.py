@@ -17,7 +17,14 @@ from passlib.dialects.mxnet.lowering.neural.layout import (
 )
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import concatenated, extent, gathered_shape, places, vector
+from passlib.lowering.extents import (
+    concatenated,
+    extent,
+    gathered_shape,
+    numbers_or_none,
+    places,
+    vector,
+)
 from passlib.lowering.padding import pad_spatial
 
 __all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
@@ -69,12 +76,11 @@ def adaptive_average_pooling(op: Operation) -> Value:
     """Average (N, C, H, W) to (N, C, *output_size).
 
     Output ``i`` of ``n`` averages the inputs from ``floor(i * size / n)`` up to, excluding,
-    ``ceil((i + 1) * size / n)``. The size defaults to 1; a single number means a square.
+    ``ceil((i + 1) * size / n)``. A single number means a square; no number, or more than two, 1.
     """
     (data,) = op.operands(1)
-    wanted = op.ints("output_size", ()) or (1,)
-    if len(wanted) == 1:
-        wanted *= 2
+    wanted = numbers_or_none(op, "output_size")
+    wanted = {1: wanted * 2, 2: wanted}.get(len(wanted), (1, 1))
     if wanted == (1, 1):
         return op.emit("GlobalAveragePool", data)
     op.require_rank(data, 4)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import places, vector
+from passlib.lowering.extents import places, reshaped, vector
 
 __all__ = [
     "log_softmax",
@@ -29,13 +30,13 @@ def softmax(op: Operation) -> Value:
     positions that count; later ones are zero. ``dtype`` is the element type of the result.
     """
     data = _scaled(op, sign=1.0)
-    axis = op.axis(data, op.int("axis", -1))
     if not op.bool("use_length", False):
-        return op.emit("Softmax", data, axis=axis)
+        return _normalized("Softmax", op, data)
+    axis = op.axis(data, op.int("axis", -1))
     inside = _inside(op, data, axis)
     masked = op.emit("Where", inside, data, op.constant_like(-np.inf, data))
     zero = op.constant_like(0, data)
-    return op.emit("Where", inside, op.emit("Softmax", masked, axis=axis), zero)
+    return _as_wanted(op, op.emit("Where", inside, op.emit("Softmax", masked, axis=axis), zero))
 
 
 @table.register("log_softmax", "_npx_log_softmax")
@@ -43,8 +44,7 @@ def log_softmax(op: Operation) -> Value:
     """Compute the logarithm of `softmax`."""
     if op.bool("use_length", False):
         op.unsupported("a masked log_softmax is not defined", "use_length")
-    data = _scaled(op, sign=1.0)
-    return op.emit("LogSoftmax", data, axis=op.axis(data, op.int("axis", -1)))
+    return _normalized("LogSoftmax", op, _scaled(op, sign=1.0))
 
 
 @table.register("softmin")
@@ -52,8 +52,7 @@ def softmin(op: Operation) -> Value:
     """Apply `softmax` to the negated input."""
     if op.bool("use_length", False):
         op.unsupported("a masked softmin is not defined", "use_length")
-    data = _scaled(op, sign=-1.0)
-    return op.emit("Softmax", data, axis=op.axis(data, op.int("axis", -1)))
+    return _normalized("Softmax", op, _scaled(op, sign=-1.0))
 
 
 @table.register("SoftmaxActivation")
@@ -96,11 +95,25 @@ def softmax_cross_entropy(op: Operation) -> Value:
     return op.emit("Neg", total)
 
 
+def _normalized(onnx_operator: str, op: Operation, data: Value) -> Value:
+    """Apply an operator along ``axis``; a scalar has the axes 0 and -1."""
+    axis = op.int("axis", -1)
+    if op.rank_of(data) == 0 and axis in (0, -1):
+        line = op.emit("Unsqueeze", data, vector(op, 0))
+        return _as_wanted(op, reshaped(op, op.emit(onnx_operator, line, axis=0), []))
+    return _as_wanted(op, op.emit(onnx_operator, data, axis=op.axis(data, axis)))
+
+
+def _as_wanted(op: Operation, value: Value) -> Value:
+    """Convert to ``dtype``, if it is given."""
+    dtype = op.dtype("dtype", None)
+    return value if dtype is None else op.cast(value, dtype)
+
+
 def _scaled(op: Operation, sign: float) -> Value:
     data = op.inputs[0]
-    dtype = op.dtype("dtype", None)
-    if dtype is not None:
-        data = op.cast(data, dtype)
+    if not is_real(op.dtype_of(data)):
+        data = _as_wanted(op, data)
     factor = sign / (op.optional_float("temperature") or 1.0)
     return data if factor == 1.0 else op.emit("Mul", data, op.constant_like(factor, data))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.tensors.diagonal import on_diagonal
+from passlib.dialects.mxnet.lowering.tensors.reduce import reduced
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, vector
 from passlib.lowering.misfit import Misfit
@@ -64,7 +65,8 @@ def trace(op: Operation) -> Value:
     if line.shape is not None and line.shape[-1] == 0:
         sizes = op.shape_of(line)[:-1]
         return op.emit("Expand", op.constant_like(0, line), vector(op, *sizes))
-    return op.emit("ReduceSum", line, vector(op, -1), keepdims=0)
+    last = op.rank_of(line) - 1
+    return op.emit("Squeeze", reduced("ReduceSum", op, line, [last]), vector(op, last))
 
 
 @table.register("_npi_tril")

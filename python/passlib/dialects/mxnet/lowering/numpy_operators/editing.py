@@ -20,7 +20,7 @@ __all__ = ["delete", "insert_at_number", "insert_at_slice", "insert_at_tensor", 
 def _line(op: Operation) -> tuple[Value, int]:
     """Return the array and the axis to edit; the flattened array without an axis."""
     data, axis = op.inputs[0], op.optional_int("axis")
-    if axis is None:
+    if axis is None or op.rank_of(data) == 0:
         return flattened(op, data), 0
     return data, op.axis(data, axis)
 
@@ -42,7 +42,9 @@ def _values(op: Operation, data: Value) -> tuple[Value, list[Value]]:
 def _raised(op: Operation, values: Value, rank: int) -> Value:
     lacking = rank - op.rank_of(values)
     if lacking < 0:
-        raise Misfit("the values have more axes than the array")
+        if any(size != 1 for size in (values.shape or ())[:-lacking]):
+            raise Misfit("the values have more axes than the array")
+        return op.emit("Squeeze", values, vector(op, *range(-lacking)))
     return op.emit("Unsqueeze", values, vector(op, *range(lacking))) if lacking else values
 
 
@@ -61,13 +63,13 @@ def _inside(op: Operation, places: np.ndarray, size: int) -> np.ndarray:
 
 @table.register("_npi_insert_scalar")
 def insert_at_number(op: Operation) -> Value:
-    """Insert ``val`` or the second input before place ``int_ind`` of ``axis``.
+    """Insert ``val`` or the second input before place ``int_ind`` of ``axis``, 0 by default.
 
     The first axis of the values becomes that axis; without one the array is flattened.
     """
     data, axis = _line(op)
     size = op.size_of(data, axis)
-    place = int(_inside(op, np.array(op.int("int_ind")), size))
+    place = int(_inside(op, np.array(op.optional_int("int_ind") or 0), size))
     values = _raised(op, _values(op, data)[0], op.rank_of(data))
     order = [*range(1, axis + 1), 0, *range(axis + 1, op.rank_of(data))]
     values = op.emit("Transpose", values, perm=order)
@@ -124,12 +126,15 @@ def insert_at_tensor(op: Operation) -> Value:
 
 @table.register("_npi_delete")
 def delete(op: Operation) -> Value:
-    """Delete from ``axis`` the place ``int_ind``, a slice, or the places the input lists."""
+    """Delete from ``axis`` a slice if it has a ``step``, ``int_ind``, or what the input lists."""
     data, axis = _line(op)
     if len(op.inputs) == 1:
         count = op.size_of(data, axis)
         place = op.optional_int("int_ind")
-        gone = _sliced(op, count) if place is None else _inside(op, np.array([place]), count)
+        if op.optional_int("step") is None and place is not None:
+            gone = _inside(op, np.array([place]), count)
+        else:
+            gone = _sliced(op, count)
         kept = np.delete(np.arange(count), gone[gone < count])
         return op.emit("Gather", data, vector(op, *kept), axis=axis)
     places = op.cast(flattened(op, op.inputs[1]), np.int64)

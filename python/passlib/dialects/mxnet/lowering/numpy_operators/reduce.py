@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from passlib.dialects.mxnet.lowering.numpy_operators.promotion import in_bytes
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real, is_true
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.tensors.reduce import (
@@ -74,7 +75,9 @@ def _accumulated(onnx_operator: str, op: Operation) -> Value:
         # MXNet fills the product with 0, too.
         return finished(op, _constant_result(op, data, axes, 0, dtype), axes)
     if is_real(dtype) or not is_real(op.dtype_of(data)):
-        data = op.cast(data, dtype)
+        # MXNet multiplies bytes as 32-bit integers, whatever the result is.
+        narrow = onnx_operator == "ReduceProd" and op.dtype_of(data).name in ("int8", "uint8")
+        data = op.cast(data, np.int32 if narrow and not is_real(dtype) else dtype)
     result = op.cast(reduced(onnx_operator, op, data, axes) if axes else data, dtype)
     if onnx_operator == "ReduceProd":
         result = if_none(op, data, axes, op.constant(0, dtype), result)
@@ -152,10 +155,20 @@ def _divisor(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -
     return op.emit("Where", op.emit("Less", rest, op.constant(0, dtype)), wrapped, rest)
 
 
+def _wrapped_gaps(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -> Value:
+    """Sum the squared gaps of integers to their mean, each step in the type of the integers."""
+    own = in_bytes(op, data)
+    mean = mean_of(op, own, axes, op.dtype_of(own))
+    gap = op.emit("Sub", own, mean)
+    squares = op.emit("Mul", gap, gap)
+    squares = op.cast(squares, np.float64 if is_real(dtype) else dtype)
+    return reduced("ReduceSum", op, squares, axes) if axes else squares
+
+
 def _deviation(root: bool, op: Operation) -> Value:
     """Average the squared gaps to the mean over n - ``ddof``, as an unsigned number of 64 bits.
 
-    The mean of integers is truncated.
+    Sum, mean and gaps of integers wrap and are truncated in their own type.
     """
     data = op.inputs[0]
     axes = reduced_axes(op, data)
@@ -167,13 +180,14 @@ def _deviation(root: bool, op: Operation) -> Value:
     if is_empty(data):
         number = 0.0 if np.any(divisor.constant) or not is_real(dtype) else np.nan
         return finished(op, _constant_result(op, data, axes, number, dtype), axes)
-    wide = op.cast(data, working)
-    mean = reduced("ReduceMean", op, wide, axes) if axes else wide
-    if not is_real(op.dtype_of(data)):
-        mean = op.cast(op.cast(mean, np.int64), working)
-    gap = op.emit("Sub", wide, mean)
-    total = op.emit("Mul", gap, gap)
-    total = reduced("ReduceSum", op, total, axes) if axes else total
+    if is_real(op.dtype_of(data)):
+        wide = op.cast(data, working)
+        mean = reduced("ReduceMean", op, wide, axes) if axes else wide
+        gap = op.emit("Sub", wide, mean)
+        total = op.emit("Mul", gap, gap)
+        total = reduced("ReduceSum", op, total, axes) if axes else total
+    else:
+        total = op.cast(_wrapped_gaps(op, data, axes, dtype), working)
     result = op.emit("Div", total, divisor)
     return finished(op, op.cast(op.emit("Sqrt", result) if root else result, dtype), axes)
 

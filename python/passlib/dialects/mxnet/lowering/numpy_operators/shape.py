@@ -174,9 +174,11 @@ def _reversed(op: Operation, data: Value, *axes: int) -> Value:
 
 @table.register("_npi_flip")
 def flip(op: Operation) -> Value:
-    """Reverse the order along each of ``axis``."""
+    """Reverse the order along each of ``axis``, along all for ``None``."""
     data = op.inputs[0]
-    return _reversed(op, data, *(op.axis(data, axis) for axis in op.ints("axis")))
+    rank = op.rank_of(data)
+    axes = range(rank) if op.attr("axis") == "None" else op.ints("axis")
+    return _reversed(op, data, *(op.axis(data, axis) for axis in axes))
 
 
 @table.register("_npi_rot90")

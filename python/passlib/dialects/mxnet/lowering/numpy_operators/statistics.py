@@ -61,19 +61,27 @@ def norm(op: Operation) -> Value:
     """Compute the vector norm of order ``ord`` over ``axis``, or the Frobenius norm of matrices.
 
     ``flag`` is -2 for all elements, -1 for vectors, 1 for Frobenius, and 0 and 2 for norms by
-    singular values, which ONNX does not compute.
+    singular values, which ONNX does not compute. The default are the last two axes, or all for
+    -2. One axis has vector norms whatever the flag.
     """
     data, flag, order = op.inputs[0], op.int("flag", -1), op.float("ord", 2.0)
     if flag in _MATRIX_NORMS:
         op.unsupported(f"ONNX has no operator for {_MATRIX_NORMS[flag]}", "flag")
     if not is_real(op.dtype_of(data)):
-        op.unsupported(f"is defined for floating-point numbers, not for {op.dtype_of(data)}")
+        op.unsupported(
+            f"is defined for floating-point numbers, not for {op.dtype_of(data)}, whose quotients "
+            "MXNet truncates; insert Cast"
+        )
     axes = reduced_axes(op, data)
+    if flag != -2 and op.optional_ints("axis") is None:
+        axes = axes[-2:]
     if not axes:
         return op.emit("Abs", data)
     if flag == -1 and len(axes) == 2 and op.rank_of(data) > 1:
         op.unsupported("a vector norm has one axis", "axis")
-    if order == 2 or flag in (-2, 1):
+    if flag not in (-2, -1, 1) and len(axes) > 1:
+        op.unsupported("states no norm of matrices", "flag")
+    if order == 2 or flag == -2 or (flag == 1 and len(axes) == 2):
         return finished(op, reduced("ReduceL2", op, data, axes), axes)
     size = op.emit("Abs", data)
     if order == 0:
@@ -83,8 +91,14 @@ def norm(op: Operation) -> Value:
         onnx_operator = "ReduceMax" if order > 0 else "ReduceMin"
         return finished(op, reduced(onnx_operator, op, size, axes), axes)
     powers = op.emit("Pow", size, op.constant_like(order, data))
+    zero = op.constant_like(0, data)
+    if order < 0:
+        # MXNet leaves out zeros.
+        powers = op.emit("Where", op.emit("Equal", size, zero), zero, powers)
     total = reduced("ReduceSum", op, powers, axes)
     root = op.emit("Pow", total, op.constant_like(1 / order, data))
+    if order < 0:
+        root = op.emit("Where", op.emit("Equal", total, zero), zero, root)
     return finished(op, root, axes)
 
 
@@ -116,7 +130,10 @@ def percentile(op: Operation) -> Value:
     ordered = op.cast(_sorted_last(op, data, axes), dtype)
     last = op.emit("Sub", count_of(op, data, axes, np.dtype(np.float64)), op.constant(1.0))
     place = op.emit("Mul", op.emit("Div", q, op.constant(100.0)), last)
-    below, above = op.emit("Floor", place), op.emit("Ceil", place)
+    below = op.emit("Floor", place)
+    # An exact place is weighed with its neighbour, too: 0 times infinity is NaN in MXNet as well.
+    beyond = op.emit("Add", below, op.constant(1.0))
+    above = op.emit("Ceil", place) if kind == "higher" else op.emit("Min", beyond, last)
     result = _between(op, kind, ordered, (place, below, above))
     rank = op.rank_of(ordered) - 1
     if op.rank_of(q):
@@ -195,16 +212,15 @@ def bincount(op: Operation) -> Value:
     data = op.inputs[0]
     if is_real(op.dtype_of(data)):
         op.unsupported(f"is defined for integers, not for {op.dtype_of(data)}")
-    op.require_rank(data, 1)
-    places = op.cast(data, np.int64)
-    least = op.int("minlength", 0)
-    if least < 0:
-        op.invalid("is negative", "minlength")
-    bounds = concatenated(op, [places, vector(op, least - 1)])
+    if op.rank_of(data):
+        op.require_rank(data, 1)
+    places = flattened(op, op.cast(data, np.int64))
+    bounds = concatenated(op, [places, vector(op, max(op.int("minlength", 0), 0) - 1)])
     size = op.emit("Add", op.emit("ReduceMax", bounds, keepdims=1), vector(op, 1))
-    weights = op.inputs[1] if op.bool("has_weights", False) else None
-    if weights is None:
-        weights = op.emit("Expand", op.constant_like(1, data), op.emit("Shape", data))
+    if op.bool("has_weights", False):
+        weights = flattened(op, op.operands(2)[1])
+    else:
+        weights = op.emit("Expand", op.constant_like(1, data), op.emit("Shape", places))
     zeros = op.emit("Expand", op.constant_like(0, weights), size)
     column = op.emit("Unsqueeze", places, vector(op, 1))
     return op.emit("ScatterND", zeros, column, weights, reduction="add")

@@ -46,13 +46,19 @@ def quantize_v2(op: Operation) -> Sequence[Value]:
     """Quantize with the calibrated range, or with the range of the data.
 
     The step is the largest absolute value of the range over 127.5 (int8) or 255.5 (uint8). With
-    ``out_type`` auto the result is uint8 if the calibrated range has no negative number.
+    ``out_type`` auto the result is uint8 if the calibrated range has no negative number. 8-bit
+    data keep their bits, and have one step for each whole number without a calibrated range.
     """
     (data,) = op.operands(1)
-    if op.dtype_of(data) != np.float32:
-        op.unsupported("only float32 data can be quantized")
     limits = calibrated(op)
     dtype = _chosen(op, limits)
+    own = op.dtype_of(data).name
+    if own in HALF_STEPS:
+        most = HALF_STEPS[own]
+        low_end = -most if own == "int8" else 0.0
+        return in_range(op, op.emit("Identity", op.cast(data, dtype)), limits or (low_end, most))
+    if op.dtype_of(data) != np.float32:
+        op.invalid(f"quantizes float32, int8 and uint8, not {op.dtype_of(data)}")
     if limits is not None:
         most = max(map(abs, limits))
         size = op.constant(np.float32(most) / np.float32(HALF_STEPS[dtype]))

@@ -34,12 +34,13 @@ def broadcast_axis(op: Operation) -> Value:
 
 @table.register("broadcast_like")
 def broadcast_like(op: Operation) -> Value:
-    """Broadcast to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``."""
+    """Broadcast to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``.
+
+    Only one of the two is as good as none.
+    """
     data, other = op.operands(2)
     left, right = op.optional_ints("lhs_axes"), op.optional_ints("rhs_axes")
     if left is None or right is None:
-        if left is not None or right is not None:
-            op.invalid("must come with rhs_axes", "lhs_axes")
         return op.emit("Expand", data, op.emit("Shape", other))
     if len(left) != len(right):
         op.invalid(f"lists {len(left)} axes for {len(right)}", "lhs_axes")

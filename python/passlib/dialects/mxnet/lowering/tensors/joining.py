@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -122,9 +123,11 @@ def repeat(op: Operation) -> Value:
 
 @table.register("reverse", "flip")
 def reverse(op: Operation) -> Value:
-    """Reverse the order along each of ``axis``."""
-    data = op.inputs[0]
-    axes = [op.axis(data, axis) for axis in op.ints("axis")]
+    """Reverse the order along each of ``axis``; two reversals of an axis leave it."""
+    data, given = op.inputs[0], op.ints("axis")
+    if min(given, default=0) < 0:
+        op.invalid("has a negative axis", "axis")
+    axes = [op.axis(data, axis) for axis, times in Counter(given).items() if times % 2]
     count = len(axes)
     starts, ends = [-1] * count, [np.iinfo(np.int64).min] * count
     steps = vector(op, *[-1] * count)

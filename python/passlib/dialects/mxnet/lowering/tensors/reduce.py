@@ -13,6 +13,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_real
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.tensors.integer_reduce import integer_product, integer_sum
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
@@ -63,7 +64,13 @@ def _finish(op: Operation, result: Value, axes: Sequence[int], *, keepdims: bool
 
 
 def reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
-    """Reduce axes, which stay as axes of size 1."""
+    """Reduce axes, which stay as axes of size 1; sums and products of integers wrap."""
+    if op.dtype_of(data).kind in "iu":
+        count = known_count(data, axes)
+        if onnx_operator == "ReduceSum":
+            return integer_sum(op, data, axes)
+        if onnx_operator == "ReduceProd" and count != 0:
+            return integer_product(op, data, sorted(axes), count)
     return op.emit(onnx_operator, data, vector(op, *axes), keepdims=1)
 
 
@@ -185,11 +192,13 @@ def norm(op: Operation) -> Value:
 def moments(op: Operation) -> tuple[Value, Value]:
     """Compute mean and population variance over ``axes``."""
     data = op.inputs[0]
+    if not op.optional_ints("axes"):
+        op.invalid("must list the axes", "axes")
     axes = _axes(op, data, "axes")
     keepdims = op.bool("keepdims", False)
-    mean = averaged(op, data, axes)
+    mean = _mean(op, data, axes)
     gap = op.emit("Sub", data, mean)
-    variance = averaged(op, op.emit("Mul", gap, gap), axes)
+    variance = _mean(op, op.emit("Mul", gap, gap), axes)
     return (
         _finish(op, mean, axes, keepdims=keepdims),
         _finish(op, variance, axes, keepdims=keepdims),

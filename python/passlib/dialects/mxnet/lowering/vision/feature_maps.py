@@ -8,7 +8,14 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
-from passlib.lowering.extents import concatenated, extent, gathered_shape, scaled, vector
+from passlib.lowering.extents import (
+    concatenated,
+    extent,
+    gathered_shape,
+    reshaped,
+    scaled,
+    vector,
+)
 
 __all__ = ["bilinear_resize", "crop", "roi_align", "roi_pooling", "upsampling"]
 
@@ -116,15 +123,14 @@ def roi_align(op: Operation) -> Value:
     """Average interpolated samples of each cell: (N, C, H, W) and (R, 5) to (R, C, h, w).
 
     A cell has ``sample_ratio`` samples along each axis, or as many as it has elements;
-    ``aligned`` shifts by half an element.
+    ``aligned`` shifts by half an element. With ``position_sensitive`` each cell has channels of
+    its own: (R, C / (h * w), h, w).
     """
-    if op.bool("position_sensitive", False):
-        op.unsupported("ONNX's RoiAlign is not position sensitive", "position_sensitive")
     data, regions = op.operands(2)
     height, width = op.counted("pooled_size", 2)
     image = op.emit("Gather", regions, op.constant(0, "int64"), axis=1)
     bounds = (vector(op, bound) for bound in (1, 5, 1))
-    return op.emit(
+    aligned = op.emit(
         "RoiAlign",
         data,
         op.emit("Slice", regions, *bounds),
@@ -137,6 +143,16 @@ def roi_align(op: Operation) -> Value:
             "half_pixel" if op.bool("aligned", False) else "output_half_pixel"
         ),
     )
+    if not op.bool("position_sensitive", False):
+        return aligned
+    cells = height * width
+    channels = op.size_of(data, 1)
+    if channels % cells:
+        op.invalid(f"{channels} channels do not serve {height} x {width} cells", "pooled_size")
+    # Cell k takes its number from the channels k, k + cells, k + 2 cells, ...
+    every = reshaped(op, aligned, [(0,), channels // cells, cells * cells])
+    own = op.emit("Gather", every, vector(op, *range(0, cells * cells, cells + 1)), axis=2)
+    return reshaped(op, own, [(0,), channels // cells, height, width])
 
 
 def _repeated(op: Operation, value: Value, scale: int) -> Value:
@@ -209,7 +225,7 @@ def _resized(op: Operation, data: Value) -> list[Value]:
         return [gathered_shape(op, op.inputs[1], (2, 3))]
     scales = [op.optional_float("scale_height"), op.optional_float("scale_width")]
     if not mode.startswith("to_") and None in scales:
-        if mode == "odd_scale" or scales != [None, None]:
+        if mode == "odd_scale" or scales[0] is not None:
             op.unsupported("requires both scale_height and scale_width", "mode")
         return [vector(op, op.int("height", 1), op.int("width", 1))]
     if mode == "size" and None in (data.shape or ()):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
@@ -40,10 +43,16 @@ def to_tensor(op: Operation) -> Value:
 
 @table.register("_image_normalize", "_npx__image_normalize")
 def normalize(op: Operation) -> Value:
-    """Subtract ``mean`` and divide by ``std`` by channel: (C, H, W) or (N, C, H, W)."""
+    """Subtract ``mean`` and divide by ``std`` by channel: (C, H, W) or (N, C, H, W).
+
+    Integers are computed in float32, truncated, and wrap.
+    """
     (data,) = op.operands(1)
-    mean = _by_channel(op, data, "mean", 0.0)
-    return op.emit("Div", op.emit("Sub", data, mean), _by_channel(op, data, "std", 1.0))
+    dtype = op.dtype_of(data)
+    working = data if is_real(dtype) else op.cast(data, np.float32)
+    gap = op.emit("Sub", working, _by_channel(op, working, "mean", 0.0))
+    result = op.emit("Div", gap, _by_channel(op, working, "std", 1.0))
+    return result if is_real(dtype) else op.cast(op.cast(result, np.int64), dtype)
 
 
 @table.register("_image_crop", "_npx__image_crop")
@@ -73,19 +82,22 @@ def flip_top_bottom(op: Operation) -> Value:
 
 @table.register("_image_adjust_lighting", "_npx__image_adjust_lighting")
 def adjust_lighting(op: Operation) -> Value:
-    """Add the principal colours of ImageNet, weighted by ``alpha``: (H, W, 3) or (N, H, W, 3)."""
+    """Add the principal colours of ImageNet, weighted by ``alpha``: (H, W, 3) or (N, H, W, 3).
+
+    Bytes are truncated.
+    """
     (data,) = op.operands(1)
     alpha = op.floats("alpha")
     if len(alpha) != 3:
         op.unsupported("needs three numbers", "alpha")
     colours = (_COLOURS * _STRENGTHS * np.array(alpha)).sum(axis=1)
     working = op.cast(data, "float32")
-    return _as_image(op, op.emit("Add", working, op.constant(colours, "float32")), data)
+    return _limited(op, op.emit("Add", working, op.constant(colours, "float32")), data)
 
 
 @table.register("_image_resize", "_npx__image_resize")
 def resize(op: Operation) -> Value:
-    """Resize (H, W, C) or (N, H, W, C) by linear interpolation to ``size``: width and height.
+    """Resize (H, W, C) or (N, H, W, C) to ``size``: width and height.
 
     One number means a square, or with ``keep_ratio`` the shorter side.
     """
@@ -105,7 +117,7 @@ def resize(op: Operation) -> Value:
 
 @table.register("_cvimresize", "_npi_cvimresize")
 def cv_resize(op: Operation) -> Value:
-    """Resize (H, W, C) by linear interpolation to ``w`` columns and ``h`` rows."""
+    """Resize (H, W, C) to ``w`` columns and ``h`` rows."""
     (data,) = op.operands(1)
     return _resized(op, data, op.int("h"), op.int("w"))
 
@@ -118,7 +130,7 @@ def copy_make_border(op: Operation) -> Value:
     modes = {0: "constant", 1: "edge", 4: "reflect"}
     if kind not in modes:
         op.unsupported("is none of 0, 1, 4 (constant, replicate, reflect 101)", "type")
-    if op.ints("values", ()):
+    if op.floats("values", ()):
         op.unsupported("only one value for all channels is supported", "values")
     sides = [op.int(side) for side in ("top", "left", "bot", "right")]
     pads = vector(op, *sides[:2], 0, *sides[2:], 0)
@@ -127,17 +139,22 @@ def copy_make_border(op: Operation) -> Value:
 
 
 def _resized(op: Operation, data: Value, height: int, width: int) -> Value:
-    if op.int("interp", 1) != 1:
-        op.unsupported("only linear interpolation is supported", "interp")
+    kind = op.int("interp", 1)
+    if kind not in (0, 1):
+        op.unsupported("is none of 0 (nearest) and 1 (linear)", "interp")
     *lead, _, _, channels = op.shape_of(data, least=3)
     if min(height, width) < 1:
         op.invalid("has a size below 1", "size")
     sizes = vector(op, *lead, height, width, channels)
     working = op.cast(data, "float32")
-    result = op.emit(
-        "Resize", working, None, None, sizes, mode="linear",
-        coordinate_transformation_mode="half_pixel",
-    )  # fmt: skip
+    places: dict[str, Any] = {"coordinate_transformation_mode": "half_pixel"}
+    if kind == 0:
+        places = {
+            "coordinate_transformation_mode": "asymmetric",
+            "nearest_mode": "floor",
+        }
+    mode = ("nearest", "linear")[kind]
+    result = op.emit("Resize", working, None, None, sizes, mode=mode, **places)
     return _as_image(op, result, data)
 
 
@@ -146,8 +163,15 @@ def _as_image(op: Operation, value: Value, like: Value) -> Value:
     if op.dtype_of(like) != np.uint8:
         return op.cast(value, op.dtype_of(like))
     half = op.emit("Floor", op.emit("Add", value, op.constant(0.5, "float32")))
-    limited = op.emit("Clip", half, op.constant(0, "float32"), op.constant(255, "float32"))
-    return op.cast(limited, "uint8")
+    return _limited(op, half, like)
+
+
+def _limited(op: Operation, value: Value, like: Value) -> Value:
+    """Convert to the element type of an image, bytes truncated and limited."""
+    if op.dtype_of(like) == np.uint8:
+        ends = (op.constant(end, "float32") for end in (0, 255))
+        value = op.emit("Clip", value, *ends)
+    return op.cast(value, op.dtype_of(like))
 
 
 def _flipped(op: Operation, axis: int) -> Value:
