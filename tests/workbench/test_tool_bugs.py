@@ -39,7 +39,7 @@ def require_version(tool: str) -> None:
     try:
         found = version(tool)
     except PackageNotFoundError:
-        pytest.skip(f"{tool} is not installed: pip install --group bench")
+        pytest.skip(f"{tool} is not installed: pip install --group tools")
     if found != VERSIONS[tool]:
         pytest.skip(f"{tool} is {found}; the bug was found in {VERSIONS[tool]}")
 
