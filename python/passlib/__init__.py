@@ -51,6 +51,7 @@ if _TYPE_CHECKING:
     from passlib.errors import (
         FormatError,
         GraphError,
+        InputError,
         InternalError,
         LoadError,
         OperatorError,
@@ -82,6 +83,7 @@ __all__ = [
     "FormatError",
     "Graph",
     "GraphError",
+    "InputError",
     "InternalError",
     "Library",
     "LoadError",
@@ -161,8 +163,8 @@ _HOMES = {
     "arrays.shape_mode": "is_np_shape set_np_shape",
     "dialects": "Problem",
     "errors": """
-        FormatError GraphError InternalError LoadError OperatorError PassError PassResultError
-        PasslibError PatternError PipelineError UnsoundFileError UnsupportedError
+        FormatError GraphError InputError InternalError LoadError OperatorError PassError
+        PassResultError PasslibError PatternError PipelineError UnsoundFileError UnsupportedError
     """,
     "files.installation": "get_cmake_dir get_include",
     "files.limits": "limits",

@@ -8,6 +8,7 @@ from typing import Any
 __all__ = [
     "FormatError",
     "GraphError",
+    "InputError",
     "InternalError",
     "LoadError",
     "OperatorError",
@@ -128,6 +129,21 @@ class GraphError(PasslibError):
     ... except pl.GraphError as error:
     ...     print("x" in str(error))
     True
+    """
+
+
+class InputError(GraphError):
+    """Inputs are given that a model does not have, or a value or shape that it needs is not.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
+    >>> try:
+    ...     pl.workbench.compare(model, model)
+    ... except pl.InputError as error:
+    ...     print(str(error).partition(";")[0])
+    the model does not state the shapes of x
     """
 
 

@@ -86,7 +86,7 @@ class TestInputs:
 
     def test_a_missing_shape_is_named(self) -> None:
         model = pl.load(SQUEEZENET)
-        with pytest.raises(pl.GraphError, match="does not state the shapes of data"):
+        with pytest.raises(pl.InputError, match="does not state the shapes of data"):
             compare(model, model)
 
 
@@ -131,6 +131,19 @@ class TestCompare:
             compare(one, two)
 
 
+UNNAMED = """
+<ir_version: 8, opset_import: ["" : 17]>
+unnamed (float[2, 4] x) => (float[2, 4] y)
+{
+   a = Relu(x)
+   b = Identity(a)
+   c = Neg(b)
+   d = Relu(c)
+   y = Neg(d)
+}
+"""
+
+
 class TestDiff:
     def test_every_kind_of_change(self, tmp_path: Path) -> None:
         before = block_model(tmp_path / "m.onnx", 1)
@@ -152,6 +165,21 @@ class TestDiff:
     def test_nothing_differs(self, tmp_path: Path) -> None:
         model = block_model(tmp_path / "m.onnx", 1)
         assert diff(model, pl.load(tmp_path / "m.onnx")).equal
+
+    def test_nodes_of_files_without_names(self, tmp_path: Path) -> None:
+        """They are known by the names of their values, wherever they stand."""
+        before = pl.load(save(UNNAMED, tmp_path / "a.onnx"))
+        before.optimize_for("removeNoOps").save(tmp_path / "b.onnx")
+        after = pl.load(tmp_path / "b.onnx")
+        found = diff(before, after)
+        assert (found.removed, found.added) == ((("Identity_1", "Identity"),), ())
+        assert [(each.name, each.changes) for each in found.changed] == [
+            ("Neg_1", ("input 0: Identity_1 -> Relu_0",))
+        ]
+        wrong = save(UNNAMED.replace("Identity", "Exp"), tmp_path / "c.onnx")
+        different = compare(after, pl.load(wrong), per_node=True).node
+        assert different is not None
+        assert (different.name, different.compared) == ("Neg_2", 4)
 
 
 @pytest.fixture

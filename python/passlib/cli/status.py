@@ -5,6 +5,7 @@ from __future__ import annotations
 from passlib.errors import (
     FormatError,
     GraphError,
+    InputError,
     OperatorError,
     PassError,
     PasslibError,
@@ -35,7 +36,7 @@ def status_of(error: BaseException) -> int:
     # By name, because what compares numbers is imported by the commands that do.
     if type(cause).__name__ == "ResultsDifferError":
         return DIFFERENT
-    if isinstance(error, (UsageError, UnsupportedError)):
+    if isinstance(error, (UsageError, UnsupportedError, InputError)):
         return USAGE
     if isinstance(error, (PassError, OperatorError)):
         return FAILED_PASS

@@ -99,6 +99,8 @@ class Dialect(ABC):
         compiled once runs for all sizes. Otherwise it computes with the sizes.
     hosts_operators : bool
         Whether graphs may have operators of loaded libraries.
+    part_options : mapping of str to object
+        Options of `save` for a part of a model, which lacks nodes on purpose.
     names_outputs : bool
         Whether the outputs of a graph have names of their own, which `with_output_names` changes.
         Otherwise they have those of the nodes that compute them.
@@ -118,6 +120,7 @@ class Dialect(ABC):
     own_attributes: ClassVar[frozenset[str]] = frozenset()
     runs_open_sizes: ClassVar[bool] = False
     hosts_operators: ClassVar[bool] = False
+    part_options: ClassVar[Mapping[str, Any]] = {}
     names_outputs: ClassVar[bool] = False
 
     # Conventions of its graphs.
@@ -220,11 +223,7 @@ class Dialect(ABC):
     def stating(
         self, attributes: Mapping[str, str], types: Mapping[str, TypeSpec]
     ) -> dict[str, str]:
-        """Return the top-level attributes of a graph, stating types of values that are outputs.
-
-        ``types`` has them by name, as in `output_names`; inference may not know them. By default
-        nothing is stated.
-        """
+        """Return top-level attributes that state types of outputs by name: by default no types."""
         del types
         return dict(attributes)
 

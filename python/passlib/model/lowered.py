@@ -7,7 +7,7 @@ from typing import Any
 
 from passlib import dialects
 from passlib.dialects import ModelData
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.lowering import Lowered
 from passlib.model.inputs import input_types
 from passlib.nd.files import from_parts
@@ -49,7 +49,9 @@ def lowered_for(
         missing = [name for name in inputs if name not in specs and name not in weights]
         if not missing:
             raise
-        raise type(error)(
+        kind = InputError if isinstance(error, GraphError) else type(error)
+        raise kind(
             f"{error}; give the shapes of {', '.join(missing)} as "
-            f"to_onnx(path, shapes={{{missing[0]!r}: (...)}}), or as convert(..., shapes=...)"
+            f"to_onnx(path, shapes={{{missing[0]!r}: (...)}}), as convert(..., shapes=...), or as "
+            f"--shape {missing[0]}:..."
         ) from error

@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib.arrays import BaseSparseNDArray
 from passlib.graph.node import Entry, Node
+from passlib.pages.pairing import has_name
 
 __all__ = ["node_changes", "weight_changes"]
 
@@ -27,7 +28,7 @@ def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[
         has not changed.
     """
     found = []
-    if old.name != new.name:
+    if old.name != new.name and (has_name(old) or has_name(new)):
         found.append(f"name {old.name} -> {new.name}")
     if old.op != new.op:
         found.append(f"operator {old.op} -> {new.op}")

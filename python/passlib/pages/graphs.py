@@ -76,7 +76,7 @@ class _Overlay:
         self._after, self._before = after, before
         new = after.graph.nodes()
         old = before.graph.nodes() if before is not None else []
-        self._old = pair_nodes(old, new).old
+        self._old = pair_nodes(before.graph, after.graph).old if before is not None else {}
         kept = {id(node): node for node in self._old.values()}
         self._gone = {id(node) for node in old if id(node) not in kept}
         self._new_of = {id(made): node for node, made in self._old.items()}

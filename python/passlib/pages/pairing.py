@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from passlib.graph.node import Node
+from passlib.dialects.onnx.keys import DOCUMENT, ID
+from passlib.errors import PasslibError
+from passlib.graph.node import Entry, Node
+from passlib.graph.plain import PlainGraph
 
-__all__ = ["Pairing", "pair_nodes"]
+__all__ = ["Pairing", "has_name", "pair_nodes"]
 
 
 @dataclass(frozen=True)
@@ -23,32 +26,62 @@ class Pairing:
     old: dict[Node, Node]
 
 
-def pair_nodes(before: Sequence[Node], after: Sequence[Node]) -> Pairing:
+def has_name(node: Node) -> bool:
+    """Whether a node has a name of its own, and not one of its operator and place in a file."""
+    return node.name != f"{node.op}_{node.attrs.get(ID)}"
+
+
+def pair_nodes(before: PlainGraph, after: PlainGraph) -> Pairing:
     """Pair nodes of one name in their order; and of the rest those that only have another name.
 
+    Nodes of two ONNX files that have no name are paired by operator and the names of their values.
     A node has only another name if operator, attributes and nested graphs are the same, and its
     inputs are paired.
 
     Parameters
     ----------
-    before, after : sequence of Node
-        Each after its inputs.
+    before, after : PlainGraph
     """
-    by_name: dict[str, list[Node]] = defaultdict(list)
-    for node in reversed(before):
-        by_name[node.name].append(node)
-    old = {node: by_name[node.name].pop() for node in after if by_name[node.name]}
-    left: dict[tuple[object, ...], list[Node]] = defaultdict(list)
-    for nodes in by_name.values():
+    first, second = before.nodes(), after.nodes()
+    old: dict[Node, Node] = {}
+    left: dict[Node, None] = dict.fromkeys(first)
+
+    def pair(key: Callable[[Node], Hashable], nodes: Iterable[Node]) -> None:
+        known: dict[Hashable, list[Node]] = defaultdict(list)
+        for node in reversed(left):
+            known[key(node)].append(node)
         for node in nodes:
-            if not node.is_variable:
-                left[_form(node, {})].append(node)
-    for node in after:
+            found = known.get(key(node)) if node not in old else None
+            if found:
+                old[node] = found.pop()
+                del left[old[node]]
+
+    if before.attributes.get(DOCUMENT) is after.attributes.get(DOCUMENT):
+        pair(lambda node: node.name, second)
+    else:
+        pair(lambda node: node.name if has_name(node) else node, second)
+        values = {**_values(before), **_values(after)}
+        pair(lambda node: (node.op, values[node]) if node in values else node, second)
+    same: dict[Hashable, list[Node]] = defaultdict(list)
+    for node in left:
+        if not node.is_variable:
+            same[_form(node, {})].append(node)
+    for node in second:
         if node not in old and not node.is_variable:
-            same = left.get(_form(node, old))
-            if same:
-                old[node] = same.pop()
+            found = same.get(_form(node, old))
+            if found:
+                old[node] = found.pop()
     return Pairing(old)
+
+
+def _values(graph: PlainGraph) -> dict[Node, str]:
+    """Return the name of the first value of each node, as far as values have names."""
+    nodes = [node for node in graph.nodes() if not node.is_variable and node.num_outputs]
+    try:
+        names = graph.with_entries([Entry(node) for node in nodes]).list_outputs()
+    except PasslibError:
+        return {}
+    return dict(zip(nodes, names, strict=True))
 
 
 def _form(node: Node, old: dict[Node, Node]) -> tuple[object, ...]:

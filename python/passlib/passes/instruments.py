@@ -181,6 +181,12 @@ def target_name(model: Model) -> str:
     return "model" + (suffixes[0] if suffixes else "")
 
 
+def save_part(model: Model, folder: Path) -> str:
+    """Save a model, which may be a part of one, for another process; return the graph's file."""
+    options = dialects.find(model.dialect).part_options
+    return model.save(folder / target_name(model), durable=False, **options)[0]
+
+
 def problems_of(model: Model) -> list[str]:
     """Return the errors that `passlib.validate` finds in a model."""
     import tempfile  # which few need

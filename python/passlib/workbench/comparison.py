@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib.errors import GraphError, PasslibError, listed
+from passlib.errors import GraphError, InputError, PasslibError, listed
 from passlib.model import Model
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance, difference
@@ -144,6 +144,8 @@ def drawn(
     ------
     ValueError
         Less than one is asked for.
+    InputError
+        The shape of an input is neither given nor stated.
     PasslibError
         The model runs on none of those that were drawn; the message is of the first attempt.
 
@@ -168,10 +170,12 @@ def drawn(
             continue
         return [first, *(draw_inputs(model, specs, seed) for seed in range(1, n))]
     missing = [name for name in model.inputs if name not in specs]
-    hint = ""
     if missing:
-        hint = f"; the model does not state the shapes of {listed(missing)}: give them"
-    raise GraphError(f"the model does not run on drawn inputs{hint}: {refusal}") from refusal
+        raise InputError(
+            f"the model does not state the shapes of {listed(missing)}; give them, as "
+            f"shapes={{{missing[0]!r}: (1, 3, 224, 224)}} or --shape {missing[0]}:1,3,224,224"
+        ) from refusal
+    raise GraphError(f"the model does not run on drawn inputs: {refusal}") from refusal
 
 
 def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from passlib.errors import PasslibError
 from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError
-from passlib.passes.instruments import target_name
+from passlib.passes.instruments import save_part
 from passlib.passes.isolation import IsolatedError
 from passlib.workbench.comparison import drawn
 from passlib.workbench.numbers import Tolerance, difference
@@ -127,8 +127,8 @@ class CommandFails:
     def __call__(self, model: Model) -> bool:
         """Save a model and run the command on it."""
         with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
-            files = model.save(Path(folder) / target_name(model), durable=False)
-            command = self._command.replace("{}", shlex.quote(files[0]))
+            path = save_part(model, Path(folder))
+            command = self._command.replace("{}", shlex.quote(path))
             status = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         code = status.returncode
         return code not in (0, _SKIP)

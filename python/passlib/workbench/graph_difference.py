@@ -131,8 +131,9 @@ def diff(a: Model, b: Model) -> ModelDifference:
     """Compare the nodes and weights of two models.
 
     Nodes of one name belong together in their order, and of the others those that have another
-    name only. Attributes that begin with two underscores are bookkeeping and do not count, but the
-    declared shapes and types of variables do.
+    name only; of ONNX files, nodes without names by the names of their values. Attributes that
+    begin with two underscores are bookkeeping and do not count, but the declared shapes and types
+    of variables do.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def diff(a: Model, b: Model) -> ModelDifference:
     (('a', 'exp'),)
     """
     first, second = a.symbol.nodes(), b.symbol.nodes()
-    old = pair_nodes(first, second).old
+    old = pair_nodes(a.symbol, b.symbol).old
     added, changed = [], []
     for node in second:
         if node not in old:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passlib.errors import GraphError
+from passlib.errors import InputError
 from passlib.graph.node import Entry
 from passlib.model import Model
 from passlib.symbol import Symbol
@@ -53,7 +53,7 @@ def outputs_of(model: Model, inputs: Mapping[str, Any]) -> list[Any]:
 
     Raises
     ------
-    GraphError
+    InputError
         An input is missing.
     """
     names = model.inputs
@@ -62,6 +62,6 @@ def outputs_of(model: Model, inputs: Mapping[str, Any]) -> list[Any]:
         # Trailing ones may be labels, which no output depends on.
         missing.remove(names.pop())
     if missing:
-        raise GraphError(f"no value was given for {', '.join(missing)}")
+        raise InputError(f"no value was given for {', '.join(missing)}")
     outputs = model(*(inputs[name] for name in names))
     return outputs if isinstance(outputs, list) else [outputs]

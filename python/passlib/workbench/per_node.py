@@ -10,6 +10,7 @@ from passlib import dialects
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry
 from passlib.model import Model
+from passlib.pages import pair_nodes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of, with_outputs
 
@@ -46,7 +47,7 @@ class NodeDifference:
 def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDifference | None:
     """Find the first node, in the second model's order, whose value differs.
 
-    Values belong together by the names of their nodes; a value that one model alone has is not
+    Values belong together as their nodes do, see `diff`; a value that one model alone has is not
     compared. All values before the first different one agree, so that node, or what stands between
     it and the values before it, is what computes something else.
 
@@ -62,14 +63,18 @@ def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDiffe
         None if no value that both have differs.
     """
     left, right = values_of(*first), values_of(*second)
-    common = [key for key in right if key in left]
-    operators = {node.name: node.op for node in second[0].symbol.nodes()}
-    for key in common:
-        name, index = key
+    old = pair_nodes(first[0].symbol, second[0].symbol).old
+    nodes = {node.name: node for node in second[0].symbol.nodes() if node in old}
+    common = {
+        (name, index): (old[nodes[name]].name, index)
+        for name, index in right
+        if name in nodes and (old[nodes[name]].name, index) in left
+    }
+    for (name, index), other in common.items():
         label = f"{name}:{index}" if index else name
-        found = difference(label, left[key], right[key], tolerance)
+        found = difference(label, left[other], right[name, index], tolerance)
         if not found.equal:
-            return NodeDifference(name, operators[name], found, len(common))
+            return NodeDifference(name, nodes[name].op, found, len(common))
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from passlib import dialects
 from passlib.cli.options import add_failing, add_json, add_timeout, failing_of
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     failing = failing_of(arguments, model)
     found = bisect(model, pipeline, failing, isolate=True, timeout=arguments.timeout)
     if arguments.output is not None and found.model is not None:
-        found.model.save(arguments.output)
+        found.model.save(arguments.output, **dialects.find(model.dialect).part_options)
     if arguments.json:
         print_json(_as_json(found))
     else:

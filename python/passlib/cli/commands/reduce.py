@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from passlib import dialects
 from passlib.cli.options import (
     add_failing,
     add_json,
@@ -59,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
             pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
         )
     found = reduce(model, failing, inputs)
-    files = found.model.save(Path(arguments.output))
+    options = dialects.find(model.dialect).part_options
+    files = found.model.save(Path(arguments.output), **options)
     if arguments.save_inputs is not None:
         import numpy as np
 

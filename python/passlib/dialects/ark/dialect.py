@@ -6,6 +6,7 @@ import json
 import os
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import passlib._core as _core
@@ -36,6 +37,7 @@ class Ark(Dialect):
     name = "ark"
     title = "ARK"
     suffixes = (".json",)
+    part_options = MappingProxyType({"allow_removed": True})
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []

@@ -10,7 +10,7 @@ import numpy as np
 from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects import Dialect, ModelData
 from passlib.dialects.inference import infer
-from passlib.errors import GraphError, listed
+from passlib.errors import InputError, listed
 from passlib.lowering import Shape, TypeSpec
 from passlib.symbol.symbol import Symbol
 
@@ -46,8 +46,10 @@ def input_types(
     ------
     TypeError
         Shapes or types are not mappings of these; the message shows the right form.
+    InputError
+        A name is not a variable.
     GraphError
-        A name is not a variable, or shapes contradict each other.
+        Shapes contradict each other.
     """
     weights = {**data.args, **data.aux}
     inputs = [name for name in dialect.data_inputs(data.graph) if name not in weights]
@@ -56,7 +58,7 @@ def input_types(
     kinds = as_types("types", types, hint)
     unknown = sorted({*given, *kinds} - set(symbol.list_inputs()))
     if unknown:
-        raise GraphError(
+        raise InputError(
             f"the model has no input {', '.join(map(repr, unknown))}; its inputs are "
             f"{listed(inputs)}"
         )
@@ -70,9 +72,12 @@ def input_types(
     for node, outputs in inferred.outputs.items():
         if not node.is_variable or (node.name in weights and node.name not in given):
             continue
-        shape = _stated(given.get(node.name), outputs[0].shape)
+        # Of dialects whose graphs state all types, nothing is inferred.
+        found = known_shapes.get(node.name) if outputs[0].shape is None else outputs[0].shape
+        shape = _stated(given.get(node.name), found)
         if shape is not None:
-            specs[node.name] = TypeSpec(outputs[0].dtype or _FLOAT32, shape)
+            dtype = outputs[0].dtype or known_types.get(node.name) or _FLOAT32
+            specs[node.name] = TypeSpec(dtype, shape)
     return specs
 
 

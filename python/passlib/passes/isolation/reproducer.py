@@ -23,7 +23,7 @@ from passlib.library.python import PythonPass
 from passlib.model import Model
 from passlib.model import load as load_model
 from passlib.passes.files import load_file
-from passlib.passes.instruments import target_name
+from passlib.passes.instruments import save_part
 
 __all__ = ["Reproducer", "sources_of"]
 
@@ -83,8 +83,8 @@ class Reproducer:
         """
         if isinstance(model, Model):
             (folder / "model").mkdir()
-            files = model.save(folder / "model" / target_name(model), durable=False)
-            place, dialect = str(Path(files[0]).relative_to(folder)), model.dialect
+            path = save_part(model, folder / "model")
+            place, dialect = str(Path(path).relative_to(folder)), model.dialect
         else:
             place, dialect = str(Path(model).absolute()), ""
         made = cls(

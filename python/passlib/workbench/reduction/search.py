@@ -17,7 +17,7 @@ from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
-from passlib.passes.instruments import target_name
+from passlib.passes.instruments import save_part
 from passlib.workbench.parts import of_symbol, outputs_of, with_outputs
 from passlib.workbench.per_node import values_of
 
@@ -167,6 +167,9 @@ class Search:
             if not indices and not any(user is node for user, _ in used):
                 indices = [0]
             entries += [Entry(made[node], index) for index in indices]
+        # A node without outputs, such as one that sends, is one only where there is no other.
+        visible = dialects.find(self.model.dialect).visible_outputs
+        entries = [entry for entry in entries if visible(entry.node)] or entries
         symbol = self.model.symbol.with_entries(entries)
         part = of_symbol(self.model, symbol)
         return part, {name: inputs[name] for name in part.inputs if name in inputs}
@@ -230,7 +233,7 @@ def _can_be_saved(model: Model) -> bool:
     """Whether the model can be written; ONNX must be able to infer the ranks of its outputs."""
     with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
         try:
-            model.save(Path(folder) / target_name(model), durable=False)
+            save_part(model, Path(folder))
         except PasslibError:
             return False
     return True

@@ -84,7 +84,7 @@ def rewrites_between(before: Model, after: Model) -> Delta:
         ``after`` is what the pass made of ``before``.
     """
     first, second = before.symbol.nodes(), after.symbol.nodes()
-    old = pair_nodes(first, second).old
+    old = pair_nodes(before.symbol, after.symbol).old
     groups = _Groups()
     new_of = {node: made for made, node in old.items()}
     for node in first:

@@ -1,0 +1,177 @@
+"""The exit codes of every command, and that an error is one message on stderr."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import passlib as pl
+from commands import passlib_command
+from onnx_models import CHAIN, save
+from passlib.cli import main
+from passlib.cli.command import COMMANDS
+from places import DATA
+
+PASSES = '''
+import os
+
+import passlib as pl
+
+@pl.graph_pass
+def codes_right(graph: pl.Graph) -> None:
+    """Changes nothing."""
+
+@pl.graph_pass
+def codes_wrong(graph: pl.Graph) -> None:
+    """Doubles the second input of the sum."""
+    graph.args["w"] = graph.args["w"] * 2
+
+@pl.graph_pass
+def codes_raising(graph: pl.Graph) -> None:
+    """Fails."""
+    raise ValueError("on purpose")
+
+@pl.graph_pass
+def codes_crashing(graph: pl.Graph) -> None:
+    """Ends its process."""
+    os.abort()
+'''
+
+STATELESS = str(DATA / "mxnet" / "models" / "squeezenet1.1")
+"""A model that does not state the shape of its input."""
+
+WITH = "-l passes.py --passes"
+
+CODES: list[tuple[str, int, str]] = [
+    (f"opt m.onnx -o o.onnx {WITH} codes_right --check", 0, ""),
+    ("opt m.onnx", 1, "the following arguments are required: -o"),
+    ("opt m.onnx -o o.onnx --passes unknownPass", 1, "there is no pass"),
+    ("opt m.onnx -o o.onnx --check --shape y:1", 1, "has no input 'y'"),
+    ("opt m.onnx -o o.onnx --timeout soon", 1, "argument --timeout: invalid float value"),
+    (f"opt {STATELESS} -o o --check", 1, "--shape data:1,3,224,224"),
+    (f"opt m.onnx -o o.onnx {WITH} codes_raising", 2, "on purpose"),
+    (f"opt m.onnx -o o.onnx {WITH} codes_crashing --isolate", 2, "SIGABRT"),
+    (f"opt m.onnx two.onnx -o out {WITH} codes_raising", 2, "on purpose"),
+    ("opt bad.onnx -o o.onnx", 3, "bad.onnx"),
+    (f"opt m.onnx -o o.onnx {WITH} codes_wrong --check", 4, "results differ"),
+    (f"opt m.onnx two.onnx -o out4 {WITH} codes_wrong --check", 4, "different"),
+    ("inspect m.onnx", 0, ""),
+    ("inspect gone.onnx", 1, "there is no such model"),
+    ("inspect bad.onnx", 3, "bad.onnx"),
+    ("validate m.onnx", 0, ""),
+    ("validate gone.onnx", 1, "there is no such model"),
+    ("validate bad.onnx", 3, ""),
+    ("convert m.onnx c.onnx", 0, ""),
+    ("convert m.onnx c.onnx --opset x", 1, "argument --opset: invalid int value"),
+    (f"convert {STATELESS} c.onnx", 1, "give the shapes of data"),
+    ("convert bad.onnx c.onnx", 3, "bad.onnx"),
+    ("compare m.onnx m.onnx", 0, ""),
+    ("compare m.onnx", 1, "the following arguments are required: B"),
+    ("compare m.onnx m.onnx -n 0", 1, "-n: at least 1 input"),
+    ("compare m.onnx bad.onnx", 3, "bad.onnx"),
+    ("compare m.onnx other.onnx", 4, ""),
+    (f"bisect m.onnx {WITH} codes_wrong --check", 0, ""),
+    (f"bisect m.onnx {WITH} codes_crashing --check", 0, ""),
+    (f"bisect m.onnx {WITH} codes_right --check", 1, "nothing fails"),
+    ("bisect m.onnx", 1, "give --check or --test"),
+    ("bisect bad.onnx --check", 3, "bad.onnx"),
+    (f"reduce m.onnx {WITH} codes_wrong --check -o s.onnx", 0, ""),
+    ("reduce m.onnx --test 'true {}' -o s.onnx", 1, "nothing fails"),
+    ("reduce bad.onnx --test 'true {}' -o s.onnx", 3, "bad.onnx"),
+    ("diff m.onnx other.onnx", 0, ""),
+    ("diff m.onnx gone.onnx", 1, "there is no such model"),
+    ("diff m.onnx bad.onnx", 3, "bad.onnx"),
+    ("view m.onnx -o v.html", 0, ""),
+    ("view m.onnx -o gone/v.html/", 1, ""),
+    ("view bad.onnx", 3, "bad.onnx"),
+    ("run reproducer", 2, "SIGABRT"),
+    ("run gone", 1, "gone"),
+    ("run bad.onnx", 1, "bad.onnx"),
+    ("new codesPass", 0, ""),
+    ("new 9lives", 1, "cannot be the name of a pass"),
+    ("build gone.cc", 1, "gone.cc"),
+    ("passes -l passes.py codes_right", 0, ""),
+    ("passes unknownPass", 1, "there is no pass"),
+    ("passes -l gone.so", 1, "gone.so"),
+]
+"""A command, its exit code, and what its message says; empty where there is none on stderr."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with models, a file with passes, and a reproducer."""
+    folder = tmp_path_factory.mktemp("codes")
+    (folder / "passes.py").write_text(PASSES, "utf-8")
+    model = pl.load(save(CHAIN, folder / "m.onnx"))
+    save(CHAIN, folder / "two.onnx")
+    (folder / "bad.onnx").write_bytes((folder / "m.onnx").read_bytes()[:-7])
+    name = next(name for name, array in model.args.items() if array.dtype == "float32")
+    model.with_weights({name: model.args[name] * 2 + 1}).save(folder / "other.onnx")
+    given = ("opt", "m.onnx", "-o", "o.onnx", *WITH.split(), "codes_crashing", "--isolate")
+    found = passlib_command(*given, folder=folder)
+    left = next(word for word in found.stderr.split() if "passlib-reproducer" in word)
+    Path(left.strip(".,:;")).rename(folder / "reproducer")
+    return folder
+
+
+@pytest.mark.parametrize(("line", "status", "message"), CODES, ids=[line for line, _, _ in CODES])
+def test_exit_code(
+    line: str,
+    status: int,
+    message: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    import shlex
+
+    monkeypatch.chdir(folder)
+    try:
+        found = main(shlex.split(line))
+    except SystemExit as ended:  # as argparse ends the program
+        found = ended.code  # type: ignore[assignment]
+    err = capfd.readouterr().err
+    assert (found, "Traceback" in err) == (status, False), err
+    assert message in err
+    assert bool(err) == (
+        (status in (1, 2, 3) and not line.startswith("validate bad")) or bool(message)
+    )
+
+
+def test_every_command_is_in_the_table() -> None:
+    assert {line.split()[0] for line, _, _ in CODES} == {*COMMANDS}
+
+
+@pytest.mark.parametrize("line", ["inspect bad.onnx", "run gone", "passes unknownPass"])
+def test_where_an_error_comes_from(
+    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises((pl.PasslibError, OSError)):
+        main([*line.split(), "--traceback"])
+    assert "Traceback" in passlib_command(*line.split(), "--traceback", folder=folder).stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"opt m.onnx -o o.onnx {WITH} codes_right",
+        f"opt m.onnx two.onnx -o outs {WITH} codes_right",
+        "inspect m.onnx",
+        "inspect m.onnx --ops",
+        "inspect m.onnx --weights",
+        "inspect m.onnx --node Add_1",
+        "validate m.onnx bad.onnx",
+        "compare m.onnx other.onnx --per-node",
+        f"bisect m.onnx {WITH} codes_wrong --check",
+        f"reduce m.onnx {WITH} codes_wrong --check -o s.onnx",
+        "passes",
+        "passes removeDeadNodes",
+    ],
+)
+def test_json(line: str, folder: Path) -> None:
+    """In a process of its own, as libraries print too."""
+    found = passlib_command(*line.split(), "--json", folder=folder)
+    assert json.loads(found.stdout), found.stderr
