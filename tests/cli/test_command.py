@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import pty
+import re
 import resource
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import passlib
+from commands import passlib_command
+from onnx_models import CHAIN, save
 from passlib import _core
 from passlib.cli import main
 from passlib.cli.command import COMMANDS
@@ -65,6 +69,7 @@ def test_without_an_option_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr().out
     assert printed.startswith("usage: passlib ")
     assert "--include-flags" in printed
+    assert len(printed.splitlines()) <= 40
 
 
 def test_an_unknown_option_is_an_error() -> None:
@@ -98,14 +103,18 @@ def test_a_folder_with_a_space_is_quoted(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_fits_a_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_a_command_fits_a_screen(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"usage: passlib {command} ")
     assert f"example:\n  passlib {command}" in printed
-    assert len(printed.splitlines()) <= 50
+    assert len(printed.splitlines()) <= 40
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_help_imports_no_arrays() -> None:
@@ -130,6 +139,45 @@ def test_help_takes_little_time() -> None:
         return min(found)
 
     assert seconds("-m", "passlib", "--help") - seconds("-c", "pass") <= 0.15
+
+
+def on_a_terminal(*arguments: str, folder: Path) -> str:
+    """Run the command with a terminal of 100 columns as its output, and return what it shows."""
+    reader, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    command = [sys.executable, "-m", "passlib", *arguments]
+    with subprocess.Popen(
+        command, stdout=terminal, stderr=terminal, cwd=folder, env=environment
+    ) as process:
+        os.close(terminal)
+        shown = b""
+        while True:
+            try:
+                block = os.read(reader, 1 << 16)
+            except OSError:  # how Linux says that the other end is closed
+                break
+            if not block:
+                break
+            shown += block
+    os.close(reader)
+    assert process.returncode == 0, shown
+    return shown.decode()
+
+
+def test_tables_on_a_terminal_and_elsewhere(tmp_path: Path) -> None:
+    """Rich draws them in colours on a terminal; a pipe gets the same words in plain text."""
+    pytest.importorskip("rich", reason="the package rich is not installed")
+    save(CHAIN, tmp_path / "m.onnx")
+    given = ("opt", "m.onnx", "-o", "o.onnx")
+    shown = on_a_terminal(*given, folder=tmp_path)
+    assert "\x1b[" in shown
+    plain = passlib_command(*given, folder=tmp_path)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert "\x1b" not in plain.stdout
+    rows = [line.split() for line in plain.stdout.splitlines()]
+    assert ["operator", "before", "after"] in rows
+    written = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).split()
+    assert " ".join(word for row in rows for word in row) in " ".join(written)
 
 
 def test_the_console_script(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,7 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME:1,3,224,224",
-        help="shape of an input; ? leaves a size open (repeat for more)",
+        help="shape of an input; ? is an open size (repeat)",
     )
 
 

@@ -13,11 +13,18 @@ from passlib.cli.status import USAGE
 __all__ = ["CommandParser", "Parser"]
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the line breaks of examples, and most options with their help on one line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that keeps the line breaks of examples, and whose errors are wrong usage."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", _Formatter)
         super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:

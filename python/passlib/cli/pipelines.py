@@ -25,7 +25,7 @@ def add_libraries(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="load a library, or a Python file with passes (repeat for more); they run code",
+        help="library, or Python file, with passes (repeat)",
     )
 
 
@@ -34,7 +34,7 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes",
         metavar="TEXT",
-        help='such as "a, repeat<4>(b{level=2})"; default simplify',
+        help='such as "a, repeat<4>(b)"; default simplify',
     )
     parser.add_argument(
         "--skip", action="append", default=[], metavar="NAME", help="leave this pass out (repeat)"

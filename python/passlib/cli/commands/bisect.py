@@ -16,7 +16,7 @@ from passlib.workbench import Guilty, bisect
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
 DESCRIPTION = "Find the pass that breaks a model, and which of its rewrites are to blame."
-EXAMPLE = 'passlib bisect model.onnx --passes "fuse, fold" -l libmine.so --check -o guilty.onnx'
+EXAMPLE = 'passlib bisect model.onnx -l libmine.so --passes "fuse, fold" --check'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

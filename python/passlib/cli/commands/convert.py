@@ -10,7 +10,7 @@ from passlib.cli.status import FINE
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
 DESCRIPTION = "Write a model of any dialect as an ONNX file, checked by ONNX."
-EXAMPLE = "passlib convert squeezenet-symbol.json squeezenet.onnx --shape data:1,3,224,224"
+EXAMPLE = "passlib convert model-symbol.json model.onnx --shape data:1,3,224,224"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, red
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
-DESCRIPTION = "Make a model as small as possible while a pass still breaks it, or a command fails."
+DESCRIPTION = "Make a model small while a pass still breaks it, or a command fails on it."
 EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 
 
