@@ -24,8 +24,6 @@ CLEAN = (
 _LINEAR = ("foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAdd")
 """Passes that change results by rounding."""
 
-_ANY_DIALECT = ("mergeEqualNodes", "removeDeadNodes", "foldBatchNormalization")
-
 _OPTIONS: dict[str, dict[str, Any]] = {
     "mergeEqualNodes": {"inference": True, "parameters": True},
 }
@@ -41,17 +39,18 @@ _NEEDS: dict[str, set[str]] = {
     "resolveIf": {"If", "Loop"},
     "propagateCasts": {"Cast"},
     "mergeReshapes": {"Reshape", "Squeeze", "Unsqueeze", "Flatten"},
-    "cancelTransposes": {"Transpose"},
+    "cancelTransposes": {"Transpose", "transpose"},
     "mergeSlices": {"Slice", "Gather"},
     "fuseSpaceToDepth": {"Slice"},
-    "mergeConcats": {"Concat"},
+    "mergeConcats": {"Concat", "concat", "concatenate"},
     "mergeFactors": {"Add", "Mul"},
     "dropZeroStates": {"RNN", "GRU", "LSTM", "DynamicQuantizeLSTM"},
     "fuseDequantize": {"Cast"},
     "rebuildShapes": {"Shape"},
     "foldBatchNormalization": {"BatchNormalization", "BatchNorm", "batch_norm", "BatchNorm_v1",
                                "SyncBatchNorm"},
-    "foldLinear": {"Conv", "ConvTranspose", "Gemm", "MatMul"},
+    "foldLinear": {"Conv", "ConvTranspose", "Gemm", "MatMul", "Convolution", "Deconvolution",
+                   "FullyConnected"},
     "fuseMatMulAdd": {"MatMul"},
 }  # fmt: skip
 """Passes of which each needs one of these operators to have anything to do."""
@@ -82,14 +81,19 @@ def simplified(
     load_standard()
     check_skipped(skip)
     names = [name for name in (*CLEAN, *(() if exact else _LINEAR)) if name not in skip]
-    if model.dialect != "onnx":
-        names = [name for name in names if name in _ANY_DIALECT]
+    names = [name for name in names if _is_for(model.dialect, name)]
     options = {name: dict(_OPTIONS.get(name, {})) for name in names}
     if not exact:
         for name, more in _ROUNDING.items():
             options.get(name, {}).update(more)
     with sharing(empty_errors=exact, large_sizes=exact):
         return _to_fixpoint(model, options, cost, max_growth, max_rounds)
+
+
+def _is_for(dialect: str, name: str) -> bool:
+    """Whether a standard pass works on the models of a dialect."""
+    dialects = find_standard(name).declaration.dialects
+    return not dialects or dialect in dialects
 
 
 def _to_fixpoint(

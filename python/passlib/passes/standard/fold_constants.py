@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, graphs_within, is_constant, operator
 from passlib.passes.standard.facts.running import computed
 from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.families.constants import Weights
 
 __all__ = ["NOT_FOLDED", "fold_constants"]
 
@@ -25,7 +26,7 @@ NOT_FOLDED = frozenset(
 _MEGABYTE = 1_000_000
 
 
-@graph_pass(name="foldConstants", dialects=["onnx"])
+@graph_pass(name="foldConstants", dialects=["onnx", "mxnet", "nnvm"])
 def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
     """Replace operators whose inputs are all constants by their results.
 
@@ -35,14 +36,58 @@ def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
         By how many bytes the new weights may exceed those that are no longer needed. Results
         that would exceed it stay operators, the largest first.
     """
-    _Folding(graph, max_growth).run()
+    constants = _Onnx(graph) if graph.dialect == "onnx" else Weights(graph)
+    _Folding(graph, constants, max_growth).run()
+
+
+class _Constants(Protocol):
+    """What a dialect knows of constants."""
+
+    def is_constant(self, node: EditableNode) -> bool:
+        """Whether the value of a variable is known."""
+
+    def is_foldable(self, node: EditableNode) -> bool:
+        """Whether an operator is a function of its inputs that may be computed beforehand."""
+
+    def nbytes(self, value: EditableValue) -> int:
+        """Return the bytes of a value by inference, 0 if it is not known."""
+
+    def add(self, wish: str, array: np.ndarray[Any, Any]) -> EditableValue:
+        """Add a weight under a free name."""
+
+    def remove_unused(self, nodes: list[EditableNode]) -> None:
+        """Remove those of the nodes that nothing uses, each before its inputs."""
+
+
+class _Onnx:
+    """Constants of ONNX."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._model = Model(graph)
+        self._shapes: Shapes | None = None
+        self.add = self._model.add_constant
+        self.remove_unused = self._model.remove_unused
+
+    def is_constant(self, node: EditableNode) -> bool:
+        return is_constant(self._model.graph, node)
+
+    def is_foldable(self, node: EditableNode) -> bool:
+        return _is_foldable(node)
+
+    def nbytes(self, value: EditableValue) -> int:
+        if self._shapes is None:
+            self._shapes = Shapes(self._model)
+        shape, dtype = self._shapes.shape(value), self._shapes.dtype(value)
+        if shape is None or dtype is None or not all(isinstance(size, int) for size in shape):
+            return 0
+        return math.prod(int(size) for size in shape if isinstance(size, int)) * dtype.itemsize
 
 
 class _Folding:
     """One run of the pass."""
 
-    def __init__(self, graph: Graph, max_growth: int) -> None:
-        self._model = Model(graph)
+    def __init__(self, graph: Graph, constants: _Constants, max_growth: int) -> None:
+        self._constants = constants
         self._graph = graph
         self._max_growth = max_growth
         self._arrays: dict[EditableValue, np.ndarray[Any, Any] | None] = {}
@@ -59,13 +104,13 @@ class _Folding:
         constant: set[EditableNode] = set()
         for node in self._graph.sorted():
             if node.is_variable:
-                if is_constant(self._graph, node):
+                if self._constants.is_constant(node):
                     constant.add(node)
                 continue
             sources = [value.node for value in node.inputs]
             if not all(source in constant or source in self._sources for source in sources):
                 continue
-            if not _is_foldable(node):
+            if not self._constants.is_foldable(node):
                 continue
             self._sources[node] = [source for source in sources if source in self._sources]
             for value in node.outputs:
@@ -79,7 +124,6 @@ class _Folding:
     def run(self) -> None:
         if not self._sources:
             return
-        self._shapes = Shapes(self._model)
         known = self._known()
         while known:
             wanted = self._border(known)
@@ -130,18 +174,17 @@ class _Folding:
         array = self._arrays.get(value)
         if array is not None:
             return int(array.nbytes)
-        shape, dtype = self._shapes.shape(value), self._shapes.dtype(value)
-        if shape is None or dtype is None or not all(isinstance(size, int) for size in shape):
-            return 0
-        return math.prod(int(size) for size in shape if isinstance(size, int)) * dtype.itemsize
+        return self._constants.nbytes(value)
 
     def _fold(self, wanted: list[EditableValue], known: dict[EditableNode, None]) -> None:
         for value in wanted:
             node = value.node
             name = node.name if node.num_outputs < 2 else f"{node.name}_{value.index}"
-            made = self._model.add_constant(f"{name}_value", self._arrays[value])
+            array = self._arrays[value]
+            assert array is not None
+            made = self._constants.add(f"{name}_value", array)
             self._graph.replace(value, made)
-        self._model.remove_unused(list(reversed(known)))
+        self._constants.remove_unused(list(reversed(known)))
 
 
 def _is_foldable(node: EditableNode) -> bool:

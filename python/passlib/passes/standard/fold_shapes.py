@@ -27,7 +27,9 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True) -> None:
     Parameters
     ----------
     large_sizes : bool
-        Keep computations with open sizes in float32, which rounds numbers above 2^24.
+        Keep computations with open sizes in floating point, since float32 rounds numbers above
+        2^24. If false, multiples of one open size are taken to be smaller, as `simplify` does;
+        products of open sizes are not followed in any case.
     """
     model = Model(graph)
     if not large_sizes:

@@ -16,11 +16,12 @@ from passlib.passes.standard.facts.nodes import (
     text,
 )
 from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.families import linear
 
 __all__ = ["fold_linear"]
 
 
-@graph_pass(name="foldLinear", dialects=["onnx"])
+@graph_pass(name="foldLinear", dialects=["onnx", "mxnet", "nnvm"])
 def fold_linear(graph: Graph) -> None:
     """Folds Mul, Div, Add, Sub and Pad with constants into the weights of linear layers.
 
@@ -28,6 +29,9 @@ def fold_linear(graph: Graph) -> None:
     computed in double precision. In front of Conv, Gemm and MatMul, BatchNormalization is folded,
     too; what adds to the data of a layer with padding stays.
     """
+    if graph.dialect != "onnx":
+        linear.fold_linear(graph)
+        return
     model = Model(graph)
     shapes: Shapes | None = None
     for node in graph.sorted():

@@ -24,11 +24,12 @@ from passlib.passes.standard.facts.nodes import (
 from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.rules.extents import broadcast
 from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.families import no_ops
 
 __all__ = ["remove_no_ops"]
 
 
-@graph_pass(name="removeNoOps", dialects=["onnx"])
+@graph_pass(name="removeNoOps", dialects=["onnx", "mxnet", "nnvm", "dlprim"])
 def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
     """Remove operators that return an input as it is.
 
@@ -38,6 +39,9 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
         Keep the addition of 0.0, which turns -0.0 into 0.0. The addition of -0.0 and of whole
         numbers, and the subtraction of 0.0 are removed in any case.
     """
+    if graph.dialect != "onnx":
+        no_ops.remove_no_ops(graph)
+        return
     model = Model(graph)
     shapes = Shapes(model)
     found: list[tuple[EditableNode, EditableValue]] = []

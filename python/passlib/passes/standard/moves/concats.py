@@ -7,16 +7,20 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.families import concats
 
 __all__ = ["merge_concats"]
 
 
-@graph_pass(name="mergeConcats", dialects=["onnx"])
+@graph_pass(name="mergeConcats", dialects=["onnx", "mxnet", "nnvm"])
 def merge_concats(graph: Graph) -> None:
     """Replace Concat of what another Concat returns on the same axis by one Concat.
 
     The inner one stays if something else uses it, too.
     """
+    if graph.dialect != "onnx":
+        concats.merge_concats(graph)
+        return
     model = Model(graph)
     found = [node for node in graph.sorted() if operator(node) == "Concat"]
     if not any(_inner(value) for node in found for value in node.inputs):

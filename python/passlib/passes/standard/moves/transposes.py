@@ -9,11 +9,12 @@ from passlib.passes.standard.facts.nodes import Model, given, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, product
 from passlib.passes.standard.facts.views import permutation
+from passlib.passes.standard.families import transposes
 
 __all__ = ["cancel_transposes"]
 
 
-@graph_pass(name="cancelTransposes", dialects=["onnx"])
+@graph_pass(name="cancelTransposes", dialects=["onnx", "mxnet", "nnvm"])
 def cancel_transposes(graph: Graph, *, empty_errors: bool = True) -> None:
     """Replace Transpose after Transpose by one, also if a Reshape merges axes in between.
 
@@ -22,6 +23,9 @@ def cancel_transposes(graph: Graph, *, empty_errors: bool = True) -> None:
     empty_errors : bool
         Keep a Reshape with -1 and an open size, which fails for an open size of 0.
     """
+    if graph.dialect != "onnx":
+        transposes.cancel_transposes(graph)
+        return
     model = Model(graph)
     shapes = Shapes(model)
     for node in graph.sorted():

@@ -1,0 +1,107 @@
+"""What foldConstants may fold in the models of MXNet and NNVM."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.dialects import infer
+from passlib.dialects.mxnet import schema
+from passlib.errors import PasslibError
+from passlib.graph.fresh_names import NameSource
+from passlib.library.python import Graph
+from passlib.passes.standard.families.nodes import constant, is_controlled
+
+__all__ = ["Weights", "is_function"]
+
+_NOT_FOLDED = re.compile(
+    r"random|copyto|sample|shuffle|uniform|normal$|normal_n$|update|image|cvim|dropout|custom|quantize"
+    r"|^_npi_(bernoulli|choice|exponential|gamma|gumbel|logistic|multinomial|pareto|rayleigh"
+    r"|weibull)$|^_(cond|foreach|while_loop|crossdevicecopy|nogradient|set_value|sg_.*)$"
+    r"|^(rnn|leakyrelu|multi_lars|reset_arrays|tvm_op|tensorrt)$",
+    re.IGNORECASE,
+)
+"""Operators that draw random numbers, write to their inputs, run graphs or keep weights small."""
+
+
+def is_function(op: str) -> bool:
+    """Whether the results of an operator depend on its inputs only, and it does nothing else."""
+    found = schema.find(op)
+    if found is None:
+        return not _NOT_FOLDED.search(op)
+    return not found.mutable_inputs() and not any(map(_NOT_FOLDED.search, (op, found.name)))
+
+
+class Weights:
+    """The constants of a graph: its weights.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._names: NameSource | None = None
+        self._shapes: dict[str, int] | None = None
+        self._is_controlled = is_controlled(graph)
+
+    def is_constant(self, node: EditableNode) -> bool:
+        """Whether a variable is a weight."""
+        return node.is_variable and node.name in self._graph.args
+
+    def is_foldable(self, node: EditableNode) -> bool:
+        """Whether an operator may be computed beforehand."""
+        if self._is_controlled or node.subgraphs or not is_function(node.op):
+            return False
+        # Outputs of the model are named after their nodes.
+        return not any(value.is_output for value in node.outputs)
+
+    def nbytes(self, value: EditableValue) -> int:
+        """Return the bytes of a value by inference, 0 if it is not known."""
+        if self._shapes is None:
+            self._shapes = self._infer()
+        return self._shapes.get(value.node.name, 0) if value.index == 0 else 0
+
+    def _infer(self) -> dict[str, int]:
+        plain = self._graph.plain()
+        known = {name: self._graph.args[name] for name in self._graph.args}
+        try:
+            found = infer(
+                plain,
+                {name: array.shape for name, array in known.items()},
+                {name: array.dtype for name, array in known.items()},
+                default_dtype=np.dtype(np.float32),
+            ).by_name()
+        except PasslibError:  # running the model will report it
+            return {}
+        return {
+            name: math.prod(size or 0 for size in specs[0].shape) * specs[0].dtype.itemsize
+            for name, specs in found.items()
+            if specs and specs[0].shape is not None and specs[0].dtype is not None
+        }
+
+    def add(self, wish: str, array: np.ndarray[Any, Any]) -> EditableValue:
+        """Add a weight under a free name."""
+        if self._names is None:
+            self._names = NameSource({node.name for node in self._graph.nodes})
+        return self._graph.add_parameter(self._names.fresh(wish), array).outputs[0]
+
+    def remove_unused(self, nodes: Iterable[EditableNode]) -> None:
+        """Remove those of the nodes that nothing uses, users first, and weights of theirs."""
+        for node in nodes:
+            if node.users or any(value.is_output for value in node.outputs):
+                continue
+            sources = {value.node for value in node.inputs}
+            self._graph.remove(node)
+            for source in sources:
+                if constant(self._graph, source.outputs[0]) is not None and not (
+                    source.users or source.outputs[0].is_output
+                ):
+                    del self._graph.args[source.name]
+                    self._graph.remove(source)
