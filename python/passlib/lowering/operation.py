@@ -285,7 +285,7 @@ class Operation(Attributes):
         if size is None:
             self.unsupported(
                 f"requires a known size of axis {place} of {self._name_of(value)}, which is "
-                f"{describe(value)}"
+                f"{describe(value)}; state it in the shapes of the inputs"
             )
         return size
 
@@ -351,4 +351,10 @@ class Operation(Attributes):
         for index, candidate in enumerate(self.inputs):
             if candidate is value:
                 return f"input {index} ({value.name!r})"
-        return repr(value.name)
+        open_inputs = [
+            f"input {index} ({candidate.name!r})"
+            for index, candidate in enumerate(self.inputs)
+            if candidate.shape is None or None in candidate.shape
+        ]
+        source = f" (made from {', '.join(open_inputs)})" if open_inputs else ""
+        return f"{value.name!r}{source}"

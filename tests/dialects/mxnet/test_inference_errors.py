@@ -45,6 +45,12 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], str]] = [
     ("Dropout", [(2, 3)], {"axes": "(2,)"}, "'axes'"),
     ("Dropout", [(2, 3)], {"axes": "(-1,)"}, "'axes'"),
     ("LRN", [(1, 2, 3, 3)], {"nsize": "0"}, "'nsize'"),
+    *(
+        ("RNN", [(3, 2, 4), (30,), (1, 2, 2)], {"mode": "gru", "state_size": state,
+         "num_layers": layers}, name)
+        for state, layers, name in (("0", "1", "'state_size'"), ("2", "0", "'num_layers'"))
+    ),
+    ("BatchNorm", [(1, 2, 8, 8), (3,), (2,), (2,), (2,)], {}, r"require \(2\)"),
     ("ROIPooling", [(1, 2, 8, 8), (3, 4)], {"pooled_size": "(2, 2)", "spatial_scale": "1"}, "5"),
     (
         "_contrib_RROIAlign",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.inference.infer import infer
 from passlib.dialects.mxnet.lower import lower
 from passlib.dialects.mxnet.lowering import load_table
+from passlib.errors import UnsupportedError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 
@@ -131,11 +133,9 @@ def test_types_are_inferred_without_shapes(path: Path) -> None:
 
 
 _NEED_SIZES = (
-    "_linalg_det _linalg_inverse _linalg_potrf _linalg_potri _linalg_slogdet _np_diag "
-    "_np_diagflat _np_diagonal _np_squeeze _np_trace _npi_cholesky _npi_delete "
-    "_npi_diag_indices_from _npi_dsplit _npi_einsum _npi_hsplit _npi_insert_scalar "
-    "_npi_insert_slice _npi_insert_tensor _npi_pad _npi_polyval _npi_solve _npi_tensorinv "
-    "_npi_tensorsolve _npi_tril _npx_reshape _slice_assign _slice_assign_scalar _split_v2"
+    "_linalg_det _linalg_inverse _linalg_potrf _linalg_potri _linalg_slogdet _np_squeeze "
+    "_npi_cholesky _npi_delete _npi_insert_slice _npi_insert_tensor _npi_pad _npi_polyval "
+    "_npi_solve _npi_tensorinv _npi_tensorsolve _npx_reshape _slice_assign _slice_assign_scalar"
 )
 NEEDS_SIZES = set(_NEED_SIZES.split())
 """Operators of which some case needs a known size."""
@@ -157,3 +157,58 @@ def test_sizes_may_be_unknown(path: Path) -> None:
                 np.testing.assert_allclose(
                     actual, expected, rtol=case["tol"], atol=case["tol"], err_msg=case["name"]
                 )
+
+
+def test_documents_list_the_sizes_that_must_be_known() -> None:
+    text = (places.ROOT / "docs/mxnet-differences.md").read_text("utf-8")
+    section = text.split("## Sizes that an export must know")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`(_\w+)`", row)]
+    assert sorted(listed) == sorted(NEEDS_SIZES)
+
+
+_NAMED = re.compile(
+    r"node '\w+' \(\w+\): "
+    r"(requires a known size of axis \d+ of .*input \d+ \('x\d+'\).*state it"
+    r"|attribute 'newshape' .*whose size is not known)"
+)
+
+
+@pytest.mark.parametrize("operator", sorted(NEEDS_SIZES))
+def test_a_size_that_must_be_known_is_named(operator: str) -> None:
+    messages = []
+    for (family, name), group in cases().items():
+        for case in group if name == operator else ():
+            given = inputs_of(family, case)
+            specs = {key: TypeSpec(a.dtype, (None,) * a.ndim) for key, a in given.items()}
+            try:
+                lower(read_graph(case["symbol"]), specs, {})
+            except UnsupportedError as error:
+                messages.append(str(error))
+    assert messages
+    assert [text for text in messages if not _NAMED.match(text)] == []
+
+
+_BATCHED = "_linalg_det _linalg_inverse _linalg_slogdet _npi_cholesky _npi_solve"
+
+
+@pytest.mark.parametrize("operator", _BATCHED.split())
+def test_batches_of_matrices_may_have_any_size(operator: str) -> None:
+    checked = 0
+    for (family, name), group in cases().items():
+        for case in group if name == operator else ():
+            given = inputs_of(family, case)
+            if any(array.ndim < 3 or 0 in array.shape for array in given.values()):
+                continue
+            specs = {
+                key: TypeSpec(a.dtype, (*[None] * (a.ndim - 2), *a.shape[-2:]))
+                for key, a in given.items()
+            }
+            lowered = lower(read_graph(case["symbol"]), specs, {})
+            for index, actual in enumerate(runtime.Session(lowered).run(given)):
+                if index < case["outputs"]:
+                    expected = tensors(family)[f"{case['name']}/out/{index}"]
+                    assert actual.shape == expected.shape
+                    np.testing.assert_allclose(actual, expected, rtol=case["tol"], atol=case["tol"])
+            checked += 1
+    assert checked

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_line
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
@@ -89,13 +90,10 @@ def _without_repeats(
         second = axes.index(name, first + 1)
         others = [axis for axis in range(len(axes)) if axis not in (first, second)]
         value = op.emit("Transpose", value, perm=[*others, first, second])
-        rows, columns = op.shape_of(value)[-2:]
-        if rows != columns:
+        rows, columns = (value.shape or ())[-2:]
+        if rows != columns and None not in (rows, columns):
             raise Misfit(f"subscript {name!r} stands for sizes {rows} and {columns}")
-        sizes = (*op.shape_of(value)[:-2], rows * columns)
-        value = op.emit("Reshape", value, vector(op, *sizes), allowzero=1)
-        places = op.constant(np.arange(rows) * (columns + 1), np.int64)
-        value = op.emit("Gather", value, places, axis=-1)
+        value = diagonal_line(op, value, 0)
         axes = [*(axes[axis] for axis in others), name]
     return value, axes
 

@@ -15,7 +15,7 @@ import numpy as np
 from passlib.dialects.mxnet.lowering.algebra.matrix import transposed
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import reshaped, vector
+from passlib.lowering.extents import gathered_shape, reshaped, vector
 
 __all__ = ["det", "inverse", "inverted", "potrf", "potri", "slogdet", "solution", "trsm"]
 
@@ -24,7 +24,8 @@ _MOST_ROWS = 64
 
 
 def _side(op: Operation, matrix: Value) -> int:
-    rows, columns = op.shape_of(matrix, least=2)[-2:]
+    op.require_rank(matrix, least=2)
+    rows, columns = (op.size_of(matrix, axis) for axis in (-2, -1))
     if rows != columns:
         op.invalid(f"requires square matrices, not ({rows}, {columns})")
     return rows
@@ -38,6 +39,10 @@ def _size(op: Operation, matrix: Value) -> int:
     if op.dtype_of(matrix) not in (np.float32, np.float64):
         op.unsupported(f"is defined for float32 and float64, not for {op.dtype_of(matrix)}")
     return rows
+
+
+def _shape(op: Operation, value: Value) -> Value:
+    return gathered_shape(op, value, range(op.rank_of(value)))
 
 
 def _part(op: Operation, matrix: Value, axis: int, start: int, stop: int) -> Value:
@@ -132,7 +137,7 @@ def potri(op: Operation) -> Value:
     if not op.bool("lower", True):
         triangle = transposed(op, triangle)
     unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
-    shape = vector(op, *op.shape_of(triangle))
+    shape = _shape(op, triangle)
     inverted = _solved(op, triangle, op.emit("Expand", unit, shape), lower=True)
     return op.emit("MatMul", transposed(op, inverted), inverted)
 
@@ -151,7 +156,7 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
     ``guarded`` divides by 1 instead of a pivot of 0, so that later pivots stay finite.
     """
     pivots, exchanges = [], []
-    shape = op.shape_of(matrix)
+    shape = _shape(op, matrix)
     rows = op.constant(np.arange(size).reshape(1, size, 1), np.int64)
     for step in range(size):
         here = op.constant(step, np.int64)
@@ -162,7 +167,7 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
         order = op.emit("Where", op.emit("Equal", rows, place), here, rows)
         is_here = op.emit("Equal", rows, here)
         order = op.emit("Where", is_here, place, order)
-        order = op.emit("Expand", order, vector(op, *shape))
+        order = op.emit("Expand", order, shape)
         matrix = op.emit("GatherElements", matrix, order, axis=1)
         line = _part(op, matrix, 1, step, step + 1)
         pivot = _part(op, line, 2, step, step + 1)
@@ -183,18 +188,18 @@ def solution(op: Operation, matrix: Value, right: Value) -> Value:
     A singular matrix results in infinities and NaN.
     """
     size = _size(op, matrix)
-    shape = op.shape_of(right)
+    shape, columns = _shape(op, right), op.size_of(right, -1)
     matrix = reshaped(op, matrix, [-1, size, size])
-    right = reshaped(op, right, [-1, size, shape[-1]])
+    right = reshaped(op, right, [-1, size, columns])
     pair = op.emit("Concat", matrix, right, axis=2)
     eliminated = _eliminated(op, pair, size, guarded=False).matrix
-    result = _part(op, eliminated, 2, size, size + shape[-1])
-    return op.emit("Reshape", result, vector(op, *shape))
+    result = _part(op, eliminated, 2, size, size + columns)
+    return op.emit("Reshape", result, shape)
 
 
 def inverted(op: Operation, matrix: Value) -> Value:
     """Invert each matrix (..., n, n)."""
-    shape = vector(op, *op.shape_of(matrix))
+    shape = _shape(op, matrix)
     unit = op.constant_like(np.eye(_size(op, matrix)), matrix)
     return solution(op, matrix, op.emit("Expand", unit, shape))
 
@@ -221,7 +226,10 @@ def _pivots(op: Operation) -> tuple[Value, Value]:
 
 def _one_each(op: Operation, value: Value, lone: Sequence[int]) -> Value:
     """Reshape one number for each matrix to the batch; to ``lone`` for a single matrix."""
-    return op.emit("Reshape", value, vector(op, *(op.shape_of(op.inputs[0])[:-2] or lone)))
+    matrices = op.inputs[0]
+    batch = range(op.rank_of(matrices) - 2)
+    shape = gathered_shape(op, matrices, batch) if batch else vector(op, *lone)
+    return op.emit("Reshape", value, shape)
 
 
 def _product_of_pivots(op: Operation, pivots: Value, sign: Value) -> Value:

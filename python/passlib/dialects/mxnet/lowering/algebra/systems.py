@@ -37,20 +37,25 @@ def _as(op: Operation, value: Value, *sizes: int) -> Value:
 def cholesky(op: Operation) -> Value:
     """Compute the lower triangular L of A = L L', or without ``lower`` U of A = U' U."""
     matrix = op.inputs[0]
-    return matrix if 0 in op.shape_of(matrix) else potrf(op)
+    return matrix if 0 in (matrix.shape or ()) else potrf(op)
 
 
 @table.register("_npi_solve")
 def solve(op: Operation) -> Value:
     """Solve A X = B for matrices A (..., n, n) and B (..., n, m), or a vector B (..., n)."""
     matrix, right = _both_in_reals(op)
-    shape, wanted = op.shape_of(matrix, least=2), op.shape_of(right)
-    columns = right if len(wanted) == len(shape) else _as(op, right, *wanted, 1)
-    if op.shape_of(columns)[:-1] != shape[:-1]:
+    op.require_rank(matrix, least=2)
+    is_vector = op.rank_of(right) < op.rank_of(matrix)
+    columns = op.emit("Unsqueeze", right, vector(op, -1)) if is_vector else right
+    sizes = (matrix.shape or ())[:-1], (columns.shape or ())[:-1]
+    if len(sizes[0]) != len(sizes[1]) or any(
+        one != other and None not in (one, other) for one, other in zip(*sizes, strict=True)
+    ):
         raise Misfit("A and B differ in their batches or rows")
-    if 0 in (*shape, *wanted):
+    if 0 in (*(matrix.shape or ()), *(right.shape or ())):
         return right
-    return _as(op, solution(op, matrix, columns), *wanted)
+    result = solution(op, matrix, columns)
+    return op.emit("Squeeze", result, vector(op, -1)) if is_vector else result
 
 
 @table.register("_npi_tensorinv")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
-from passlib.dialects.mxnet.lowering.tensors.diagonal import on_diagonal
+from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_line, on_diagonal
 from passlib.dialects.mxnet.lowering.tensors.reduce import reduced
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import flattened, vector
+from passlib.lowering.extents import concatenated, extent, flattened, places, vector
 from passlib.lowering.misfit import Misfit
 
 __all__ = ["diag", "diag_indices_from", "diagflat", "diagonal", "trace", "tril"]
@@ -21,17 +21,7 @@ def _extracted(op: Operation, data: Value, offset: int, first: int, second: int)
         op.invalid("is the same axis as axis1", "axis2")
     others = [axis for axis in range(op.rank_of(data)) if axis not in (first, second)]
     turned = op.emit("Transpose", data, perm=[*others, first, second])
-    rows, columns = op.shape_of(turned, least=2)[-2:]
-    places = _flat_places(rows, columns, offset)
-    merged = (*op.shape_of(turned)[:-2], rows * columns)
-    flat = op.emit("Reshape", turned, vector(op, *merged), allowzero=1)
-    return op.emit("Gather", flat, op.constant(places, np.int64), axis=-1)
-
-
-def _flat_places(rows: int, columns: int, offset: int) -> np.ndarray:
-    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    begin = offset if offset >= 0 else -offset * columns
-    return begin + np.arange(count) * (columns + 1)
+    return diagonal_line(op, turned, offset)
 
 
 @table.register("_np_diag")
@@ -74,8 +64,8 @@ def tril(op: Operation) -> Value:
     """Keep the elements up to diagonal ``k`` of each matrix; a vector (n,) makes rows (n, n)."""
     data = op.inputs[0]
     if op.rank_of(data) == 1:
-        size = op.shape_of(data)[0]
-        data = op.emit("Expand", data, vector(op, size, size))
+        size = extent(op, data, 0)
+        data = op.emit("Expand", data, concatenated(op, [size, size]))
     if data.shape is not None and 0 in data.shape:
         return data
     return op.emit("Trilu", data, op.constant(op.int("k", 0), np.int64), upper=0)
@@ -84,8 +74,10 @@ def tril(op: Operation) -> Value:
 @table.register("_npi_diag_indices_from")
 def diag_indices_from(op: Operation) -> Value:
     """Return the positions (rank, n) of the main diagonal of an array with axes of one size."""
-    sizes = op.shape_of(op.inputs[0], least=2)
-    if len(set(sizes)) != 1:
+    data = op.inputs[0]
+    op.require_rank(data, least=2)
+    rank = op.rank_of(data)
+    if len({*(data.shape or ())} - {None}) > 1:
         raise Misfit("all axes must have one size")
-    op.affordable(len(sizes), sizes[0])
-    return op.constant(np.tile(np.arange(sizes[0]), (len(sizes), 1)), np.int64)
+    line = op.emit("Unsqueeze", places(op, data, 0), vector(op, 0))
+    return op.emit("Tile", line, vector(op, rank, 1))

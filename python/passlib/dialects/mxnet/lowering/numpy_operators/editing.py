@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 from passlib.dialects.mxnet.lowering.real_arithmetic import number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import concatenated, extent, flattened, vector
+from passlib.lowering.extents import LAST, concatenated, extent, flattened, vector
 from passlib.lowering.misfit import Misfit
 
 __all__ = ["delete", "insert_at_number", "insert_at_slice", "insert_at_tensor", "pad"]
@@ -55,10 +56,18 @@ def _spread(op: Operation, values: Value, data: Value, axis: int, count: Value) 
     return op.emit("Expand", values, concatenated(op, sizes))
 
 
-def _inside(op: Operation, places: np.ndarray, size: int) -> np.ndarray:
-    if np.any(places < -size) or np.any(places > size):
+def _check_place(op: Operation, data: Value, axis: int, place: int) -> None:
+    size = (data.shape or ())[axis]
+    if size is not None and not -size <= place <= size:
         op.invalid(f"is outside an axis of {size}", "int_ind")
-    return np.where(places < 0, places + size, places)
+
+
+def _until(op: Operation, data: Value, axis: int, place: int) -> Value:
+    return op.emit("Slice", data, *(vector(op, number) for number in (0, place, axis)))
+
+
+def _from(op: Operation, data: Value, axis: int, place: int) -> Value:
+    return op.emit("Slice", data, *(vector(op, number) for number in (place, LAST, axis)))
 
 
 @table.register("_npi_insert_scalar")
@@ -68,14 +77,14 @@ def insert_at_number(op: Operation) -> Value:
     The first axis of the values becomes that axis; without one the array is flattened.
     """
     data, axis = _line(op)
-    size = op.size_of(data, axis)
-    place = int(_inside(op, np.array(op.optional_int("int_ind") or 0), size))
+    place = op.optional_int("int_ind") or 0
+    _check_place(op, data, axis, place)
     values = _raised(op, _values(op, data)[0], op.rank_of(data))
     order = [*range(1, axis + 1), 0, *range(axis + 1, op.rank_of(data))]
     values = op.emit("Transpose", values, perm=order)
     values = _spread(op, values, data, axis, extent(op, values, axis))
-    parts = op.emit("Split", data, vector(op, place, size - place), axis=axis, outputs=2)
-    return op.emit("Concat", parts[0], values, parts[1], axis=axis)
+    parts = _until(op, data, axis, place), values, _from(op, data, axis, place)
+    return op.emit("Concat", *parts, axis=axis)
 
 
 @table.register("_npi_insert_slice")
@@ -107,7 +116,7 @@ def insert_at_tensor(op: Operation) -> Value:
     places = op.cast(flattened(op, rest[0]), np.int64)
     values = _raised(op, values, op.rank_of(data))
     size = extent(op, data, axis)
-    single = op.size_of(places, 0) == 1
+    single = math.prod(op.shape_of(rest[0])) == 1
     count = extent(op, values, axis) if single else extent(op, places, 0)
     values = _spread(op, values, data, axis, count)
     negative = op.emit("Less", places, vector(op, 0))
@@ -129,13 +138,14 @@ def delete(op: Operation) -> Value:
     """Delete from ``axis`` a slice if it has a ``step``, ``int_ind``, or what the input lists."""
     data, axis = _line(op)
     if len(op.inputs) == 1:
-        count = op.size_of(data, axis)
         place = op.optional_int("int_ind")
         if op.optional_int("step") is None and place is not None:
-            gone = _inside(op, np.array([place]), count)
-        else:
-            gone = _sliced(op, count)
-        kept = np.delete(np.arange(count), gone[gone < count])
+            _check_place(op, data, axis, place)
+            after = LAST if place == -1 else place + 1
+            parts = _until(op, data, axis, place), _from(op, data, axis, after)
+            return op.emit("Concat", *parts, axis=axis)
+        count = op.size_of(data, axis)
+        kept = np.delete(np.arange(count), _sliced(op, count))
         return op.emit("Gather", data, vector(op, *kept), axis=axis)
     places = op.cast(flattened(op, op.inputs[1]), np.int64)
     column = op.emit("Unsqueeze", places, vector(op, 1))

@@ -98,7 +98,7 @@ def boolean_mask_assign_tensor(op: Operation) -> Value:
     count = op.emit("Shape", value, start=start, end=start + 1)
     last = op.emit("Sub", count, vector(op, 1))
     order = op.emit("Max", op.emit("Min", order, last), vector(op, 0))
-    order = op.emit("Reshape", order, op.emit("Shape", mask))
+    order = op.emit("Reshape", order, op.emit("Shape", mask), allowzero=1)
     return op.emit("Where", aligned, op.emit("Gather", value, order, axis=start), data)
 
 

@@ -39,6 +39,9 @@ class Packing:
             Size of the last axis of the data.
         """
         mode = at.string("mode", choices=tuple(GATES))
+        for name in ("state_size", "num_layers"):
+            if at.int(name) < 1:
+                at.invalid("must be at least 1", name)
         return cls(
             gates=GATES[mode],
             state=at.int("state_size"),

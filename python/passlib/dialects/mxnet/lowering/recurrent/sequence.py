@@ -16,9 +16,9 @@ def sequence_mask(op: Operation) -> Value:
     ``data`` (T, B, ...) or, with ``axis=1``, (B, T, ...); ``sequence_length`` (B,).
     """
     data = op.inputs[0]
+    axis = _time_axis(op, choices=(0, 1))
     if not op.bool("use_sequence_length", False):
         return op.emit("Identity", data)
-    axis = _time_axis(op, choices=(0, 1))
     trailing = [1] * (op.rank_of(data) - 2)
     length_shape = [1, -1, *trailing] if axis == 0 else [-1, 1, *trailing]
     time_shape = [-1, 1, *trailing] if axis == 0 else [1, -1, *trailing]

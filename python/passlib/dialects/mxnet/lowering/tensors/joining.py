@@ -11,6 +11,7 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
 from passlib.lowering.extents import (
     LAST,
+    extent,
     flattened,
     numbers_or_none,
     reshaped,
@@ -70,8 +71,7 @@ def split_along(op: Operation, axis: int) -> list[Value]:
     """Split along an axis as the attributes ``sections`` and ``indices`` say, see `split_v2`."""
     data, sections = op.inputs[0], op.int("sections", 0)
     if sections > 0:
-        size, longer = divmod(op.size_of(data, axis), sections)
-        sizes = vector(op, *[size + 1] * longer, *[size] * (sections - longer))
+        sizes = _shares(op, data, axis, sections)
         return _squeezed(op, op.emit("Split", data, sizes, axis=axis, outputs=sections), axis)
     begins = op.ints("indices")
     if not begins:
@@ -84,6 +84,19 @@ def split_along(op: Operation, axis: int) -> list[Value]:
         for begin, end in zip(begins, ends, strict=True)
     ]
     return _squeezed(op, pieces, axis)
+
+
+def _shares(op: Operation, data: Value, axis: int, sections: int) -> Value:
+    """Return the sizes of the pieces of an axis, of which the first ones may be longer by one."""
+    whole = extent(op, data, axis)
+    if whole.constant is not None:
+        size, longer = divmod(int(whole.constant[0]), sections)
+        return vector(op, *[size + 1] * longer, *[size] * (sections - longer))
+    count = vector(op, sections)
+    rest = op.emit("Mod", whole, count)
+    op.affordable(sections)
+    first = op.emit("Less", vector(op, *range(sections)), rest)
+    return op.emit("Add", op.emit("Div", whole, count), op.cast(first, np.int64))
 
 
 def _squeezed(op: Operation, pieces: list[Value], axis: int) -> list[Value]:

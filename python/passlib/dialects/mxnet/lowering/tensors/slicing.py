@@ -61,8 +61,11 @@ def slice_(op: Operation) -> Value:
 def slice_axis(op: Operation) -> Value:
     """Slice an axis from ``begin`` to ``end`` (excluded); negative bounds count from its end."""
     data = op.inputs[0]
-    begin, end = op.int("begin"), op.optional_int("end")
-    bounds = (begin, LAST if end is None else end, op.axis(data, op.int("axis")))
+    begin, end, axis = op.int("begin"), op.optional_int("end"), op.axis(data, op.int("axis"))
+    size = (data.shape or ())[axis]
+    if size is not None and end is not None and end > size:
+        op.invalid(f"is beyond axis {axis} of {size}", "end")
+    bounds = (begin, LAST if end is None else end, axis)
     return op.emit("Slice", data, *(vector(op, bound) for bound in bounds))
 
 
