@@ -100,7 +100,7 @@ REFUSALS = [
     ("slice", [(4,)], {"begin": "(0, 0)", "end": "(4,)"}, "differs in length"),
     ("slice_axis", [(2, 3)], {"axis": "0", "begin": "0", "end": "3"}, "is beyond axis 0 of 2"),
     ("SequenceMask", [(2, 3)], {"axis": "2"}, "must be one of"),
-    ("batch_take", [(2, 3), (3,)], {}, "3 indices do not fit 2 lines"),
+    ("batch_take", [(2, 3), (3,)], {}, "3 indices do not fit 2 rows"),
     ("reverse", [(2, 3)], {"axis": "-1"}, "has a negative axis"),
     ("moments", [(2, 3)], {}, "must list the axes"),
     ("slice_like", [(4,), (2, 2)], {}, "is required for inputs of different ranks"),

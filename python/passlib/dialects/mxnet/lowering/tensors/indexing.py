@@ -46,19 +46,16 @@ def take(op: Operation) -> Value:
 
 @table.register("batch_take")
 def batch_take(op: Operation) -> Value:
-    """Pick element ``indices[i]`` of each line i of (..., m), in the shape of the indices."""
+    """Pick element ``indices[i]`` of each row i of (n, m), in the shape of the indices."""
     data, indices = op.operands(2)
-    op.require_rank(data, least=1)
-    last = op.rank_of(data) - 1
-    lines, wanted = (data.shape or ())[:-1], indices.shape or ()
-    count = math.prod(size for size in lines if size is not None)
-    given = math.prod(size for size in wanted if size is not None)
-    if None not in (*lines, *wanted) and count != given:
-        op.invalid(f"{given} indices do not fit {count} lines")
-    places = _inside(op, indices, data, last, "clip")
+    op.require_rank(data, 2)
+    rows, sizes = (data.shape or (None,))[0], indices.shape or ()
+    count = math.prod(size for size in sizes if size is not None)
+    if rows is not None and None not in sizes and count != rows:
+        op.invalid(f"{count} indices do not fit {rows} rows")
+    places = _inside(op, indices, data, 1, "clip")
     column = op.emit("Reshape", places, vector(op, -1, 1))
-    flat = data if last == 1 else reshaped(op, data, [-1, (last,)])
-    picked = op.emit("GatherElements", flat, column, axis=1)
+    picked = op.emit("GatherElements", data, column, axis=1)
     shape = gathered_shape(op, indices, range(op.rank_of(indices)))
     return op.emit("Reshape", picked, shape)
 
