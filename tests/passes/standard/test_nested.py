@@ -50,6 +50,26 @@ def test_branches_are_simplified(tmp_path: Any) -> None:
         assert same_bits(results(exact, feeds), results(data, feeds))
 
 
+SCANNED = """g (float[2] s, float[2, N] x, float[N, 2] u) => (float[2] t, float[2, M] y)
+{
+  t, y = Scan <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_output_axes = [1],
+    body = b (float[2] a, float[2] p, float[2] q) => (float[2] c, float[2] d)
+      <float[2] one = {1, 1}, int64[1] two = {2}>
+    { i = Mul(p, one) j = Reshape(i, two) k = Reshape(q, two) l = Add(j, k) c = Add(a, l)
+      d = Mul(l, one) }> (s, x, u)
+}"""
+
+
+def test_what_a_scan_takes_in_each_round_has_the_sizes_of_its_inputs(tmp_path: Any) -> None:
+    data = parsed(SCANNED)
+    made = simplified(data, tmp_path)
+    assert operators(made) == {"Scan": 1, "Add": 2}
+    random = np.random.default_rng(5)
+    shapes = {"s": (2,), "x": (2, 3), "u": (3, 2)}
+    feeds = {name: random.standard_normal(size).astype(np.float32) for name, size in shapes.items()}
+    assert same_bits(results(made, feeds), results(data, feeds))
+
+
 def test_the_pipeline_simplifies_as_the_function_does(tmp_path: Any) -> None:
     data = parsed(BRANCHES)
     result = passlib.Pipeline("simplify").run(passlib.load(data))

@@ -64,6 +64,13 @@ class _Outside:
         self.types = {value.name: value for value in values}
         self.names = NameSource(set(_names_of(model.graph)))
 
+    def sizes(self, name: str) -> list[Any] | None:
+        """Return the sizes of a value as ONNX's Dimension; None for an unknown rank."""
+        value = self.types.get(name)
+        if value is None or not value.type.tensor_type.HasField("shape"):
+            return None
+        return list(value.type.tensor_type.shape.dim)
+
 
 def _light(model: Any) -> Any:
     """Return a model without the elements of its larger weights."""
@@ -79,7 +86,7 @@ def _light(model: Any) -> Any:
 
 def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:
     captured = _captured(graph)
-    alone = _alone(outside, graph, captured, loops=node.op_type != "If")
+    alone = _alone(outside, node, graph, captured)
     if alone is None:
         return False
     try:
@@ -93,17 +100,19 @@ def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:
     return True
 
 
-def _alone(outside: _Outside, graph: Any, captured: list[str], *, loops: bool) -> Any:
+def _alone(outside: _Outside, node: Any, graph: Any, captured: list[str]) -> Any:
     """Return a nested graph as a model; None if the type of a captured value is not known."""
     made = type(outside.model)()
     made.ir_version = outside.model.ir_version
     made.opset_import.extend(outside.model.opset_import)
     made.graph.CopyFrom(graph)
-    if loops:
+    if node.op_type != "If":
         for value in made.graph.input:
             # From one round to the next the sizes may change, whatever the file states.
             if value.type.WhichOneof("value") == "tensor_type":
                 value.type.tensor_type.ClearField("shape")
+    if node.op_type == "Scan":
+        _state_parts(outside, node, made.graph)
     for name in captured:
         if name in outside.initializers:
             made.graph.initializer.append(outside.initializers[name])
@@ -112,6 +121,29 @@ def _alone(outside: _Outside, graph: Any, captured: list[str], *, loops: bool) -
         else:
             return None
     return made
+
+
+def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
+    """State the shapes of what a Scan takes of its inputs in each round."""
+    integers = {item.name: item for item in node.attribute}
+    count = integers["num_scan_inputs"].i if "num_scan_inputs" in integers else 0
+    axes = list(integers["scan_input_axes"].ints) if "scan_input_axes" in integers else []
+    # Before operator set 9, inputs have another axis, for the batch.
+    if not 0 < count <= len(graph.input) == len(node.input) or _opset(outside.model) < 9:
+        return
+    parts = zip(graph.input[-count:], node.input[-count:], axes or [0] * count, strict=True)
+    for part, name, axis in parts:
+        sizes = outside.sizes(name)
+        if sizes is not None and -len(sizes) <= axis < len(sizes):
+            del sizes[axis]
+            shape = part.type.tensor_type.shape
+            shape.SetInParent()
+            shape.dim.extend(sizes)
+
+
+def _opset(model: Any) -> int:
+    versions = [item.version for item in model.opset_import if item.domain in ("", "ai.onnx")]
+    return int(versions[0]) if versions else 1
 
 
 def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> None:
