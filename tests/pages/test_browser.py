@@ -180,6 +180,56 @@ def test_boxes_do_not_overlap(small: Browser) -> None:
     assert overlaps == 0
 
 
+def test_lineage(browser: Browser, tmp_path: Path) -> None:
+    """A node that a pass made says what it stands for."""
+
+    @pl.rewrite("c = negative(x)\n y = relu(c)", dialects=["mxnet"])
+    def paged_lineage(m: pl.Match) -> object:
+        """Makes one node of two."""
+        return m.op("square", m.x)
+
+    value = pl.sym.negative(pl.sym.var("x", shape=(2,)), name="neg3")
+    model = pl.Model(pl.sym.relu(value, name="relu3"))
+    path = tmp_path / "fused.html"
+    path.write_text(pl.Pipeline("paged_lineage").run(model).to_html(), "utf-8")
+    browser.open(path)
+    browser.run("actions.choose(state.graph.nodes.findIndex((n) => n.origin))")
+    assert "stands for neg3, relu3" in browser.run("at('right').textContent")
+    assert browser.errors == []
+
+
+def test_keys_for_the_scheme_and_for_help(small: Browser) -> None:
+    theme = small.run("document.documentElement.dataset.theme")
+    small.press("d")
+    assert small.run("document.documentElement.dataset.theme") != theme
+    small.press("?")
+    assert small.run("at('keys').open")
+    keys = small.run("[...document.querySelectorAll('#keys kbd')].map((key) => key.textContent)")
+    assert {"/", "n", "p", "s", "f", "c", "d", "?"} <= {*keys}
+    small.run("at('keys').click()")
+    assert not small.run("at('keys').open")
+
+
+def test_a_narrow_window_shows_lists_and_nodes_below_the_graph(
+    browser: Browser, folder: Path
+) -> None:
+    browser.open(page_of(folder, 21), size=(480, 800))
+    browser.wait_for(LAID)
+    browser.press("/")
+    browser.type("layer.17/extra")
+    rectangle = "(({left, top, right, bottom}) => [left, top, right, bottom])"
+    rectangle += "(at('NAME').getBoundingClientRect())"
+    left, right, stage = (
+        browser.run(rectangle.replace("NAME", name)) for name in ("left", "right", "stage")
+    )
+    assert (stage[0], stage[2]) == (0, 480)
+    assert stage[3] - stage[1] > 300
+    assert left[1] == right[1] == stage[3]
+    assert (left[0], right[2], right[3]) == (0, 480, 800)
+    assert browser.run("document.querySelector('#found li').getBoundingClientRect().top") < 800
+    assert browser.errors == []
+
+
 def test_nested_graphs_open(browser: Browser, tmp_path: Path) -> None:
     model = pl.load(save(NESTED, tmp_path / "nested.onnx"))
     path = tmp_path / "nested.html"

@@ -192,7 +192,8 @@ def _write_report(
             for each in comparison.outputs
         ]
         columns = ("output", "result", "absolute", "relative")
-        title = f"Numbers, on {len(comparison.inputs)} inputs"
+        count = len(comparison.inputs)
+        title = f"Numbers, on {count} input{'s' * (count != 1)}"
         tables.append({"title": title, "columns": columns, "rows": rows})
     place = Path(target)
     place.parent.mkdir(parents=True, exist_ok=True)
