@@ -75,6 +75,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
 	$(BIN)/python bench/running.py
+	$(BIN)/python bench/command.py
 	$(BIN)/python bench/patterns.py
 	$(BIN)/python bench/simplify.py
 

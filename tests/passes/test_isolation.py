@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -123,7 +124,12 @@ def test_what_ends_a_process_is_an_error(
     folder = Path(caught.value.folder)
     facts = json.loads((folder / "reproducer.json").read_text("utf-8"))
     assert facts["pipeline"] == f"removeDeadNodes, {name}"
-    assert str(passes) in {source for source, _ in facts["sources"]}
+    digest = hashlib.sha256(passes.read_bytes()).hexdigest()
+    assert dict(facts["sources"])[str(passes)] == digest
+    assert {*facts["versions"]} == {"passlib", "python", "numpy", "machine"}
+    held = pl.load(folder / facts["model"])
+    assert held.symbol.tojson() == model.symbol.tojson()
+    assert np.array_equal(held.args["w"], model.args["w"])
     result = passlib_command("run", folder, "--timeout", "6")
     assert result.returncode == 2
     assert message.partition(" after")[0] in result.stderr
