@@ -218,6 +218,28 @@ def test_known_sizes_are_computed_as_the_operators_do(name: str, tmp_path: Path)
     assert operators(made) == ({"Mul": 1} if "stays" in name else {"Identity": 1})
 
 
+def test_a_condition_stays_for_who_resolves_it(tmp_path: Path) -> None:
+    """The branch gives a Range lists of one element, which ONNX Runtime refuses where it knows."""
+    data = parsed(
+        """g (float[2, 3] x, int64[2] n) => (int64[K] y)
+        <int64 two = {2}, int64 zero = {0}, int64 one = {1}, int64[1] first = {1}>
+        {
+          s = Shape(x) r = Size(s) c = Equal(r, two)
+          d = If (c) <
+            then_branch = t () => (int64[1] v) { v = Identity(first) },
+            else_branch = e () => (int64[P] w) { w = Identity(n) }
+          >
+          y = Range(zero, d, one)
+        }"""
+    )
+    given = {"x": np.zeros((2, 3), np.float32), "n": np.array([1, 2])}
+    made = after(data, "foldShapes", tmp_path)
+    assert operators(made) == operators(data)
+    assert same_bits(results(made, given), results(data, given))
+    resolved = after(data, "foldShapes{conditions=true}, resolveIf", tmp_path)
+    assert "If" not in operators(resolved)
+
+
 def test_stated_shapes_of_inner_values_are_not_believed(tmp_path: Path) -> None:
     """A file whose input was made open has shapes inside that no longer hold."""
     model = onnx.ModelProto.FromString(

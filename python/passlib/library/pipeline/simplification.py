@@ -26,6 +26,7 @@ _LINEAR = ("foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAd
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "mergeEqualNodes": {"inference": True, "parameters": True},
+    "foldShapes": {"conditions": True},
 }
 
 _ROUNDING: dict[str, dict[str, Any]] = {

@@ -17,7 +17,7 @@ __all__ = ["fold_shapes"]
 
 
 @graph_pass(name="foldShapes", dialects=["onnx"])
-def fold_shapes(graph: Graph, *, large_sizes: bool = True) -> None:
+def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = False) -> None:
     """Replace computations with sizes by their results, open sizes staying open.
 
     A shape that Reshape takes may depend on open sizes: where these are sizes of the reshaped
@@ -30,16 +30,33 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True) -> None:
         Keep computations with open sizes in floating point, since float32 rounds numbers above
         2^24. If false, multiples of one open size are taken to be smaller, as `simplify` does;
         products of open sizes are not followed in any case.
+    conditions : bool
+        Fold what only conditions of If need, too, as `simplify` does, which resolves them. ONNX
+        Runtime may refuse what it finds wrong behind a branch that it knows to be taken, and runs
+        it otherwise.
     """
     model = Model(graph)
     if not large_sizes:
         model.table.large_sizes = False
     shapes = Shapes(model)
     folding = _Folding(model, shapes)
+    left = set() if conditions else _for_conditions(graph)
     for node in graph.sorted():
-        if not node.is_variable:
+        if not node.is_variable and node not in left:
             folding.visit(node)
     folding.finish()
+
+
+def _for_conditions(graph: Graph) -> set[EditableNode]:
+    """Return the operators whose results nothing but conditions of If needs."""
+    found: set[EditableNode] = set()
+    for node in reversed(graph.sorted()):
+        uses = [use for value in node.outputs for use in value.uses]
+        if any(value.is_output for value in node.outputs) or not uses:
+            continue
+        if all(user in found or (operator(user) == "If" and not place) for user, place in uses):
+            found.add(node)
+    return found
 
 
 class _Folding:
