@@ -123,6 +123,24 @@ class TestCompare:
         # The ReLUs have other names.
         assert found.node.compared == 14
 
+    def test_a_node_that_stands_for_others(self) -> None:
+        x = pl.sym.var("x", shape=(2,))
+        model = pl.Model(pl.sym.exp(pl.sym.relu(pl.sym.negative(x, name="neg3"), name="relu3")))
+
+        @pl.graph_pass
+        def fuse_wrongly(graph: pl.Graph) -> None:
+            """Makes one node of two."""
+            old = [graph.find("neg3"), graph.find("relu3")]
+            origin = {"__origin__": '["neg3", "relu3"]'}
+            made = graph.add_node("square", [old[0].inputs[0]], origin, name="fused")
+            graph.replace(old[1].outputs[0], made.outputs[0])
+            for node in reversed(old):
+                graph.remove(node)
+
+        found = compare(model, model.optimize_for("fuse_wrongly"), per_node=True).node
+        assert found is not None
+        assert (found.name, found.compared) == ("fused", 2)
+
     def test_different_numbers_of_outputs(self, tmp_path: Path) -> None:
         one, two = (
             pl.load(save(text, tmp_path / f"{i}.onnx")) for i, text in enumerate((CHAIN, EMBEDDING))

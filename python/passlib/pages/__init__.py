@@ -6,7 +6,7 @@ from passlib.pages.changes import node_changes, weight_changes
 from passlib.pages.content import MOST_IN_NOTEBOOKS, content_of
 from passlib.pages.document import document, framed
 from passlib.pages.graphs import Side, graphs_of
-from passlib.pages.pairing import Pairing, pair_nodes
+from passlib.pages.pairing import Pairing, origin_of, pair_nodes
 
 __all__ = [
     "MOST_IN_NOTEBOOKS",
@@ -17,6 +17,7 @@ __all__ = [
     "framed",
     "graphs_of",
     "node_changes",
+    "origin_of",
     "pair_nodes",
     "weight_changes",
 ]

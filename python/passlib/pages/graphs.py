@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,7 @@ from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
 from passlib.lowering.types import shape_text
 from passlib.pages.changes import node_changes, weight_changes
-from passlib.pages.pairing import pair_nodes
+from passlib.pages.pairing import origin_of, pair_nodes
 from passlib.pages.statistics import weight_facts
 
 __all__ = ["Side", "graphs_of"]
@@ -125,7 +124,7 @@ class _Overlay:
             "inputs": self._entries(node.inputs),
             "attrs": _attributes(node),
             "types": _texts((self._old_types if gone else self._types).get(node, ())),
-            "origin": _origin(node),
+            "origin": origin_of(node),
         }
         if was is not None and changes:
             optional["old"] = self._entries(was.inputs)
@@ -173,11 +172,6 @@ def _attributes(node: Node) -> dict[str, str]:
         for key, text in node.attrs.items()
         if not key.startswith("__")
     }
-
-
-def _origin(node: Node) -> list[str]:
-    text = node.attrs.get("__origin__")
-    return [str(name) for name in json.loads(text)] if text else []
 
 
 def _weight(side: Side | None, node: Node) -> dict[str, Any] | None:

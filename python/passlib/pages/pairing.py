@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["Pairing", "has_name", "pair_nodes"]
+__all__ = ["Pairing", "has_name", "origin_of", "pair_nodes"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class Pairing:
 def has_name(node: Node) -> bool:
     """Whether a node has a name of its own, and not one of its operator and place in a file."""
     return node.name != f"{node.op}_{node.attrs.get(ID)}"
+
+
+def origin_of(node: Node) -> list[str]:
+    """Return the names of the nodes that a rule made a node of, the last one that of its value."""
+    text = node.attrs.get("__origin__")
+    return [str(name) for name in json.loads(text)] if text else []
 
 
 def pair_nodes(before: PlainGraph, after: PlainGraph) -> Pairing:

@@ -10,7 +10,7 @@ from passlib import dialects
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry
 from passlib.model import Model
-from passlib.pages import pair_nodes
+from passlib.pages import origin_of, pair_nodes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of, with_outputs
 
@@ -47,9 +47,10 @@ class NodeDifference:
 def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDifference | None:
     """Find the first node, in the second model's order, whose value differs.
 
-    Values belong together as their nodes do, see `diff`; a value that one model alone has is not
-    compared. All values before the first different one agree, so that node, or what stands between
-    it and the values before it, is what computes something else.
+    Values belong together as their nodes do, see `diff`, or where a rule made the node of others,
+    as what it stands for; a value that one model alone has is not compared. All values before the
+    first different one agree, so that node, or what stands between it and the values before it, is
+    what computes something else.
 
     Parameters
     ----------
@@ -63,13 +64,14 @@ def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDiffe
         None if no value that both have differs.
     """
     left, right = values_of(*first), values_of(*second)
+    nodes = {node.name: node for node in second[0].symbol.nodes()}
     old = pair_nodes(first[0].symbol, second[0].symbol).old
-    nodes = {node.name: node for node in second[0].symbol.nodes() if node in old}
-    common = {
-        (name, index): (old[nodes[name]].name, index)
-        for name, index in right
-        if name in nodes and (old[nodes[name]].name, index) in left
-    }
+    common = {}
+    for name, index in right:
+        node = nodes[name]
+        stands_for = [old[node].name] if node in old else origin_of(node)[-1:]
+        if stands_for and (stands_for[0], index) in left:
+            common[name, index] = stands_for[0], index
     for (name, index), other in common.items():
         label = f"{name}:{index}" if index else name
         found = difference(label, left[other], right[name, index], tolerance)
