@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 from passlib import dialects
-from passlib.errors import PassResultError
+from passlib.errors import PasslibError, PassResultError
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.model.validate import validate
+from passlib.model.validate import Problem, validate
 from passlib.passes.result import StepResult
 
 __all__ = ["Dump", "Instrument", "Log", "Timing", "Verify"]
@@ -149,6 +150,10 @@ class Log(Instrument):
 class Verify(Instrument):
     """Checks the model after every step that changed it, as `passlib.validate` checks files.
 
+    Errors count, and warnings of a kind that the first model has fewer of: an operator that the
+    dialect does not have, inputs or attributes that an operator does not take, a weight of the
+    wrong shape.
+
     Examples
     --------
     >>> import passlib as pl
@@ -158,6 +163,16 @@ class Verify(Instrument):
     >>> len(pl.Pipeline("mergeEqualNodes").run(model, [pl.passes.Verify()]).steps)
     1
     """
+
+    def __init__(self) -> None:
+        self._before: list[Problem] | None = None
+        self._last: Model | None = None
+
+    def before_pass(self, step: Step, model: Model) -> None:
+        """Check the first model."""
+        self._last = model
+        if self._before is None:
+            self._before = _problems_of(model)
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Check a model.
@@ -169,9 +184,13 @@ class Verify(Instrument):
         """
         if not result.modified:
             return
-        found = problems_of(model)
+        try:
+            found = list(map(str, _new_problems(self._before or [], _problems_of(model))))
+        except PasslibError as error:  # it cannot even be saved
+            found = [str(error)]
         if found:
             shown = "; ".join(found[:3]) + (f"; ... ({len(found)} in all)" if found[3:] else "")
+            shown += "".join(_reshaped(self._last, model)[:3])
             raise PassResultError(f"the model after {step} is not sound: {shown}")
 
 
@@ -187,11 +206,45 @@ def save_part(model: Model, folder: Path) -> str:
     return model.save(folder / target_name(model), durable=False, **options)[0]
 
 
-def problems_of(model: Model) -> list[str]:
-    """Return the errors that `passlib.validate` finds in a model."""
+def _reshaped(before: Model | None, after: Model) -> list[str]:
+    """Say which weights have another shape than before."""
+    old = {} if before is None else {**before.args, **before.aux}
+    return [
+        f"; weight {name!r} has the shape {tuple(array.shape)}, before {tuple(old[name].shape)}"
+        for name, array in {**after.args, **after.aux}.items()
+        if name in old and tuple(old[name].shape) != tuple(array.shape)
+    ]
+
+
+def _problems_of(model: Model) -> list[Problem]:
+    """Return what `passlib.validate` finds in a model, weights that nothing reads left out."""
     import tempfile  # which few need
 
+    known = set(model.symbol.list_inputs())
+    args, aux = (
+        {name: array for name, array in weights.items() if name in known}
+        for weights in (model.args, model.aux)
+    )
+    pruned = Model.of_parts(model.symbol, args, aux, model.data().template)
     with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
-        files = model.save(Path(folder) / target_name(model), durable=False)
-        found = validate(files[0])
-    return [str(problem) for problem in found if problem.severity == "error"]
+        files = pruned.save(Path(folder) / target_name(model), durable=False)
+        found = validate(files[0], model.dialect)
+    # A message may begin with the path of a file that is gone by now.
+    return [each._replace(place=each.place.rpartition("/")[2]) for each in found]
+
+
+def _new_problems(before: list[Problem], after: list[Problem]) -> list[Problem]:
+    """Return errors, and the warnings that a model did not have before and has more of."""
+    known = {each.message for each in before}
+    counts = Counter(map(_kind, after))
+    counts.subtract(map(_kind, before))
+    return [
+        each
+        for each in after
+        if each.severity == "error" or (each.message not in known and counts[_kind(each)] > 0)
+    ]
+
+
+def _kind(problem: Problem) -> tuple[str, str]:
+    """Return the severity and what a message says without names, numbers and details."""
+    return problem.severity, re.sub(r"'[^']*'|\d+|: .*", "", problem.message)
