@@ -31,7 +31,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 _ROUNDING: dict[str, dict[str, Any]] = {
     "foldShapes": {"large_sizes": False},
-    "cancelTransposes": {"empty_errors": False},
+    "cancelTransposes": {"empty_errors": False, "reorder_sums": True},
     "fuseSpaceToDepth": {"reorder_weights": True},
 }
 """What passes may also do if results need not be the same in every case."""

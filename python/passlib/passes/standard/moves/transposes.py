@@ -10,23 +10,30 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, product
 from passlib.passes.standard.facts.views import permutation
 from passlib.passes.standard.families import transposes
+from passlib.passes.standard.moves.sinking import sink_transposes
 
 __all__ = ["cancel_transposes"]
 
 
 @graph_pass(name="cancelTransposes", dialects=["onnx", "mxnet", "nnvm"])
-def cancel_transposes(graph: Graph, *, empty_errors: bool = True) -> None:
+def cancel_transposes(
+    graph: Graph, *, empty_errors: bool = True, reorder_sums: bool = False
+) -> None:
     """Replace Transpose after Transpose by one, also if a Reshape merges axes in between.
 
     Parameters
     ----------
     empty_errors : bool
         Keep a Reshape with -1 and an open size, which fails for an open size of 0.
+    reorder_sums : bool
+        Also move a Transpose into a reduction, which then adds in another order and rounds
+        differently.
     """
     if graph.dialect != "onnx":
         transposes.cancel_transposes(graph)
         return
     model = Model(graph)
+    sink_transposes(model, reorder_sums)
     shapes = Shapes(model)
     for node in graph.sorted():
         if node in model.gone or node.is_variable or node.control_deps:

@@ -1,0 +1,249 @@
+"""Transposes that go through operators until they meet others: a part of cancelTransposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from passlib._core import EditableNode, EditableValue
+from passlib.passes.standard.facts.nodes import (
+    Model,
+    given,
+    integer,
+    integers,
+    is_old_broadcast,
+    operator,
+)
+
+__all__ = ["sink_transposes"]
+
+Order = tuple[int, ...]
+
+_UNARY = frozenset(
+    ("Abs", "Cast", "Ceil", "Clip", "DequantizeLinear", "Elu", "Erf", "Exp", "Floor", "Gelu",
+     "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "QuantizeLinear", "Reciprocal",
+     "Relu", "Round", "Selu", "Sigmoid", "Sign", "Softplus", "Sqrt", "Tanh")
+)  # fmt: skip
+"""Operators on each element of their first input."""
+
+_BINARY = frozenset(("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub", "Sum"))
+
+_SUMS = frozenset(("ReduceMean", "ReduceSum"))
+"""Operators that may end a region, because no axis is left that would be in another place."""
+
+
+def sink_transposes(model: Model, reorder_sums: bool) -> None:
+    """Move Transposes behind the operators that use them where this leaves fewer of them.
+
+    Parameters
+    ----------
+    model : Model
+    reorder_sums : bool
+        Also move them into reductions, which then add in another order.
+    """
+    nodes = model.graph.sorted()
+    orders = {node: order for node in nodes if (order := _order(node)) is not None}
+    for order in dict.fromkeys(orders.values()):
+        region = _Region(model, order, reorder_sums)
+        for part in list(region.parts()):
+            if region.gain(part) > 0:
+                region.move(part)
+
+
+def _order(node: EditableNode) -> Order | None:
+    """Return the order of axes that a Transpose states."""
+    if node.is_variable or operator(node) != "Transpose" or node.control_deps:
+        return None
+    stated = integers(node, "perm")
+    return None if stated is None or stated == sorted(stated) else tuple(stated)
+
+
+class _Region:
+    """Operators whose inputs have all been transposed to one order, directly or by others."""
+
+    def __init__(self, model: Model, order: Order, reorder_sums: bool) -> None:
+        self._model = model
+        self._order = order
+        self._reorder_sums = reorder_sums
+        self._inside: dict[EditableNode, None] = {}
+        self._made: dict[EditableValue, EditableValue] = {}
+        self._replaced: list[EditableNode] = []
+        for node in model.graph.sorted():
+            if not node.is_variable and self._fits(node):
+                self._inside[node] = None
+
+    def _is_turned(self, value: EditableValue) -> bool:
+        return value.node in self._inside or _order(value.node) == self._order
+
+    def _data(self, node: EditableNode) -> Sequence[EditableValue]:
+        """Return the inputs that have the axes of the result."""
+        return node.inputs if operator(node) in (*_BINARY, "Concat") else node.inputs[:1]
+
+    def _fits(self, node: EditableNode) -> bool:
+        name = operator(node)
+        if node.control_deps or node.num_outputs != 1 or node.subgraphs or not node.inputs:
+            return False
+        data = self._data(node)
+        if not any(self._is_turned(value) for value in data):
+            return False
+        rank = len(self._order)
+        if name in ("QuantizeLinear", "DequantizeLinear"):
+            scales = [self._model.array(value) for value in node.inputs[1:]]
+            return all(array is not None and array.size == 1 for array in scales)
+        if name == "Pad":
+            pads = self._model.array(given(node, 1))
+            return pads is not None and given(node, 3) is None and pads.size == 2 * rank
+        if name == "Concat":
+            return all(self._is_turned(value) for value in data)
+        if name not in _BINARY:
+            return name in _UNARY
+        if is_old_broadcast(node):
+            return False
+        constants = [self._model.array(v) for v in data if not self._is_turned(v)]
+        return all(array is not None and array.ndim <= rank for array in constants)
+
+    def parts(self) -> Iterator[list[EditableNode]]:
+        """Iterate over the operators that are connected, each after its inputs."""
+        left = dict(self._inside)
+        while left:
+            found: set[EditableNode] = set()
+            pending = [next(iter(left))]
+            while pending:
+                node = pending.pop()
+                if node in found:
+                    continue
+                found.add(node)
+                for value in self._data(node):
+                    beside = [value.node] if value.node in left else []
+                    if _order(value.node) == self._order:
+                        beside = [user for user in value.node.users if user in left]
+                    pending += beside
+                pending += [user for user in node.users if user in left]
+            yield [node for node in self._inside if node in found]
+            for node in found:
+                del left[node]
+
+    def gain(self, part: list[EditableNode]) -> int:
+        """Return how many operators fewer there are if Transposes go behind a part."""
+        inside, total = set(part), 0
+        entrances = {v.node for node in part for v in self._data(node) if v.node not in inside}
+        for node in entrances:
+            if _order(node) == self._order and not node.outputs[0].is_output:
+                total += all(user in inside for user in node.users)
+        for node in part:
+            value = node.outputs[0]
+            rest = value.is_output
+            for user in node.users:
+                if user in inside:
+                    continue
+                behind = self._behind(user)
+                if behind is not None:
+                    total += behind == sorted(behind) and not user.outputs[0].is_output
+                elif self._ends(user) is None:
+                    rest = True
+            total -= rest
+        return total
+
+    def _behind(self, user: EditableNode) -> list[int] | None:
+        """Return the order of a Transpose and the one before it together."""
+        order = _order(user)
+        if order is None or len(order) != len(self._order):
+            return None
+        return [self._order[axis] for axis in order]
+
+    def _ends(self, user: EditableNode) -> list[int] | None:
+        """Return the axes of a reduction before the Transpose; None if it is none, or turns."""
+        if operator(user) not in _SUMS or not self._reorder_sums or user.control_deps:
+            return None
+        axes, rank = integers(user, "axes"), len(self._order)
+        if axes is None and given(user, 1) is not None:
+            array = self._model.array(user.inputs[1])
+            axes = None if array is None else [int(axis) for axis in array.reshape(-1)]
+        if not axes or integer(user, "keepdims", 1) or not all(-rank <= a < rank for a in axes):
+            return None
+        gone = {axis % rank for axis in axes}
+        kept = [self._order[axis] for axis in range(rank) if axis not in gone]
+        return [self._order[axis] for axis in sorted(gone)] if kept == sorted(kept) else None
+
+    def move(self, part: list[EditableNode]) -> None:
+        """Let the operators of a part work on what the Transposes before them take."""
+        for node in part:
+            self._made[node.outputs[0]] = self._again(node)
+        inside = set(part)
+        for node in part:
+            value = node.outputs[0]
+            made = self._made[value]
+            for user in [user for user in node.users if user not in inside]:
+                self._let_take(user, made)
+            inside.update(self._replaced)
+            if value.is_output or any(user not in inside for user in node.users):
+                attributes = {"perm": list(self._order)}
+                turned = self._model.add(f"{node.name}_turned", "Transpose", [made], attributes)
+                users = [(user, place) for user, place in value.uses if user not in inside]
+                for user, place in users:
+                    self._model.graph.connect(turned.outputs[0], user, place)
+                if value.is_output:
+                    self._model.graph.replace(value, turned.outputs[0])
+        sources = [value.node for node in part for value in node.inputs]
+        self._model.remove_unused([*self._replaced, *reversed(part), *sources])
+        self._replaced.clear()
+
+    def _replace(self, user: EditableNode, by: EditableValue) -> None:
+        """Replace a node, which is removed later: removing it now would take the part with it."""
+        self._model.graph.replace(user.outputs[0], by)
+        self._replaced.append(user)
+
+    def _let_take(self, user: EditableNode, made: EditableValue) -> None:
+        """Replace a Transpose or a reduction behind the region."""
+        behind, axes = self._behind(user), self._ends(user)
+        result = user.outputs[0]
+        if behind is not None and behind != sorted(behind):
+            turned = self._model.add(user.name, "Transpose", [made], {"perm": behind})
+            self._replace(user, turned.outputs[0])
+        elif behind is not None:
+            if result.is_output:
+                made = self._model.add(user.name, "Identity", [made]).outputs[0]
+            self._replace(user, made)
+        elif axes is not None:
+            attributes = {key: text for key, text in user.attrs.items() if key == "keepdims"}
+            inputs = [made]
+            if given(user, 1) is None:
+                attributes["axes"] = str(axes)
+            else:
+                array = np.array(axes, np.int64)
+                inputs.append(self._model.add_constant(f"{user.name}_axes", array))
+            again = self._model.add(user.name, user.op, inputs, attributes)
+            self._replace(user, again.outputs[0])
+
+    def _again(self, node: EditableNode) -> EditableValue:
+        """Return the result of an operator on inputs that are not transposed."""
+        data = len(self._data(node))
+        inputs = [
+            self._source(value) if place < data else value
+            for place, value in enumerate(node.inputs)
+        ]
+        attributes = {key: text for key, text in node.attrs.items() if not key.startswith("__")}
+        if operator(node) == "Concat":
+            axis = integer(node, "axis", 1)
+            attributes["axis"] = str(self._order[axis])
+        elif operator(node) == "Pad":
+            pads = self._model.array(node.inputs[1])
+            assert pads is not None
+            rows = pads.reshape(2, -1)[:, np.argsort(self._order)]
+            inputs[1] = self._model.add_constant(f"{node.name}_pads", rows.reshape(-1))
+        return self._model.add(node.name, node.op, inputs, attributes).outputs[0]
+
+    def _source(self, value: EditableValue) -> EditableValue:
+        """Return a value before it was transposed."""
+        if value in self._made:
+            return self._made[value]
+        if _order(value.node) == self._order:
+            return value.node.inputs[0]
+        array = self._model.array(value)
+        assert array is not None
+        if array.size == 1:
+            return value
+        full = array.reshape((1,) * (len(self._order) - array.ndim) + array.shape)
+        turned = np.ascontiguousarray(full.transpose(np.argsort(self._order)))
+        return self._model.add_constant(f"{value.node.name}_turned", turned)
