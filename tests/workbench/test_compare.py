@@ -161,6 +161,19 @@ unnamed (float[2, 4] x) => (float[2, 4] y)
 }
 """
 
+CAPTURING = """
+<ir_version: 8, opset_import: ["" : 17]>
+capturing (float[2] x, bool c) => (float[2] y)
+{{
+   a = Relu(x)
+   {0}
+   y = If (c) <
+     then_branch = then () => (float[2] u) {{ k = {2}({1})
+       u = Relu(k) }},
+     else_branch = else () => (float[2] v) {{ v = Relu({1}) }}>
+}}
+"""
+
 
 class TestDiff:
     def test_every_kind_of_change(self, tmp_path: Path) -> None:
@@ -194,6 +207,19 @@ class TestDiff:
         assert [(each.name, each.changes) for each in found.changed] == [
             ("Neg_1", ("input 0: Identity_1 -> Relu_0",))
         ]
+        nested = [
+            pl.load(save(CAPTURING.format(*texts), tmp_path / f"{i}.onnx"))
+            for i, texts in enumerate([("b = Identity(a)", "b", "Neg"), ("", "a", "Neg")])
+        ]
+        (change,) = diff(*nested).changed
+        assert change.changes == ("input 1: Identity_1 -> Relu_0",)
+        other = pl.load(save(CAPTURING.format("", "a", "Exp"), tmp_path / "other.onnx"))
+        (change,) = diff(nested[1], other).changed
+        (text,) = change.changes
+        assert text == (
+            "nested graph 0: removed Neg_1.then_branch.0; added Exp_1.then_branch.0; "
+            "changed Relu_1.then_branch.1"
+        )
         wrong = save(UNNAMED.replace("Identity", "Exp"), tmp_path / "c.onnx")
         different = compare(after, pl.load(wrong), per_node=True).node
         assert different is not None

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from passlib.arrays import BaseSparseNDArray
+from passlib.dialects.onnx.keys import OUTER
 from passlib.graph.node import Entry, Node
-from passlib.pages.pairing import has_name
+from passlib.graph.plain import PlainGraph
+from passlib.pages.pairing import has_name, pair_nodes
 
 __all__ = ["node_changes", "weight_changes"]
 
@@ -53,16 +55,36 @@ def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[
 
 
 def _nested_changes(old: Node, new: Node) -> list[str]:
-    nested = [[graph.graph for graph in node.subgraphs] for node in (old, new)]
-    if len(nested[0]) != len(nested[1]):
-        return [f"nested graphs {len(nested[0])} -> {len(nested[1])}"]
+    if len(old.subgraphs) != len(new.subgraphs):
+        return [f"nested graphs {len(old.subgraphs)} -> {len(new.subgraphs)}"]
     found = []
-    for i, (one, two) in enumerate(zip(*nested, strict=True)):
-        if not one.equals(two):
-            parts = zip(("removed", "added", "changed"), one.difference(two), strict=True)
-            text = "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
-            found.append(f"nested graph {i}: {text or 'outputs changed'}")
+    for i, (one, two) in enumerate(zip(old.subgraphs, new.subgraphs, strict=True)):
+        if not one.graph.equals(two.graph):
+            text = _graph_changes(one, two)
+            found += [f"nested graph {i}: {text}"] if text else []
     return found
+
+
+def _graph_changes(one: PlainGraph, two: PlainGraph) -> str:
+    """Return the names of the nodes of a nested graph that differ; empty if none does."""
+    known = pair_nodes(one, two).old
+    kept = set(known.values())
+    parts = {
+        "removed": [node.name for node in one.nodes() if node not in kept],
+        "added": [node.name for node in two.nodes() if node not in known],
+        "changed": [
+            node.name for node in two.nodes() if node in known and _differ(known[node], node, known)
+        ],
+    }
+    ends = [(known.get(entry.node), entry.index) for entry in two.entries]
+    if ends != [(entry.node, entry.index) for entry in one.entries]:
+        parts["changed"].append("outputs")
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+
+
+def _differ(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> bool:
+    """Whether nodes differ, other than by the names of values that are captured."""
+    return OUTER not in new.attrs and bool(node_changes(old, new, stands_for))
 
 
 def _value(entry: Entry) -> str:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from passlib.dialects.onnx.keys import DOCUMENT, ID
+from passlib.dialects.onnx.keys import DOCUMENT, ID, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
@@ -63,27 +63,38 @@ def pair_nodes(before: PlainGraph, after: PlainGraph) -> Pairing:
                 old[node] = found.pop()
                 del left[old[node]]
 
-    if before.attributes.get(DOCUMENT) is after.attributes.get(DOCUMENT):
-        pair(lambda node: node.name, second)
-    else:
-        pair(lambda node: node.name if has_name(node) else node, second)
-        values = {**_values(before), **_values(after)}
-        pair(lambda node: (node.op, values[node]) if node in values else node, second)
-    same: dict[Hashable, list[Node]] = defaultdict(list)
-    for node in left:
-        if not node.is_variable:
-            same[_form(node, {})].append(node)
-    for node in second:
-        if node not in old and not node.is_variable:
-            found = same.get(_form(node, old))
+    def pair_forms() -> None:
+        known: dict[Hashable, list[Node]] = defaultdict(list)
+        for node in reversed(left):
+            if not node.is_variable:
+                known[_form(node, {})].append(node)
+        for node in second:
+            found = None if node in old or node.is_variable else known.get(_form(node, old))
             if found:
                 old[node] = found.pop()
+                del left[old[node]]
+
+    files = [graph.attributes.get(DOCUMENT) for graph in (before, after)]
+    if files[0] is files[1] is not None:
+        pair(lambda node: node.name, second)
+        pair_forms()
+        return Pairing(old)
+    pair(lambda node: node.name if has_name(node) else node, second)
+    values = {**_values(before), **_values(after)}
+    pair(lambda node: (node.op, values[node]) if node in values else node, second)
+    # A variable of a nested graph stands for an input of the node that has it.
+    pair(lambda node: (OUTER, node.attrs[OUTER]) if OUTER in node.attrs else node, second)
+    pair_forms()
+    if files == [None, None]:  # such as nested graphs, of one file perhaps
+        pair(lambda node: node.name, second)
     return Pairing(old)
 
 
 def _values(graph: PlainGraph) -> dict[Node, str]:
     """Return the name of the first value of each node, as far as values have names."""
     nodes = [node for node in graph.nodes() if not node.is_variable and node.num_outputs]
+    if DOCUMENT not in graph.attributes:
+        return {}
     try:
         names = graph.with_entries([Entry(node) for node in nodes]).list_outputs()
     except PasslibError:
