@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from environment import Environment
-from example_build import build_example
+from example_build import extension_libraries
 from places import DATA, TESTS
 
 GOLDEN = json.loads((DATA / "mxnet/extension_script.json").read_text("utf-8"))
@@ -18,10 +18,7 @@ GOLDEN = json.loads((DATA / "mxnet/extension_script.json").read_text("utf-8"))
 
 @pytest.fixture(scope="module")
 def found(mxnet_environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    libraries = [
-        build_example("lib_custom_op", "gemm_lib.cc"),
-        build_example("lib_subgraph", "subgraph_lib.cc"),
-    ]
+    libraries = extension_libraries()
     script: list[str | Path] = [TESTS / "support/extension_script.py", "mxnet", *libraries]
     folder = tmp_path_factory.mktemp("exported")
     run = subprocess.run(

@@ -1,9 +1,11 @@
 """A typical script for MXNet's extensions, which runs on MXNet and passlib.
 
-Usage: python extension_script.py {mxnet,passlib} OPERATOR-LIBRARY SUBGRAPH-LIBRARY FOLDER
+Usage: python extension_script.py {mxnet,passlib} OPERATORS SUBGRAPHS PASSES MORE-OPERATORS FOLDER
 
-The libraries are those of example/lib_custom_op and example/lib_subgraph. Prints one JSON object
-with the results, by name of the step.
+The libraries are those of example/lib_custom_op, example/lib_subgraph and example/lib_pass, and
+extension_operators.cc of tests/plugins. Uses what the six test scripts of MXNet's example
+libraries use, gradients of MXNet's own operators excepted. Prints one JSON object with the
+results, by name of the step.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ base = importlib.import_module(f"{sys.argv[1]}.base")
 test_utils = importlib.import_module(f"{sys.argv[1]}.test_utils")
 
 FOUND = {}
+FOLDER = sys.argv[6]
 
 
 def note(step, value):
@@ -84,7 +87,7 @@ def partition(backend):
     block.initialize()
     block.optimize_for(*inputs, backend=backend)
     note(f"{backend} block", block(*inputs))
-    prefix = f"{sys.argv[4]}/{backend}"
+    prefix = f"{FOLDER}/{backend}"
     block.export(prefix)
     block.optimize_for(*inputs, backend="addInputPass", clear=False)
     note(f"{backend} block with one more input", block(*inputs))
@@ -110,7 +113,7 @@ def partition_with_a_parameter(backend):
     block.initialize("ones")
     block.optimize_for(arrays["a"], backend=backend)
     note(f"{backend} block with a parameter", block(arrays["a"]))
-    prefix = f"{sys.argv[4]}/{backend}-parameter"
+    prefix = f"{FOLDER}/{backend}-parameter"
     block.export(prefix)
     again = nn.SymbolBlock.imports(f"{prefix}-symbol.json", ["a"], f"{prefix}-0000.params")
     note(f"{backend} imported with a parameter", again(arrays["a"]))
@@ -140,7 +143,7 @@ def imported_names():
     exe.copy_params_from({"s": b})
     note("with copied parameters", exe.forward(t=a))
     graph = mx.sym.log(mx.sym.exp(s + mx.sym.var("t", init=mx.init.Constant(2))))
-    prefix = f"{sys.argv[4]}/checkpoint"
+    prefix = f"{FOLDER}/checkpoint"
     mx.model.save_checkpoint(prefix, 3, graph, {"t": b}, {})
     loaded, arguments, states = mx.model.load_checkpoint(prefix, 3)
     assert (list(arguments), states) == (["t"], {})
@@ -152,15 +155,79 @@ def imported_names():
     mx.nd.waitall()
 
 
+def sparse():
+    """Transpose matrices of both sparse kinds, on arrays and bound, with and without a state."""
+    dense = mx.nd.array([[1, 3, 0, 2, 1], [0, 1, 0, 0, 0], [0, 2, 4, 5, 3], [0, 0, 0, 0, 0]])
+    for kind, stem in (("csr", "transposecsr"), ("row_sparse", "transposerowsp")):
+        matrix = dense.tostype(kind)
+        parts = ("data", "indices", "indptr")[: 3 if kind == "csr" else 2]
+
+        def stored(array, parts=parts):
+            return [getattr(array, part) for part in parts]
+
+        note(f"{kind} given", stored(matrix))
+        note(f"{kind} transposed", stored(getattr(mx.nd, f"my_{stem}")(matrix)))
+        turned = getattr(mx.nd, f"my_state_{stem}")(matrix, test_kw=100)
+        note(f"{kind} transposed with a state", stored(turned))
+        d = mx.sym.Variable("d")
+        plain = getattr(mx.sym, f"my_{stem}")(d).bind(ctx=mx.cpu(), args={"d": matrix})
+        note(f"{kind} bound", stored(plain.forward()[0]))
+        kept = getattr(mx.sym, f"my_state_{stem}")(d, test_kw=200)
+        kept = kept.bind(ctx=mx.cpu(), args={"d": matrix})
+        kept.forward()
+        note(f"{kind} bound with a state", stored(kept.forward()[0]))
+
+
+def rectify():
+    """Draw an array on a device and rectify it."""
+    drawn = mx.nd.uniform(shape=(40, 25), ctx=mx.cpu()) - 0.5
+    result = mx.nd.my_relu(drawn)
+    expected = np.maximum(drawn.asnumpy(), 0)
+    FOUND["rectified"] = bool((result.asnumpy() == expected).all() and (expected > 0).any())
+    if not mx.context.num_gpus():
+        try:
+            mx.nd.my_relu(mx.nd.uniform(shape=(4, 5), ctx=mx.gpu())).wait_to_read()
+        except base.MXNetError:
+            FOUND["without a GPU"] = "MXNetError"
+
+
+def passes():
+    """Run a pass on a symbol and in Gluon, and export what it made."""
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    sym = mx.sym.log(mx.sym.exp(a + b))
+    args, aux = {"a": mx.nd.ones((3, 2)), "b": mx.nd.ones((3, 2))}, {}
+    for step, made in (
+        ("with shapes", sym.optimize_for("myPass", args, aux)),
+        ("without shapes", sym.optimize_for("myPass", myOpt="yellow")),
+        ("dropNoOps", mx.sym.identity(sym).optimize_for("dropNoOps", args, aux)),
+    ):
+        note(f"pass {step} symbol", made)
+        note(f"pass {step}", made.bind(ctx=mx.cpu(), args=args).forward())
+    inputs = [mx.nd.ones((3, 2)), mx.nd.ones((3, 2))]
+    block = nn.SymbolBlock(sym, [a, b])
+    block.initialize()
+    block.hybridize(backend="myPass")
+    note("pass hybridized", block(*inputs))
+    block = nn.SymbolBlock(sym, [a, b])
+    block.initialize()
+    block.optimize_for(*inputs, backend="myPass")
+    block.export(f"{FOLDER}/modified")
+    again = nn.SymbolBlock.imports(f"{FOLDER}/modified-symbol.json", ["a", "b"], None)
+    note("pass imported", again(*inputs))
+
+
 def main():
     """Load the libraries and run all steps."""
-    mx.library.load(sys.argv[2])
-    mx.library.load(sys.argv[3])
+    for library in sys.argv[2:6]:
+        mx.library.load(library)
     operators()
     for backend in ("myProp", "mySelect"):
         partition(backend)
         partition_with_a_parameter(backend)
     imported_names()
+    sparse()
+    rectify()
+    passes()
     sys.stdout.write(json.dumps(FOUND) + "\n")
 
 
