@@ -329,7 +329,8 @@ def _placed(
     numbers: np.ndarray[Any, Any], ctx: Context | None, dtype: Any, out: NDArray | None
 ) -> NDArray:
     # "None" is how MXNet's operators spell an element type that is not given.
-    drawn: NDArray = array(numbers, ctx, _FLOAT32 if dtype in (None, "None") else dtype)
+    given = dtype is not None and str(dtype) != "None"
+    drawn: NDArray = array(numbers, ctx, dtype if given else _FLOAT32)
     if out is None:
         return drawn
     np.copyto(out, drawn, casting="same_kind")

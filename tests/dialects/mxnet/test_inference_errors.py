@@ -161,6 +161,36 @@ def test_two_element_types_are_refused(op: str) -> None:
         symbol(op, 2, {}).infer_type(x0="float32", x1="float16")
 
 
+TYPES_REFUSED = [
+    ("_npi_arctan2", ("int8", "int8"), {}, "input 0 .*is int8.* floating-point numbers"),
+    ("_npi_hypot", ("uint8", "uint8"), {}, "is uint8"),
+    ("_npi_bitwise_and", ("float32", "float32"), {}, "integers and truth values"),
+    ("_npi_bitwise_xor_scalar", ("float16",), {"scalar": "3"}, "is float16"),
+    ("_npi_bitwise_or", ("int32", "uint8"), {}, "input 1 .*is uint8.* here int32"),
+    ("_npi_lcm", ("int32", "float64"), {}, "is float64"),
+    ("_npi_solve", ("float16", "float32"), {}, "any type but float16"),
+    ("_npx_constraint_check", ("float32",), {}, "truth values"),
+    ("_npi_insert_tensor", ("float32", "float32", "int32"), {}, "input 2 .*is int32.* int64"),
+    ("_npi_boolean_mask_assign_tensor", ("int64", "bool", "float64"), {}, "input 2 .*is float64"),
+    *(
+        (op, ("float32", "float64"), {}, "input 1 .*is float64.* here float32")
+        for op in ("_np_dot", "_npi_greater", "_npi_less_equal", "_npi_ldexp", "_npi_matmul")
+    ),
+    ("_npi_stack", ("float32", "float64"), {"num_args": "2"}, "input 1 .*is float64"),
+    ("_npi_hstack", ("float32", "float64"), {"num_args": "2"}, "input 1 .*is float64"),
+    ("elemwise_add", ("float32", "float64"), {}, "input 1 .*is float64"),
+]
+
+
+@pytest.mark.parametrize(("op", "dtypes", "attrs", "message"), TYPES_REFUSED)
+def test_element_types_that_operators_do_not_take_are_refused(
+    op: str, dtypes: tuple[str, ...], attrs: dict[str, str], message: str
+) -> None:
+    given = {f"x{i}": np.dtype(dtype) for i, dtype in enumerate(dtypes)}
+    with pytest.raises(GraphError, match=rf"node 'op' \({op}\): .*{message}.*insert Cast"):
+        symbol(op, len(dtypes), attrs).infer_type(**given)
+
+
 @pytest.mark.parametrize("op", ["_npi_bitwise_and", "_npi_lcm", "_npi_bitwise_xor"])
 def test_shapes_of_operators_of_integers_follow(op: str) -> None:
     with util.np_shape():

@@ -24,7 +24,9 @@ def wrapping() -> Iterator[Case]:
     for dtype, numbers in EDGES.items():
         line = of(*numbers, dtype=dtype)
         square = of(*numbers, *numbers[:3], dtype=dtype).reshape(3, 3)
-        for name in ("_np_sum", "_np_prod", "_npi_square", "_np_cumsum"):
+        for name in ("_np_sum", "_np_prod", "_npi_square", "_np_cumsum", "_npx_relu"):
+            yield case(name, line)
+        for name in ("_npi_degrees", "_npi_radians"):
             yield case(name, line)
         for name in ("_np_sum", "_np_prod", "_npi_var", "_npi_std"):
             for axis in (0, 1):

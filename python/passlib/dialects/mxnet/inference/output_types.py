@@ -129,7 +129,8 @@ def output_types(
     if op == "_histogram":
         return [_INT64, first][:count]
     if op in ("_npi_solve", "_npi_tensorsolve"):
-        known = None if None in given else first if set(given) == {first} else _DOUBLE
+        unknown = any(dtype is None for dtype in given)
+        known = None if unknown else first if given[-1] == first else _DOUBLE
         return [_solved(at, known)] * count
     if op == "_npi_bincount":
         return [given[-1]] * count

@@ -25,6 +25,7 @@ from passlib.dialects.mxnet.inference.same_shape import (
     shares_shape,
     shares_type,
 )
+from passlib.dialects.mxnet.inference.type_checks import check_types
 from passlib.dialects.mxnet.inference.window_checks import check_window
 from passlib.dialects.mxnet.numpy_mode import partial_shape
 from passlib.errors import GraphError, UnsupportedError
@@ -80,6 +81,7 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
         _complete_created(node, outputs[0])
     if inputs:
         check_window(node, inputs[0].shape)
+        check_types(node, inputs)
     if shares_shape(node.op):
         _unify(node, inputs, outputs)
     if node.op in _EQUAL_PARTS:
@@ -147,7 +149,9 @@ def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) 
     values = [*inputs, *outputs]
     known = next((value.dtype for value in values if value.dtype is not None), None)
     for index, value in enumerate(inputs):
-        if value.dtype not in (None, known) and node.op not in PROMOTING:
+        # By identity: NumPy takes None for float64.
+        differs = value.dtype is not None and value.dtype != known
+        if differs and node.op not in PROMOTING:
             message = (
                 f"{blame(node)}: input {index} ({value.name!r}) is {value.dtype}, and the operator "
                 f"wants one element type, which is {known} of input 0; insert Cast"

@@ -93,7 +93,8 @@ def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool
     array = document.constants.get(node.attrs.get(ID, "")) if node.is_variable else None
     if given is None or array is None:
         return False
-    return given.shape != array.shape or given.dtype not in (None, array.dtype)
+    # By identity: NumPy takes None for float64.
+    return given.shape != array.shape or (given.dtype is not None and given.dtype != array.dtype)
 
 
 def _inferred(model: Any) -> dict[str, TypeSpec]:

@@ -227,9 +227,10 @@ def _in_double(compute: Callable[[Operation, Value], Value], op: Operation) -> V
     return through_real(op, op.inputs[:1], partial(compute, op), double=True)
 
 
-def _scaled(factor: float, op: Operation) -> Value:
+def _scaled(factor: float, divisor: float, op: Operation) -> Value:
+    # In MXNet's order, which decides what is left of integers.
     def compute(x: Value) -> Value:
-        return op.emit("Mul", x, _number(op, x, factor))
+        return op.emit("Div", op.emit("Mul", x, _number(op, x, factor)), _number(op, x, divisor))
 
     return through_real(op, op.inputs[:1], compute)
 
@@ -255,8 +256,8 @@ def _rcbrt(op: Operation, x: Value) -> Value:
 
 table.register("log2")(partial(_logarithm_to, 2.0))
 table.register("log10")(partial(_logarithm_to, 10.0))
-table.register("degrees")(partial(_scaled, 180 / np.pi))
-table.register("radians")(partial(_scaled, np.pi / 180))
+table.register("degrees")(partial(_scaled, 180.0, np.pi))
+table.register("radians")(partial(_scaled, np.pi, 180.0))
 for _name, _formula in {
     "log1p": _log_of_one_plus,
     "expm1": _exp_minus_one,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
@@ -41,7 +42,10 @@ def activation(op: Operation) -> Value:
 @table.register("_npx_relu")
 def relu(op: Operation) -> Value:
     """Compute max(x, 0)."""
-    return op.emit("Relu", *op.inputs)
+    (data,) = op.operands(1)
+    if is_real(op.dtype_of(data)):
+        return op.emit("Relu", data)
+    return op.emit("Max", data, op.constant_like(0, data))
 
 
 @table.register("LeakyReLU", "_npx_leaky_relu")
