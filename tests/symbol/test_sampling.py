@@ -19,6 +19,7 @@ from passlib.errors import UnsupportedError
         (nd.random.uniform, (1,), np.float32, 0, 1),
         (lambda: nd.random.uniform(-10, 10, 500), (500,), np.float32, -10, 10),
         (lambda: nd.random.uniform(2, 3, (5, 6), "float64"), (5, 6), np.float64, 2, 3),
+        (lambda: nd.random.uniform(dtype=np.dtype("float64")), (1,), np.float64, 0, 1),
         (lambda: nd.random.uniform(shape=(2, 0)), (2, 0), np.float32, 0, 1),
         (lambda: nd.random.uniform(shape=()), (), np.float32, 0, 1),
         (lambda: nd.random.randint(-2, 3, shape=(40, 5)), (40, 5), np.int32, -2, 2),
