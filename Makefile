@@ -78,6 +78,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/command.py
 	$(BIN)/python bench/patterns.py
 	$(BIN)/python bench/simplify.py
+	$(BIN)/python bench/mxnet_zoo.py --mxnet .venv-mxnet/bin/python
 
 # The site, in build/docs/html. A broken link within it is an error.
 docs: .venv/installed
