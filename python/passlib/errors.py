@@ -19,6 +19,7 @@ __all__ = [
     "PipelineError",
     "UnsoundFileError",
     "UnsupportedError",
+    "counted",
     "did_you_mean",
     "listed",
 ]
@@ -298,6 +299,11 @@ class PassResultError(PassError, GraphError):
     ...     print("wait for each other in a cycle" in str(error))
     True
     """
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number with its noun, as in ``1 input`` and ``3 inputs``."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

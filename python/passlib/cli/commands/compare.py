@@ -9,6 +9,7 @@ import sys
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
+from passlib.errors import counted
 from passlib.model import load
 from passlib.workbench import Comparison, compare
 
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         print_table(titles, rows)
         shapes = ", ".join(f"{name} {value.shape}" for name, value in found.inputs[0].items())
-        sys.stdout.write(f"{len(found.inputs)} inputs: {shapes}\n")
+        sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes}\n")
         if arguments.per_node:
             sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
     return FINE if found.equal else DIFFERENT

@@ -12,6 +12,7 @@ from passlib.cli.options import add_inputs, add_json, shapes_of
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
+from passlib.errors import counted
 
 if TYPE_CHECKING:
     from passlib.passes import Pipeline
@@ -151,7 +152,8 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
         print_table(("", ""), [*((name, f"{1000 * s:.1f} ms") for name, s in slowest), total])
     if "checked" in facts and not facts["differences"]:
         inputs, largest = facts["checked"]
-        sys.stdout.write(f"results agree on {inputs} inputs; largest difference {largest:.3g}\n")
+        on = counted(inputs, "input")
+        sys.stdout.write(f"results agree on {on}; largest difference {largest:.3g}\n")
     if "rewrites" in facts:
         sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
     if "report" in facts:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, counted
 from passlib.files.unit import replacing
 from passlib.library.pipeline.cost import operators_of
 from passlib.model import Model, load
@@ -192,8 +192,7 @@ def _write_report(
             for each in comparison.outputs
         ]
         columns = ("output", "result", "absolute", "relative")
-        count = len(comparison.inputs)
-        title = f"Numbers, on {count} input{'s' * (count != 1)}"
+        title = f"Numbers, on {counted(len(comparison.inputs), 'input')}"
         tables.append({"title": title, "columns": columns, "rows": rows})
     place = Path(target)
     place.parent.mkdir(parents=True, exist_ok=True)
