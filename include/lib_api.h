@@ -1521,6 +1521,16 @@ class PatternSet {
 // Registration
 // ================================================================================================
 
+namespace detail {
+
+/// Installs what the entry points of a kind of entry call, when the first one is registered.
+template <typename ValueType, typename Unused = void>
+struct Calls {
+  static void install() {}
+};
+
+}  // namespace detail
+
 /// The entries that a library registered, in order; one registry per type and library, which lives
 /// until the process ends.
 template <class ValueType>
@@ -1532,6 +1542,7 @@ class Registry {
   }
   /// Adds an entry. The reference stays valid.
   ValueType& add(const char* name) {
+    detail::Calls<ValueType>::install();
     entries_.emplace_back(name);
     return entries_.back();
   }
@@ -3789,6 +3800,7 @@ inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : nodes_(nodes.begi
     if (nodes[pos] == nullptr) {
       throw GraphStructureError("node number " + std::to_string(pos) + " is null");
     }
+    if (pos + 16 < nodes.size()) __builtin_prefetch(&slots_[home(nodes[pos + 16])], 1);
     insert(pos);
   }
 }
@@ -4228,6 +4240,7 @@ void forEachNode(Graph* root, Enter enter, Visit visit) {
       Node* node = graph->nodes[pos];
       if (pos + 12 < graph->nodes.size() && graph->nodes[pos + 12] != nullptr) {
         __builtin_prefetch(&graph->nodes[pos + 12]->subgraphs);
+        __builtin_prefetch(&graph->nodes[pos + 12]->control_deps);
       }
       if (node == nullptr) continue;
       visit(graph, node);
@@ -5341,12 +5354,23 @@ struct Layout {
 
  private:
   void line(const char* what, std::size_t size) { text += what + (" " + std::to_string(size)); }
-  void member(const char* what, const void* owner, const void* place, std::size_t size) {
-    line(what, size);
-    text += " @" +
-            std::to_string(static_cast<const char*>(place) - static_cast<const char*>(owner)) +
-            "\n";
+  struct Member {
+    const char* what;
+    std::size_t place;
+    std::size_t size;
+  };
+  template <std::size_t count>
+  void members(const Member (&rows)[count]) {
+    members(rows, rows + count);
   }
+  void members(const Member* row, const Member* end) {
+    for (text += "\n"; row != end; ++row) {
+      line(row->what, row->size);
+      text += " @" + std::to_string(row->place) + "\n";
+    }
+  }
+  template <typename Owner>
+  static Owner* one();
   /// Finds the first word of an object that lies between two values, and says how far from `high`.
   void probe(const char* what, const void* object, std::size_t size, uintptr_t low,
              uintptr_t high) {
@@ -5413,95 +5437,133 @@ inline void Layout::describeContainers() {
   text += "\n";
 }
 
-// The type is written out so that another one of equal size is noticed: it must be converted.
-#define PASSLIB_MEMBER(object, name, ...)                \
-  member(PASSLIB_TEXT(object.name __VA_ARGS__), &object, \
-         static_cast<__VA_ARGS__ const*>(&object.name), sizeof(object.name))
+// A row of a constant table: no code is made for it. The type is written out so that another one of
+// equal size is noticed: a pointer must be converted to it, in an expression that nothing
+// evaluates.
+#define PASSLIB_MEMBER(object, name, ...)                        \
+  {PASSLIB_TEXT(object.name __VA_ARGS__), offsetof(Owner, name), \
+   sizeof(*static_cast<__VA_ARGS__ const*>(&one<Owner>()->name))}
+
+// These classes have no standard layout, where offsetof is up to the compiler: GCC and clang know
+// it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
 inline void Layout::describeTensors() {
-  const MXContext context;
-  line("MXContext", sizeof(context));
-  text += "\n";
-  PASSLIB_MEMBER(context, dev_type, std::string);
-  PASSLIB_MEMBER(context, dev_id, int);
-  const dlpack::DLTensor dltensor{};
-  line("DLTensor", sizeof(dltensor));
-  text += "\n";
-  PASSLIB_MEMBER(dltensor, data, void*);
-  PASSLIB_MEMBER(dltensor, ctx.device_type, dlpack::DLDeviceType);
-  PASSLIB_MEMBER(dltensor, ctx.device_id, int);
-  PASSLIB_MEMBER(dltensor, ndim, int);
-  PASSLIB_MEMBER(dltensor, dtype.code, uint8_t);
-  PASSLIB_MEMBER(dltensor, dtype.bits, uint8_t);
-  PASSLIB_MEMBER(dltensor, dtype.lanes, uint16_t);
-  PASSLIB_MEMBER(dltensor, shape, int64_t*);
-  PASSLIB_MEMBER(dltensor, strides, int64_t*);
-  PASSLIB_MEMBER(dltensor, byte_offset, uint64_t);
-  const MXSparse sparse{};
-  line("MXSparse", sizeof(sparse));
-  text += "\n";
-  PASSLIB_MEMBER(sparse, data, void*);
-  PASSLIB_MEMBER(sparse, data_len, int64_t);
-  PASSLIB_MEMBER(sparse, indices, int64_t*);
-  PASSLIB_MEMBER(sparse, indices_len, int64_t);
-  PASSLIB_MEMBER(sparse, indptr, int64_t*);
-  PASSLIB_MEMBER(sparse, indptr_len, int64_t);
-  const MXTensor tensor;
-  line("MXTensor", sizeof(tensor));
-  text += "\n";
-  PASSLIB_MEMBER(tensor, data_ptr, void*);
-  PASSLIB_MEMBER(tensor, shape, std::vector<int64_t>);
-  PASSLIB_MEMBER(tensor, dtype, MXDType);
-  PASSLIB_MEMBER(tensor, verID, size_t);
-  PASSLIB_MEMBER(tensor, ctx, MXContext);
-  PASSLIB_MEMBER(tensor, dltensor, dlpack::DLTensor);
-  PASSLIB_MEMBER(tensor, stype, MXStorageType);
+  {
+    typedef MXContext Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(context, dev_type, std::string),
+        PASSLIB_MEMBER(context, dev_id, int),
+    };
+    line("MXContext", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef dlpack::DLTensor Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(dltensor, data, void*),
+        PASSLIB_MEMBER(dltensor, ctx.device_type, dlpack::DLDeviceType),
+        PASSLIB_MEMBER(dltensor, ctx.device_id, int),
+        PASSLIB_MEMBER(dltensor, ndim, int),
+        PASSLIB_MEMBER(dltensor, dtype.code, uint8_t),
+        PASSLIB_MEMBER(dltensor, dtype.bits, uint8_t),
+        PASSLIB_MEMBER(dltensor, dtype.lanes, uint16_t),
+        PASSLIB_MEMBER(dltensor, shape, int64_t*),
+        PASSLIB_MEMBER(dltensor, strides, int64_t*),
+        PASSLIB_MEMBER(dltensor, byte_offset, uint64_t),
+    };
+    line("DLTensor", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef MXSparse Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(sparse, data, void*),       PASSLIB_MEMBER(sparse, data_len, int64_t),
+        PASSLIB_MEMBER(sparse, indices, int64_t*), PASSLIB_MEMBER(sparse, indices_len, int64_t),
+        PASSLIB_MEMBER(sparse, indptr, int64_t*),  PASSLIB_MEMBER(sparse, indptr_len, int64_t),
+    };
+    line("MXSparse", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef MXTensor Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(tensor, data_ptr, void*),
+        PASSLIB_MEMBER(tensor, shape, std::vector<int64_t>),
+        PASSLIB_MEMBER(tensor, dtype, MXDType),
+        PASSLIB_MEMBER(tensor, verID, size_t),
+        PASSLIB_MEMBER(tensor, ctx, MXContext),
+        PASSLIB_MEMBER(tensor, dltensor, dlpack::DLTensor),
+        PASSLIB_MEMBER(tensor, stype, MXStorageType),
+    };
+    line("MXTensor", sizeof(Owner));
+    members(rows);
+  }
 }
 
 inline void Layout::describeGraphs() {
-  const JsonVal json;
-  line("JsonVal", sizeof(json));
+  line("JsonVal", sizeof(JsonVal));
   for (const JsonType kind : {ERR, STR, NUM, LIST, MAP, BOOL, NIL}) {
     text += " " + std::to_string(static_cast<int>(kind));
   }
-  text += "\n";
-  PASSLIB_MEMBER(json, type, JsonType);
-  PASSLIB_MEMBER(json, num, int);
-  PASSLIB_MEMBER(json, str, std::string);
-  PASSLIB_MEMBER(json, list, std::vector<JsonVal>);
-  PASSLIB_MEMBER(json, map, std::map<JsonVal, JsonVal>);
-  const NodeEntry entry;
-  line("NodeEntry", sizeof(entry));
-  text += "\n";
-  PASSLIB_MEMBER(entry, node, Node*);
-  PASSLIB_MEMBER(entry, entry, int);
-  PASSLIB_MEMBER(entry, version, int);
-  const Node node;
-  line("Node", sizeof(node));
-  text += "\n";
-  PASSLIB_MEMBER(node, op, std::string);
-  PASSLIB_MEMBER(node, name, std::string);
-  PASSLIB_MEMBER(node, tensor, MXTensor*);
-  PASSLIB_MEMBER(node, inputs, std::vector<NodeEntry>);
-  PASSLIB_MEMBER(node, outputs, std::vector<NodeEntry>);
-  PASSLIB_MEMBER(node, subgraphs, std::vector<Graph*>);
-  PASSLIB_MEMBER(node, attrs, std::unordered_map<std::string, std::string>);
-  PASSLIB_MEMBER(node, control_deps, std::vector<Node*>);
-  PASSLIB_MEMBER(node, num_outputs, int);
-  PASSLIB_MEMBER(node, doomed_, bool);
-  PASSLIB_MEMBER(node, declared_op_, std::size_t);
-  PASSLIB_MEMBER(node, res_, PassResource*);
-  PASSLIB_MEMBER(node, extra, std::vector<std::pair<std::string, JsonVal> >);
-  const Graph graph;
-  line("Graph", sizeof(graph));
-  text += "\n";
-  PASSLIB_MEMBER(graph, nodes, std::vector<Node*>);
-  PASSLIB_MEMBER(graph, inputs, std::vector<Node*>);
-  PASSLIB_MEMBER(graph, outputs, std::vector<NodeEntry>);
-  PASSLIB_MEMBER(graph, attrs, std::map<std::string, JsonVal>);
-  PASSLIB_MEMBER(graph, removed_, std::vector<Node*>);
-  PASSLIB_MEMBER(graph, res_, PassResource*);
+  {
+    typedef JsonVal Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(json, type, JsonType),
+        PASSLIB_MEMBER(json, num, int),
+        PASSLIB_MEMBER(json, str, std::string),
+        PASSLIB_MEMBER(json, list, std::vector<JsonVal>),
+        PASSLIB_MEMBER(json, map, std::map<JsonVal, JsonVal>),
+    };
+    members(rows);
+  }
+  {
+    typedef NodeEntry Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(entry, node, Node*),
+        PASSLIB_MEMBER(entry, entry, int),
+        PASSLIB_MEMBER(entry, version, int),
+    };
+    line("NodeEntry", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef Node Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(node, op, std::string),
+        PASSLIB_MEMBER(node, name, std::string),
+        PASSLIB_MEMBER(node, tensor, MXTensor*),
+        PASSLIB_MEMBER(node, inputs, std::vector<NodeEntry>),
+        PASSLIB_MEMBER(node, outputs, std::vector<NodeEntry>),
+        PASSLIB_MEMBER(node, subgraphs, std::vector<Graph*>),
+        PASSLIB_MEMBER(node, attrs, std::unordered_map<std::string, std::string>),
+        PASSLIB_MEMBER(node, control_deps, std::vector<Node*>),
+        PASSLIB_MEMBER(node, num_outputs, int),
+        PASSLIB_MEMBER(node, doomed_, bool),
+        PASSLIB_MEMBER(node, declared_op_, std::size_t),
+        PASSLIB_MEMBER(node, res_, PassResource*),
+        PASSLIB_MEMBER(node, extra, std::vector<std::pair<std::string, JsonVal> >),
+    };
+    line("Node", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef Graph Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(graph, nodes, std::vector<Node*>),
+        PASSLIB_MEMBER(graph, inputs, std::vector<Node*>),
+        PASSLIB_MEMBER(graph, outputs, std::vector<NodeEntry>),
+        PASSLIB_MEMBER(graph, attrs, std::map<std::string, JsonVal>),
+        PASSLIB_MEMBER(graph, removed_, std::vector<Node*>),
+        PASSLIB_MEMBER(graph, res_, PassResource*),
+    };
+    line("Graph", sizeof(Owner));
+    members(rows);
+  }
 }
+
+#pragma GCC diagnostic pop
 
 inline std::string Layout::describe() {
   Layout layout;
@@ -6462,6 +6524,7 @@ class NestedGraphs {
     forEachNode(
         root, [this](Graph* graph) { graphs_.push_back(graph); },
         [this](Graph* graph, Node* node) {
+          has_control_ = has_control_ || !node->control_deps.empty();
           for (Graph* nested : node->subgraphs) {
             if (nested != nullptr) enter(graph, node, nested);
           }
@@ -6477,6 +6540,8 @@ class NestedGraphs {
   const std::vector<Graph*>& graphs() const { return graphs_; }
   Graph* root() const { return graphs_[0]; }
   const std::string& dialect() const { return dialect_; }
+  /// Whether any node waits for another without using its results.
+  bool hasControl() const { return has_control_; }
   /// Whether new parameters of a graph can be those of the model.
   bool canCapture(const Graph* graph) const {
     return graph != root() && dialect_ == "onnx" && owners_.count(graph) != 0;
@@ -6553,6 +6618,7 @@ class NestedGraphs {
   std::unordered_map<const Graph*, std::pair<Graph*, Node*> > owners_;
   std::vector<Node*> lent_;
   std::unordered_set<std::string> names_;
+  bool has_control_ = false;
 };
 
 /// A graph while patterns are searched and replaced in it.
@@ -6575,21 +6641,21 @@ class PatternSession {
     for (std::string op; operators >> op;) commutative_.insert(op);
     for (std::size_t pos = 0; pos < rules.size(); ++pos) indexRule(pos);
     states_.resize(graph->nodes.size());
-    if (!enterNodes(graph->nodes)) {
-      states_.assign(graph->nodes.size(), State());
-      queue_.clear();
-      enterNodes(sortNodes(graph->nodes, table_));
-    }
     for (std::size_t pos = 0; pos < graph->outputs.size(); ++pos) {
       heads_[graph->outputs[pos].node].push_back(pos);
     }
   }
 
   std::size_t apply() {
-    const std::size_t limit = 8 * graph_->nodes.size() + 1000;
-    std::size_t count = 0;
+    limit_ = 8 * graph_->nodes.size() + 1000;
+    if (several_results_ || model_.hasControl()) {
+      enterNodes();
+    } else {
+      const auto replace = [this](Node* node) { replaceAt(node); };
+      visitNodes(replace);
+    }
     for (bool again = true; again;) {
-      again = false;
+      const std::size_t before = count_;
       while (!queue_.empty()) {
         Node* node = queue_.front();
         queue_.pop_front();
@@ -6599,17 +6665,10 @@ class PatternSession {
         }
         State& state = stateOf(node);
         state.queued = false;
-        if (state.dead || (++steps_ % 4096 == 0 && interrupted())) continue;
-        const PatternRule* rule = nullptr;
-        if (!tryRules(node, &rule)) continue;
-        again = true;
-        if (++count <= limit) continue;
-        throw std::runtime_error("replacing " + quoted(rule->pattern.text) +
-                                 " does not end, after " + std::to_string(limit) +
-                                 " replacements: what replaces it matches again");
+        if (!state.dead) replaceAt(node);
       }
       // The other results of a pattern with several may change without their first.
-      again = again && several_results_;
+      again = count_ > before && several_results_;
       if (again) {
         for (Node* node : graph_->nodes) {
           State& state = stateOf(node);
@@ -6620,11 +6679,12 @@ class PatternSession {
       }
     }
     finish();
-    return count;
+    return count_;
   }
 
   void find(std::vector<FoundMatch>* found) {
     std::set<std::pair<std::size_t, std::vector<Node*> > > known;
+    enterNodes();
     for (Node* node : queue_) {
       forRulesAt(*node, [&](std::size_t pos) {
         const PatternRule& rule = *rules_[pos];
@@ -6638,6 +6698,7 @@ class PatternSession {
   }
 
   std::string why(Node* node) {
+    enterNodes();
     tracing_ = true;
     for (const auto& rule : rules_) {
       if (matches(*rule, node)) return std::string();
@@ -6652,7 +6713,7 @@ class PatternSession {
     double position = 0;
     uint32_t round = 0;      // the last replacement that reached it
     uint32_t dead_uses = 0;  // edges to dead nodes, which stay in the list for a while
-    bool entered = false;    // has a position
+    bool entered = false;    // has a position, and was looked at or is in the queue
     bool queued = false;
     bool dead = false;
     bool pinned = false;  // has control dependencies
@@ -6674,26 +6735,76 @@ class PatternSession {
     std::size_t attributes;
   };
 
-  static bool interrupted();
+  static void interrupted();
 
-  /// Makes the states of nodes in a topological order, in one walk: large graphs do not fit into
-  /// the processor's cache. Returns false if the order is none.
-  bool enterNodes(const std::vector<Node*>& order) {
-    for (std::size_t pos = 0; pos < order.size(); ++pos) {
-      prefetchNode(order, pos);
-      Node* node = order[pos];
-      for (std::size_t nth = 0; nth < countDependencies(*node); ++nth) {
-        const std::size_t other = dependency(*node, nth, table_);
-        if (!states_[other].entered) return false;
+  /// Replaces the match that begins at a node, if there is one.
+  void replaceAt(Node* node) {
+    if (++steps_ % 4096 == 0) interrupted();
+    const PatternRule* rule = nullptr;
+    if (!tryRules(node, &rule) || ++count_ <= limit_) return;
+    throw std::runtime_error("replacing " + quoted(rule->pattern.text) + " does not end, after " +
+                             std::to_string(limit_) +
+                             " replacements: what replaces it matches again");
+  }
+
+  /// Makes the states of the nodes of the graph in a topological order, and calls `visit` for
+  /// those at which a match may begin, which may replace what stands before them. One walk: large
+  /// graphs do not fit into the processor's cache.
+  template <typename Visit>
+  void visitNodes(Visit visit) {
+    const auto enter = [&](Node* node, State* state, double position) {
+      state->entered = true;
+      state->position = position;
+      if (!state->dead && mayBegin(*node)) visit(node);
+    };
+    for (std::size_t pos = 0; pos < states_.size(); ++pos) {
+      if (pos + 16 < graph_->nodes.size()) {
+        __builtin_prefetch(&graph_->nodes[pos + 16]->op);
+        __builtin_prefetch(&graph_->nodes[pos + 16]->inputs);
+        __builtin_prefetch(graph_->nodes[pos + 6]->inputs.data());
       }
-      State& state = stateOf(node);
-      state.entered = true;
-      state.position = static_cast<double>(pos);
-      state.queued = mayBegin(*node);
-      if (state.queued) queue_.push_back(node);
+      Node* node = graph_->nodes[pos];
+      if (followsDependencies(*node, pos)) {
+        enter(node, &states_[pos], static_cast<double>(pos));
+        continue;
+      }
+      for (Node* each : restoreOrder()) {
+        State& state = stateOf(each);
+        if (!state.entered) enter(each, &state, state.position);
+      }
+      return;
+    }
+  }
+
+  /// Makes the states of all nodes, and queues those at which a match may begin.
+  void enterNodes() {
+    visitNodes([this](Node* node) {
+      stateOf(node).queued = true;
+      queue_.push_back(node);
+    });
+    if (!model_.hasControl()) return;
+    for (Node* node : graph_->nodes) {
       if (node->control_deps.empty()) continue;
-      state.pinned = true;
+      stateOf(node).pinned = true;
       for (Node* other : node->control_deps) stateOf(other).pinned = true;
+    }
+  }
+
+  /// Whether all that the node at a position needs has a state already.
+  bool followsDependencies(const Node& node, std::size_t pos) {
+    const std::size_t first = pos < 8 ? 0 : pos - 8;
+    for (std::size_t nth = 0; nth < node.inputs.size(); ++nth) {
+      // Most inputs are the last nodes: no need to look them up.
+      std::size_t place = pos;
+      while (place > first && graph_->nodes[place - 1] != node.inputs[nth].node) --place;
+      if (place > first) continue;
+      const std::size_t other = dependency(node, nth, table_);
+      if (other < states_.size() && !states_[other].entered) return false;
+    }
+    if (!model_.hasControl()) return true;
+    for (std::size_t nth = node.inputs.size(); nth < countDependencies(node); ++nth) {
+      const std::size_t other = dependency(node, nth, table_);
+      if (other < states_.size() && !states_[other].entered) return false;
     }
     return true;
   }
@@ -6709,6 +6820,14 @@ class PatternSession {
     for (const auto& op : root.operators) {
       std::vector<std::size_t>& listed = index_[op.second];
       if (listed.empty() || listed.back() != pos) listed.push_back(pos);
+      beginnings_[beginningOf(op.second)] = true;
+    }
+    sources_.emplace_back();
+    for (const int input : root.inputs) {
+      const PatternValue& value = pattern.values[static_cast<std::size_t>(input)];
+      if (value.operation < 0 || value.optional) continue;
+      const PatternOperation& source = operationOf(pattern, input);
+      if (!source.operators.empty()) sources_.back().push_back(&source);
     }
     several_results_ = several_results_ || pattern.roots.size() > 1;
     for (const PatternOperation& operation : pattern.operations) {
@@ -6718,9 +6837,29 @@ class PatternSession {
     }
   }
 
-  /// Whether a node may be the first result of a pattern, by its operator.
+  /// Whether a node may be the first result of a pattern, by the beginning of its operator.
   bool mayBegin(const Node& node) const {
-    return node.op != "null" && (!any_.empty() || index_.count(node.op) != 0);
+    return node.op != "null" && (!any_.empty() || beginnings_[beginningOf(node.op)]);
+  }
+
+  static std::size_t beginningOf(const std::string& op) {
+    if (op.empty()) return 0;
+    return (static_cast<unsigned char>(op[0]) * 8u + op.size()) % 256u;
+  }
+
+  /// Whether the inputs of a node have the operators that a rule needs there, at whatever places:
+  /// a look at few nodes spares most of the matching.
+  bool hasSources(std::size_t pos, const Node& node) const {
+    for (const PatternOperation* source : sources_[pos]) {
+      const auto fits = [source](const NodeEntry& input) {
+        for (const auto& op : source->operators) {
+          if (op.second == input.node->op) return true;
+        }
+        return false;
+      };
+      if (std::none_of(node.inputs.begin(), node.inputs.end(), fits)) return false;
+    }
+    return true;
   }
 
   /// Calls `visit` for the rules whose first result a node may be, in their order, until it returns
@@ -6742,6 +6881,7 @@ class PatternSession {
 
   bool tryRules(Node* node, const PatternRule** used) {
     return forRulesAt(*node, [&](std::size_t pos) {
+      if (!hasSources(pos, *node)) return false;
       *used = rules_[pos].get();
       return matches(**used, node) && replaceMatch(**used);
     });
@@ -6897,7 +7037,7 @@ class PatternSession {
           },
           true);
     }
-    if (operation.shared) return true;
+    if (operation.shared || (operation.root && !model_.hasControl())) return true;
     const State& state = stateOf(&node);
     if (state.pinned) {
       return refuse([&] { return nodeText(node) + " has control dependencies"; }, true);
@@ -7350,7 +7490,9 @@ class PatternSession {
       position = (std::max)(position, stateOf(node).position);
     }
     for (Node* node : match.created_) {
-      stateOf(node).position = position;
+      State& state = stateOf(node);
+      state.entered = true;
+      state.position = position;
       new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()].origin =
           binding_.nodes;
     }
@@ -7529,7 +7671,7 @@ class PatternSession {
       State& state = stateOf(node);
       if (state.dead || state.round == round_) continue;
       state.round = round_;
-      if (!state.queued && mayBegin(*node)) {
+      if (state.entered && !state.queued && mayBegin(*node)) {
         state.queued = true;
         queue_.push_back(node);
       }
@@ -7538,16 +7680,17 @@ class PatternSession {
     }
   }
 
-  /// Sorts the positions again after the replacement of several results.
-  void restoreOrder() {
+  /// Sorts the positions of nodes, those of new ones too; returns the nodes that are left, sorted.
+  std::vector<Node*> restoreOrder() {
     std::vector<Node*> alive;
     for (Node* node : graph_->nodes) {
       if (!stateOf(node).dead) alive.push_back(node);
     }
-    const std::vector<Node*> order = sortNodes(alive, NodeTable(alive));
+    std::vector<Node*> order = sortNodes(alive, NodeTable(alive));
     double position = 0;
     for (const Node* node : order) stateOf(node).position = position++;
     order_broken_ = false;
+    return order;
   }
 
   /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
@@ -7828,6 +7971,8 @@ class PatternSession {
   std::unordered_set<std::string> commutative_;
   std::unordered_map<std::string, std::vector<std::size_t> > index_;  // rules by operator
   std::vector<std::size_t> any_;                                      // rules of any operator
+  std::vector<bool> beginnings_ = std::vector<bool>(256);             // of their operators' names
+  std::vector<std::vector<const PatternOperation*> > sources_;        // what each rule needs first
   int depth_ = 1;
   std::size_t most_uses_ = 1;
   bool has_shared_ = false;
@@ -7847,6 +7992,8 @@ class PatternSession {
   std::vector<Node*> captures_;                          // new parameters of a nested graph
   std::pair<double, std::string> last_number_ = std::make_pair(0.0, "0");
   std::size_t steps_ = 0;
+  std::size_t count_ = 0;  // replacements
+  std::size_t limit_ = 0;
   uint32_t round_ = 0;
   bool order_broken_ = false;
 
@@ -7860,9 +8007,8 @@ class PatternSession {
   std::string reason_;
 };
 
-inline bool PatternSession::interrupted() {
+inline void PatternSession::interrupted() {
   if (passInterrupted()) throw std::runtime_error("interrupted");
-  return false;
 }
 
 /// The set that patterns join when they are made, while a pass declares its patterns.
@@ -8207,6 +8353,361 @@ class PatternPass {
 }  // namespace detail
 #endif  // PASSLIB_PATTERNS
 
+namespace detail {
+
+/// What the entry points of operators call. All is null in a library without operators, which then
+/// compiles none of it: members of a class template are compiled when something names them.
+struct OperatorCalls {
+  opRegSize_t size;
+  opRegGet_t describe;
+  opCallParseAttrs_t parseAttrs;
+  opCallInferShape_t inferShape;
+  opCallInferType_t inferType;
+  opCallInferSType_t inferSType;
+  opCallFComp_t callFunction;
+  opCallMutateInputs_t mutateInputs;
+  opCallCreateOpState_t createOpState;
+  opCallDestroyOpState_t destroyOpState;
+  opCallFStatefulComp_t callState;
+  static OperatorCalls* get() {
+    static OperatorCalls calls;
+    return &calls;
+  }
+};
+
+/// The same of partitioners.
+struct PartitionerCalls {
+  partRegSize_t size;
+  partRegGetCount_t strategies;
+  partRegGet_t describe;
+  partCallSupportedOps_t supportedOps;
+  partCallCreateSelector_t createSelector;
+  partCallSelect_t select;
+  partCallSelectInput_t selectInput;
+  partCallSelectOutput_t selectOutput;
+  partCallFilter_t filter;
+  partCallReset_t reset;
+  passlibPartDestroySelector_t destroySelector;
+  partCallReviewSubgraph_t reviewSubgraph;
+  static PartitionerCalls* get() {
+    static PartitionerCalls calls;
+    return &calls;
+  }
+};
+
+template <typename Unused>
+struct Calls<CustomOp, Unused> {
+  static void install() {
+    OperatorCalls* calls = OperatorCalls::get();
+    calls->size = &size;
+    calls->describe = &describe;
+    calls->parseAttrs = &parseAttrs;
+    calls->inferShape = &inferShape;
+    calls->inferType = &inferType;
+    calls->inferSType = &inferSType;
+    calls->callFunction = &callFunction;
+    calls->mutateInputs = &mutateInputs;
+    calls->createOpState = &createOpState;
+    calls->destroyOpState = &destroyOpState;
+    calls->callState = &callState;
+  }
+
+  static int size() { return Registry<CustomOp>::get()->size(); }
+
+  static void describe(int idx, const char** name, int* isSGop, const char*** forward_ctx,
+                       fcomp_t** forward_fp, int* forward_count, const char*** backward_ctx,
+                       fcomp_t** backward_fp, int* backward_count, const char*** create_op_ctx,
+                       createOpState_t** create_op_fp, int* create_op_count, parseAttrs_t* parse,
+                       inferType_t* type, inferSType_t* stype, inferShape_t* shape,
+                       mutateInputs_t* mutate) {
+    CustomOp& op = operatorAt(idx);
+    *name = op.name;
+    *isSGop = op.isSGop ? 1 : 0;
+    // An invalid registration shows no functions, so that hosts reject it.
+    const auto count = [&op](std::size_t functions) {
+      return op.valid ? static_cast<int>(functions) : 0;
+    };
+    *forward_ctx = op.forward_ctx_cstr.data();
+    *forward_fp = op.forward_fp.data();
+    *forward_count = count(op.forward_fp.size());
+    *backward_ctx = op.backward_ctx_cstr.data();
+    *backward_fp = op.backward_fp.data();
+    *backward_count = count(op.backward_fp.size());
+    *create_op_ctx = op.create_op_ctx_cstr.data();
+    *create_op_fp = op.create_op_fp.data();
+    *create_op_count = count(op.create_op_fp.size());
+    *parse = op.valid ? op.parse_attrs : nullptr;
+    *type = op.infer_type;
+    *stype = op.infer_storage_type;
+    *shape = op.infer_shape;
+    *mutate = op.mutate_inputs;
+  }
+
+  static int parseAttrs(parseAttrs_t function, PASSLIB_ATTR_BLOCK, int* num_in, int* num_out) {
+    return guarded("parseAttrs", [&]() -> int {
+      requireFunction(function, "setParseAttrs");
+      return function(makeOptions(keys, vals, num), num_in, num_out);
+    });
+  }
+
+  static int inferShape(inferShape_t function, PASSLIB_ATTR_BLOCK, unsigned int** inshapes,
+                        int* indims, int num_in, unsigned int*** mod_inshapes, int** mod_indims,
+                        unsigned int*** outshapes, int** outdims, int num_out) {
+    return guarded("inferShape", [&]() -> int {
+      requireFunction(function, "setInferShape");
+      ShapeList in_shapes = makeShapes(inshapes, indims, num_in);
+      ShapeList out_shapes(static_cast<std::size_t>(num_out));
+      if (function(makeOptions(keys, vals, num), &in_shapes, &out_shapes) != MX_SUCCESS) {
+        return MX_FAIL;
+      }
+      requireCount(in_shapes, num_in, "input shapes");
+      requireCount(out_shapes, num_out, "output shapes");
+      Handout memory;
+      handOut(in_shapes, &memory, mod_inshapes, mod_indims);
+      handOut(out_shapes, &memory, outshapes, outdims);
+      memory.release();
+      return MX_SUCCESS;
+    });
+  }
+
+  static int inferType(inferType_t function, PASSLIB_ATTR_BLOCK, int* intypes, int num_in,
+                       int* outtypes, int num_out) {
+    return guarded("inferType", [&]() -> int {
+      requireFunction(function, "setInferType");
+      return inferInPlace(function, makeOptions(keys, vals, num), intypes, num_in, outtypes,
+                          num_out);
+    });
+  }
+
+  static int inferSType(inferSType_t function, PASSLIB_ATTR_BLOCK, int* instypes, int num_in,
+                        int* outstypes, int num_out) {
+    return guarded("inferSType", [&]() -> int {
+      requireFunction(function, "setInferSType");
+      return inferInPlace(function, makeOptions(keys, vals, num), instypes, num_in, outstypes,
+                          num_out);
+    });
+  }
+
+  static int callFunction(fcomp_t function, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
+                          PASSLIB_RESOURCE_BLOCK) {
+    return guarded("compute", [&]() -> int {
+      requireFunction(function, "setForward or setBackward");
+      const options_map_t attributes = makeOptions(keys, vals, num);
+      return compute(
+          [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
+              const OpResource& lent) { return function(attributes, inputs, outputs, lent); },
+          PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
+    });
+  }
+
+  static int mutateInputs(mutateInputs_t function, PASSLIB_ATTR_BLOCK, int** mutate_indices,
+                          int* indices_size) {
+    return guarded("mutateInputs", [&]() -> int {
+      requireFunction(function, "setMutateInputs");
+      std::vector<int> indices;
+      if (function(makeOptions(keys, vals, num), &indices) != MX_SUCCESS) return MX_FAIL;
+      Handout memory;
+      *mutate_indices = memory.copy(indices);
+      *indices_size = static_cast<int>(indices.size());
+      memory.release();
+      return MX_SUCCESS;
+    });
+  }
+
+  static int createOpState(createOpState_t function, PASSLIB_ATTR_BLOCK, const char* dev_type,
+                           int dev_id, unsigned int** inshapes, int* indims, int num_in,
+                           const int* intypes, void** state_op) {
+    return guarded("createOpState", [&]() -> int {
+      requireFunction(function, "setCreateOpState");
+      CustomStatefulOp* state = nullptr;
+      if (function(makeOptions(keys, vals, num), MXContext(dev_type, dev_id),
+                   makeShapes(inshapes, indims, num_in),
+                   std::vector<int>(intypes, intypes + num_in), &state) != MX_SUCCESS) {
+        return MX_FAIL;
+      }
+      if (state == nullptr) throw std::runtime_error("the function made no state");
+      *state_op = state;
+      return MX_SUCCESS;
+    });
+  }
+
+  static void destroyOpState(void* state_op) {
+    guarded("the state's destructor", [&]() -> int {
+      delete static_cast<CustomStatefulOp*>(state_op);
+      return MX_SUCCESS;
+    });
+  }
+
+  static int callState(int is_forward, void* state_op, PASSLIB_IO_BLOCK, PASSLIB_RESOURCE_BLOCK) {
+    return guarded(is_forward != 0 ? "Forward" : "Backward", [&]() -> int {
+      CustomStatefulOp* state = static_cast<CustomStatefulOp*>(state_op);
+      return compute(
+          [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
+              const OpResource& lent) {
+            return is_forward != 0 ? state->Forward(inputs, outputs, lent)
+                                   : state->Backward(inputs, outputs, lent);
+          },
+          PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
+    });
+  }
+};
+
+template <typename Unused>
+struct Calls<CustomPartitioner, Unused> {
+  static void install() {
+    PartitionerCalls* calls = PartitionerCalls::get();
+    calls->size = &size;
+    calls->strategies = &strategies;
+    calls->describe = &describe;
+    calls->supportedOps = &supportedOps;
+    calls->createSelector = &createSelector;
+    calls->select = &select;
+    calls->selectInput = &selectInput;
+    calls->selectOutput = &selectOutput;
+    calls->filter = &filter;
+    calls->reset = &reset;
+    calls->destroySelector = &destroySelector;
+    calls->reviewSubgraph = &reviewSubgraph;
+  }
+
+  static int size() { return Registry<CustomPartitioner>::get()->size(); }
+
+  static int strategies(int idx, const char** name) {
+    *name = nullptr;
+    const auto* partitioners = Registry<CustomPartitioner>::get();
+    if (idx < 0 || idx >= partitioners->size()) return 0;
+    *name = partitioners->get(idx).name;
+    return static_cast<int>(partitioners->get(idx).strategies.size());
+  }
+
+  static void describe(int part_idx, int stg_idx, const char** strategy,
+                       supportedOps_t* supported_ops, createSelector_t* create_selector,
+                       reviewSubgraph_t* review_subgraph, const char** op_name) {
+    *strategy = nullptr;
+    *op_name = nullptr;
+    *supported_ops = nullptr;
+    *create_selector = nullptr;
+    *review_subgraph = nullptr;
+    guarded("_partRegGet", [&]() -> int {
+      const CustomPartitioner& partitioner = Registry<CustomPartitioner>::get()->get(part_idx);
+      *supported_ops = partitioner.getSupportedOps(stg_idx);
+      *create_selector = partitioner.getCreateSelector(stg_idx);
+      *review_subgraph = partitioner.getReviewSubgraph(stg_idx);
+      *op_name = partitioner.op_names.at(static_cast<std::size_t>(stg_idx));
+      *strategy = partitioner.strategies.at(static_cast<std::size_t>(stg_idx));
+      return MX_SUCCESS;
+    });
+  }
+
+  static int supportedOps(supportedOps_t function, const char* json, int num_ids, int* ids,
+                          PASSLIB_OPTION_BLOCK) {
+    return guarded("supportedOps", [&]() -> int {
+      requireFunction(function, "setSupportedOps");
+      const std::unique_ptr<Graph> graph = readGraph(json);
+      std::vector<int> supported(static_cast<std::size_t>(num_ids), -2);
+      if (function(graph.get(), &supported, makeOptions(opt_keys, opt_vals, num_opts)) !=
+          MX_SUCCESS) {
+        return MX_FAIL;
+      }
+      requireCount(supported, num_ids, "ids, one for each node");
+      std::copy(supported.begin(), supported.end(), ids);
+      return MX_SUCCESS;
+    });
+  }
+
+  static int createSelector(createSelector_t function, const char* json, void** selector,
+                            PASSLIB_OPTION_BLOCK) {
+    return guarded("createSelector", [&]() -> int {
+      requireFunction(function, "setCreateSelector");
+      std::unique_ptr<OwnedSelector> owned(new OwnedSelector());
+      owned->graph = readGraph(json);
+      CustomOpSelector* made = nullptr;
+      const MXReturnValue result =
+          function(owned->graph.get(), &made, makeOptions(opt_keys, opt_vals, num_opts));
+      owned->selector.reset(made);
+      if (result != MX_SUCCESS) return MX_FAIL;
+      if (made == nullptr) throw std::runtime_error("the function made no selector");
+      *selector = owned.release();
+      return MX_SUCCESS;
+    });
+  }
+
+  static void select(void* selector, int node, int* selected) {
+    callSelector(selector,
+                 [&](CustomOpSelector* chosen) { *selected = chosen->Select(node) ? 1 : 0; });
+  }
+
+  static void selectInput(void* selector, int node, int input_node, int* selected) {
+    callSelector(selector, [&](CustomOpSelector* chosen) {
+      *selected = chosen->SelectInput(node, input_node) ? 1 : 0;
+    });
+  }
+
+  static void selectOutput(void* selector, int node, int output_node, int* selected) {
+    callSelector(selector, [&](CustomOpSelector* chosen) {
+      *selected = chosen->SelectOutput(node, output_node) ? 1 : 0;
+    });
+  }
+
+  static void filter(void* selector, int* candidates, int num_candidates, int** keep,
+                     int* num_keep) {
+    callSelector(selector, [&](CustomOpSelector* chosen) {
+      std::vector<int> kept;
+      chosen->Filter(std::vector<int>(candidates, candidates + num_candidates), &kept);
+      Handout memory;
+      *keep = memory.copy(kept);
+      *num_keep = static_cast<int>(kept.size());
+      memory.release();
+    });
+  }
+
+  static void reset(void* selector) {
+    callSelector(selector, [](CustomOpSelector* chosen) { chosen->Reset(); });
+  }
+
+  static void destroySelector(void* selector) {
+    guarded("the selector's destructor", [&]() -> int {
+      delete static_cast<OwnedSelector*>(selector);
+      return MX_SUCCESS;
+    });
+  }
+
+  static int reviewSubgraph(reviewSubgraph_t function, const char* json, int subgraph_id,
+                            int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys, char*** attr_vals,
+                            int* num_attrs, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
+    *attr_keys = nullptr;
+    *attr_vals = nullptr;
+    *num_attrs = 0;
+    return guarded("reviewSubgraph", [&]() -> int {
+      requireFunction(function, "setReviewSubgraph");
+      ParamTable args = makeParams(PASSLIB_PARAM_NAMES(arg));
+      ParamTable aux = makeParams(PASSLIB_PARAM_NAMES(aux));
+      const std::unique_ptr<Graph> subgraph = readGraph(json);
+      subgraph->_setParams(&args, &aux);
+      bool accepted = false;
+      options_map_t attributes;
+      if (function(subgraph.get(), subgraph_id, &accepted,
+                   makeOptions(opt_keys, opt_vals, num_opts), &attributes) != MX_SUCCESS) {
+        return MX_FAIL;
+      }
+      *accept = accepted ? 1 : 0;
+      if (attributes.empty()) return MX_SUCCESS;
+      Handout memory;
+      *attr_keys = memory.array<char*>(attributes.size());
+      *attr_vals = memory.array<char*>(attributes.size());
+      for (const auto& attribute : attributes) {
+        (*attr_keys)[*num_attrs] = memory.copy(attribute.first);
+        (*attr_vals)[*num_attrs] = memory.copy(attribute.second);
+        ++*num_attrs;
+      }
+      memory.release();
+      return MX_SUCCESS;
+    });
+  }
+};
+
+}  // namespace detail
+
 }  // namespace PASSLIB_NAMESPACE
 }  // namespace ext
 }  // namespace mxnet
@@ -8304,7 +8805,10 @@ inline const char* _passlibLoadErrors() {
 }
 #endif
 
-inline int _opRegSize() { return mxnet::ext::Registry<mxnet::ext::CustomOp>::get()->size(); }
+inline int _opRegSize() {
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->size;
+  return call == nullptr ? 0 : call();
+}
 
 inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** forward_ctx,
                       mxnet::ext::fcomp_t** forward_fp, int* forward_count,
@@ -8314,292 +8818,157 @@ inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** for
                       mxnet::ext::parseAttrs_t* parse, mxnet::ext::inferType_t* type,
                       mxnet::ext::inferSType_t* stype, mxnet::ext::inferShape_t* shape,
                       mxnet::ext::mutateInputs_t* mutate) {
-  mxnet::ext::CustomOp& op = mxnet::ext::detail::operatorAt(idx);
-  *name = op.name;
-  *isSGop = op.isSGop ? 1 : 0;
-  // An invalid registration shows no functions, so that hosts reject it.
-  const auto count = [&op](std::size_t functions) {
-    return op.valid ? static_cast<int>(functions) : 0;
-  };
-  *forward_ctx = op.forward_ctx_cstr.data();
-  *forward_fp = op.forward_fp.data();
-  *forward_count = count(op.forward_fp.size());
-  *backward_ctx = op.backward_ctx_cstr.data();
-  *backward_fp = op.backward_fp.data();
-  *backward_count = count(op.backward_fp.size());
-  *create_op_ctx = op.create_op_ctx_cstr.data();
-  *create_op_fp = op.create_op_fp.data();
-  *create_op_count = count(op.create_op_fp.size());
-  *parse = op.valid ? op.parse_attrs : nullptr;
-  *type = op.infer_type;
-  *stype = op.infer_storage_type;
-  *shape = op.infer_shape;
-  *mutate = op.mutate_inputs;
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->describe;
+  *name = nullptr;
+  *isSGop = *forward_count = *backward_count = *create_op_count = 0;
+  *parse = nullptr;
+  if (call == nullptr) return;
+  call(idx, name, isSGop, forward_ctx, forward_fp, forward_count, backward_ctx, backward_fp,
+       backward_count, create_op_ctx, create_op_fp, create_op_count, parse, type, stype, shape,
+       mutate);
 }
 
 inline int _opCallParseAttrs(mxnet::ext::parseAttrs_t function, PASSLIB_ATTR_BLOCK, int* num_in,
                              int* num_out) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("parseAttrs", [&]() -> int {
-    detail::requireFunction(function, "setParseAttrs");
-    return function(detail::makeOptions(keys, vals, num), num_in, num_out);
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->parseAttrs;
+  return call == nullptr ? mxnet::ext::MX_FAIL : call(function, keys, vals, num, num_in, num_out);
 }
 
 inline int _opCallInferShape(mxnet::ext::inferShape_t function, PASSLIB_ATTR_BLOCK,
                              unsigned int** inshapes, int* indims, int num_in,
                              unsigned int*** mod_inshapes, int** mod_indims,
                              unsigned int*** outshapes, int** outdims, int num_out) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("inferShape", [&]() -> int {
-    detail::requireFunction(function, "setInferShape");
-    detail::ShapeList in_shapes = detail::makeShapes(inshapes, indims, num_in);
-    detail::ShapeList out_shapes(static_cast<std::size_t>(num_out));
-    if (function(detail::makeOptions(keys, vals, num), &in_shapes, &out_shapes) != MX_SUCCESS) {
-      return MX_FAIL;
-    }
-    detail::requireCount(in_shapes, num_in, "input shapes");
-    detail::requireCount(out_shapes, num_out, "output shapes");
-    detail::Handout memory;
-    detail::handOut(in_shapes, &memory, mod_inshapes, mod_indims);
-    detail::handOut(out_shapes, &memory, outshapes, outdims);
-    memory.release();
-    return MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->inferShape;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, keys, vals, num, inshapes, indims, num_in, mod_inshapes,
+                                mod_indims, outshapes, outdims, num_out);
 }
 
 inline int _opCallInferType(mxnet::ext::inferType_t function, PASSLIB_ATTR_BLOCK, int* intypes,
                             int num_in, int* outtypes, int num_out) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("inferType", [&]() -> int {
-    detail::requireFunction(function, "setInferType");
-    return detail::inferInPlace(function, detail::makeOptions(keys, vals, num), intypes, num_in,
-                                outtypes, num_out);
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->inferType;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, keys, vals, num, intypes, num_in, outtypes, num_out);
 }
 
 inline int _opCallInferSType(mxnet::ext::inferSType_t function, PASSLIB_ATTR_BLOCK, int* instypes,
                              int num_in, int* outstypes, int num_out) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("inferSType", [&]() -> int {
-    detail::requireFunction(function, "setInferSType");
-    return detail::inferInPlace(function, detail::makeOptions(keys, vals, num), instypes, num_in,
-                                outstypes, num_out);
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->inferSType;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, keys, vals, num, instypes, num_in, outstypes, num_out);
 }
 
 inline int _opCallFCompute(mxnet::ext::fcomp_t function, PASSLIB_ATTR_BLOCK, PASSLIB_IO_BLOCK,
                            PASSLIB_RESOURCE_BLOCK) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("compute", [&]() -> int {
-    detail::requireFunction(function, "setForward or setBackward");
-    const options_map_t attributes = detail::makeOptions(keys, vals, num);
-    return detail::compute(
-        [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& lent) {
-          return function(attributes, inputs, outputs, lent);
-        },
-        PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->callFunction;
+  return call == nullptr
+             ? mxnet::ext::MX_FAIL
+             : call(function, keys, vals, num, PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
 }
 
 inline int _opCallMutateInputs(mxnet::ext::mutateInputs_t function, PASSLIB_ATTR_BLOCK,
                                int** mutate_indices, int* indices_size) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("mutateInputs", [&]() -> int {
-    detail::requireFunction(function, "setMutateInputs");
-    std::vector<int> indices;
-    if (function(detail::makeOptions(keys, vals, num), &indices) != MX_SUCCESS) return MX_FAIL;
-    detail::Handout memory;
-    *mutate_indices = memory.copy(indices);
-    *indices_size = static_cast<int>(indices.size());
-    memory.release();
-    return MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->mutateInputs;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, keys, vals, num, mutate_indices, indices_size);
 }
 
 inline int _opCallCreateOpState(mxnet::ext::createOpState_t function, PASSLIB_ATTR_BLOCK,
                                 const char* dev_type, int dev_id, unsigned int** inshapes,
                                 int* indims, int num_in, const int* intypes, void** state_op) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("createOpState", [&]() -> int {
-    detail::requireFunction(function, "setCreateOpState");
-    CustomStatefulOp* state = nullptr;
-    if (function(detail::makeOptions(keys, vals, num), MXContext(dev_type, dev_id),
-                 detail::makeShapes(inshapes, indims, num_in),
-                 std::vector<int>(intypes, intypes + num_in), &state) != MX_SUCCESS) {
-      return MX_FAIL;
-    }
-    if (state == nullptr) throw std::runtime_error("the function made no state");
-    *state_op = state;
-    return MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->createOpState;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, keys, vals, num, dev_type, dev_id, inshapes, indims,
+                                num_in, intypes, state_op);
 }
 
 inline void _opCallDestroyOpState(void* state_op) {
-  mxnet::ext::detail::guarded("the state's destructor", [&]() -> int {
-    delete static_cast<mxnet::ext::CustomStatefulOp*>(state_op);
-    return mxnet::ext::MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->destroyOpState;
+  if (call != nullptr) call(state_op);
 }
 
 inline int _opCallFStatefulCompute(int is_forward, void* state_op, PASSLIB_IO_BLOCK,
                                    PASSLIB_RESOURCE_BLOCK) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded(is_forward != 0 ? "Forward" : "Backward", [&]() -> int {
-    CustomStatefulOp* state = static_cast<CustomStatefulOp*>(state_op);
-    return detail::compute(
-        [&](std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& lent) {
-          return is_forward != 0 ? state->Forward(inputs, outputs, lent)
-                                 : state->Backward(inputs, outputs, lent);
-        },
-        PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
-  });
+  const auto call = mxnet::ext::detail::OperatorCalls::get()->callState;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(is_forward, state_op, PASSLIB_IO_NAMES, PASSLIB_RESOURCE_NAMES);
 }
 
 inline int _partRegSize() {
-  return mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->size();
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->size;
+  return call == nullptr ? 0 : call();
 }
 
 inline int _partRegGetCount(int idx, const char** name) {
   *name = nullptr;
-  const auto* partitioners = mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get();
-  if (idx < 0 || idx >= partitioners->size()) return 0;
-  *name = partitioners->get(idx).name;
-  return static_cast<int>(partitioners->get(idx).strategies.size());
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->strategies;
+  return call == nullptr ? 0 : call(idx, name);
 }
 
 inline void _partRegGet(int part_idx, int stg_idx, const char** strategy,
                         mxnet::ext::supportedOps_t* supported_ops,
                         mxnet::ext::createSelector_t* create_selector,
                         mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name) {
-  *strategy = nullptr;
-  *op_name = nullptr;
-  *supported_ops = nullptr;
-  *create_selector = nullptr;
-  *review_subgraph = nullptr;
-  mxnet::ext::detail::guarded("_partRegGet", [&]() -> int {
-    const mxnet::ext::CustomPartitioner& partitioner =
-        mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get()->get(part_idx);
-    *supported_ops = partitioner.getSupportedOps(stg_idx);
-    *create_selector = partitioner.getCreateSelector(stg_idx);
-    *review_subgraph = partitioner.getReviewSubgraph(stg_idx);
-    *op_name = partitioner.op_names.at(static_cast<std::size_t>(stg_idx));
-    *strategy = partitioner.strategies.at(static_cast<std::size_t>(stg_idx));
-    return mxnet::ext::MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->describe;
+  *strategy = *op_name = nullptr;
+  if (call == nullptr) return;
+  call(part_idx, stg_idx, strategy, supported_ops, create_selector, review_subgraph, op_name);
 }
 
 inline int _partCallSupportedOps(mxnet::ext::supportedOps_t function, const char* json, int num_ids,
                                  int* ids, PASSLIB_OPTION_BLOCK) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("supportedOps", [&]() -> int {
-    detail::requireFunction(function, "setSupportedOps");
-    const std::unique_ptr<Graph> graph = detail::readGraph(json);
-    std::vector<int> supported(static_cast<std::size_t>(num_ids), -2);
-    if (function(graph.get(), &supported, detail::makeOptions(opt_keys, opt_vals, num_opts)) !=
-        MX_SUCCESS) {
-      return MX_FAIL;
-    }
-    detail::requireCount(supported, num_ids, "ids, one for each node");
-    std::copy(supported.begin(), supported.end(), ids);
-    return MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->supportedOps;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, json, num_ids, ids, opt_keys, opt_vals, num_opts);
 }
 
 inline int _partCallCreateSelector(mxnet::ext::createSelector_t function, const char* json,
                                    void** selector, PASSLIB_OPTION_BLOCK) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded("createSelector", [&]() -> int {
-    detail::requireFunction(function, "setCreateSelector");
-    std::unique_ptr<detail::OwnedSelector> owned(new detail::OwnedSelector());
-    owned->graph = detail::readGraph(json);
-    CustomOpSelector* made = nullptr;
-    const MXReturnValue result =
-        function(owned->graph.get(), &made, detail::makeOptions(opt_keys, opt_vals, num_opts));
-    owned->selector.reset(made);
-    if (result != MX_SUCCESS) return MX_FAIL;
-    if (made == nullptr) throw std::runtime_error("the function made no selector");
-    *selector = owned.release();
-    return MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->createSelector;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, json, selector, opt_keys, opt_vals, num_opts);
 }
 
 inline void _partCallSelect(void* selector, int node, int* selected) {
-  mxnet::ext::detail::callSelector(selector, [&](mxnet::ext::CustomOpSelector* chosen) {
-    *selected = chosen->Select(node) ? 1 : 0;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->select;
+  if (call != nullptr) call(selector, node, selected);
 }
 
 inline void _partCallSelectInput(void* selector, int node, int input_node, int* selected) {
-  mxnet::ext::detail::callSelector(selector, [&](mxnet::ext::CustomOpSelector* chosen) {
-    *selected = chosen->SelectInput(node, input_node) ? 1 : 0;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->selectInput;
+  if (call != nullptr) call(selector, node, input_node, selected);
 }
 
 inline void _partCallSelectOutput(void* selector, int node, int output_node, int* selected) {
-  mxnet::ext::detail::callSelector(selector, [&](mxnet::ext::CustomOpSelector* chosen) {
-    *selected = chosen->SelectOutput(node, output_node) ? 1 : 0;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->selectOutput;
+  if (call != nullptr) call(selector, node, output_node, selected);
 }
 
 inline void _partCallFilter(void* selector, int* candidates, int num_candidates, int** keep,
                             int* num_keep) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  detail::callSelector(selector, [&](CustomOpSelector* chosen) {
-    std::vector<int> kept;
-    chosen->Filter(std::vector<int>(candidates, candidates + num_candidates), &kept);
-    detail::Handout memory;
-    *keep = memory.copy(kept);
-    *num_keep = static_cast<int>(kept.size());
-    memory.release();
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->filter;
+  if (call != nullptr) call(selector, candidates, num_candidates, keep, num_keep);
 }
 
 inline void _partCallReset(void* selector) {
-  mxnet::ext::detail::callSelector(selector,
-                                   [](mxnet::ext::CustomOpSelector* chosen) { chosen->Reset(); });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->reset;
+  if (call != nullptr) call(selector);
 }
 
 inline void _passlibPartDestroySelector(void* selector) {
-  mxnet::ext::detail::guarded("the selector's destructor", [&]() -> int {
-    delete static_cast<mxnet::ext::detail::OwnedSelector*>(selector);
-    return mxnet::ext::MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->destroySelector;
+  if (call != nullptr) call(selector);
 }
 
 inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const char* json,
                                    int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                    char*** attr_keys, char*** attr_vals, int* num_attrs,
                                    PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  *attr_keys = nullptr;
-  *attr_vals = nullptr;
-  *num_attrs = 0;
-  return detail::guarded("reviewSubgraph", [&]() -> int {
-    detail::requireFunction(function, "setReviewSubgraph");
-    detail::ParamTable args = detail::makeParams(PASSLIB_PARAM_NAMES(arg));
-    detail::ParamTable aux = detail::makeParams(PASSLIB_PARAM_NAMES(aux));
-    const std::unique_ptr<Graph> subgraph = detail::readGraph(json);
-    subgraph->_setParams(&args, &aux);
-    bool accepted = false;
-    options_map_t attributes;
-    if (function(subgraph.get(), subgraph_id, &accepted,
-                 detail::makeOptions(opt_keys, opt_vals, num_opts), &attributes) != MX_SUCCESS) {
-      return MX_FAIL;
-    }
-    *accept = accepted ? 1 : 0;
-    if (attributes.empty()) return MX_SUCCESS;
-    detail::Handout memory;
-    *attr_keys = memory.array<char*>(attributes.size());
-    *attr_vals = memory.array<char*>(attributes.size());
-    for (const auto& attribute : attributes) {
-      (*attr_keys)[*num_attrs] = memory.copy(attribute.first);
-      (*attr_vals)[*num_attrs] = memory.copy(attribute.second);
-      ++*num_attrs;
-    }
-    memory.release();
-    return MX_SUCCESS;
-  });
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->reviewSubgraph;
+  return call == nullptr
+             ? mxnet::ext::MX_FAIL
+             : call(function, json, subgraph_id, accept, opt_keys, opt_vals, num_opts, attr_keys,
+                    attr_vals, num_attrs, PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux));
 }
 
 }  // extern "C"

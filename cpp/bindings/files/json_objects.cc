@@ -63,7 +63,7 @@ py::object own(PyObject* made) {
 }
 
 /// Cache of values by their text: keys, type names and common numbers recur often.
-class Memory {
+class TextCache {
  public:
   /// The value for this text, or an empty object.
   py::object find(std::string_view text) {
@@ -182,12 +182,12 @@ class Builder {
 
   py::object string(const JsonReader::Slice& slice) {
     const std::string_view text(slice.data, slice.size);
-    if (text.size() <= Memory::kLongest) {
+    if (text.size() <= TextCache::kLongest) {
       if (py::object known = strings_.find(text)) return known;
     }
     py::object made =
         own(PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr));
-    if (text.size() <= Memory::kLongest) strings_.keep(text, made);
+    if (text.size() <= TextCache::kLongest) strings_.keep(text, made);
     return made;
   }
 
@@ -198,7 +198,7 @@ class Builder {
     if (mxnet::ext::detail::parseInteger(text.data(), text.size(), &integer) && text != "-0") {
       return own(PyLong_FromLongLong(integer));
     }
-    if (text.size() > Memory::kLongest) return number_(std::string(text));
+    if (text.size() > TextCache::kLongest) return number_(std::string(text));
     py::object made = numbers_.find(text);
     if (!made) {
       made = number_(std::string(text));
@@ -210,8 +210,8 @@ class Builder {
   JsonReader& reader_;
   py::object number_;
   py::tuple nothing_;
-  Memory strings_;
-  Memory numbers_;
+  TextCache strings_;
+  TextCache numbers_;
   std::vector<Frame> open_;
 };
 

@@ -8,14 +8,14 @@
 namespace passlib {
 namespace {
 
-std::atomic<InterruptWatch*> current{nullptr};
+std::atomic<InterruptWatch*> active_watch{nullptr};
 
 }  // namespace
 
 InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const std::string& what)
     : how_(how), flag_(flag) {
   std::memset(&before_, 0, sizeof(before_));
-  if (how == OnInterrupt::kNothing || current.load() != nullptr) return;
+  if (how == OnInterrupt::kNothing || active_watch.load() != nullptr) return;
   if (sigaction(SIGINT, nullptr, &before_) != 0) return;
   const bool plain = (before_.sa_flags & SA_SIGINFO) == 0;
   if (plain && (before_.sa_handler == SIG_DFL || before_.sa_handler == SIG_IGN)) return;
@@ -26,9 +26,9 @@ InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const st
   struct sigaction mine = before_;
   mine.sa_flags |= SA_SIGINFO;
   mine.sa_sigaction = &InterruptWatch::handle;
-  current.store(this);
+  active_watch.store(this);
   active_ = sigaction(SIGINT, &mine, nullptr) == 0;
-  if (!active_) current.store(nullptr);
+  if (!active_) active_watch.store(nullptr);
 }
 
 InterruptWatch::~InterruptWatch() {
@@ -39,7 +39,7 @@ InterruptWatch::~InterruptWatch() {
       now.sa_sigaction == &InterruptWatch::handle) {
     sigaction(SIGINT, &before_, nullptr);
   }
-  current.store(nullptr);
+  active_watch.store(nullptr);
   flag_.load()->store(0);
 }
 
@@ -50,7 +50,7 @@ void InterruptWatch::tell(std::atomic<int>* flag) {
 
 void InterruptWatch::handle(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
-  InterruptWatch* watch = current.load();
+  InterruptWatch* watch = active_watch.load();
   if (watch != nullptr) {
     const bool first = watch->count_++ == 0;
     const bool speaks = watch->how_ == OnInterrupt::kSpeak;

@@ -10,7 +10,7 @@
 namespace passlib {
 namespace {
 
-thread_local std::string* current = nullptr;
+thread_local std::string* captured_text = nullptr;
 
 /// Replaces std::cout's buffer while any thread captures. Threads share no state in it: each writes
 /// to its own capture or to the original.
@@ -32,11 +32,11 @@ class Router : public std::streambuf {
     return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
   }
   std::streamsize xsputn(const char* text, std::streamsize size) override {
-    if (current == nullptr) return original_->sputn(text, size);
-    current->append(text, static_cast<std::size_t>(size));
+    if (captured_text == nullptr) return original_->sputn(text, size);
+    captured_text->append(text, static_cast<std::size_t>(size));
     return size;
   }
-  int sync() override { return current == nullptr ? original_->pubsync() : 0; }
+  int sync() override { return captured_text == nullptr ? original_->pubsync() : 0; }
 
  private:
   ForkMutex<std::mutex> mutex_;
@@ -52,12 +52,12 @@ Router& router() {
 
 }  // namespace
 
-CapturedOutput::CapturedOutput(std::string* text) : outer_(std::exchange(current, text)) {
+CapturedOutput::CapturedOutput(std::string* text) : outer_(std::exchange(captured_text, text)) {
   router().install();
 }
 
 CapturedOutput::~CapturedOutput() {
-  current = outer_;
+  captured_text = outer_;
   router().remove();
 }
 
