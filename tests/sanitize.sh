@@ -28,6 +28,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tests/tsan.supp
 # Optimizing sanitized code takes two to four times as long, for each of a hundred files.
 # Some libraries of the tests return numbers that their enumeration does not have, on purpose.
+export PASSLIB_SANITIZED=$sanitizers
 export PASSLIB_TEST_FLAGS="-fsanitize=$sanitizers -fno-sanitize=enum -fno-omit-frame-pointer -g1 -O0"
 # pytest must not capture what a sanitizer writes when it ends the process, and says which test
 # failed when it fails: a run takes an hour.

@@ -21,6 +21,7 @@ from passlib.cli import main
 from passlib.cli.command import COMMANDS
 from places import ROOT
 from plugin_build import compile_to
+from sanitized import unless_sanitized
 
 SOURCE = """
 #include "lib_api.h"
@@ -126,6 +127,7 @@ def test_help_imports_no_arrays() -> None:
     assert result.stdout == "set()\n"
 
 
+@unless_sanitized("takes several times as long")
 def test_help_takes_little_time() -> None:
     """At most 0.15 s of processor time above Python's own start; the least of several runs."""
 

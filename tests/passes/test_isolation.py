@@ -20,6 +20,7 @@ from passlib.errors import FormatError, LoadError, PipelineError, UnsupportedErr
 from passlib.passes import Timing
 from passlib.passes.files import load_file
 from passlib.passes.isolation import IsolatedError, play
+from sanitized import unless_sanitized
 
 PASSES = '''
 import ctypes
@@ -94,10 +95,16 @@ def test_the_result_is_that_of_this_process(model: pl.Model, passes: Path) -> No
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("isolated_crash", {}, "crashed with signal SIGSEGV"),
+        pytest.param(
+            *("isolated_crash", {}, "crashed with signal SIGSEGV"),
+            marks=unless_sanitized("a sanitizer reports the crash and exits"),
+        ),
         ("isolated_exit", {}, "ended its process with exit status 7"),
         ("isolated_hang", {"timeout": 6}, "was ended after 6 s"),
-        ("isolated_memory", {"memory": 8 << 30}, "too much memory"),
+        pytest.param(
+            *("isolated_memory", {"memory": 8 << 30}, "too much memory"),
+            marks=unless_sanitized("its own memory is beyond the limit"),
+        ),
     ],
 )
 def test_what_ends_a_process_is_an_error(

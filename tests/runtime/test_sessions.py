@@ -15,6 +15,7 @@ from passlib.errors import GraphError, PasslibError
 from passlib.model import Model
 from passlib.runtime import sessions
 from passlib.runtime.cache import Cache
+from sanitized import unless_sanitized
 
 BRANCHES = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -197,6 +198,7 @@ WEIGHT = 32 << 20
 """Bytes of the weight of each model below."""
 
 
+@unless_sanitized("keeps freed memory for a while")
 def test_sessions_share_weights_that_stay_as_they_are() -> None:
     pytest.importorskip("onnxruntime", reason="needs the extra run")
     data = passlib.sym.Variable("data")

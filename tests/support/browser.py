@@ -31,6 +31,7 @@ def browser() -> Iterator[Browser]:
     with tempfile.TemporaryDirectory(prefix="passlib-browser-") as folder:
         made = Browser(path, folder)
         try:
+            made.start()
             yield made
         finally:
             made.close()
@@ -63,6 +64,8 @@ class Browser:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            # With a sanitizer's runtime it hangs.
+            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
         )
         os.close(to_browser)
         os.close(from_browser)
@@ -73,6 +76,9 @@ class Browser:
         self._loaded = False
         self.errors: list[str] = []
         self.requests: list[str] = []
+
+    def start(self) -> None:
+        """Wait for the browser, and open an empty page."""
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
             "sessionId"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import passlib
+from sanitized import limit_address_space
 
 __all__ = ["attempt", "fuzz", "run_batch"]
 
@@ -91,7 +92,7 @@ def fuzz(script: str, prepare: Callable[[], Check], arguments: list[str]) -> Non
 
 
 def _child(check: Check, seed: int, count: int, folder: Path) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    limit_address_space(MEMORY)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in range(seed, seed + count):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

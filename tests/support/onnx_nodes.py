@@ -17,6 +17,7 @@ from onnx import TensorProto, defs
 
 from passlib.dialects.onnx.soundness import inferred
 from passlib.errors import GraphError
+from sanitized import limit_address_space
 
 SCHEMAS = [s for s in defs.get_all_schemas_with_history() if s.domain in ("", "ai.onnx.ml")]
 NUMBERS = [0, 1, 2, 3, -1, -2, 4, 5, 7, -8, 100, 10**8, 2**31 - 1, 2**31, 2**32, -(2**31), 2**62,
@@ -157,7 +158,7 @@ class Source:
 
 def main(count: int, first: int) -> None:
     """Infer the types of models, in at most 3 GB of address space."""
-    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    limit_address_space(3 << 30)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for seed in range(first, first + count):
         sys.stdout.write(f"{seed}\n")

@@ -1,0 +1,21 @@
+"""What a build with sanitizers cannot show: see tests/sanitize.sh."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+import pytest
+
+SANITIZED = bool(os.environ.get("PASSLIB_SANITIZED"))
+
+
+def unless_sanitized(reason: str) -> pytest.MarkDecorator:
+    """Skip a test in a build with sanitizers, and say why."""
+    return pytest.mark.skipif(SANITIZED, reason=f"a build with sanitizers: {reason}")
+
+
+def limit_address_space(size: int) -> None:
+    """Limit this process to `size` bytes; sanitizers map terabytes, and know no limit."""
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
