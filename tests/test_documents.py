@@ -15,6 +15,7 @@ import passlib
 from places import ROOT
 from plugin_build import INCLUDE, compile_to
 from printed_blocks import blocks_of, same_output, shell
+from sanitized import unless_sanitized
 
 DOCUMENTS = (
     "README.md",
@@ -91,9 +92,14 @@ def test_every_block_is_known(document: str) -> None:
             assert " ".join(block.text.split()) in " ".join(source.read_text("utf-8").split())
 
 
+MARKS = {"docs/deployment.md": unless_sanitized("its own memory is beyond the limit shown there")}
+
+
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
-    ("folder", "document"), [(each,) * 2 for each in DOCUMENTS], indirect=["folder"]
+    ("folder", "document"),
+    [pytest.param(each, each, marks=MARKS.get(each, ())) for each in DOCUMENTS],
+    indirect=["folder"],
 )
 def test_runs_as_printed(folder: Path, document: str) -> None:
     """Write the files, run the commands, then the Python in one session."""

@@ -232,6 +232,7 @@ def test_unit(program: PathOf, name: str, case: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
+@unless_sanitized("takes longer, and not in proportion")
 @pytest.mark.parametrize("case", SCALE)
 def test_scale(program: PathOf, case: str) -> None:
     """With 1 MB of stack, and ten times the size in less than twenty times the time."""

@@ -92,13 +92,11 @@ def test_the_result_is_that_of_this_process(model: pl.Model, passes: Path) -> No
     assert [(s.text, s.modified) for s in there.steps] == [(s.text, s.modified) for s in here.steps]
 
 
+@pytest.mark.usefixtures("plain_crashes")
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        pytest.param(
-            *("isolated_crash", {}, "crashed with signal SIGSEGV"),
-            marks=unless_sanitized("a sanitizer reports the crash and exits"),
-        ),
+        ("isolated_crash", {}, "crashed with signal SIGSEGV"),
         ("isolated_exit", {}, "ended its process with exit status 7"),
         ("isolated_hang", {"timeout": 6}, "was ended after 6 s"),
         pytest.param(
