@@ -12,6 +12,7 @@ import numpy as np
 from passlib._core import EditableNode, EditableValue
 from passlib.dialects import infer
 from passlib.dialects.mxnet import schema
+from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.errors import PasslibError
 from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
@@ -30,10 +31,15 @@ _NOT_FOLDED = re.compile(
 
 
 def is_function(op: str) -> bool:
-    """Whether the results of an operator depend on its inputs only, and it does nothing else."""
+    """Whether the results of an operator depend on its inputs only, and it does nothing else.
+
+    Nothing is known of operators of libraries.
+    """
     found = schema.find(op)
     if found is None:
         return not _NOT_FOLDED.search(op)
+    if isinstance(found, LibraryOperator):
+        return False
     return not found.mutable_inputs() and not any(map(_NOT_FOLDED.search, (op, found.name)))
 
 
