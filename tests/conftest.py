@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,13 +95,6 @@ def handover(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     way: str = request.param
     monkeypatch.setenv("PASSLIB_FORCE_JSON", "1" if way == "json" else "0")
     return way
-
-
-@pytest.fixture
-def plain_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let crashes of child processes end them by their signal in builds with sanitizers, too."""
-    options = os.environ.get("ASAN_OPTIONS", "")
-    monkeypatch.setenv("ASAN_OPTIONS", f"{options}:handle_segv=0")
 
 
 @pytest.fixture
