@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import passlib
-from sanitized import limit_address_space
+from sanitized import limit_address_space, sanitizers
 
 __all__ = ["attempt", "fuzz", "run_batch"]
 
@@ -125,13 +125,14 @@ def run_batch(command: list[str], seed: int, count: int, folder: Path) -> tuple[
     tuple of int and list of str
         How many were checked, and what was wrong. After one that ended the process there are more.
     """
-    environment: dict[str, Any] = {"PYTHONPATH": ":".join(sys.path), "PASSLIB_FSYNC": "0"}
+    environment = {"PYTHONPATH": ":".join(sys.path), "PASSLIB_FSYNC": "0", "PATH": "/usr/bin:/bin"}
+    environment |= sanitizers()
     done = subprocess.run(
         [sys.executable, *command, "--child", str(seed), str(count), str(folder)],
         capture_output=True,
         text=True,
         errors="replace",
-        env={**environment, "PATH": "/usr/bin:/bin"},
+        env=environment,
         check=False,
     )
     lines = done.stdout.splitlines()

@@ -19,3 +19,9 @@ def limit_address_space(size: int) -> None:
     """Limit this process to `size` bytes; sanitizers map terabytes, and know no limit."""
     if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def sanitizers() -> dict[str, str]:
+    """Return the variables that a child process needs in a build with sanitizers."""
+    names = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "PASSLIB_SANITIZED")
+    return {name: os.environ[name] for name in names if SANITIZED and name in os.environ}
