@@ -212,3 +212,15 @@ def test_ctrl_c_ends_a_pass_that_hangs(model: pl.Model, passes: Path, tmp_path: 
     assert process.communicate(timeout=30)[1] == "passlib opt: interrupted\n"
     assert process.returncode == 130
     assert list(tmp_path.glob("passlib-reproducer-*")) == []
+
+
+def test_a_reproducer_is_played_from_any_directory(
+    model: pl.Model, passes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IsolatedError) as failed:
+        pl.Pipeline("isolated_exit").run(model, isolate=True)
+    folder = Path(failed.value.folder)
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(IsolatedError, match="exit status 7"):
+        play(Path(folder.name), timeout=20)

@@ -50,6 +50,7 @@ def run_forked(folder: Path, module: str, timeout: float | None) -> int | None:
     PasslibError
         No process can be started.
     """
+    folder = folder.absolute()  # the server may have another working directory
     for name in ("pid", "status"):
         (folder / name).unlink(missing_ok=True)
     wanted = {
