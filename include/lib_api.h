@@ -3837,15 +3837,15 @@ inline void NodeTable::insert(std::size_t position) {
 
 namespace detail {
 
-/// Asks the processor for the node that a walk reads some steps after position `pos`: in a large
-/// graph, walks mostly wait for memory.
-inline void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos) {
-  if (pos + 12 >= nodes.size()) return;
-  const Node* later = nodes[pos + 12];
-  __builtin_prefetch(&later->op);
+/// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
+/// inputs and one member more: in a large graph, walks mostly wait for memory.
+template <typename Member>
+void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node::* also) {
+  if (pos + 16 >= nodes.size()) return;
+  const Node* later = nodes[pos + 16];
+  __builtin_prefetch(&(later->*also));
   __builtin_prefetch(&later->inputs);
-  __builtin_prefetch(&later->control_deps);
-  __builtin_prefetch(nodes[pos + 4]->inputs.data());
+  __builtin_prefetch(nodes[pos + 6]->inputs.data());
 }
 
 /// The dependencies of a node: its inputs, then its control dependencies.
@@ -3886,7 +3886,7 @@ inline std::string describeCycle(const std::vector<Node*>& path, std::size_t sta
 inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table) {
   bool ordered = true;
   for (std::size_t pos = 0; pos < nodes.size() && ordered; ++pos) {
-    detail::prefetchNode(nodes, pos);
+    detail::prefetchNode(nodes, pos, &Node::control_deps);
     for (std::size_t nth = 0; nth < detail::countDependencies(*nodes[pos]); ++nth) {
       ordered = ordered && detail::dependency(*nodes[pos], nth, table) < pos;
     }
@@ -6651,8 +6651,7 @@ class PatternSession {
     if (several_results_ || model_.hasControl()) {
       enterNodes();
     } else {
-      const auto replace = [this](Node* node) { replaceAt(node); };
-      visitNodes(replace);
+      visitNodes([this](Node* node) { replaceAt(node); });
     }
     for (bool again = true; again;) {
       const std::size_t before = count_;
@@ -6758,11 +6757,7 @@ class PatternSession {
       if (!state->dead && mayBegin(*node)) visit(node);
     };
     for (std::size_t pos = 0; pos < states_.size(); ++pos) {
-      if (pos + 16 < graph_->nodes.size()) {
-        __builtin_prefetch(&graph_->nodes[pos + 16]->op);
-        __builtin_prefetch(&graph_->nodes[pos + 16]->inputs);
-        __builtin_prefetch(graph_->nodes[pos + 6]->inputs.data());
-      }
+      prefetchNode(graph_->nodes, pos, &Node::op);
       Node* node = graph_->nodes[pos];
       if (followsDependencies(*node, pos)) {
         enter(node, &states_[pos], static_cast<double>(pos));
@@ -6793,16 +6788,13 @@ class PatternSession {
   /// Whether all that the node at a position needs has a state already.
   bool followsDependencies(const Node& node, std::size_t pos) {
     const std::size_t first = pos < 8 ? 0 : pos - 8;
-    for (std::size_t nth = 0; nth < node.inputs.size(); ++nth) {
+    const std::size_t inputs = node.inputs.size();
+    const std::size_t count = model_.hasControl() ? countDependencies(node) : inputs;
+    for (std::size_t nth = 0; nth < count; ++nth) {
       // Most inputs are the last nodes: no need to look them up.
-      std::size_t place = pos;
+      std::size_t place = nth < inputs ? pos : first;
       while (place > first && graph_->nodes[place - 1] != node.inputs[nth].node) --place;
       if (place > first) continue;
-      const std::size_t other = dependency(node, nth, table_);
-      if (other < states_.size() && !states_[other].entered) return false;
-    }
-    if (!model_.hasControl()) return true;
-    for (std::size_t nth = node.inputs.size(); nth < countDependencies(node); ++nth) {
       const std::size_t other = dependency(node, nth, table_);
       if (other < states_.size() && !states_[other].entered) return false;
     }
@@ -8583,11 +8575,6 @@ struct Calls<CustomPartitioner, Unused> {
   static void describe(int part_idx, int stg_idx, const char** strategy,
                        supportedOps_t* supported_ops, createSelector_t* create_selector,
                        reviewSubgraph_t* review_subgraph, const char** op_name) {
-    *strategy = nullptr;
-    *op_name = nullptr;
-    *supported_ops = nullptr;
-    *create_selector = nullptr;
-    *review_subgraph = nullptr;
     guarded("_partRegGet", [&]() -> int {
       const CustomPartitioner& partitioner = Registry<CustomPartitioner>::get()->get(part_idx);
       *supported_ops = partitioner.getSupportedOps(stg_idx);
@@ -8821,7 +8808,14 @@ inline void _opRegGet(int idx, const char** name, int* isSGop, const char*** for
   const auto call = mxnet::ext::detail::OperatorCalls::get()->describe;
   *name = nullptr;
   *isSGop = *forward_count = *backward_count = *create_op_count = 0;
+  *forward_ctx = *backward_ctx = *create_op_ctx = nullptr;
+  *forward_fp = *backward_fp = nullptr;
+  *create_op_fp = nullptr;
   *parse = nullptr;
+  *type = nullptr;
+  *stype = nullptr;
+  *shape = nullptr;
+  *mutate = nullptr;
   if (call == nullptr) return;
   call(idx, name, isSGop, forward_ctx, forward_fp, forward_count, backward_ctx, backward_fp,
        backward_count, create_op_ctx, create_op_fp, create_op_count, parse, type, stype, shape,
@@ -8911,6 +8905,9 @@ inline void _partRegGet(int part_idx, int stg_idx, const char** strategy,
                         mxnet::ext::reviewSubgraph_t* review_subgraph, const char** op_name) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->describe;
   *strategy = *op_name = nullptr;
+  *supported_ops = nullptr;
+  *create_selector = nullptr;
+  *review_subgraph = nullptr;
   if (call == nullptr) return;
   call(part_idx, stg_idx, strategy, supported_ops, create_selector, review_subgraph, op_name);
 }

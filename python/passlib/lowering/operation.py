@@ -312,11 +312,21 @@ class Operation(Attributes):
         UnsupportedError
             The rank is unknown.
         """
+        return len(self.sizes_of(value))
+
+    def sizes_of(self, value: Value) -> Shape:
+        """Return the dimensions of a value, None for each that is open.
+
+        Raises
+        ------
+        UnsupportedError
+            The rank is unknown.
+        """
         if value.shape is None:
             if value.absent:
                 value.require(blame(self.node))
             self.unsupported(f"requires a known rank of {self._name_of(value)}")
-        return len(value.shape)
+        return value.shape
 
     def dtype_of(self, value: Value) -> np.dtype:
         """Return the element type of a value.

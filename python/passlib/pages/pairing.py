@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from passlib.dialects.onnx.keys import DOCUMENT, ID, OUTER
@@ -13,6 +13,8 @@ from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
 
 __all__ = ["Pairing", "has_name", "origin_of", "pair_nodes"]
+
+Key = Callable[[Node], Hashable]
 
 
 @dataclass(frozen=True)
@@ -53,40 +55,37 @@ def pair_nodes(before: PlainGraph, after: PlainGraph) -> Pairing:
     old: dict[Node, Node] = {}
     left: dict[Node, None] = dict.fromkeys(first)
 
-    def pair(key: Callable[[Node], Hashable], nodes: Iterable[Node]) -> None:
+    def pair(key: Key, wanted: Key | None = None) -> None:
+        """Pair nodes of equal keys; a node that is its own key has no counterpart."""
         known: dict[Hashable, list[Node]] = defaultdict(list)
         for node in reversed(left):
             known[key(node)].append(node)
-        for node in nodes:
-            found = known.get(key(node)) if node not in old else None
+        for node in second:
+            found = None if node in old else known.get((wanted or key)(node))
             if found:
                 old[node] = found.pop()
                 del left[old[node]]
 
     def pair_forms() -> None:
-        known: dict[Hashable, list[Node]] = defaultdict(list)
-        for node in reversed(left):
-            if not node.is_variable:
-                known[_form(node, {})].append(node)
-        for node in second:
-            found = None if node in old or node.is_variable else known.get(_form(node, old))
-            if found:
-                old[node] = found.pop()
-                del left[old[node]]
+        pair(
+            lambda node: node if node.is_variable else _form(node, {}),
+            lambda node: node if node.is_variable else _form(node, old),
+        )
 
     files = [graph.attributes.get(DOCUMENT) for graph in (before, after)]
+    # Two files may have the same bytes: the document is one only if it is the same object.
     if files[0] is files[1] is not None:
-        pair(lambda node: node.name, second)
+        pair(lambda node: node.name)
         pair_forms()
         return Pairing(old)
-    pair(lambda node: node.name if has_name(node) else node, second)
+    pair(lambda node: node.name if has_name(node) else node)
     values = {**_values(before), **_values(after)}
-    pair(lambda node: (node.op, values[node]) if node in values else node, second)
+    pair(lambda node: (node.op, values[node]) if node in values else node)
     # A variable of a nested graph stands for an input of the node that has it.
-    pair(lambda node: (OUTER, node.attrs[OUTER]) if OUTER in node.attrs else node, second)
+    pair(lambda node: (OUTER, node.attrs[OUTER]) if OUTER in node.attrs else node)
     pair_forms()
     if files == [None, None]:  # such as nested graphs, of one file perhaps
-        pair(lambda node: node.name, second)
+        pair(lambda node: node.name)
     return Pairing(old)
 
 

@@ -56,7 +56,16 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], type[PasslibError], str]] 
     ("LRN", [(1, 2, 3, 3)], {"nsize": "0"}, GraphError, "'nsize'"),
     ("im2col", [(1, 2, 4, 4)], {"kernel": "(2,0)"}, GraphError, "'kernel'"),
     ("Pooling", [(1, 2, 4, 4)], {"kernel": "(2,2)", "stride": "(0,1)"}, GraphError, "stride"),
-]
+    ("_histogram", [(9,)], {"bin_cnt": "3", "range": "(1,)"}, GraphError, "'range'"),
+    (
+        "Deconvolution", [(1, 4, 5), (4, 3, 3)],
+        {"kernel": "(3,)", "num_filter": "3", "adj": "(1,1)"}, GraphError, "'adj'",
+    ),
+    (
+        "_contrib_Proposal", [(1, 2, 3, 4), (1, 4, 3, 4), (1, 3)],
+        {"scales": "(8,)", "ratios": "(0,)"}, GraphError, "'ratios'",
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -69,6 +78,20 @@ def test_each_misfit_names_its_node(
     with pytest.raises(error, match=rf"node 'n' \({op}\).*{text}") as raised:
         lower(read_graph(symbol), types, {})
     assert not isinstance(raised.value, InternalError)
+
+
+def test_a_scalar_has_no_axes_to_reverse() -> None:
+    symbol, types = one_node("transpose", [()])
+    lower(read_graph(symbol), types, {})
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [("diag", {}), ("_npi_diff", {}), ("slice_axis", {"axis": "0", "begin": "0", "end": "1"})],
+)
+def test_shapes_without_element_types_are_no_internal_error(op: str, attrs: dict[str, str]) -> None:
+    symbol, _ = one_node(op, [(7, 4)], **attrs)
+    infer(read_graph(symbol), {"x0": (7, 4)})
 
 
 def one_of_each() -> Iterator[Any]:

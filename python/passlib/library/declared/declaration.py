@@ -60,6 +60,10 @@ class Declaration:
         """Let ``help`` of the object show what it declares, not what a declaration is."""
         object.__setattr__(self, "__doc__", str(self))
 
+    def is_for(self, dialect: str) -> bool:
+        """Whether the pass works on models of a dialect; it does if it declares none."""
+        return not self.dialects or dialect in self.dialects
+
     def require_dialect(self, dialect: str) -> None:
         """Check that the pass works on models of a dialect.
 
@@ -68,7 +72,7 @@ class Declaration:
         UnsupportedError
             It declares others.
         """
-        if self.dialects and dialect not in self.dialects:
+        if not self.is_for(dialect):
             raise UnsupportedError(
                 f"pass {self.name!r} is for models of {', '.join(self.dialects)}, and this one is "
                 f"of {dialect}"

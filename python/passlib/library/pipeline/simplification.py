@@ -82,19 +82,13 @@ def simplified(
     load_standard()
     check_skipped(skip)
     names = [name for name in (*CLEAN, *(() if exact else _LINEAR)) if name not in skip]
-    names = [name for name in names if _is_for(model.dialect, name)]
+    names = [name for name in names if find_standard(name).declaration.is_for(model.dialect)]
     options = {name: dict(_OPTIONS.get(name, {})) for name in names}
     if not exact:
         for name, more in _ROUNDING.items():
             options.get(name, {}).update(more)
     with sharing(empty_errors=exact, large_sizes=exact):
         return _to_fixpoint(model, options, cost, max_growth, max_rounds)
-
-
-def _is_for(dialect: str, name: str) -> bool:
-    """Whether a standard pass works on the models of a dialect."""
-    dialects = find_standard(name).declaration.dialects
-    return not dialects or dialect in dialects
 
 
 def _to_fixpoint(

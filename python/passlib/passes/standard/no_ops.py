@@ -21,6 +21,7 @@ from passlib.passes.standard.facts.nodes import (
     is_old_broadcast,
     operator,
 )
+from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.rules.extents import broadcast
 from passlib.passes.standard.facts.shapes import Shapes
@@ -81,14 +82,7 @@ def _clean_nested(node: EditableNode) -> None:
 
 Rule = Callable[[EditableNode, Shapes, bool], "EditableValue | None"]
 _RULES: dict[str, Rule] = {}
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(names, rule))
-        return rule
-
-    return register
+_rule = registering(_RULES)
 
 
 @_rule("Identity")

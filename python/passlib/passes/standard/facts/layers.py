@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.passes.standard.facts.finite import finite_as
 from passlib.passes.standard.facts.nodes import (
     Model,
     given,
@@ -93,7 +94,7 @@ class Layer:
         if scale is not None:
             if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
                 return False
-            scaled = _finite(wide * self._along_inputs(scale), weight.dtype)
+            scaled = finite_as(wide * self._along_inputs(scale), weight.dtype)
             if scaled is None:
                 return False
         if shift is not None:
@@ -104,7 +105,7 @@ class Layer:
                 else (1 if integer(self.node, "transB", 0) else 0)
             )
             added = products.sum(axis=axes) * float(self.node.attrs.get("alpha", 1.0))
-            moved = _finite(added + (0.0 if bias is None else bias), weight.dtype)
+            moved = finite_as(added + (0.0 if bias is None else bias), weight.dtype)
             if moved is None:
                 return False
             self._set_bias(moved)
@@ -153,14 +154,14 @@ class Layer:
         if scale is not None:
             if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
                 return False
-            scaled = _finite(weight * self._along_weight(scale, weight.ndim), weight.dtype)
+            scaled = finite_as(weight * self._along_weight(scale, weight.ndim), weight.dtype)
             if scaled is None:
                 return False
         moved = None
         if bias is not None or shift is not None:
             old = np.zeros(self.channels) if bias is None else bias
             total = old * (1.0 if scale is None else scale) + (0.0 if shift is None else shift)
-            moved = _finite(np.broadcast_to(total, (self.channels,)), weight.dtype)
+            moved = finite_as(np.broadcast_to(total, (self.channels,)), weight.dtype)
             if moved is None:
                 return False
         if scaled is not None:
@@ -253,10 +254,3 @@ def _along_axis(array: np.ndarray[Any, Any], rank: int, axis: int, channels: int
 
 def _columns(node: EditableNode, weight: np.ndarray[Any, Any]) -> int:
     return int(weight.shape[0 if integer(node, "transB", 0) else 1])
-
-
-def _finite(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """Return an array in another element type if all its elements are finite in it."""
-    with np.errstate(over="ignore"):
-        made = array.astype(dtype)
-    return made if bool(np.isfinite(made).all()) else None

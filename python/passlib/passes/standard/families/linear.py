@@ -9,7 +9,9 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.graph.attribute_text import parse_bool, parse_float, parse_int
+from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
+from passlib.passes.standard.facts.finite import finite_as
 from passlib.passes.standard.families.nodes import (
     attribute,
     can_go,
@@ -144,8 +146,8 @@ def _absorb(
     scales, shifts = bool(np.any(scale != 1)), bool(np.any(shift != 0))
     if scales and (len(value.uses) != 1 or value.is_output):
         return False
-    made = _as_type(weight * _along_weight(scale, weight, kind, channels), weight.dtype)
-    bias = _as_type(np.broadcast_to(old * scale + shift, (channels,)), weight.dtype)
+    made = finite_as(weight * _along_weight(scale, weight, kind, channels), weight.dtype)
+    bias = finite_as(np.broadcast_to(old * scale + shift, (channels,)), weight.dtype)
     if made is None or bias is None:
         return False
     if scales:
@@ -176,17 +178,9 @@ def _set_bias(graph: Graph, node: EditableNode, bias: np.ndarray[Any, Any], has_
         if len(value.uses) == 1 and not value.is_output:
             graph.args[value.node.name] = bias
             return
-    name = _free(graph, f"{node.name}_bias")
+    name = NameSource({other.name for other in graph.nodes}).fresh(f"{node.name}_bias")
     graph.set_inputs(node, [*node.inputs[:2], graph.add_parameter(name, bias).outputs[0]])
     node.attrs["no_bias"] = "False"
-
-
-def _free(graph: Graph, wish: str) -> str:
-    names = {node.name for node in graph.nodes}
-    number = 0
-    while (name := wish if not number else f"{wish}_{number}") in names:
-        number += 1
-    return name
 
 
 def _fold_padding(graph: Graph, node: EditableNode) -> None:
@@ -209,10 +203,3 @@ def _fold_padding(graph: Graph, node: EditableNode) -> None:
     total = [size + low for size, (low, _) in zip(old, pairs[2:], strict=True)]
     node.attrs["pad"] = f"({', '.join(map(str, total))}{',' if len(total) == 1 else ''})"
     replace(graph, before, before.inputs[0])
-
-
-def _as_type(array: Factors, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """Return an array in another element type if all its elements are finite in it."""
-    with np.errstate(over="ignore"):
-        made = array.astype(dtype)
-    return made if bool(np.isfinite(made).all()) else None

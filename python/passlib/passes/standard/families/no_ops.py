@@ -7,6 +7,7 @@ from collections.abc import Callable
 from passlib._core import EditableNode
 from passlib.graph.attribute_text import parse_bool, parse_float, parse_int
 from passlib.library.python import Graph
+from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.families.nodes import (
     attribute,
     can_go,
@@ -21,6 +22,7 @@ __all__ = ["remove_no_ops"]
 Rule = Callable[[EditableNode], bool]
 
 _rules: dict[str, Rule] = {}
+_rule = registering(_rules)
 
 
 def remove_no_ops(graph: Graph) -> None:
@@ -35,14 +37,6 @@ def remove_no_ops(graph: Graph) -> None:
         rule = rules.get(name)
         if rule(node) if rule else name == "Flatten" and _only_flattened(graph, node):
             replace(graph, node, node.inputs[0])
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        _rules.update(dict.fromkeys(names, rule))
-        return rule
-
-    return register
 
 
 @_rule(

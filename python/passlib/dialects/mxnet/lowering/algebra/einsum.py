@@ -90,7 +90,7 @@ def _without_repeats(
         second = axes.index(name, first + 1)
         others = [axis for axis in range(len(axes)) if axis not in (first, second)]
         value = op.emit("Transpose", value, perm=[*others, first, second])
-        rows, columns = (value.shape or ())[-2:]
+        rows, columns = op.sizes_of(value)[-2:]
         if rows != columns and None not in (rows, columns):
             raise Misfit(f"subscript {name!r} stands for sizes {rows} and {columns}")
         value = diagonal_line(op, value, 0)
@@ -141,7 +141,7 @@ def einsum(op: Operation) -> Value:
         ones = [
             place
             for place, axis in enumerate(axes)
-            if (value.shape or ())[place] == 1 and sizes[axis] != 1
+            if op.sizes_of(value)[place] == 1 and sizes[axis] != 1
         ]
         narrow = op.emit("Squeeze", value, vector(op, *ones)) if ones else value
         left = [axis for place, axis in enumerate(axes) if place not in ones]

@@ -71,9 +71,12 @@ def _channels_first(op: Operation, window: Spatial) -> tuple[Value, Value]:
 
 
 def _padding(op: Operation, window: Spatial, data: Value) -> tuple[list[int], list[int]]:
-    target = op.ints("target_shape", ())
+    target, adjustment = op.ints("target_shape", ()), list(op.ints("adj", ()))
+    for name, numbers in (("target_shape", target), ("adj", adjustment)):
+        if numbers and len(numbers) != window.rank:
+            op.invalid(f"does not have {window.rank} numbers", name)
     if not any(target):
-        adjustment = list(op.ints("adj", ())) or [0] * window.rank
+        adjustment = adjustment or [0] * window.rank
         for adjust, stride in zip(adjustment, window.stride, strict=True):
             if adjust >= stride:
                 op.invalid("is not below the stride", "adj")

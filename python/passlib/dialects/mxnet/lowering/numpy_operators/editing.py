@@ -43,7 +43,7 @@ def _values(op: Operation, data: Value) -> tuple[Value, list[Value]]:
 def _raised(op: Operation, values: Value, rank: int) -> Value:
     lacking = rank - op.rank_of(values)
     if lacking < 0:
-        if any(size != 1 for size in (values.shape or ())[:-lacking]):
+        if any(size != 1 for size in op.sizes_of(values)[:-lacking]):
             raise Misfit("the values have more axes than the array")
         return op.emit("Squeeze", values, vector(op, *range(-lacking)))
     return op.emit("Unsqueeze", values, vector(op, *range(lacking))) if lacking else values
@@ -57,7 +57,7 @@ def _spread(op: Operation, values: Value, data: Value, axis: int, count: Value) 
 
 
 def _check_place(op: Operation, data: Value, axis: int, place: int) -> None:
-    size = (data.shape or ())[axis]
+    size = op.sizes_of(data)[axis]
     if size is not None and not -size <= place <= size:
         op.invalid(f"is outside an axis of {size}", "int_ind")
 
@@ -181,7 +181,7 @@ def _pad_by_place(mode: str, op: Operation, data: Value, widths: list[tuple[int,
     for axis, width in enumerate(widths):
         if not any(width):
             continue
-        if (given.shape or ())[axis] is None and mode != "symmetric":
+        if op.sizes_of(given)[axis] is None and mode != "symmetric":
             data = op.emit("Pad", data, vector(op, *width), None, vector(op, axis), mode=mode)
             continue
         size = op.size_of(given, axis)

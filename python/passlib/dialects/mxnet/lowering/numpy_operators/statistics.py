@@ -178,7 +178,7 @@ def diff(op: Operation) -> Value:
     data, times = op.inputs[0], op.int("n", 1)
     axis = op.axis(data, op.int("axis", -1))
     op.require_rank(data, least=1)
-    size = (data.shape or ())[axis]
+    size = op.sizes_of(data)[axis]
     if times < 0:
         op.invalid("is negative", "n")
     for _ in range(times if size is None else min(times, size)):

@@ -29,8 +29,11 @@ def histogram(op: Operation) -> Sequence[Value]:
     else:
         if op.attr("range", "None") == "None":
             op.unsupported("is required with bin_cnt", "range")
-        low, high = op.floats("range")[:2]
-        if count < 1 or low >= high:
+        bounds = op.floats("range")
+        if len(bounds) != 2:
+            op.invalid("does not have 2 numbers", "range")
+        low, high = bounds
+        if count < 1 or not low < high:
             op.invalid("leaves no interval", "bin_cnt")
         op.affordable(count)
         steps = np.arange(count + 1)

@@ -45,7 +45,7 @@ def diagonal_line(op: Operation, matrices: Value, k: int) -> Value:
 def _line_places(op: Operation, matrices: Value, k: int) -> Value:
     """Return the flat positions of diagonal ``k``, int64, computed at run time if need be."""
     rank = op.rank_of(matrices)
-    rows, columns = (matrices.shape or ())[-2:]
+    rows, columns = op.sizes_of(matrices)[-2:]
     if rows is not None and columns is not None:
         count = max(min(rows + min(k, 0), columns - max(k, 0)), 0)
         begin = k if k >= 0 else -k * columns
@@ -81,7 +81,7 @@ def _spread(op: Operation, data: Value, sources: np.ndarray) -> Value:
 def _existing_line(op: Operation, matrices: Value, k: int) -> Value:
     """Extract diagonal ``k``; one just outside the matrix is empty, one beyond is an error."""
     op.require_rank(matrices, least=2)
-    rows, columns = (matrices.shape or ())[-2:]
+    rows, columns = op.sizes_of(matrices)[-2:]
     if (rows is not None and k < -rows) or (columns is not None and k > columns):
         op.invalid(f"a matrix ({rows}, {columns}) has no diagonal {k}")
     return diagonal_line(op, matrices, k)

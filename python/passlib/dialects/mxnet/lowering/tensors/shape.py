@@ -117,8 +117,8 @@ def squeeze(op: Operation) -> Value:
 def transpose(op: Operation) -> Value:
     """Permute the axes to the order ``axes``; reverse them if it is not given."""
     data, axes = op.inputs[0], op.ints("axes", ())
-    order = [op.axis(data, axis) for axis in axes] or list(reversed(range(op.rank_of(data))))
-    return op.emit("Transpose", data, perm=order)
+    order = [op.axis(data, axis) for axis in axes]
+    return op.emit("Transpose", data, perm=order) if order else op.emit("Transpose", data)
 
 
 @table.register("SwapAxis", "swapaxes", "_npi_swapaxes")

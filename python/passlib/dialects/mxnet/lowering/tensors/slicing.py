@@ -62,7 +62,7 @@ def slice_axis(op: Operation) -> Value:
     """Slice an axis from ``begin`` to ``end`` (excluded); negative bounds count from its end."""
     data = op.inputs[0]
     begin, end, axis = op.int("begin"), op.optional_int("end"), op.axis(data, op.int("axis"))
-    size = (data.shape or ())[axis]
+    size = op.sizes_of(data)[axis]
     if size is not None and end is not None and end > size:
         op.invalid(f"is beyond axis {axis} of {size}", "end")
     bounds = (begin, LAST if end is None else end, axis)

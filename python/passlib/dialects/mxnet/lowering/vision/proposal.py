@@ -30,6 +30,8 @@ def proposal(op: Operation) -> Sequence[Value]:
     if both != 2 * kinds:
         op.unsupported(f"{kinds} anchors do not fit {both} scores", "scales")
     wanted = op.int("rpn_post_nms_top_n", 300)
+    if wanted < 1:
+        op.invalid("must be positive", "rpn_post_nms_top_n")
     considered = op.int("rpn_pre_nms_top_n", 6000)
     considered = min(considered, count) if considered > 0 else count
     stride = op.int("feature_stride", 16)
@@ -76,9 +78,11 @@ def proposal(op: Operation) -> Sequence[Value]:
 
 def _anchors(op: Operation) -> np.ndarray:
     """Return the corners of the anchors at the first position: ratios, in each the scales."""
-    stride = op.int("feature_stride", 16)
+    stride, ratios = op.int("feature_stride", 16), op.floats("ratios", (0.5, 1.0, 2.0))
+    if not all(0 < ratio < np.inf for ratio in ratios):
+        op.invalid("must be positive", "ratios")
     center, size, found = (stride - 1) / 2, float(stride * stride), []
-    for ratio in op.floats("ratios", (0.5, 1.0, 2.0)):
+    for ratio in ratios:
         width = np.floor(np.sqrt(np.floor(size / ratio)) + 0.5)
         height = np.floor(width * ratio + 0.5)
         for scale in op.floats("scales", (4.0, 8.0, 16.0, 32.0)):

@@ -12,6 +12,7 @@ import numpy as np
 from passlib._core import EditableNode, EditableValue
 from passlib.passes.standard.facts.known import Content, Known
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
+from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.rules.reals import without_fraction
 from passlib.passes.standard.facts.sizes import (
     Quantity,
@@ -32,14 +33,7 @@ _INT = frozenset((2, 3, 4, 5, 6, 7, 9, 12, 13))
 Rule = Callable[[EditableNode, Known], Content | None]
 
 content_rules: dict[str, Rule] = {}
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        content_rules.update(dict.fromkeys(names, rule))
-        return rule
-
-    return register
+_rule = registering(content_rules)
 
 
 def _array(items: list[Quantity], shape: tuple[int, ...] | None = None) -> Content:

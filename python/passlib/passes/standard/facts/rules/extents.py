@@ -7,6 +7,7 @@ from collections.abc import Callable
 from passlib._core import EditableNode
 from passlib.passes.standard.facts.known import Known
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast, text
+from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.rules.contents import axes_of, whole
 from passlib.passes.standard.facts.sizes import Quantity, Size, at_least, product, quotient
 
@@ -16,19 +17,11 @@ Extents = tuple[Quantity | None, ...]
 Rule = Callable[[EditableNode, Known], Extents | None]
 
 extent_rules: dict[str, Rule] = {}
+extent_rule = registering(extent_rules)
+"""Registers a function that returns the sizes of the first result of operators."""
 
 _LAST = 1 << 31
 """Ends of slices from here on mean the end of the axis."""
-
-
-def extent_rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function that returns the sizes of the first result of operators."""
-
-    def register(rule: Rule) -> Rule:
-        extent_rules.update(dict.fromkeys(names, rule))
-        return rule
-
-    return register
 
 
 def broadcast(left: Extents, right: Extents) -> Extents:

@@ -12,6 +12,7 @@ import numpy as np
 from passlib._core import EditableNode
 from passlib.passes.standard.facts.known import Content, Known, Ratio, Reals
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
+from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.sizes import Quantity, at_least, quotient, towards_zero
 
 __all__ = ["elements", "real_rules", "without_fraction"]
@@ -27,14 +28,7 @@ _REAL_CODES = (1, 11)
 Rule = Callable[[EditableNode, Known], "Reals | None"]
 
 real_rules: dict[str, Rule] = {}
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        real_rules.update(dict.fromkeys(names, rule))
-        return rule
-
-    return register
+_rule = registering(real_rules)
 
 
 def elements(array: np.ndarray[Any, Any]) -> Reals | None:
