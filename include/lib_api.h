@@ -29,11 +29,13 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <iostream>
 #include <limits>
 #include <locale>
@@ -47,6 +49,7 @@
 #include <stdexcept>
 #include <streambuf>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -79,7 +82,7 @@
 #define MX_LIBRARY_VERSION 11
 /// Version of the C++ types of this header, raised whenever a member of a type in Graph changes, or
 /// what it means. A host passes its graph as an object only to libraries with the same version.
-#define PASSLIB_HEADER_VERSION 1
+#define PASSLIB_HEADER_VERSION 2
 
 #define PASSLIB_JOIN_(first, second) first##second
 #define PASSLIB_JOIN(first, second) PASSLIB_JOIN_(first, second)
@@ -447,6 +450,13 @@ class JsonReader {
     bool operator==(const char* word) const {
       return strlen(word) == size && memcmp(word, data, size) == 0;
     }
+    bool operator==(const std::string& text) const {
+      return text.size() == size && memcmp(text.data(), data, size) == 0;
+    }
+    bool operator<(const Slice& other) const {
+      const int order = memcmp(data, other.data, (std::min)(size, other.size));
+      return order < 0 || (order == 0 && size < other.size);
+    }
     std::string str() const { return std::string(data, size); }
   };
 
@@ -521,6 +531,173 @@ struct NodeEntry {
   int version;
 };
 
+/// The attributes of a node: a std::unordered_map that is made when somebody first uses it as one.
+/// Until then the texts lie in one block of memory, sorted by key, in which a graph that nobody looks
+/// into is read, copied, compared and written.
+///
+/// Converts to and from such a map. What is not declared here is called on the map:
+/// `std::unordered_map<std::string, std::string>& map = node->attrs`. As with a map, several
+/// threads may read at the same time.
+class NodeAttributes {
+ public:
+  typedef std::unordered_map<std::string, std::string> Map;
+  typedef Map::key_type key_type;
+  typedef Map::mapped_type mapped_type;
+  typedef Map::value_type value_type;
+  typedef Map::size_type size_type;
+  typedef Map::difference_type difference_type;
+  typedef Map::reference reference;
+  typedef Map::const_reference const_reference;
+  typedef Map::iterator iterator;
+  typedef Map::const_iterator const_iterator;
+
+  NodeAttributes() noexcept : map_(nullptr) {}
+  NodeAttributes(const Map& map) : map_(new Map(map)) {}
+  NodeAttributes(Map&& map) : map_(new Map(std::move(map))) {}
+  NodeAttributes(std::initializer_list<value_type> items) : map_(new Map(items)) {}
+  NodeAttributes(const NodeAttributes& other) : map_(nullptr) { copy(other); }
+  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr) { swap(other); }
+  ~NodeAttributes() { delete known(); }
+
+  NodeAttributes& operator=(const NodeAttributes& other) {
+    if (this != &other) NodeAttributes(other).swap(*this);
+    return *this;
+  }
+  NodeAttributes& operator=(NodeAttributes&& other) noexcept {
+    NodeAttributes(std::move(other)).swap(*this);
+    return *this;
+  }
+  NodeAttributes& operator=(const Map& map) { return *this = NodeAttributes(map); }
+  NodeAttributes& operator=(Map&& map) { return *this = NodeAttributes(std::move(map)); }
+  NodeAttributes& operator=(std::initializer_list<value_type> items) {
+    return *this = NodeAttributes(items);
+  }
+  operator Map&() { return read(); }
+  operator const Map&() const { return read(); }
+
+  bool empty() const { return size() == 0; }
+  size_type size() const {
+    return known() != nullptr ? known()->size() : block_ == nullptr ? 0 : block_[0];
+  }
+  size_type max_size() const { return read().max_size(); }
+  iterator begin() { return read().begin(); }
+  const_iterator begin() const { return cbegin(); }
+  const_iterator cbegin() const { return read().cbegin(); }
+  iterator end() { return read().end(); }
+  const_iterator end() const { return cend(); }
+  const_iterator cend() const { return read().cend(); }
+
+  std::string& operator[](const std::string& key) { return write()[key]; }
+  std::string& operator[](std::string&& key) { return write()[std::move(key)]; }
+  std::string& at(const std::string& key) { return read().at(key); }
+  const std::string& at(const std::string& key) const { return read().at(key); }
+  iterator find(const std::string& key) { return read().find(key); }
+  const_iterator find(const std::string& key) const {
+    return static_cast<const Map&>(read()).find(key);
+  }
+  size_type count(const std::string& key) const {
+    JsonReader::Slice text;
+    return _find(key.c_str(), key.size(), &text) ? 1 : 0;
+  }
+  std::pair<iterator, iterator> equal_range(const std::string& key) {
+    return read().equal_range(key);
+  }
+  std::pair<const_iterator, const_iterator> equal_range(const std::string& key) const {
+    return static_cast<const Map&>(read()).equal_range(key);
+  }
+
+  void clear() noexcept { NodeAttributes().swap(*this); }
+  void swap(NodeAttributes& other) noexcept;
+  void swap(Map& other) { write().swap(other); }
+  void reserve(size_type count) { write().reserve(count); }
+  size_type erase(const std::string& key) { return write().erase(key); }
+  iterator erase(const_iterator place) { return write().erase(place); }
+  iterator erase(iterator place) { return write().erase(place); }
+  iterator erase(const_iterator first, const_iterator last) { return write().erase(first, last); }
+  std::pair<iterator, bool> insert(const value_type& item) { return write().insert(item); }
+  template <typename Pair,
+            typename = typename std::enable_if<
+                std::is_constructible<value_type, Pair&&>::value>::type>
+  std::pair<iterator, bool> insert(Pair&& item) {
+    return write().emplace(std::forward<Pair>(item));
+  }
+  iterator insert(const_iterator hint, const value_type& item) {
+    return write().insert(hint, item);
+  }
+  template <typename Iterator>
+  void insert(Iterator first, Iterator last) {
+    write().insert(first, last);
+  }
+  void insert(std::initializer_list<value_type> items) { write().insert(items); }
+  template <typename... Arguments>
+  std::pair<iterator, bool> emplace(Arguments&&... arguments) {
+    return write().emplace(std::forward<Arguments>(arguments)...);
+  }
+  template <typename... Arguments>
+  iterator emplace_hint(const_iterator hint, Arguments&&... arguments) {
+    return write().emplace_hint(hint, std::forward<Arguments>(arguments)...);
+  }
+
+  friend bool operator==(const NodeAttributes& left, const NodeAttributes& right) {
+    return left.equals(right);
+  }
+  friend bool operator!=(const NodeAttributes& left, const NodeAttributes& right) {
+    return !left.equals(right);
+  }
+  friend bool operator==(const NodeAttributes& left, const Map& right) {
+    return left.read() == right;
+  }
+  friend bool operator!=(const NodeAttributes& left, const Map& right) {
+    return left.read() != right;
+  }
+  friend bool operator==(const Map& left, const NodeAttributes& right) { return right == left; }
+  friend bool operator!=(const Map& left, const NodeAttributes& right) { return right != left; }
+  friend void swap(NodeAttributes& left, NodeAttributes& right) noexcept { left.swap(right); }
+
+  /// Gets the text of an attribute without making the map. Returns false if there is none.
+  bool _find(const char* key, std::size_t size, JsonReader::Slice* text) const;
+  bool _has(const char* key) const {
+    JsonReader::Slice text;
+    return _find(key, strlen(key), &text);
+  }
+  /// Copies the text of an attribute.
+  bool _get(const char* key, std::string* copy) const {
+    JsonReader::Slice text;
+    if (!_find(key, strlen(key), &text)) return false;
+    copy->assign(text.data, text.size);
+    return true;
+  }
+  /// Calls visit(key, text) with a slice each, sorted by key unless the map has been made.
+  template <typename Visit>
+  void _visit(Visit visit) const;
+  /// Replaces all attributes by these, which it sorts if they are few. Returns a key that occurs
+  /// twice, or null.
+  const std::string* _pack(std::pair<std::string, std::string>* items, std::size_t count);
+
+ private:
+  friend struct detail::Layout;
+
+  Map* known() const { return map_.load(std::memory_order_acquire); }
+  const char* texts() const { return reinterpret_cast<const char*>(&block_[2 + 2 * block_[0]]); }
+  std::size_t words() const {
+    return 2 + 2 * static_cast<std::size_t>(block_[0]) + (static_cast<std::size_t>(block_[1]) + 3) / 4;
+  }
+  bool equals(const NodeAttributes& other) const;
+  void copy(const NodeAttributes& other);
+  Map& read() const;
+  Map& write() {
+    Map& map = read();
+    block_.reset();
+    return map;
+  }
+
+  // The map, once there is one, has what counts: it may have been changed through an iterator. The
+  // block goes with the first call that cannot be a concurrent reader's.
+  mutable std::atomic<Map*> map_;
+  // Of n attributes: n, the size of all texts, n sizes of key and value, and the texts in turn.
+  std::unique_ptr<uint32_t[]> block_;
+};
+
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
@@ -541,7 +718,7 @@ class Node {
   std::vector<NodeEntry> inputs;
   std::vector<NodeEntry> outputs;
   std::vector<Graph*> subgraphs;  ///< owned by the node's graph
-  std::unordered_map<std::string, std::string> attrs;
+  NodeAttributes attrs;
   std::vector<Node*> control_deps;  ///< nodes that must run before this one
   /// Number of outputs, hidden ones included; 0 if unknown. After a change of `op` only a lower
   /// bound.
@@ -3048,6 +3225,124 @@ class NameTable {
   std::vector<const Node*> slots_;
 };
 
+}  // namespace detail
+
+inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
+  other.map_.store(map_.exchange(other.known()));
+  block_.swap(other.block_);
+}
+
+inline void NodeAttributes::copy(const NodeAttributes& other) {
+  if (other.known() != nullptr) {
+    map_.store(new Map(*other.known()));
+  } else if (other.block_ != nullptr) {
+    const std::size_t words = other.words();
+    block_.reset(new uint32_t[words]);
+    std::copy(&other.block_[0], &other.block_[0] + words, &block_[0]);
+  }
+}
+
+inline bool NodeAttributes::equals(const NodeAttributes& other) const {
+  if (size() != other.size()) return false;
+  if (empty()) return true;
+  if (known() != nullptr || other.known() != nullptr) return read() == other.read();
+  return words() == other.words() &&
+         memcmp(&block_[0], &other.block_[0], words() * sizeof(uint32_t)) == 0;
+}
+
+inline bool NodeAttributes::_find(const char* key, std::size_t size,
+                                  JsonReader::Slice* text) const {
+  if (known() != nullptr) {
+    const Map::const_iterator found = known()->find(std::string(key, size));
+    if (found == known()->end()) return false;
+    *text = JsonReader::Slice{found->second.data(), found->second.size()};
+    return true;
+  }
+  const char* cursor = block_ == nullptr ? nullptr : texts();
+  for (std::size_t pos = 0; cursor != nullptr && pos < block_[0]; ++pos) {
+    const uint32_t* sizes = &block_[2 + 2 * pos];
+    if (sizes[0] == size && memcmp(cursor, key, size) == 0) {
+      *text = JsonReader::Slice{cursor + size, sizes[1]};
+      return true;
+    }
+    cursor += static_cast<std::size_t>(sizes[0]) + sizes[1];
+  }
+  return false;
+}
+
+template <typename Visit>
+void NodeAttributes::_visit(Visit visit) const {
+  typedef JsonReader::Slice Slice;
+  if (known() != nullptr) {
+    for (const value_type& item : *known()) {
+      visit(Slice{item.first.data(), item.first.size()},
+            Slice{item.second.data(), item.second.size()});
+    }
+    return;
+  }
+  const char* cursor = block_ == nullptr ? nullptr : texts();
+  for (std::size_t pos = 0; cursor != nullptr && pos < block_[0]; ++pos) {
+    const uint32_t* sizes = &block_[2 + 2 * pos];
+    visit(Slice{cursor, sizes[0]}, Slice{cursor + sizes[0], sizes[1]});
+    cursor += static_cast<std::size_t>(sizes[0]) + sizes[1];
+  }
+}
+
+inline const std::string* NodeAttributes::_pack(std::pair<std::string, std::string>* items,
+                                                std::size_t count) {
+  clear();
+  std::size_t size = 0;
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    size += items[pos].first.size() + items[pos].second.size();
+  }
+  const std::size_t few = 64;
+  if (count > few || size > (std::numeric_limits<uint32_t>::max)() / 2) {
+    reserve(count);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      if (!emplace(items[pos].first, items[pos].second).second) return &items[pos].first;
+    }
+    return nullptr;
+  }
+  if (count == 0) return nullptr;
+  for (std::size_t pos = 1; pos < count; ++pos) {  // most files have them sorted
+    for (std::size_t place = pos; place > 0; --place) {
+      if (!(items[place].first < items[place - 1].first)) break;
+      items[place].swap(items[place - 1]);
+    }
+  }
+  for (std::size_t pos = 1; pos < count; ++pos) {
+    if (items[pos].first == items[pos - 1].first) return &items[pos].first;
+  }
+  std::unique_ptr<uint32_t[]> block(new uint32_t[2 + 2 * count + (size + 3) / 4]);
+  block[0] = static_cast<uint32_t>(count);
+  block[1] = static_cast<uint32_t>(size);
+  block[1 + 2 * count + (size + 3) / 4] = 0;  // the bytes behind the texts are compared, too
+  char* cursor = reinterpret_cast<char*>(&block[2 + 2 * count]);
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    const std::string* texts[] = {&items[pos].first, &items[pos].second};
+    for (int part = 0; part < 2; ++part) {
+      block[2 + 2 * pos + part] = static_cast<uint32_t>(texts[part]->size());
+      memcpy(cursor, texts[part]->data(), texts[part]->size());
+      cursor += texts[part]->size();
+    }
+  }
+  block_ = std::move(block);
+  return nullptr;
+}
+
+inline NodeAttributes::Map& NodeAttributes::read() const {
+  if (known() != nullptr) return *known();
+  std::unique_ptr<Map> made(new Map());
+  made->reserve(size());
+  _visit([&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+    made->emplace(key.str(), text.str());
+  });
+  Map* present = nullptr;  // another thread's, if that was faster
+  return map_.compare_exchange_strong(present, made.get()) ? *made.release() : *present;
+}
+
+namespace detail {
+
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
   struct Edge {
@@ -3279,17 +3574,16 @@ class GraphReader {
       const JsonReader::Slice value = reader_.readString();
       pair.second.assign(value.data, value.size);
     }
-    // Reserved in advance, so that the table is never rehashed.
-    node->attrs.reserve(node->attrs.size() + count);
     requireSpread(*node, count);
+    if (only_one) {
+      const std::string* twice = node->attrs._pack(pairs_.data(), count);
+      if (twice == nullptr) return;
+      reader_.fail(kJsonDuplicateKey, "attribute " + detail::quoted(*twice) +
+                                          " occurs twice in node " + detail::quoted(node->name));
+    }
     for (std::size_t pos = 0; pos < count; ++pos) {
       const auto added = node->attrs.emplace(pairs_[pos].first, pairs_[pos].second);
-      if (added.second) continue;
-      if (only_one) {
-        reader_.fail(kJsonDuplicateKey, "attribute " + detail::quoted(pairs_[pos].first) +
-                                            " occurs twice in node " + detail::quoted(node->name));
-      }
-      if (!give_way) added.first->second = pairs_[pos].second;
+      if (!added.second && !give_way) added.first->second = pairs_[pos].second;
     }
   }
 
@@ -3300,8 +3594,10 @@ class GraphReader {
     if (count <= most) return;
     std::vector<std::size_t> buckets;
     buckets.reserve(count);
+    NodeAttributes::Map table;
+    table.reserve(node.attrs.size() + count);
     for (std::size_t pos = 0; pos < count; ++pos) {
-      buckets.push_back(node.attrs.bucket(pairs_[pos].first));
+      buckets.push_back(table.bucket(pairs_[pos].first));
     }
     std::sort(buckets.begin(), buckets.end());
     for (std::size_t pos = most; pos < count; ++pos) {
@@ -3550,6 +3846,8 @@ class GraphWriter {
   }
 
  private:
+  typedef std::pair<JsonReader::Slice, JsonReader::Slice> Attribute;
+
   struct Frame {
     Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
         : graph(target),
@@ -3620,6 +3918,9 @@ class GraphWriter {
   }
 
   void string(const std::string& text) { appendString(text.data(), text.size(), pretty_, &out_); }
+  void string(const JsonReader::Slice& text) {
+    appendString(text.data, text.size, pretty_, &out_);
+  }
 
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
@@ -3667,20 +3968,21 @@ class GraphWriter {
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
-    typedef std::pair<const std::string, std::string> Attribute;
     sorted_.clear();
-    for (const Attribute& attribute : node.attrs) sorted_.push_back(&attribute);
-    std::sort(sorted_.begin(), sorted_.end(), [](const Attribute* left, const Attribute* right) {
-      return left->first < right->first;
+    node.attrs._visit([this](const JsonReader::Slice& name, const JsonReader::Slice& text) {
+      sorted_.emplace_back(name, text);
     });
+    std::sort(
+        sorted_.begin(), sorted_.end(),
+        [](const Attribute& left, const Attribute& right) { return left.first < right.first; });
     const bool lines = sorted_.size() > 1;
     out_.push('{');
     for (std::size_t pos = 0; pos < sorted_.size(); ++pos) {
       if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      string(sorted_[pos]->first);
+      string(sorted_[pos].first);
       out_.append(": ");
-      string(sorted_[pos]->second);
+      string(sorted_[pos].second);
     }
     if (lines) newline(depth);
     out_.push('}');
@@ -3787,7 +4089,7 @@ class GraphWriter {
   TextBuffer& out_;
   std::deque<Frame> frames_;
   std::unordered_set<const Graph*> open_;  // the graphs of the frames
-  std::vector<const std::pair<const std::string, std::string>*> sorted_;
+  std::vector<Attribute> sorted_;
 };
 
 }  // namespace detail
@@ -4268,13 +4570,10 @@ inline void Graph::_setPassResource(PassResource* resource) {
 namespace detail {
 
 /// The parameter that a variable stands for: in the subgraphs of partitioners, variables have new
-/// names and attributes with the name of their parameter.
-inline const std::string& paramName(const Node& node) {
-  if (node.attrs.size() < 2) return node.name;
-  const auto is_arg = node.attrs.find("isArg");
-  if (is_arg == node.attrs.end() || is_arg->second != "True") return node.name;
-  const auto arg_name = node.attrs.find("argName");
-  return arg_name == node.attrs.end() ? node.name : arg_name->second;
+/// names and attributes with the name of their parameter. `copy` holds what is not the node's name.
+inline const std::string& paramName(const Node& node, std::string* copy) {
+  if (node.attrs.size() < 2 || !node.attrs._get("isArg", copy) || *copy != "True") return node.name;
+  return node.attrs._get("argName", copy) ? *copy : node.name;
 }
 
 inline void ParamTable::add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype,
@@ -4285,15 +4584,16 @@ inline void ParamTable::add(const char* name, void* data, std::vector<int64_t> s
 
 inline void ParamTable::assign(const std::vector<Node*>& variables) {
   std::size_t next = 0;
+  std::string copy;
   for (Node* node : variables) {
     if (next == names_.size()) return;
-    if (paramName(*node) == names_[next]) node->tensor = &tensors_[next++];
+    if (paramName(*node, &copy) == names_[next]) node->tensor = &tensors_[next++];
   }
   if (next == names_.size()) return;
   std::unordered_map<std::string, MXTensor*> by_name;
   for (std::size_t pos = 0; pos < names_.size(); ++pos) by_name[names_[pos]] = &tensors_[pos];
   for (Node* node : variables) {
-    const auto found = by_name.find(paramName(*node));
+    const auto found = by_name.find(paramName(*node, &copy));
     if (found != by_name.end()) node->tensor = found->second;
   }
 }
@@ -4488,10 +4788,10 @@ inline bool readList(const std::string& given, std::vector<std::string>* items) 
   return true;
 }
 
-/// The text of an attribute; null if the node does not have it, or "None".
-inline const std::string* attrText(const Node* node, const char* key) {
-  const auto found = node->attrs.find(key);
-  return found == node->attrs.end() || found->second == "None" ? nullptr : &found->second;
+/// Whether a node has an attribute other than "None".
+inline bool hasAttr(const Node* node, const char* key) {
+  std::string text;
+  return node->attrs._get(key, &text) && text != "None";
 }
 
 [[noreturn]] inline void failAttr(const Node* node, const char* key, const std::string& problem) {
@@ -4499,10 +4799,10 @@ inline const std::string* attrText(const Node* node, const char* key) {
                        detail::quoted(key) + " " + problem);
 }
 
-inline const std::string& needAttr(const Node* node, const char* key) {
-  const std::string* text = attrText(node, key);
-  if (text == nullptr) failAttr(node, key, "is missing");
-  return *text;
+inline std::string needAttr(const Node* node, const char* key) {
+  std::string text;
+  if (!node->attrs._get(key, &text) || text == "None") failAttr(node, key, "is missing");
+  return text;
 }
 
 [[noreturn]] inline void failAttrType(const Node* node, const char* key, const char* wanted) {
@@ -4520,7 +4820,7 @@ inline int64_t intAttr(const Node* node, const char* key) {
 }
 
 inline int64_t intAttr(const Node* node, const char* key, int64_t preset) {
-  return detail::attrText(node, key) == nullptr ? preset : intAttr(node, key);
+  return detail::hasAttr(node, key) ? intAttr(node, key) : preset;
 }
 
 inline std::vector<int64_t> intsAttr(const Node* node, const char* key) {
@@ -4540,7 +4840,7 @@ inline std::vector<int64_t> intsAttr(const Node* node, const char* key) {
 
 inline std::vector<int64_t> intsAttr(const Node* node, const char* key,
                                      const std::vector<int64_t>& preset) {
-  return detail::attrText(node, key) == nullptr ? preset : intsAttr(node, key);
+  return detail::hasAttr(node, key) ? intsAttr(node, key) : preset;
 }
 
 inline double realAttr(const Node* node, const char* key) {
@@ -4552,7 +4852,7 @@ inline double realAttr(const Node* node, const char* key) {
 }
 
 inline double realAttr(const Node* node, const char* key, double preset) {
-  return detail::attrText(node, key) == nullptr ? preset : realAttr(node, key);
+  return detail::hasAttr(node, key) ? realAttr(node, key) : preset;
 }
 
 inline bool boolAttr(const Node* node, const char* key) {
@@ -4564,18 +4864,18 @@ inline bool boolAttr(const Node* node, const char* key) {
 }
 
 inline bool boolAttr(const Node* node, const char* key, bool preset) {
-  return detail::attrText(node, key) == nullptr ? preset : boolAttr(node, key);
+  return detail::hasAttr(node, key) ? boolAttr(node, key) : preset;
 }
 
 inline std::string textAttr(const Node* node, const char* key) {
-  const auto found = node->attrs.find(key);
-  if (found == node->attrs.end()) detail::failAttr(node, key, "is missing");
-  return found->second;
+  std::string text;
+  if (!node->attrs._get(key, &text)) detail::failAttr(node, key, "is missing");
+  return text;
 }
 
 inline std::string textAttr(const Node* node, const char* key, const std::string& preset) {
-  const auto found = node->attrs.find(key);
-  return found == node->attrs.end() ? preset : found->second;
+  std::string text;
+  return node->attrs._get(key, &text) ? text : preset;
 }
 
 // ---- shapes, users, parameters -----------------------------------------------------------------
@@ -4584,10 +4884,10 @@ namespace detail {
 
 /// The entry of an output in __ext_shape__ or __ext_dtype__; "" if there is none.
 inline std::string inferredEntry(const NodeEntry& value, const char* key) {
-  const auto found = value.node->attrs.find(key);
-  if (found == value.node->attrs.end() || value.entry < 0) return std::string();
+  std::string text;
+  if (value.entry < 0 || !value.node->attrs._get(key, &text)) return std::string();
   try {
-    return listEntry(found->second, static_cast<unsigned>(value.entry), key);
+    return listEntry(text, static_cast<unsigned>(value.entry), key);
   } catch (const std::out_of_range&) {
     return std::string();
   }
@@ -4630,13 +4930,13 @@ inline bool takesDataFirst(const std::string& op) {
 /// Whether a variable is an input of the model, as far as it or the operators that take it tell.
 inline bool isModelInput(const Node& node, const std::string& dialect) {
   if (dialect == "ark") return true;  // its files have no weights
-  const auto place = node.attrs.find("__id__");
-  const bool placed = place != node.attrs.end();
+  std::string place;
+  const bool placed = node.attrs._get("__id__", &place);
   if (dialect == "onnx") {
-    return (placed && place->second.compare(0, 6, "input.") == 0) ||
+    return (placed && place.compare(0, 6, "input.") == 0) ||
            node.attrs.count("__default__") != 0;
   }
-  if (dialect == "dlprim") return placed && place->second.compare(0, 7, "inputs[") == 0;
+  if (dialect == "dlprim") return placed && place.compare(0, 7, "inputs[") == 0;
   for (const NodeEntry& use : node.outputs) {
     if (use.entry == 0 && takesDataFirst(use.node->op)) return true;
   }
@@ -5529,6 +5829,15 @@ inline void Layout::describeGraphs() {
     members(rows);
   }
   {
+    typedef NodeAttributes Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(attributes, map_, std::atomic<NodeAttributes::Map*>),
+        PASSLIB_MEMBER(attributes, block_, std::unique_ptr<uint32_t[]>),
+    };
+    line("NodeAttributes", sizeof(Owner));
+    members(rows);
+  }
+  {
     typedef Node Owner;
     static const Member rows[] = {
         PASSLIB_MEMBER(node, op, std::string),
@@ -5537,7 +5846,7 @@ inline void Layout::describeGraphs() {
         PASSLIB_MEMBER(node, inputs, std::vector<NodeEntry>),
         PASSLIB_MEMBER(node, outputs, std::vector<NodeEntry>),
         PASSLIB_MEMBER(node, subgraphs, std::vector<Graph*>),
-        PASSLIB_MEMBER(node, attrs, std::unordered_map<std::string, std::string>),
+        PASSLIB_MEMBER(node, attrs, NodeAttributes),
         PASSLIB_MEMBER(node, control_deps, std::vector<Node*>),
         PASSLIB_MEMBER(node, num_outputs, int),
         PASSLIB_MEMBER(node, doomed_, bool),
@@ -6317,12 +6626,6 @@ inline std::string dialectOf(const Graph& graph) {
   return found != graph.attrs.end() && found->second.type == STR ? found->second.str : "mxnet";
 }
 
-inline const std::string* findAttr(const Node& node, const char* key) {
-  if (node.attrs.empty()) return nullptr;
-  const auto found = node.attrs.find(key);
-  return found == node.attrs.end() ? nullptr : &found->second;
-}
-
 /// Whether a node stands for an omitted optional input of ONNX.
 inline bool isAbsentInput(const Node& node) {
   return node.op == "null" && node.name == "__absent__";
@@ -6580,8 +6883,8 @@ class NestedGraphs {
     for (Node* variable : nested->nodes) {
       int64_t slot = -1;
       if (variable->op != "null" || variable->tensor != nullptr) continue;
-      const std::string* outer = findAttr(*variable, "__outer__");
-      if (outer == nullptr || !readInteger(*outer, &slot) || slot < 0 ||
+      std::string outer;
+      if (!variable->attrs._get("__outer__", &outer) || !readInteger(outer, &slot) || slot < 0 ||
           slot >= static_cast<int64_t>(owner->inputs.size())) {
         continue;
       }
@@ -6603,9 +6906,9 @@ class NestedGraphs {
   static std::size_t takeIn(Graph* graph, Node* source, Node* owner) {
     const std::size_t slot = owner->inputs.size();
     int64_t captured = 0;
-    const std::string* stated = findAttr(*owner, "__captured_inputs__");
-    if (stated != nullptr) readInteger(*stated, &captured);
-    if (findAttr(*owner, "__formal_inputs__") == nullptr) {
+    std::string stated;
+    if (owner->attrs._get("__captured_inputs__", &stated)) readInteger(stated, &captured);
+    if (!owner->attrs._has("__formal_inputs__")) {
       owner->attrs["__formal_inputs__"] = std::to_string(slot);
     }
     owner->attrs["__captured_inputs__"] = std::to_string(captured + 1);
@@ -7047,16 +7350,16 @@ class PatternSession {
     if (operation.operators.empty()) return node.op != "null";
     for (const auto& op : operation.operators) {
       if (op.second != node.op) continue;
-      const std::string* domain = findAttr(node, "__domain__");
-      const bool standard = domain == nullptr || domain->empty() || *domain == "ai.onnx";
-      if (op.first.empty() ? standard : (!standard && *domain == op.first)) return true;
+      std::string domain;
+      node.attrs._get("__domain__", &domain);
+      if (op.first == (domain == "ai.onnx" ? std::string() : domain)) return true;
     }
     return false;
   }
 
   bool isCommutative(const Node& node) const {
-    return commutative_.count(node.op) != 0 && findAttr(node, "coef1") == nullptr &&
-           findAttr(node, "coef2") == nullptr && findAttr(node, "__domain__") == nullptr;
+    return commutative_.count(node.op) != 0 && !node.attrs._has("coef1") &&
+           !node.attrs._has("coef2") && !node.attrs._has("__domain__");
   }
 
   /// The number of inputs without those omitted at the end.
@@ -7105,21 +7408,21 @@ class PatternSession {
   }
 
   bool matchAttributes(const PatternOperation& operation, const Node& node) {
+    std::string text;
     for (const PatternAttribute& wanted : operation.attributes) {
-      const std::string* text = findAttr(node, wanted.key.c_str());
-      if (text == nullptr) {
+      if (!node.attrs._get(wanted.key.c_str(), &text)) {
         if (wanted.optional || wanted.relation == PatternAttribute::kAbsent ||
             wanted.relation == PatternAttribute::kDifferent) {
           continue;
         }
         return refuse([&] { return nodeText(node) + " has no attribute " + quoted(wanted.key); });
       }
-      const auto is_one = [&](const std::string& value) { return sameAttribute(*text, value); };
+      const auto is_one = [&](const std::string& value) { return sameAttribute(text, value); };
       bool fits = true;
       if (wanted.relation == PatternAttribute::kBind) {
         const std::string* bound = boundAttribute(wanted.variable);
-        fits = bound == nullptr || sameAttribute(*bound, *text);
-        if (bound == nullptr) binding_.attributes.emplace_back(wanted.variable, *text);
+        fits = bound == nullptr || sameAttribute(*bound, text);
+        if (bound == nullptr) binding_.attributes.emplace_back(wanted.variable, text);
       } else {
         const bool found = std::any_of(wanted.values.begin(), wanted.values.end(), is_one);
         fits = wanted.relation == PatternAttribute::kEqual && found;
@@ -7127,7 +7430,7 @@ class PatternSession {
       }
       if (fits) continue;
       return refuse([&] {
-        return nodeText(node) + " has " + wanted.key + "=" + *text +
+        return nodeText(node) + " has " + wanted.key + "=" + text +
                ", which the pattern does not allow";
       });
     }
@@ -7576,13 +7879,15 @@ class PatternSession {
   /// Gives a new node of one output the inferred shape and type of the value that it replaces.
   static void describeAs(const NodeEntry& from, const NodeEntry& target) {
     if (target.node->num_outputs > 1 || target.entry != 0) return;
-    const std::string* shape = findAttr(*from.node, MX_STR_SHAPE);
-    const std::string* type = findAttr(*from.node, MX_STR_DTYPE);
+    std::string text;
     try {
       const unsigned output = static_cast<unsigned>(from.entry);
-      if (shape != nullptr)
-        target.node->attrs[MX_STR_SHAPE] = "[" + getShapeAt(*shape, output) + "]";
-      if (type != nullptr) target.node->attrs[MX_STR_DTYPE] = "[" + getDtypeAt(*type, output) + "]";
+      if (from.node->attrs._get(MX_STR_SHAPE, &text)) {
+        target.node->attrs[MX_STR_SHAPE] = "[" + getShapeAt(text, output) + "]";
+      }
+      if (from.node->attrs._get(MX_STR_DTYPE, &text)) {
+        target.node->attrs[MX_STR_DTYPE] = "[" + getDtypeAt(text, output) + "]";
+      }
     } catch (const std::out_of_range&) {
       return;  // fewer entries than outputs: unknown
     }
@@ -7749,7 +8054,7 @@ class PatternSession {
     NewNode& made = new_nodes_[static_cast<std::size_t>(found) - states_.size()];
     if (made.origin_written) return;
     const auto is_plain = [this](const Node* each) {
-      return originOf(each).empty() && findAttr(*each, MX_STR_ORIGIN) == nullptr;
+      return originOf(each).empty() && !each->attrs._has(MX_STR_ORIGIN);
     };
     std::vector<std::string> names;
     if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
@@ -7784,12 +8089,12 @@ class PatternSession {
         }
         continue;
       }
-      const std::string* earlier = findAttr(*pending[pos], MX_STR_ORIGIN);
-      if (earlier == nullptr) {
+      std::string earlier;
+      if (!pending[pos]->attrs._get(MX_STR_ORIGIN, &earlier)) {
         names.push_back(pending[pos]->name);
         continue;
       }
-      for (const JsonVal& name : JsonVal::parse(*earlier).list) {
+      for (const JsonVal& name : JsonVal::parse(earlier).list) {
         if (listed.insert(name.str).second) names.push_back(name.str);
       }
     }
@@ -8079,12 +8384,11 @@ inline std::vector<int64_t> Match::integers(const std::string& name) const {
 inline std::unordered_map<std::string, std::string> Match::attributes(
     const std::string& name) const {
   std::unordered_map<std::string, std::string> attrs;
-  for (const auto& each : node(name)->attrs) {
-    const std::string& key = each.first;
-    const bool hidden =
-        key.size() > 4 && key.compare(0, 2, "__") == 0 && key.compare(key.size() - 2, 2, "__") == 0;
-    if (!hidden) attrs.insert(each);
-  }
+  node(name)->attrs._visit([&attrs](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+    const bool hidden = key.size > 4 && memcmp(key.data, "__", 2) == 0 &&
+                        memcmp(key.data + key.size - 2, "__", 2) == 0;
+    if (!hidden) attrs.emplace(key.str(), text.str());
+  });
   return attrs;
 }
 

@@ -14,6 +14,9 @@ namespace passlib {
 
 namespace py = pybind11;
 
+/// The attributes of a node by key.
+py::dict attributeDict(const mxnet::ext::Node& node);
+
 /// Decodes UTF-8. Invalid bytes become replacement characters.
 py::str decode(std::string_view text);
 

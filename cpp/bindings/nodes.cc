@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "graph/attributes.h"
 #include "graph/graph.h"
 #include "graph/source.h"
 
@@ -36,7 +37,7 @@ void addNodeTuple(py::module_* m) {
   node_tuple = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr());
 }
 
-py::object textObject(const std::string& text) {
+py::object textObject(std::string_view text) {
   PyObject* made =
       PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
   if (made == nullptr) throw py::error_already_set();
@@ -46,7 +47,7 @@ py::object textObject(const std::string& text) {
 /// Strings that repeat, such as operators and names of attributes, made once each.
 class Texts {
  public:
-  const py::object& operator[](const std::string& text) {
+  const py::object& operator[](std::string_view text) {
     const auto [place, fresh] = known_.try_emplace(text);
     if (fresh) place->second = textObject(text);
     return place->second;
@@ -70,13 +71,13 @@ py::list entryList(const std::vector<NodeEntry>& entries, const NodeTable& table
   return list;
 }
 
-py::dict attributeDict(const Node& node, Texts* keys) {
+py::dict sharedAttributes(const Node& node, Texts* keys) {
   py::dict attrs;
-  for (const auto& [key, value] : node.attrs) {
-    if (PyDict_SetItem(attrs.ptr(), (*keys)[key].ptr(), textObject(value).ptr()) != 0) {
+  forEachAttribute(node, [&](std::string_view key, std::string_view text) {
+    if (PyDict_SetItem(attrs.ptr(), (*keys)[key].ptr(), textObject(text).ptr()) != 0) {
       throw py::error_already_set();
     }
-  }
+  });
   return attrs;
 }
 
@@ -85,7 +86,7 @@ py::object nodeTuple(const Node& node, const NodeTable& table, Texts* repeated) 
   py::list deps;
   for (const Node* dep : node.control_deps) deps.append(table.find(dep));
   py::object fields[] = {(*repeated)[node.op],          textObject(node.name),
-                         attributeDict(node, repeated), entryList(node.inputs, table),
+                         sharedAttributes(node, repeated), entryList(node.inputs, table),
                          py::int_(node.num_outputs),    std::move(deps),
                          py::cast(copySubgraphs(node))};
   PyObject* made = node_tuple->tp_alloc(node_tuple, std::size(fields));
@@ -138,13 +139,16 @@ NodeEntry entryAt(const Graph& graph, const py::handle& item) {
 /// Builds a graph from tuples as listNodes returns them. Inputs must refer to earlier nodes.
 std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& heads) {
   auto graph = std::make_unique<Graph>();
+  std::vector<std::pair<std::string, std::string>> pairs;
   graph->nodes.reserve(nodes.size());
   for (const py::handle& item : nodes) {
     const py::tuple fields(py::reinterpret_borrow<py::object>(item));
     Node* node = graph->addNode(std::string(textOf(fields[1])), std::string(textOf(fields[0])));
-    const auto attributes = fields[2].cast<py::dict>();
-    node->attrs.reserve(attributes.size());
-    for (const auto& [key, value] : attributes) node->attrs.emplace(textOf(key), textOf(value));
+    pairs.clear();
+    for (const auto& [key, value] : fields[2].cast<py::dict>()) {
+      pairs.emplace_back(textOf(key), textOf(value));
+    }
+    node->attrs._pack(pairs.data(), pairs.size());
     if (const int outputs = fields[4].cast<int>()) node->_declareOutputs(outputs);
     if (node->op == "null") graph->inputs.push_back(node);
     const auto inputs = fields[3].cast<py::sequence>();

@@ -12,6 +12,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
+#include "bindings/common.h"
 #include "bindings/operator_table.h"
 #include "graph/difference.h"
 #include "graph/graph.h"
@@ -39,7 +40,7 @@ py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
     const int known = facts.outputs != 0 ? facts.outputs : carried;
     const bool settled =
         known != 0 ? node.num_outputs == known : node.num_outputs > 0 && !facts.varying;
-    if (!settled) list.append(py::make_tuple(i, node.op, node.attrs, node.num_outputs, carried));
+    if (!settled) list.append(py::make_tuple(i, node.op, attributeDict(node), node.num_outputs, carried));
   }
   return list;
 }
@@ -56,7 +57,7 @@ py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = *graph->nodes[i];
     if (operators.count(node.op) == 0) continue;
-    list.append(py::make_tuple(i, node.op, node.attrs, node.inputs.size(), copySubgraphs(node)));
+    list.append(py::make_tuple(i, node.op, attributeDict(node), node.inputs.size(), copySubgraphs(node)));
   }
   return list;
 }
@@ -78,7 +79,7 @@ py::list listUses(GraphSource& source, const std::unordered_set<std::string>& na
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const Node& variable = *node->inputs[i].node;
       if (variable.op != "null" || names.count(variable.name) == 0) continue;
-      uses.append(py::make_tuple(variable.name, variable.attrs, node->op, node->attrs, i));
+      uses.append(py::make_tuple(variable.name, attributeDict(variable), node->op, attributeDict(*node), i));
     }
   }
   return uses;
@@ -131,14 +132,7 @@ void renameOperators(GraphSource& source, const OperatorTable& table) {
   forEachAlias(source.edit(), table, [](Node* node, const std::string& name) { node->op = name; });
 }
 
-/// The value of a node's attribute; empty if it has none.
-const std::string& attributeOf(const Node& node, const std::string& key) {
-  static const std::string none;
-  const auto found = node.attrs.find(key);
-  return found == node.attrs.end() ? none : found->second;
-}
-
-/// The variables: name, and the value of one attribute.
+/// The variables: name, and the value of one attribute, empty if a variable has none.
 py::list variablesWith(GraphSource& source, const std::string& key) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list list;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "errors.h"
+#include "graph/attributes.h"
 
 namespace passlib {
 namespace {
@@ -18,7 +20,7 @@ using detail::quoted;
 /// More outputs than any operator has; larger numbers are uninitialised memory.
 constexpr int kMostOutputs = 1 << 24;
 
-bool isUtf8(const std::string& text) {
+bool isUtf8(std::string_view text) {
   const char* p = text.data();
   const char* end = p + text.size();
   for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
@@ -37,9 +39,9 @@ void checkText(const Node& node, std::size_t position) {
   }
   if (node.op.empty()) throw GraphError("node " + quoted(node.name) + " has no operator");
   bool fine = isUtf8(node.op);
-  for (const auto& attribute : node.attrs) {
-    fine = fine && isUtf8(attribute.first) && isUtf8(attribute.second);
-  }
+  forEachAttribute(node, [&fine](std::string_view key, std::string_view text) {
+    fine = fine && isUtf8(key) && isUtf8(text);
+  });
   if (!fine) {
     throw GraphError("operator or attributes of node " + quoted(node.name) + " are not UTF-8");
   }

@@ -1,4 +1,5 @@
 #include "partition/cut.h"
+#include "graph/attributes.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -13,10 +14,10 @@ using EntryOfText = std::string (*)(const std::string& text, unsigned index);
 /// attribute may come from a file and be malformed.
 std::string entryOf(const Node& node, const char* key, int output, EntryOfText entry_of,
                     const char* unknown) {
-  const auto found = node.attrs.find(key);
-  if (found == node.attrs.end()) return unknown;
+  const std::string_view text = attributeOf(node, key);
+  if (text.data() == nullptr) return unknown;
   try {
-    return entry_of(found->second, static_cast<unsigned>(output));
+    return entry_of(std::string(text), static_cast<unsigned>(output));
   } catch (const std::out_of_range&) {
     return unknown;
   }
@@ -76,13 +77,8 @@ std::string Cutter::outputName(const NodeEntry& entry) {
   // Nodes with the same operator and attributes share their output names.
   std::string key = producer.op + '\0' + std::to_string(entry.entry) + '\0' +
                     std::to_string(producer.num_outputs);
-  using Attribute = decltype(producer.attrs)::value_type;
-  std::vector<const Attribute*> attributes;
-  for (const Attribute& attribute : producer.attrs) attributes.push_back(&attribute);
-  std::sort(attributes.begin(), attributes.end(),
-            [](const Attribute* a, const Attribute* b) { return a->first < b->first; });
-  for (const Attribute* attribute : attributes) {
-    (((key += '\0') += attribute->first) += '\0') += attribute->second;
+  for (const auto& [name, text] : sortedAttributes(producer)) {
+    (((key += '\0') += name) += '\0') += text;
   }
   auto found = suffixes_.find(key);
   if (found == suffixes_.end()) {

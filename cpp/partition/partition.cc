@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/attributes.h"
 #include "partition/choice.h"
 #include "partition/groups.h"
 #include "partition/library.h"
@@ -44,13 +45,12 @@ class ParamIndex {
     ParamBlock used;
     std::unordered_set<int> known;
     for (const Node* variable : subgraph.inputs) {
-      const auto name = variable->attrs.find("argName");
-      if (name == variable->attrs.end()) continue;
-      const auto found = index_.find(name->second);
+      const std::string name(attributeOf(*variable, "argName"));
+      const auto found = index_.find(name);
       if (found == index_.end() || !known.insert(found->second).second) continue;
       const int i = found->second;
       const int64_t* shape = block_.shapes()[i];
-      used.add(name->second, block_.data()[i],
+      used.add(name, block_.data()[i],
                std::vector<int64_t>(shape, shape + block_.dims()[i]), block_.types()[i]);
     }
     return used;

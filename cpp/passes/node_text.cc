@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,7 @@ namespace passes {
 namespace {
 
 /// Whether an attribute has no effect on the result of a node.
-bool isNote(const std::string& key) {
+bool isNote(std::string_view key) {
   return key == "__id__" || key == "__tensor__" || key == "__outputs__" ||
          key == "__profiler_scope__" || key == MX_STR_SHAPE || key == MX_STR_DTYPE;
 }
@@ -42,7 +43,7 @@ std::size_t elementSize(MXDType dtype) {
 
 }  // namespace
 
-void NodeText::add(const std::string& piece) {
+void NodeText::add(std::string_view piece) {
   text_ += std::to_string(piece.size());
   text_ += ':';
   text_ += piece;
@@ -54,16 +55,17 @@ void NodeText::addNumber(std::size_t number) {
 }
 
 void NodeText::addAttributes(const Node& node) {
-  std::vector<const std::pair<const std::string, std::string>*> attributes;
-  for (const auto& attribute : node.attrs) {
-    if (!isNote(attribute.first)) attributes.push_back(&attribute);
-  }
-  std::sort(attributes.begin(), attributes.end(),
-            [](const auto* left, const auto* right) { return left->first < right->first; });
+  using Slice = mxnet::ext::JsonReader::Slice;
+  const auto view = [](const Slice& text) { return std::string_view(text.data, text.size); };
+  std::vector<std::pair<std::string_view, std::string_view>> attributes;
+  node.attrs._visit([&](const Slice& key, const Slice& text) {
+    if (!isNote(view(key))) attributes.emplace_back(view(key), view(text));
+  });
+  std::sort(attributes.begin(), attributes.end());
   addNumber(attributes.size());
-  for (const auto* attribute : attributes) {
-    add(attribute->first);
-    add(attribute->second);
+  for (const auto& [key, text] : attributes) {
+    add(key);
+    add(text);
   }
 }
 

@@ -15,7 +15,7 @@ using namespace mxnet::ext;
 /// Concatenates pieces with their lengths, so that different lists of pieces give different text.
 class NodeText {
  public:
-  void add(const std::string& piece);
+  void add(std::string_view piece);
   void addNumber(std::size_t number);
   /// Adds all attributes, sorted, except those about the origin or name of a node.
   void addAttributes(const Node& node);

@@ -105,7 +105,7 @@ PROGRAMS: dict[str, Recipe] = {
     "unit": Recipe(
         tuple(
             f"cpp/{name}.cc"
-            for name in ("main", "json", "graph", "helpers", "random_edits", "tensor")
+            for name in ("main", "attributes", "json", "graph", "helpers", "random_edits", "tensor")
         ),
         (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
     ),

@@ -48,7 +48,7 @@ std::shared_ptr<GraphSource> callPartition(const std::shared_ptr<Library>& libra
                            settings.consume,  settings.ordered};
   const OutputSuffix suffix_of = [&](const Node& node, int output) {
     const BorrowedGil borrowed;
-    return suffix(node.op, node.attrs, node.num_outputs, output).cast<std::string>();
+    return suffix(node.op, attributeDict(node), node.num_outputs, output).cast<std::string>();
   };
   std::unique_ptr<Graph> result;
   const std::string what = describePartition(call);

@@ -7,37 +7,38 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bindings/common.h"
 #include "bindings/editing/handles.h"
+#include "graph/attributes.h"
 
 namespace passlib {
 namespace {
 
 namespace py = pybind11;
 
-using Attributes = std::unordered_map<std::string, std::string>;
+mxnet::ext::NodeAttributes& of(const AttributesHandle& handle) {
+  return handle.node.live()->attrs;
+}
 
-Attributes& of(const AttributesHandle& handle) { return handle.node.live()->attrs; }
-
-std::string at(const AttributesHandle& handle, const std::string& key) {
-  const Attributes& attributes = of(handle);
-  const auto found = attributes.find(key);
-  if (found == attributes.end()) throw py::key_error(key);
-  return found->second;
+std::string_view at(const AttributesHandle& handle, const std::string& key) {
+  const std::string_view text = attributeOf(*handle.node.live(), key);
+  if (text.data() == nullptr) throw py::key_error(key);
+  return text;
 }
 
 /// The keys, sorted: the order of a hash table must not decide what a pass does.
 std::vector<std::string> keysOf(const AttributesHandle& handle) {
   std::vector<std::string> keys;
-  for (const auto& attribute : of(handle)) keys.push_back(attribute.first);
-  std::sort(keys.begin(), keys.end());
+  for (const auto& attribute : sortedAttributes(*handle.node.live())) {
+    keys.emplace_back(attribute.first);
+  }
   return keys;
 }
 
 /// As the mapping's own, which is slow, because a key that is missing is an exception there.
 py::object get(const AttributesHandle& handle, const std::string& key, const py::object& preset) {
-  const Attributes& attributes = of(handle);
-  const auto found = attributes.find(key);
-  return found == attributes.end() ? preset : py::cast(found->second);
+  const std::string_view text = attributeOf(*handle.node.live(), key);
+  return text.data() == nullptr ? preset : py::cast(text);
 }
 
 void erase(const AttributesHandle& handle, const std::string& key) {
@@ -59,7 +60,7 @@ void bindEditedAttributes(py::module_* m) {
            })
       .def("__len__", [](const AttributesHandle& h) { return of(h).size(); })
       .def("__iter__", [](const AttributesHandle& h) { return py::iter(py::cast(keysOf(h))); });
-  attributes.def("__repr__", [](const AttributesHandle& h) { return py::repr(py::cast(of(h))); });
+  attributes.def("__repr__", [](const AttributesHandle& h) { return py::repr(attributeDict(*h.node.live())); });
   // The rest of the protocol, as for a class that is derived from MutableMapping.
   const py::object mapping = py::module_::import("collections.abc").attr("MutableMapping");
   for (const char* name :

@@ -12,6 +12,7 @@
 
 #include "bindings/editing/handles.h"
 #include "errors.h"
+#include "graph/attributes.h"
 
 namespace passlib {
 namespace {
@@ -77,10 +78,10 @@ std::string inferred(const ValueHandle& value, const char* key,
                      std::string (*entry)(const std::string&, unsigned)) {
   const Node* node = value.live();
   value.owner->requireTypes();
-  const auto found = node->attrs.find(key);
-  if (found == node->attrs.end()) return std::string();
+  const std::string_view text = attributeOf(*node, key);
+  if (text.data() == nullptr) return std::string();
   try {
-    return entry(found->second, static_cast<unsigned>(value.entry.entry));
+    return entry(std::string(text), static_cast<unsigned>(value.entry.entry));
   } catch (const std::out_of_range&) {
     return std::string();
   }

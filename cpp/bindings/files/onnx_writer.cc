@@ -132,9 +132,9 @@ class PythonHost : public onnx::WriteHost {
 
   StatedType stated(const Node& variable) override {
     const auto text = [&](const char* key) -> py::object {
-      const auto found = variable.attrs.find(key);
-      if (found == variable.attrs.end()) return py::none();
-      return decode(found->second);
+      const Bytes found = attributeOf(variable, key);
+      if (found.data() == nullptr) return py::none();
+      return decode(found);
     };
     const auto made = functions_.stated(decode(variable.name), text("__dtype__"), text("__shape__"))
                           .cast<StatedTuple>();
@@ -143,7 +143,7 @@ class PythonHost : public onnx::WriteHost {
 
   onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
     const py::object made = functions_.attribute(
-        decode(node.name), decode(node.op), decode(onnx::attributeOf(node, onnx::keys::kDomain)),
+        decode(node.name), decode(node.op), decode(attributeOf(node, onnx::keys::kDomain)),
         decode(key), decode(text), kind);
     if (py::isinstance<py::str>(made)) return {"", made.cast<std::string>()};
     return {made.cast<std::string>(), std::nullopt};

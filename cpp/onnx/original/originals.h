@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/attributes.h"
 #include "graph/graph.h"
 #include "onnx/reading/level.h"
 #include "onnx/reading/name_map.h"
@@ -90,12 +91,6 @@ class Originals {
 
 /// Returns the value of a field of bytes, the last one; empty, not null, if there is none.
 Bytes bodyOf(Bytes message, uint32_t number);
-
-/// Returns a node's attribute; a null view if it has none.
-inline Bytes attributeOf(const Node& node, const char* key) {
-  const auto found = node.attrs.find(key);
-  return found == node.attrs.end() ? Bytes() : Bytes(found->second);
-}
 
 inline bool isVariable(const Node& node) { return node.op == "null"; }
 

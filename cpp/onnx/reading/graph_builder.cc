@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "graph/attributes.h"
 #include "onnx/parts/opaque.h"
 #include "onnx/reading/level_values.h"
 #include "onnx/reading/name_map.h"
@@ -43,7 +44,7 @@ class Builder {
     Node* node = graph_->addNode(std::string(name), "null");
     node->_declareOutputs(1);
     graph_->inputs.push_back(node);
-    if (!key.empty()) node->attrs.emplace(keys::kId, std::move(key));
+    if (!key.empty()) addAttribute(node, keys::kId, key);
     return node;
   }
 
@@ -58,7 +59,7 @@ class Builder {
 
   void addVariables(bool marks_defaults) {
     const auto tie = [&](Node* node, bool has_input) {
-      if (has_input && marks_defaults) node->attrs.emplace(keys::kDefault, "True");
+      if (has_input && marks_defaults) addAttribute(node, keys::kDefault, "True");
     };
     for (const auto& [name, number] : level_.inputs) {
       addNamed(name, level_.prefix + "input." + std::to_string(number));
@@ -67,13 +68,13 @@ class Builder {
     for (const Initializer& initializer : level_.initializers) {
       const Tensor& tensor = initializer.tensor;
       Node* node = addNamed(tensor.name, level_.prefix + "initializer." + std::to_string(number++));
-      if (const char* kind = opaqueKind(tensor)) node->attrs.emplace(keys::kOpaque, kind);
+      if (const char* kind = opaqueKind(tensor)) addAttribute(node, keys::kOpaque, kind);
       tie(node, initializer.has_input);
     }
     number = 0;
     for (const auto& [name, has_input] : level_.sparse) {
       Node* node = addNamed(name, level_.prefix + "sparse." + std::to_string(number++));
-      node->attrs.emplace(keys::kOpaque, "sparse");
+      addAttribute(node, keys::kOpaque, "sparse");
       tie(node, has_input);
     }
   }
@@ -171,7 +172,7 @@ class Builder {
     if (record.constant) {
       Node* node = addVariable(level_.names[record.outputs.first], level_.keyOf(number));
       const Attribute& value = level_.attributes[record.attributes.first].attribute;
-      if (const char* kind = opaqueKind(value)) node->attrs.emplace(keys::kOpaque, kind);
+      if (const char* kind = opaqueKind(value)) addAttribute(node, keys::kOpaque, kind);
       made_[number] = node;
       return;
     }
@@ -200,7 +201,7 @@ class Builder {
     forEachNested(record, [&](std::size_t nested) {
       for (const Captured& captured : built_[nested].captured) {
         const auto [slot, fresh] = slots.insert(captured.name, entries_.size());
-        captured.variable->attrs.emplace(keys::kOuter, std::to_string(*slot));
+        addAttribute(captured.variable, keys::kOuter, std::to_string(*slot));
         if (!fresh) continue;
         const auto user = [&] { return captured.user; };
         entries_.push_back(entryOf(values_.find(captured.name, user), captured.name, user));
@@ -210,22 +211,19 @@ class Builder {
   }
 
   void addAttributes(const NodeRecord& record, std::size_t number, Node* node) {
-    auto& attrs = node->attrs;
-    attrs.reserve(record.attributes.count + 1);
+    pairs_.clear();
     const std::string key = level_.keyOf(number);
-    attrs.emplace(keys::kId, key);
+    collect(keys::kId, key);
     const auto place = [&] { return shown(node->name); };
-    if (!record.domain.empty()) {
-      attrs.emplace(keys::kDomain, checkedName(record.domain, place));
-    }
+    if (!record.domain.empty()) collect(keys::kDomain, checkedName(record.domain, place));
     if (!record.overload.empty()) {
-      attrs.emplace(keys::kOverload, checkedName(record.overload, place));
+      collect(keys::kOverload, checkedName(record.overload, place));
     }
     for (uint32_t i = 0; i < record.attributes.count; ++i) {
       const AttributeRecord& item = level_.attributes[record.attributes.first + i];
       const std::string name(item.attribute.name);
-      attrs.emplace(name, attributeText(item.attribute, key + "/" + name, node->subgraphs.size(),
-                                        item.levels.count, arena_));
+      collect(name, attributeText(item.attribute, key + "/" + name, node->subgraphs.size(),
+                                  item.levels.count, arena_));
       for (uint32_t k = 0; k < item.levels.count; ++k) {
         node->subgraphs.push_back(nullptr);
         node->subgraphs.back() = built_[item.levels.first + k].graph.release();
@@ -233,15 +231,18 @@ class Builder {
     }
     for (uint32_t i = 0; i < record.marks.count; ++i) {
       const auto& [mark, text] = level_.marks[record.marks.first + i];
-      if (attrs.count(std::string(mark)) == 0) {
-        attrs.emplace(checkedName(mark, place), checkedName(text, place));
-      }
+      collect(checkedName(mark, place), checkedName(text, place));
     }
     if (!node->subgraphs.empty()) {
-      attrs.emplace(keys::kFormal, std::to_string(record.inputs.count));
-      attrs.emplace(keys::kCaptured, std::to_string(captured_count_));
+      collect(keys::kFormal, std::to_string(record.inputs.count));
+      collect(keys::kCaptured, std::to_string(captured_count_));
     }
+    if (node->attrs._pack(pairs_.data(), pairs_.size()) == nullptr) return;
+    // The first one of a name counts; a stable sort kept them in order.
+    for (const auto& [name, text] : pairs_) node->attrs.emplace(name, text);
   }
+
+  void collect(Bytes name, Bytes text) { pairs_.emplace_back(name, text); }
 
   std::string uniqueName(const NodeRecord& record, std::size_t number) {
     Bytes wish = record.name;
@@ -278,6 +279,7 @@ class Builder {
   NameMap<Node*> outside_;
   std::vector<Captured> captured_;
   std::vector<NodeEntry> entries_;  ///< inputs of the node that is being added
+  std::vector<std::pair<std::string, std::string>> pairs_;  ///< its attributes
   std::size_t captured_count_ = 0;
   Node* absent_ = nullptr;
   bool sorted_ = true;

@@ -62,9 +62,9 @@ class AttributeWriter {
       }
     }
     std::vector<std::pair<Bytes, Bytes>> fresh;
-    for (const auto& [key, text] : node_.attrs) {
+    forEachAttribute(node_, [&](Bytes key, Bytes text) {
       if (old.find(key) == nullptr && !isOwnName(key)) fresh.emplace_back(key, text);
-    }
+    });
     std::sort(fresh.begin(), fresh.end());
     for (const auto& [key, text] : fresh) add(key, text, nullptr);
     checkNested();
@@ -72,11 +72,6 @@ class AttributeWriter {
   }
 
  private:
-  static Bytes attributeOf(const Node& node, Bytes key) {
-    const auto found = node.attrs.find(std::string(key));
-    return found == node.attrs.end() ? Bytes() : Bytes(found->second);
-  }
-
   std::string title() const { return "node " + shown(node_.name) + " (" + node_.op + ")"; }
 
   void add(Bytes key, Bytes text, const AttributeRecord* was) {

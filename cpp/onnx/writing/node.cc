@@ -32,9 +32,9 @@ bool sameNames(const std::vector<Bytes>& names, const Original& original, const 
 void appendMarks(const Node& node, const WrittenAttributes& attributes, Bytes old,
                  std::string* out) {
   std::map<Bytes, Bytes> marks;
-  for (const auto& [key, text] : node.attrs) {
+  forEachAttribute(node, [&marks](Bytes key, Bytes text) {
     if (isOwnName(key) && !isReservedName(key)) marks.emplace(key, text);
-  }
+  });
   for (const WrittenAttribute& value : attributes.list) marks.erase(value.name);
   const auto append = [out](Bytes key, Bytes text) {
     std::string entry;

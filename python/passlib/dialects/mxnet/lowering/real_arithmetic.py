@@ -9,7 +9,16 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 
-__all__ = ["as_number", "element_type", "is_real", "is_true", "number_of", "through_real"]
+__all__ = [
+    "as_number",
+    "element_type",
+    "is_real",
+    "is_true",
+    "larger",
+    "number_of",
+    "smaller",
+    "through_real",
+]
 
 
 _ELEMENT_TYPES = (
@@ -70,6 +79,24 @@ def number_of(op: Operation, name: str, default: float, dtype: np.dtype) -> Valu
 def as_number(op: Operation, truth: Value, like: Value) -> Value:
     """Convert truth values to 1 and 0 in the element type of ``like``, as comparisons do."""
     return op.cast(truth, op.dtype_of(like))
+
+
+def larger(op: Operation, a: Value, b: Value) -> Value:
+    """Return the larger of two values."""
+    return _extreme(op, "Max", "Greater", a, b)
+
+
+def smaller(op: Operation, a: Value, b: Value) -> Value:
+    """Return the smaller of two values."""
+    return _extreme(op, "Min", "Less", a, b)
+
+
+def _extreme(op: Operation, onnx_operator: str, comparison: str, a: Value, b: Value) -> Value:
+    # Before version 1.32, ONNX Runtime takes numbers beyond 32 bits for others in Max, Min and
+    # Clip of int64.
+    if op.dtype_of(a) == np.int64:
+        return op.emit("Where", op.emit(comparison, a, b), a, b)
+    return op.emit(onnx_operator, a, b)
 
 
 def through_real(

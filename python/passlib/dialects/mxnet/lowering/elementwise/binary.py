@@ -14,6 +14,8 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import (
     as_number,
     is_real,
     is_true,
+    larger,
+    smaller,
     through_real,
 )
 from passlib.dialects.mxnet.lowering.table import table
@@ -76,8 +78,8 @@ BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
     "divide": partial(_plain, "Div"),
     "modulo": _modulo,
     "power": _power,
-    "maximum": partial(_plain, "Max"),
-    "minimum": partial(_plain, "Min"),
+    "maximum": larger,
+    "minimum": smaller,
     "hypotenuse": _hypotenuse,
     "equal": partial(_comparison, "Equal"),
     "not_equal": _not_equal,

@@ -6,7 +6,13 @@ import math
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.real_arithmetic import as_number, is_real, through_real
+from passlib.dialects.mxnet.lowering.real_arithmetic import (
+    as_number,
+    is_real,
+    larger,
+    smaller,
+    through_real,
+)
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
@@ -50,20 +56,20 @@ def square(op: Operation) -> Value:
 def sign(op: Operation) -> Value:
     """Return -1, 0 or 1; the sign of NaN is 0 in MXNet."""
     x = op.inputs[0]
-    if not is_real(op.dtype_of(x)):
+    if not is_real(op.dtype_of(x)) and op.dtype_of(x) != np.int64:  # see larger
         return op.emit("Sign", x)
     zero = op.constant_like(0, x)
     above, below = op.emit("Greater", x, zero), op.emit("Less", x, zero)
     return op.emit("Sub", as_number(op, above, x), as_number(op, below, x))
 
 
-@table.register("relu")
+@table.register("relu", "_npx_relu")
 def relu(op: Operation) -> Value:
     """Compute max(x, 0)."""
     x = op.inputs[0]
     if is_real(op.dtype_of(x)):
         return op.emit("Relu", x)
-    return op.emit("Max", x, op.constant_like(0, x))
+    return larger(op, x, op.constant_like(0, x))
 
 
 @table.register("softsign")
@@ -88,10 +94,10 @@ def hard_sigmoid(op: Operation) -> Value:
 
 
 def _between(op: Operation, x: Value, low: Value, high: Value) -> Value:
-    if op.dtype_of(x).name != "bfloat16":
+    if op.dtype_of(x).name not in ("bfloat16", "int64"):
         return op.emit("Clip", x, low, high)
     # ONNX Runtime has no Clip for bfloat16, nor the operators that it would replace Clip by.
-    return op.emit("Min", op.emit("Max", x, low), high)
+    return smaller(op, larger(op, x, low), high)
 
 
 @table.register("logical_not")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["activation", "leaky_relu", "relu"]
+__all__ = ["activation", "leaky_relu"]
 
 _SIMPLE = {
     "relu": "Relu",
@@ -37,15 +36,6 @@ def activation(op: Operation) -> Value:
     if kind == "log_sigmoid":
         return op.emit("Neg", op.emit("Softplus", op.emit("Neg", data)))
     return op.emit(_SIMPLE[kind], data)
-
-
-@table.register("_npx_relu")
-def relu(op: Operation) -> Value:
-    """Compute max(x, 0)."""
-    (data,) = op.operands(1)
-    if is_real(op.dtype_of(data)):
-        return op.emit("Relu", data)
-    return op.emit("Max", data, op.constant_like(0, data))
 
 
 @table.register("LeakyReLU", "_npx_leaky_relu")

@@ -10,7 +10,13 @@ import math
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.real_arithmetic import element_type, is_true, number_of
+from passlib.dialects.mxnet.lowering.real_arithmetic import (
+    element_type,
+    is_true,
+    larger,
+    number_of,
+    smaller,
+)
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, extent, gathered_shape, reshaped, vector
@@ -32,7 +38,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
     if mode == "wrap":
         return op.emit("Mod", indices, size)
     last = op.emit("Sub", size, op.constant(1, np.int64))
-    return op.emit("Max", op.emit("Min", indices, last), zero)
+    return larger(op, smaller(op, indices, last), zero)
 
 
 @table.register("take", "_npi_take")
