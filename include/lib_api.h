@@ -88,7 +88,7 @@
 #define PASSLIB_JOIN(first, second) PASSLIB_JOIN_(first, second)
 #define PASSLIB_TEXT_(...) #__VA_ARGS__
 #define PASSLIB_TEXT(...) PASSLIB_TEXT_(__VA_ARGS__)
-/// passlib1: the namespace of all that belongs to this version.
+/// passlib2: the namespace of all that belongs to this version.
 #define PASSLIB_NAMESPACE PASSLIB_JOIN(passlib, PASSLIB_HEADER_VERSION)
 
 /// Only the entry points are exported. All else is hidden, so that two libraries in one process
@@ -3793,6 +3793,17 @@ class GraphReader {
 
 // ---- the graph: writing ------------------------------------------------------------------------
 
+/// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
+/// inputs and one member more: in a large graph, walks mostly wait for memory.
+template <typename Member>
+void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node::* also) {
+  if (pos + 16 >= nodes.size()) return;
+  const Node* later = nodes[pos + 16];
+  __builtin_prefetch(&(later->*also));
+  __builtin_prefetch(&later->inputs);
+  __builtin_prefetch(nodes[pos + 6]->inputs.data());
+}
+
 inline void appendInteger(int64_t value, TextBuffer* out) {
   char digits[20];
   char* cursor = digits + sizeof(digits);
@@ -3827,6 +3838,7 @@ class GraphWriter {
         continue;
       }
       const Node& node = *frame.order[frame.node];
+      prefetchNode(frame.order, frame.node, &Node::op);
       if (frame.subgraph == 0) writeNode(&frame, node);
       if (frame.subgraph < node.subgraphs.size()) {
         separate(frame.subgraph > 0, frame.depth + 4);
@@ -3853,12 +3865,15 @@ class GraphWriter {
         : graph(target),
           attributes(extra),
           depth(level),
-          order(sortNodes(target.nodes, NodeTable(target.nodes))) {
-      const NodeTable table(order);
+          order(target.nodes) {
+      NodeTable table(order);
+      order = sortNodes(target.nodes, table);
+      if (order != target.nodes) table = NodeTable(order);
       outputs.assign(order.size(), 1);
-      for (const Node* current : order) {
-        for (const NodeEntry& input : current->inputs) addPosition(table, input);
-        for (const Node* dep : current->control_deps) {
+      for (std::size_t pos = 0; pos < order.size(); ++pos) {
+        prefetchNode(order, pos, &Node::control_deps);
+        for (const NodeEntry& input : order[pos]->inputs) addPosition(table, input);
+        for (const Node* dep : order[pos]->control_deps) {
           positions.push_back(static_cast<std::size_t>(table.find(dep)));
         }
       }
@@ -4138,17 +4153,6 @@ inline void NodeTable::insert(std::size_t position) {
 }
 
 namespace detail {
-
-/// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
-/// inputs and one member more: in a large graph, walks mostly wait for memory.
-template <typename Member>
-void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node::* also) {
-  if (pos + 16 >= nodes.size()) return;
-  const Node* later = nodes[pos + 16];
-  __builtin_prefetch(&(later->*also));
-  __builtin_prefetch(&later->inputs);
-  __builtin_prefetch(nodes[pos + 6]->inputs.data());
-}
 
 /// The dependencies of a node: its inputs, then its control dependencies.
 inline std::size_t countDependencies(const Node& node) {

@@ -63,22 +63,32 @@ void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable
   }
 }
 
-bool entryFine(const NodeEntry& entry, const NodeTable& table) {
-  if (table.find(entry.node) < 0) return false;
+bool entryFine(const NodeEntry& entry) {
   return entry.entry >= 0 && entry.entry < std::max(entry.node->num_outputs, 1);
 }
 
-void checkLevel(Graph* graph) {
+/// Checks a graph without its nested graphs; adds the nodes that have some. Returns whether each
+/// node comes after those it depends on.
+bool checkLevel(Graph* graph, std::vector<const Node*>* owners) {
   const NodeTable table(graph->nodes);
-  std::size_t variables = 0;
+  std::vector<const Node*> variables;
+  bool sorted = true;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    detail::prefetchNode(graph->nodes, i, &Node::control_deps);
     Node& node = *graph->nodes[i];
     checkText(node, i);
-    if (node.op == "null") ++variables;
+    if (node.op == "null") variables.push_back(&node);
+    if (!node.subgraphs.empty()) owners->push_back(&node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      if (entryFine(node.inputs[k], table)) continue;
+      const int64_t producer = table.find(node.inputs[k].node);
+      sorted = sorted && producer < static_cast<int64_t>(i);
+      if (producer >= 0 && entryFine(node.inputs[k])) continue;
       checkEntry(node.inputs[k], "input " + std::to_string(k) + " of node " + quoted(node.name),
                  table);
+    }
+    for (const Node* before : node.control_deps) {
+      const int64_t place = table.find(before);
+      sorted = sorted && place >= 0 && place < static_cast<int64_t>(i);
     }
     if (node.num_outputs < 0 || node.num_outputs > kMostOutputs) {
       throw GraphError("node " + quoted(node.name) + " claims to have " +
@@ -89,12 +99,13 @@ void checkLevel(Graph* graph) {
   for (std::size_t k = 0; k < graph->outputs.size(); ++k) {
     checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
   }
-  detail::NameTable names(variables);
-  for (const Node* node : graph->nodes) {
-    if (node->op != "null" || names.add(node) == nullptr) continue;
-    throw GraphError("two variables are named " + quoted(node->name));
+  detail::NameTable names(variables.size());
+  for (const Node* variable : variables) {
+    if (names.add(variable) == nullptr) continue;
+    throw GraphError("two variables are named " + quoted(variable->name));
   }
-  sortNodes(graph->nodes, table);  // throws for a cycle
+  if (!sorted) sortNodes(graph->nodes, table);  // throws for a cycle
+  return sorted;
 }
 
 /// Throws if a node is listed in two of the graphs, each of which would delete it.
@@ -114,7 +125,8 @@ void checkOwners(const std::unordered_set<const Graph*>& graphs) {
 
 }  // namespace
 
-void checkGraph(Graph* graph, int max_depth) {
+bool checkGraph(Graph* graph, int max_depth) {
+  bool sorted = true;
   try {
     std::vector<std::pair<Graph*, int>> pending{{graph, 0}};
     std::unordered_set<const Graph*> known{graph};
@@ -125,8 +137,9 @@ void checkGraph(Graph* graph, int max_depth) {
         throw GraphError("subgraphs are nested more than " + std::to_string(max_depth) +
                          " deep, the limit for what a library returns");
       }
-      checkLevel(level);
-      for (const Node* node : level->nodes) {
+      std::vector<const Node*> owners;
+      sorted = checkLevel(level, &owners) && sorted;
+      for (const Node* node : owners) {
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph == nullptr) {
             throw GraphError("a subgraph of node " + quoted(node->name) + " is null");
@@ -143,6 +156,7 @@ void checkGraph(Graph* graph, int max_depth) {
   } catch (const mxnet::ext::GraphStructureError& error) {
     throw GraphError(error.what());
   }
+  return sorted;
 }
 
 }  // namespace passlib

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "graph/check.h"
-#include "graph/restore.h"
 #include "graph/variables.h"
 #include "library/calls/call.h"
+#include "library/calls/restore.h"
 #include "library/text_columns.h"
 
 namespace passlib {
@@ -85,12 +85,13 @@ int mostNestedGraphs(GraphSource* before) {
 }
 
 void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth) {
+  bool sorted = false;
   try {
-    checkGraph(graph, max_depth);
+    sorted = checkGraph(graph, max_depth);
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }
-  arrangeGraph(graph, ordered);
+  if (ordered || !sorted) arrangeGraph(graph, ordered);
 }
 
 std::string describePass(const PassCall& call) {

@@ -1,6 +1,6 @@
 // Repair of graphs that passed through MXNet's own lib_api.
-#ifndef PASSLIB_GRAPH_RESTORE_H_
-#define PASSLIB_GRAPH_RESTORE_H_
+#ifndef PASSLIB_LIBRARY_CALLS_RESTORE_H_
+#define PASSLIB_LIBRARY_CALLS_RESTORE_H_
 
 #include "graph/graph.h"
 
@@ -12,4 +12,4 @@ void restoreLost(const Graph& before, Graph* after);
 
 }  // namespace passlib
 
-#endif  // PASSLIB_GRAPH_RESTORE_H_
+#endif  // PASSLIB_LIBRARY_CALLS_RESTORE_H_

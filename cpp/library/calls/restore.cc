@@ -1,4 +1,4 @@
-#include "graph/restore.h"
+#include "library/calls/restore.h"
 
 #include <algorithm>
 #include <string_view>
