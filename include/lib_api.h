@@ -532,8 +532,8 @@ struct NodeEntry {
 };
 
 /// The attributes of a node: a std::unordered_map that is made when somebody first uses it as one.
-/// Until then the texts lie in one block of memory, sorted by key, in which a graph that nobody looks
-/// into is read, copied, compared and written.
+/// Until then the texts lie in one block of memory, sorted by key, which is read, copied, compared
+/// and written as a whole.
 ///
 /// Converts to and from such a map. What is not declared here is called on the map:
 /// `std::unordered_map<std::string, std::string>& map = node->attrs`. As with a map, several
@@ -615,9 +615,8 @@ class NodeAttributes {
   iterator erase(iterator place) { return write().erase(place); }
   iterator erase(const_iterator first, const_iterator last) { return write().erase(first, last); }
   std::pair<iterator, bool> insert(const value_type& item) { return write().insert(item); }
-  template <typename Pair,
-            typename = typename std::enable_if<
-                std::is_constructible<value_type, Pair&&>::value>::type>
+  template <typename Pair, typename = typename std::enable_if<
+                               std::is_constructible<value_type, Pair&&>::value>::type>
   std::pair<iterator, bool> insert(Pair&& item) {
     return write().emplace(std::forward<Pair>(item));
   }
@@ -680,7 +679,8 @@ class NodeAttributes {
   Map* known() const { return map_.load(std::memory_order_acquire); }
   const char* texts() const { return reinterpret_cast<const char*>(&block_[2 + 2 * block_[0]]); }
   std::size_t words() const {
-    return 2 + 2 * static_cast<std::size_t>(block_[0]) + (static_cast<std::size_t>(block_[1]) + 3) / 4;
+    return 2 + 2 * static_cast<std::size_t>(block_[0]) +
+           (static_cast<std::size_t>(block_[1]) + 3) / 4;
   }
   bool equals(const NodeAttributes& other) const;
   void copy(const NodeAttributes& other);
@@ -3862,10 +3862,7 @@ class GraphWriter {
 
   struct Frame {
     Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
-        : graph(target),
-          attributes(extra),
-          depth(level),
-          order(target.nodes) {
+        : graph(target), attributes(extra), depth(level), order(target.nodes) {
       NodeTable table(order);
       order = sortNodes(target.nodes, table);
       if (order != target.nodes) table = NodeTable(order);
@@ -3933,9 +3930,7 @@ class GraphWriter {
   }
 
   void string(const std::string& text) { appendString(text.data(), text.size(), pretty_, &out_); }
-  void string(const JsonReader::Slice& text) {
-    appendString(text.data, text.size, pretty_, &out_);
-  }
+  void string(const JsonReader::Slice& text) { appendString(text.data, text.size, pretty_, &out_); }
 
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
@@ -3987,9 +3982,9 @@ class GraphWriter {
     node.attrs._visit([this](const JsonReader::Slice& name, const JsonReader::Slice& text) {
       sorted_.emplace_back(name, text);
     });
-    std::sort(
-        sorted_.begin(), sorted_.end(),
-        [](const Attribute& left, const Attribute& right) { return left.first < right.first; });
+    std::sort(sorted_.begin(), sorted_.end(), [](const Attribute& left, const Attribute& right) {
+      return left.first < right.first;
+    });
     const bool lines = sorted_.size() > 1;
     out_.push('{');
     for (std::size_t pos = 0; pos < sorted_.size(); ++pos) {
@@ -4937,8 +4932,7 @@ inline bool isModelInput(const Node& node, const std::string& dialect) {
   std::string place;
   const bool placed = node.attrs._get("__id__", &place);
   if (dialect == "onnx") {
-    return (placed && place.compare(0, 6, "input.") == 0) ||
-           node.attrs.count("__default__") != 0;
+    return (placed && place.compare(0, 6, "input.") == 0) || node.attrs.count("__default__") != 0;
   }
   if (dialect == "dlprim") return placed && place.compare(0, 7, "inputs[") == 0;
   for (const NodeEntry& use : node.outputs) {

@@ -1,4 +1,5 @@
 #include "bindings/common.h"
+
 #include "graph/attributes.h"
 
 namespace passlib {

@@ -85,10 +85,10 @@ py::dict sharedAttributes(const Node& node, Texts* keys) {
 py::object nodeTuple(const Node& node, const NodeTable& table, Texts* repeated) {
   py::list deps;
   for (const Node* dep : node.control_deps) deps.append(table.find(dep));
-  py::object fields[] = {(*repeated)[node.op],          textObject(node.name),
-                         sharedAttributes(node, repeated), entryList(node.inputs, table),
-                         py::int_(node.num_outputs),    std::move(deps),
-                         py::cast(copySubgraphs(node))};
+  py::object fields[] = {
+      (*repeated)[node.op],          textObject(node.name),      sharedAttributes(node, repeated),
+      entryList(node.inputs, table), py::int_(node.num_outputs), std::move(deps),
+      py::cast(copySubgraphs(node))};
   PyObject* made = node_tuple->tp_alloc(node_tuple, std::size(fields));
   if (made == nullptr) throw py::error_already_set();
   for (std::size_t i = 0; i < std::size(fields); ++i) {

@@ -40,7 +40,8 @@ py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
     const int known = facts.outputs != 0 ? facts.outputs : carried;
     const bool settled =
         known != 0 ? node.num_outputs == known : node.num_outputs > 0 && !facts.varying;
-    if (!settled) list.append(py::make_tuple(i, node.op, attributeDict(node), node.num_outputs, carried));
+    if (!settled)
+      list.append(py::make_tuple(i, node.op, attributeDict(node), node.num_outputs, carried));
   }
   return list;
 }
@@ -57,7 +58,8 @@ py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = *graph->nodes[i];
     if (operators.count(node.op) == 0) continue;
-    list.append(py::make_tuple(i, node.op, attributeDict(node), node.inputs.size(), copySubgraphs(node)));
+    list.append(
+        py::make_tuple(i, node.op, attributeDict(node), node.inputs.size(), copySubgraphs(node)));
   }
   return list;
 }
@@ -79,7 +81,8 @@ py::list listUses(GraphSource& source, const std::unordered_set<std::string>& na
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const Node& variable = *node->inputs[i].node;
       if (variable.op != "null" || names.count(variable.name) == 0) continue;
-      uses.append(py::make_tuple(variable.name, attributeDict(variable), node->op, attributeDict(*node), i));
+      uses.append(py::make_tuple(variable.name, attributeDict(variable), node->op,
+                                 attributeDict(*node), i));
     }
   }
   return uses;

@@ -1,9 +1,10 @@
 #include "partition/cut.h"
-#include "graph/attributes.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <unordered_set>
+
+#include "graph/attributes.h"
 
 namespace passlib {
 namespace {

@@ -50,8 +50,8 @@ class ParamIndex {
       if (found == index_.end() || !known.insert(found->second).second) continue;
       const int i = found->second;
       const int64_t* shape = block_.shapes()[i];
-      used.add(name, block_.data()[i],
-               std::vector<int64_t>(shape, shape + block_.dims()[i]), block_.types()[i]);
+      used.add(name, block_.data()[i], std::vector<int64_t>(shape, shape + block_.dims()[i]),
+               block_.types()[i]);
     }
     return used;
   }

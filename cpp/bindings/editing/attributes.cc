@@ -1,5 +1,7 @@
 // passlib._core.EditableAttributes: the attributes of a node as a mutable mapping.
 
+#include "graph/attributes.h"
+
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -9,16 +11,13 @@
 
 #include "bindings/common.h"
 #include "bindings/editing/handles.h"
-#include "graph/attributes.h"
 
 namespace passlib {
 namespace {
 
 namespace py = pybind11;
 
-mxnet::ext::NodeAttributes& of(const AttributesHandle& handle) {
-  return handle.node.live()->attrs;
-}
+mxnet::ext::NodeAttributes& of(const AttributesHandle& handle) { return handle.node.live()->attrs; }
 
 std::string_view at(const AttributesHandle& handle, const std::string& key) {
   const std::string_view text = attributeOf(*handle.node.live(), key);
@@ -60,7 +59,8 @@ void bindEditedAttributes(py::module_* m) {
            })
       .def("__len__", [](const AttributesHandle& h) { return of(h).size(); })
       .def("__iter__", [](const AttributesHandle& h) { return py::iter(py::cast(keysOf(h))); });
-  attributes.def("__repr__", [](const AttributesHandle& h) { return py::repr(attributeDict(*h.node.live())); });
+  attributes.def("__repr__",
+                 [](const AttributesHandle& h) { return py::repr(attributeDict(*h.node.live())); });
   // The rest of the protocol, as for a class that is derived from MutableMapping.
   const py::object mapping = py::module_::import("collections.abc").attr("MutableMapping");
   for (const char* name :

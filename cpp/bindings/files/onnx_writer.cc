@@ -142,9 +142,9 @@ class PythonHost : public onnx::WriteHost {
   }
 
   onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
-    const py::object made = functions_.attribute(
-        decode(node.name), decode(node.op), decode(attributeOf(node, onnx::keys::kDomain)),
-        decode(key), decode(text), kind);
+    const py::object made = functions_.attribute(decode(node.name), decode(node.op),
+                                                 decode(attributeOf(node, onnx::keys::kDomain)),
+                                                 decode(key), decode(text), kind);
     if (py::isinstance<py::str>(made)) return {"", made.cast<std::string>()};
     return {made.cast<std::string>(), std::nullopt};
   }
