@@ -14,6 +14,7 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
 #include "bindings/operator_table.h"
+#include "graph/attributes.h"
 #include "graph/difference.h"
 #include "graph/graph.h"
 #include "graph/source.h"
@@ -157,13 +158,13 @@ py::list headsWith(GraphSource& source, const std::string& key) {
 
 void setNodeAttributes(GraphSource& source, const std::vector<NodeAttribute>& values) {
   Graph* graph = source.edit();
-  for (const auto& [position, key, value] : values) graph->nodes.at(position)->attrs[key] = value;
+  for (const auto& [position, key, text] : values) {
+    setAttribute(graph->nodes.at(position), key, text);
+  }
 }
 
 void dropNodeAttributes(GraphSource& source, const std::vector<std::string>& keys) {
-  forEachNode(source.edit(), [&](Node* node) {
-    for (const std::string& key : keys) node->attrs.erase(key);
-  });
+  forEachNode(source.edit(), [&keys](Node* node) { dropAttributes(node, keys); });
 }
 
 /// Whether a node has an attribute, in nested graphs too.

@@ -30,15 +30,34 @@ void forEachAttribute(const Node& node, Visit visit) {
   });
 }
 
+/// Replaces the attributes by those whose keys `keep` accepts, and one more if `key` is not null.
+template <typename Keep>
+void repackAttributes(Node* node, Keep keep, std::string_view key = {},
+                      std::string_view text = {}) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  forEachAttribute(*node, [&](std::string_view name, std::string_view present) {
+    if (keep(name)) pairs.emplace_back(name, present);
+  });
+  if (key.data() != nullptr) pairs.emplace_back(key, text);
+  node->attrs._pack(pairs.data(), pairs.size());
+}
+
+inline void setAttribute(Node* node, std::string_view key, std::string_view text) {
+  repackAttributes(node, [key](std::string_view name) { return name != key; }, key, text);
+}
+
 /// Adds an attribute, unless there is one of this key.
 inline void addAttribute(Node* node, std::string_view key, std::string_view text) {
-  if (attributeOf(*node, key).data() != nullptr) return;
-  std::vector<std::pair<std::string, std::string>> pairs;
-  forEachAttribute(*node, [&pairs](std::string_view name, std::string_view present) {
-    pairs.emplace_back(name, present);
-  });
-  pairs.emplace_back(key, text);
-  node->attrs._pack(pairs.data(), pairs.size());
+  if (attributeOf(*node, key).data() == nullptr) setAttribute(node, key, text);
+}
+
+inline void dropAttributes(Node* node, const std::vector<std::string>& keys) {
+  const auto drops = [&keys](std::string_view name) {
+    return std::find(keys.begin(), keys.end(), name) != keys.end();
+  };
+  bool present = false;
+  forEachAttribute(*node, [&](std::string_view name, auto) { present = present || drops(name); });
+  if (present) repackAttributes(node, [&drops](std::string_view name) { return !drops(name); });
 }
 
 using AttributeView = std::pair<std::string_view, std::string_view>;
