@@ -450,9 +450,6 @@ class JsonReader {
     bool operator==(const char* word) const {
       return strlen(word) == size && memcmp(word, data, size) == 0;
     }
-    bool operator==(const std::string& text) const {
-      return text.size() == size && memcmp(text.data(), data, size) == 0;
-    }
     bool operator<(const Slice& other) const {
       const int order = memcmp(data, other.data, (std::min)(size, other.size));
       return order < 0 || (order == 0 && size < other.size);
@@ -669,8 +666,8 @@ class NodeAttributes {
   /// Calls visit(key, text) with a slice each, sorted by key unless the map has been made.
   template <typename Visit>
   void _visit(Visit visit) const;
-  /// Replaces all attributes by these, which it sorts if they are few. Returns a key that occurs
-  /// twice, or null.
+  /// Replaces all attributes by these, which it sorts if they are few. Returns null, or a key that
+  /// occurs twice; some of the attributes are missing then.
   const std::string* _pack(std::pair<std::string, std::string>* items, std::size_t count);
 
  private:

@@ -4,9 +4,8 @@
 
 #include <pybind11/stl.h>
 
-#include <algorithm>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "bindings/common.h"

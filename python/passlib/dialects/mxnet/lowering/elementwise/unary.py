@@ -56,7 +56,8 @@ def square(op: Operation) -> Value:
 def sign(op: Operation) -> Value:
     """Return -1, 0 or 1; the sign of NaN is 0 in MXNet."""
     x = op.inputs[0]
-    if not is_real(op.dtype_of(x)) and op.dtype_of(x) != np.int64:  # see larger
+    # ONNX Runtime before 1.32 has wrong signs of int64, as it has a wrong Clip.
+    if not is_real(op.dtype_of(x)) and op.dtype_of(x) != np.int64:
         return op.emit("Sign", x)
     zero = op.constant_like(0, x)
     above, below = op.emit("Greater", x, zero), op.emit("Less", x, zero)
