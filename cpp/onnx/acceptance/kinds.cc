@@ -13,31 +13,19 @@ namespace {
 
 using namespace numbers;  // NOLINT: this file only
 
-/// Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes.
-constexpr std::size_t kSmall = 1024;
-
 /// Before this file version, each initializer is an input of the graph as well.
 constexpr int64_t kInputsAlso = 4;
 
-/// What is known of a value.
-struct Known {
-  Bytes type;             ///< a TypeProto; empty if it is not stated
-  Bytes elements;         ///< a TensorProto with its elements, if these are few; else null
-  Bytes constant;         ///< the node that holds it; null if there is none
-  bool is_input = false;  ///< of the graph
-};
-
 class Collector {
  public:
-  Collector(const ModelWriter& model, std::size_t most)
-      : model_(model), graph_(model.graph()), most_(most) {}
+  Collector(const ModelWriter& model, const KnownValues& known, std::size_t most)
+      : model_(model), known_(known), most_(most) {}
 
-  std::optional<std::vector<std::string>> collect() {
+  template <typename Nodes>
+  std::optional<std::vector<std::string>> collect(const Nodes& nodes) {
     if (model_.changesImports() || !readOutermost()) return std::nullopt;
-    if (graph_.unsettled.empty()) return std::vector<std::string>();
-    describe();
-    for (const uint32_t number : graph_.unsettled) {
-      if (!add(graph_.nodes[number])) return std::nullopt;
+    for (const Bytes node : nodes) {
+      if (!add(node)) return std::nullopt;
     }
     return std::move(made_);
   }
@@ -54,36 +42,6 @@ class Collector {
       }
     }
     return true;
-  }
-
-  void describe() {
-    for (const auto* list : {&graph_.inputs, &graph_.values, &graph_.outputs}) {
-      for (const Bytes value : *list) {
-        Known* known = known_.insert(bodyOf(value, kValueName), {}).first;
-        known->type = bodyOf(value, kValueType);
-        known->is_input = known->is_input || list == &graph_.inputs;
-      }
-    }
-    for (const WrittenInitializer& each : graph_.initializers) {
-      Known* known = known_.insert(each.name, {}).first;
-      const Tensor tensor = readTensor(each.message);
-      if (!known->is_input) known->type = describeTensor(tensor.type, tensor.dims);
-      if (!each.aside && !tensor.external && each.message.size() < kSmall) {
-        known->elements = each.message;
-      }
-    }
-    for (const Bytes node : graph_.nodes) {
-      if (bodyOf(node, kOpType) != "Constant") continue;
-      known_.insert(bodyOf(node, kNodeOutput), {}).first->constant = node;
-    }
-  }
-
-  /// Returns a TypeProto. There are few of them, and many values of each.
-  Bytes describeTensor(int32_t type, const std::vector<int64_t>& dims) {
-    const std::string info = valueInfo("", {type, dims});
-    const auto found = types_.find(info);
-    if (found != types_.end()) return bodyOf(*found, kValueType);
-    return bodyOf(*types_.insert(info).first, kValueType);
   }
 
   /// Adds the kind of a node; false if it cannot be told.
@@ -176,11 +134,9 @@ class Collector {
   }
 
   const ModelWriter& model_;
-  const WrittenGraph& graph_;
+  const KnownValues& known_;
   std::size_t most_;
   std::string versions_;
-  NameMap<Known> known_;
-  std::unordered_set<std::string> types_;  ///< as ValueInfoProtos
   std::unordered_set<std::string> kinds_;
   std::vector<std::string> made_;
   // Of the kind that is being made:
@@ -192,7 +148,20 @@ class Collector {
 }  // namespace
 
 std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model, std::size_t most) {
-  return Collector(model, most).collect();
+  std::vector<Bytes> nodes;
+  for (const uint32_t number : model.graph().unsettled) {
+    nodes.push_back(model.graph().nodes[number]);
+  }
+  return Collector(model, KnownValues(model), most).collect(nodes);
+}
+
+std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
+                                                   const KnownValues& known, std::size_t most) {
+  std::vector<Bytes> nodes;
+  for (const Bytes node : model.graph().nodes) {
+    if (!isTypedConstant(node, known)) nodes.push_back(node);
+  }
+  return Collector(model, known, most).collect(nodes);
 }
 
 }  // namespace passlib::onnx

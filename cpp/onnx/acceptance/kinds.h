@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "onnx/acceptance/known_values.h"
 #include "onnx/writing/model.h"
 
 namespace passlib::onnx {
@@ -19,6 +20,10 @@ namespace passlib::onnx {
 /// Returns nothing if that cannot be said of the model: it has functions, other operator sets, a
 /// changed node with nested graphs, an input without a stated type, or more than `most` kinds.
 std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model, std::size_t most);
+
+/// Returns the kinds of all nodes of the main graph, changed or not, or nothing as above.
+std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
+                                                   const KnownValues& known, std::size_t most);
 
 }  // namespace passlib::onnx
 

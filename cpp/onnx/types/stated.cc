@@ -79,6 +79,11 @@ InputType readType(Bytes type, Arena* arena) {
 
 }  // namespace
 
+InputType typeOf(Bytes type) {
+  Arena arena;
+  return readType(type, &arena);
+}
+
 std::vector<InputType> inputTypes(Bytes graph) {
   Arena arena;
   std::vector<InputType> types;

@@ -13,6 +13,9 @@ struct InputType : StatedType {
   bool other = false;  ///< of a sequence, a map, a sparse tensor or an optional value
 };
 
+/// Returns the type that a TypeProto states.
+InputType typeOf(Bytes type);
+
 /// Returns the types of a graph's inputs, in the order of the file.
 std::vector<InputType> inputTypes(Bytes graph);
 

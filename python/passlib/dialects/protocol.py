@@ -357,6 +357,10 @@ class Dialect(ABC):
         del shapes, types, default_dtype, train
         return {node: (_UNKNOWN,) * max(node.num_outputs, 1) for node in graph.nodes()}
 
+    def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+        """Return `ext_shape` and `ext_dtype` of all nodes if the file states all that holds."""
+        return None
+
     def has_open_sizes(self, graph: Graph) -> bool:
         """Whether `open_sizes` has anything to find."""
         del graph

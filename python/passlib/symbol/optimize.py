@@ -166,17 +166,23 @@ def _with_inferred(
             "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
         )
         return None
-    shapes: dict[str, tuple[int | None, ...]] = {name: array.shape for name, array, _ in params}
-    shapes.update({name: tuple(shape) for name, shape in given_shapes.items()})
-    types = {name: array.dtype for name, array, _ in params}
-    types.update(given_types)
-    # As in MXNet, unknown types are float32.
-    inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
-    values = []
-    for position, node in enumerate(symbol.nodes()):
-        specs = inferred.outputs[node]
-        values.append((position, "__ext_shape__", ext_shape(specs)))
-        values.append((position, "__ext_dtype__", ext_dtype(specs)))
+    found = None
+    if not (given_shapes or given_types):
+        found = symbol.family.stated_texts(symbol, {name: array for name, array, _ in params})
+    if found is None:
+        shapes: dict[str, tuple[int | None, ...]] = {name: array.shape for name, array, _ in params}
+        shapes.update({name: tuple(shape) for name, shape in given_shapes.items()})
+        types = {name: array.dtype for name, array, _ in params}
+        types.update(given_types)
+        # As in MXNet, unknown types are float32.
+        inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
+        each = (inferred.outputs[node] for node in symbol.nodes())
+        found = [(ext_shape(specs), ext_dtype(specs)) for specs in each]
+    values = [
+        (position, key, text)
+        for position, texts in enumerate(found)
+        for key, text in zip(_INFERRED, texts, strict=True)
+    ]
     graph = symbol.graph.copy()
     graph.set_node_attributes(values)
     return graph

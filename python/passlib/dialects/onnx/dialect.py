@@ -14,6 +14,7 @@ from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.lowering.inference import infer
 from passlib.dialects.onnx.lowering.model import lower
+from passlib.dialects.onnx.lowering.stated import stated_texts
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
 from passlib.dialects.onnx.parsing import map_file
@@ -148,6 +149,7 @@ class ONNX(Dialect):
     lower = staticmethod(lower)
 
     infer = staticmethod(infer)
+    stated_texts = staticmethod(stated_texts)
 
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         return other_inputs(graph)

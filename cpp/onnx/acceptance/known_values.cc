@@ -1,0 +1,66 @@
+#include "onnx/acceptance/known_values.h"
+
+#include "onnx/types/messages.h"
+#include "onnx/wire/numbers.h"
+
+namespace passlib::onnx {
+namespace {
+
+using namespace numbers;  // NOLINT: this file only
+
+/// Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes.
+constexpr std::size_t kSmall = 1024;
+
+bool isConstant(Bytes node) {
+  return bodyOf(node, kOpType) == "Constant" && bodyOf(node, kDomain).empty();
+}
+
+}  // namespace
+
+KnownValues::KnownValues(const ModelWriter& model) {
+  const WrittenGraph& graph = model.graph();
+  for (const auto* list : {&graph.inputs, &graph.values, &graph.outputs}) {
+    for (const Bytes value : *list) {
+      Known* known = known_.insert(bodyOf(value, kValueName), {}).first;
+      known->type = bodyOf(value, kValueType);
+      known->is_input = known->is_input || list == &graph.inputs;
+    }
+  }
+  for (const WrittenInitializer& each : graph.initializers) {
+    Known* known = known_.insert(each.name, {}).first;
+    const Tensor tensor = readTensor(each.message);
+    if (!known->is_input) known->type = describeTensor(tensor.type, tensor.dims);
+    if (!each.aside && !tensor.external && each.message.size() < kSmall) {
+      known->elements = each.message;
+    }
+  }
+  for (const Bytes node : graph.nodes) {
+    if (!isConstant(node)) continue;
+    Known* known = known_.insert(bodyOf(node, kNodeOutput), {}).first;
+    known->constant = node;
+    if (!known->type.empty()) continue;
+    forEachBody(node, kAttribute, [&](Bytes message) {
+      Arena arena;
+      const Attribute attribute = readAttribute(message, &arena);
+      if (attribute.name != "value" || attribute.kind != Kind::kTensor) return;
+      const Tensor tensor = readTensor(attribute.content);
+      known->type = describeTensor(tensor.type, tensor.dims);
+    });
+  }
+}
+
+/// Returns a TypeProto. There are few of them, and many values of each.
+Bytes KnownValues::describeTensor(int32_t type, const std::vector<int64_t>& dims) {
+  const std::string info = valueInfo("", {type, dims});
+  const auto found = types_.find(info);
+  if (found != types_.end()) return bodyOf(*found, kValueType);
+  return bodyOf(*types_.insert(info).first, kValueType);
+}
+
+bool isTypedConstant(Bytes node, const KnownValues& known) {
+  if (!isConstant(node)) return false;
+  const Known* value = known.find(bodyOf(node, kNodeOutput));
+  return value != nullptr && !value->type.empty();
+}
+
+}  // namespace passlib::onnx

@@ -1,0 +1,45 @@
+// What a model says of its values without inference.
+#ifndef PASSLIB_ONNX_ACCEPTANCE_KNOWN_VALUES_H_
+#define PASSLIB_ONNX_ACCEPTANCE_KNOWN_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "onnx/writing/model.h"
+
+namespace passlib::onnx {
+
+/// What is known of a value.
+struct Known {
+  Bytes type;             ///< a TypeProto; empty if it is not stated
+  Bytes elements;         ///< a TensorProto with its elements, if these are few; else null
+  Bytes constant;         ///< the node that holds it; null if there is none
+  bool is_input = false;  ///< of the graph
+};
+
+/// The values of a main graph by name. Refers to the model. The type of a Constant with a tensor is
+/// that of the tensor.
+class KnownValues {
+ public:
+  explicit KnownValues(const ModelWriter& model);
+  KnownValues(const KnownValues&) = delete;
+  KnownValues& operator=(const KnownValues&) = delete;
+
+  /// Returns null for a value of which nothing is stated.
+  const Known* find(Bytes name) const { return known_.find(name); }
+
+ private:
+  Bytes describeTensor(int32_t type, const std::vector<int64_t>& dims);
+
+  NameMap<Known> known_;
+  std::unordered_set<std::string> types_;  ///< as ValueInfoProtos
+};
+
+/// Whether a node holds a constant whose type is known.
+bool isTypedConstant(Bytes node, const KnownValues& known);
+
+}  // namespace passlib::onnx
+
+#endif  // PASSLIB_ONNX_ACCEPTANCE_KNOWN_VALUES_H_
