@@ -1,5 +1,6 @@
 #include "onnx/original/originals.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onnx/wire/arena.h"
@@ -54,6 +55,13 @@ void listInputs(OriginalGraph* graph) {
   }
 }
 
+/// Whether an identifier is a number as it is printed: one of an operator of the main graph.
+bool isNumber(Bytes id) {
+  const auto is_digit = [](char each) { return each >= '0' && each <= '9'; };
+  return !id.empty() && std::all_of(id.begin(), id.end(), is_digit) &&
+         (id.size() == 1 || id.front() != '0');
+}
+
 }  // namespace
 
 Bytes bodyOf(Bytes message, uint32_t number) {
@@ -89,7 +97,6 @@ Bytes Original::message() const {
 Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
     : model_(model),
       graph_(std::move(graph)),
-      by_id_(graph_->nodes.size()),
       names_(graph_->nodes.size()) {
   Message main;
   Field field;
@@ -109,6 +116,7 @@ Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
     readItems(&made);
     listInputs(&made);
   }
+  operators_.resize(graphs_.front().nodes.size(), 0);
   for (const OriginalGraph& made : graphs_) by_place_.insert(made.place, &made);
   std::vector<const Graph*> read(graphs_.size(), nullptr);
   read[0] = graph_.get();
@@ -171,7 +179,21 @@ void Originals::add(const OriginalGraph& original, const Node* node, Bytes id) {
                                 original.nodes.size()};
   if (number >= counts[made.what]) throw GraphError("the graph is not that of its file");
   all_.push_back(made);
-  *by_id_.insert(id, made.index).first = made.index;
+  if (isNumber(id)) {
+    operators_[number] = made.index + 1;
+  } else {
+    *by_id_.insert(id, made.index).first = made.index;
+  }
+}
+
+const Original* Originals::find(Bytes id) const {
+  if (!isNumber(id)) {
+    const uint32_t* index = by_id_.find(id);
+    return index == nullptr ? nullptr : &all_[*index];
+  }
+  std::size_t number = 0;
+  if (!parsePosition(id, &number) || number >= operators_.size()) return nullptr;
+  return operators_[number] == 0 ? nullptr : &all_[operators_[number] - 1];
 }
 
 }  // namespace passlib::onnx

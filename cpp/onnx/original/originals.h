@@ -65,10 +65,7 @@ class Originals {
   /// Returns a nested graph by its place; null if there is none.
   const OriginalGraph* findGraph(Bytes place) const;
   /// Returns what an identifier stands for; null if it is not of the file.
-  const Original* find(Bytes id) const {
-    const uint32_t* index = by_id_.find(id);
-    return index == nullptr ? nullptr : &all_[*index];
-  }
+  const Original* find(Bytes id) const;
   std::size_t size() const { return all_.size(); }
   /// The names of all values, nested graphs included.
   const NameMap<bool>& names() const { return names_; }
@@ -84,7 +81,8 @@ class Originals {
   Arena arena_;
   std::deque<OriginalGraph> graphs_;
   std::deque<Original> all_;
-  NameMap<uint32_t> by_id_;
+  std::vector<uint32_t> operators_;  ///< of the main graph, by number: one more than the index
+  NameMap<uint32_t> by_id_;          ///< all others
   NameMap<const OriginalGraph*> by_place_;
   NameMap<bool> names_;
 };
