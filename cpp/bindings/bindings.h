@@ -43,7 +43,7 @@ void bindExitGate(pybind11::module_* m);
 /// Adds JsonObject, JsonArray and parse_json.
 void bindJson(pybind11::module_* m);
 
-/// Adds OnnxFile, is_onnx and strip_onnx. Needs Graph.
+/// Adds OnnxFile, is_onnx, strip_onnx and occurs_outside_weights. Needs Graph.
 void bindOnnx(pybind11::module_* m);
 
 /// Adds OnnxWriter and onnx_output_names. Needs OnnxFile.

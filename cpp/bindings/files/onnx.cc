@@ -164,18 +164,29 @@ py::list listInputs(const OnnxFile& file) {
   return list;
 }
 
+/// Calls a function on a message without the GIL. A damaged one is a FormatError.
+template <typename Function>
+auto withoutGil(Bytes message, const Function& function) {
+  const ReleasedGil released;
+  try {
+    return function(message);
+  } catch (const onnx::WireError& error) {
+    throw FormatError(error.what(), static_cast<std::size_t>(error.at - message.data()));
+  }
+}
+
+bool occursOutsideWeights(const py::bytes& text, const py::buffer& data) {
+  const Memory memory(data);
+  const auto wanted = static_cast<Bytes>(text);
+  return withoutGil(memory.bytes(), [wanted](Bytes message) {
+    return onnx::occursOutsideWeights(wanted, message);
+  });
+}
+
 py::tuple strip(const py::buffer& data) {
   const Memory memory(data);
   const Bytes bytes = memory.bytes();
-  onnx::Stripped stripped;
-  {
-    const ReleasedGil released;
-    try {
-      stripped = onnx::stripModel(bytes);
-    } catch (const onnx::WireError& error) {
-      throw FormatError(error.what(), static_cast<std::size_t>(error.at - bytes.data()));
-    }
-  }
+  const onnx::Stripped stripped = withoutGil(bytes, onnx::stripModel);
   py::dict payloads;
   for (const onnx::Payload& payload : stripped.payloads) {
     payloads[py::int_(payload.number)] =
@@ -202,6 +213,7 @@ void bindOnnx(py::module_* m) {
       "is_onnx", [](const py::buffer& data) { return onnx::isModel(Memory(data).bytes()); },
       py::arg("data"));
   m->def("strip_onnx", &strip, py::arg("data"));
+  m->def("occurs_outside_weights", &occursOutsideWeights, py::arg("text"), py::arg("data"));
 }
 
 }  // namespace passlib

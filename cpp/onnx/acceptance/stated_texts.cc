@@ -15,6 +15,7 @@ class Speller {
 
   /// Appends a type to the texts; false if it is not known in full.
   bool append(Bytes type, TypeTexts* texts) {
+    if (type.data() == nullptr) return false;
     const auto [spelled, fresh] = spelled_.insert(type, {});
     if (fresh) *spelled = spell(type);
     if (spelled->shapes.empty()) return false;

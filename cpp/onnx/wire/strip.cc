@@ -1,5 +1,7 @@
 #include "onnx/wire/strip.h"
 
+#include <cstring>
+
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 
@@ -51,6 +53,11 @@ void stripGraph(Bytes graph, std::size_t* count, Stripped* out, std::string* tar
   copier.finish(target);
 }
 
+bool occursIn(Bytes text, const char* start, const char* end) {
+  const auto size = static_cast<std::size_t>(end - start);
+  return memmem(start, size, text.data(), text.size()) != nullptr;
+}
+
 }  // namespace
 
 bool findPayload(Bytes tensor, Field* raw) {
@@ -100,6 +107,23 @@ Stripped stripModel(Bytes data) {
   }
   copier.finish(&result.message);
   return result;
+}
+
+bool occursOutsideWeights(Bytes text, Bytes data) {
+  const char* start = data.data();  // of what is still to be looked at
+  Field outer;
+  for (Fields model(data); model.next(&outer);) {
+    if (outer.number != numbers::kGraph || outer.type != kBytes) continue;
+    Field field;
+    for (Fields graph(outer.body); graph.next(&field);) {
+      if (field.number != numbers::kInitializer || field.type != kBytes) continue;
+      Field raw;
+      if (field.body.size() < kSmallest || !findPayload(field.body, &raw)) continue;
+      if (occursIn(text, start, raw.start)) return true;
+      start = raw.end;
+    }
+  }
+  return occursIn(text, start, data.data() + data.size());
 }
 
 }  // namespace passlib::onnx

@@ -31,6 +31,9 @@ struct Stripped {
 /// WireError.
 Stripped stripModel(Bytes data);
 
+/// Whether a text occurs in a serialized model outside of those raw data. Throws WireError.
+bool occursOutsideWeights(Bytes text, Bytes data);
+
 }  // namespace passlib::onnx
 
 #endif  // PASSLIB_ONNX_WIRE_STRIP_H_

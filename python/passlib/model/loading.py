@@ -67,7 +67,7 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
             data = family.load(Path(path), **options)
         model = Model.of_data(data, family.name)
         # Files may have arrays that no operator uses; those of another model lack others as well.
-        names = model.args.keys() | model.aux.keys()
+        names = {*data.args, *data.aux}
         if options.get("params") is not None or is_foreign(model.symbol, family, names):
             check_weights(model.symbol, {**model.args, **model.aux})
         return model

@@ -195,11 +195,20 @@ class ModelParts:
 
 def _as_held(arrays: Mapping[str, Array]) -> dict[str, Any]:
     """Return arrays from a reader as a model holds them: those of NumPy as they are."""
+    if _all_of_numpy(arrays):
+        return dict(arrays)
     return {n: a if type(a) is np.ndarray else from_parts(a) for n, a in arrays.items()}
 
 
 def _as_parts(arrays: Mapping[str, Any]) -> dict[str, Array]:
+    if _all_of_numpy(arrays):
+        return dict(arrays)
     return {n: a if type(a) is np.ndarray else to_parts(a) for n, a in arrays.items()}
+
+
+def _all_of_numpy(arrays: Mapping[str, Any]) -> bool:
+    """Whether no array is one of passlib's own; large models have very many."""
+    return {np.ndarray}.issuperset(map(type, arrays.values()))
 
 
 def _declared(attributes: Mapping[str, str]) -> TypeSpec:

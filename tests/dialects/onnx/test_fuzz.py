@@ -136,3 +136,16 @@ def test_raw_data_is_taken_out_and_put_back(sizes: list[int]) -> None:
         assert not stripped.graph.initializer[number].HasField("raw_data")
         stripped.graph.initializer[number].raw_data = data[start : start + length]
     assert stripped == model
+
+
+@given(st.lists(st.sampled_from(("w", "location", "more")), max_size=6), st.sampled_from((8, 4096)))
+def test_texts_are_looked_for_outside_of_weights(names: list[str], size: int) -> None:
+    model = onnx.ModelProto(ir_version=8)
+    for name in names:
+        model.graph.initializer.add(name=name, raw_data=b"location" * (size // 8))
+    data = model.SerializeToString()
+    found = _core.occurs_outside_weights(b"location", data)
+    assert found == (b"location" in _core.strip_onnx(data)[0])
+    if not found:
+        with pytest.raises(FormatError, match="damaged"):
+            _core.occurs_outside_weights(b"location", data + b"\x3a\x7f")

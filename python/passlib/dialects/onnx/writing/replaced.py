@@ -80,10 +80,9 @@ def check_replaceable(path: Path, target: Path) -> None:
 def _may_have_data_files(path: Path) -> bool:
     """Whether a file has the key of a location outside its weights; it is not parsed for that."""
     try:
-        message, _ = _core.strip_onnx(map_file(path))
+        return _core.occurs_outside_weights(b"location", map_file(path))
     except FormatError:
         return False
-    return b"location" in message
 
 
 def _parsed(path: Path) -> Any:
