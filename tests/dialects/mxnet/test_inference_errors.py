@@ -30,6 +30,10 @@ REFUSED: list[tuple[str, list[Shape], dict[str, str], str]] = [
     ("_npi_einsum", [(2,), (3,)], {"subscripts": "i,i->", "num_args": "2"}, "sizes"),
     ("_npi_einsum", [(2,)], {"subscripts": "ij->i", "num_args": "1"}, "'subscripts'"),
     ("_npi_hsplit", [(2, 4)], {"axis": "1", "indices": "(3, 1)", "sections": "0"}, "falls"),
+    ("_npi_hsplit", [(2, 4)], {"axis": "1", "indices": "(0, 5)", "sections": "0"}, "beyond axis 1"),
+    ("_npi_split", [(2, 4)], {"axis": "1", "indices": "(1, 2)", "sections": "0"}, "begin with 0"),
+    ("_np_max", [(0, 3)], {"axis": "0", "initial": "2"}, "size 0 has no extremum"),
+    ("_image_resize", [(4, 4, 3)], {"size": "(3, 2, 2)"}, "one or two numbers"),
     ("_npi_bitwise_or", [(2, 3), (2, 2)], {}, "do not fit together"),
     (
         "_npi_tensordot",

@@ -10,7 +10,7 @@ from passlib.arrays import dtypes
 from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.inference.default_types import default_types
-from passlib.dialects.mxnet.inference.hidden_types import with_hidden
+from passlib.dialects.mxnet.inference.outputs.hidden import with_hidden
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
 from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.numpy_mode import leaves_sizes_open, mode_of, partial_shape

@@ -11,11 +11,21 @@ __all__: list[str] = []
 
 @rule("Concat", "concat", "_rnn_param_concat")
 def _concat(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    return _joined(at.int("dim", 1), shapes, result)
+
+
+@rule("_npi_concatenate")
+def _concatenate(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    axis = at.optional_int("axis", 0)
+    return () if axis is None else _joined(axis, shapes, result)
+
+
+def _joined(axis: int, shapes: Known, result: Shape | None) -> Known:
     """All but the joined axis agree, among inputs of known rank and with the result."""
     known = [shape for shape in (*shapes, result) if shape is not None]
     if not known or all(shape is None for shape in shapes):
         return ()
-    axis = at.int("dim", 1) % len(known[0])
+    axis %= len(known[0])
     agreed: list[int | None] = [
         None if i == axis else next((shape[i] for shape in known if shape[i] is not None), None)
         for i in range(len(known[0]))

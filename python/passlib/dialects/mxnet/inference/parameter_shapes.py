@@ -15,7 +15,8 @@ from passlib.dialects.mxnet.inference import (  # noqa: F401 (they register thei
     detection_rules,
     joining_rules,
 )
-from passlib.dialects.mxnet.inference.output_types import output_types
+from passlib.dialects.mxnet.inference.outputs.shapes import output_shapes
+from passlib.dialects.mxnet.inference.outputs.types import output_types
 from passlib.dialects.mxnet.inference.parameter_rules import RULES
 from passlib.dialects.mxnet.inference.quantized_rules import QUANTIZED, bounds_of
 from passlib.dialects.mxnet.inference.same_shape import (
@@ -98,6 +99,7 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
             value.shape = merged(node, index, value.shape, wanted)
     if outputs:
         _type_outputs(node, inputs, outputs)
+        _shape_outputs(node, inputs, outputs)
     if shares_type(node.op):
         _unify_types(node, inputs, outputs[:1])
     if inputs and (node.op in FIRST_TYPE or (rule is not None and node.op not in QUANTIZED)):
@@ -114,6 +116,16 @@ def _type_outputs(node: Node, inputs: Sequence[Value], outputs: Sequence[Value])
     for value, dtype in zip(outputs, types, strict=True):
         if value.dtype is None:
             value.dtype = dtype
+
+
+def _shape_outputs(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    try:
+        shapes = output_shapes(Attributes(node), [value.shape for value in inputs])
+    except _UNRULY:
+        return
+    for value, shape in zip(outputs, shapes, strict=False):
+        if value.shape is None:
+            value.shape = shape
 
 
 def _unify(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:

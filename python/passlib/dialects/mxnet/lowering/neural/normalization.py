@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
-from passlib.lowering.extents import numbers_or_none, reshaped_like, vector
+from passlib.lowering.extents import numbers_or_none, reshaped, reshaped_like, vector
 
 __all__ = [
     "batch_norm",
@@ -141,15 +141,32 @@ def local_response_norm(op: Operation) -> Sequence[Value]:
     if size < 1:
         op.invalid("must be at least 1", "nsize")
     window = size - 1 + size % 2
-    result = op.emit(
-        "LRN",
-        data,
-        size=window,
-        alpha=op.float("alpha", 1e-4) * window / size,
-        beta=op.float("beta", 0.75),
-        bias=op.float("knorm", 2.0),
-    )
+    alpha, beta, bias = op.float("alpha", 1e-4), op.float("beta", 0.75), op.float("knorm", 2.0)
+    if alpha > 0 and beta > 0:
+        alpha *= window / size
+        result = op.emit("LRN", data, size=window, alpha=alpha, beta=beta, bias=bias)
+    else:
+        # ONNX Runtime's LRN takes positive numbers only.
+        scale = op.emit("Mul", _window_sums(op, data, window), op.constant_like(alpha / size, data))
+        scale = op.emit("Add", scale, op.constant_like(bias, data))
+        power = op.emit("Pow", scale, op.constant_like(-beta, data))
+        result = op.emit("Mul", data, power)
     return result, op.declare(data.dtype, data.shape, "its norms are not provided")
+
+
+def _window_sums(op: Operation, data: Value, window: int) -> Value:
+    """Sum the squares of ``window`` channels around each one of (N, C, H, W)."""
+    op.require_rank(data, 4)
+    planes = reshaped(op, op.emit("Mul", data, data), [(0,), 1, (1,), (2, 3)])
+    border = window // 2
+    means = op.emit(
+        "AveragePool",
+        planes,
+        kernel_shape=[window, 1],
+        pads=[border, 0, border, 0],
+        count_include_pad=1,
+    )
+    return op.emit("Mul", reshaped_like(op, means, data), op.constant_like(window, data))
 
 
 @table.register("Dropout", "_npx_dropout")

@@ -91,11 +91,23 @@ def eye(op: Operation) -> Value:
 
 @table.register("_npi_identity")
 def identity(op: Operation) -> Value:
-    """Create a matrix of ``shape`` with ones on the main diagonal."""
+    """Create an array of ``shape`` with ones on the main diagonal.
+
+    For other shapes than squares MXNet takes the first size n for the length of the rows, too: n
+    ones, each n + 1 places after the one before, of which those beyond the array are left out.
+    """
     sizes = _sizes(op)
-    if len(sizes) != 2 or sizes[0] != sizes[1]:
-        op.unsupported("must be two equal sizes", "shape")
-    return op.cast(diagonal_mask(op, *sizes, 0), element_type(op, np.float32))
+    dtype = element_type(op, np.float32)
+    if len(sizes) == 2 and sizes[0] == sizes[1]:
+        return op.cast(diagonal_mask(op, *sizes, 0), dtype)
+    if not sizes:
+        op.invalid("must have at least one size", "shape")
+    count = math.prod(sizes)
+    op.affordable(count)
+    places = np.arange(sizes[0]) * (sizes[0] + 1)
+    flat = np.zeros(count, dtype)
+    flat[places[places < count]] = 1
+    return op.constant(flat.reshape(sizes))
 
 
 @table.register("_npi_indices")

@@ -89,12 +89,12 @@ table.register("_np_prod")(partial(_accumulated, "ReduceProd"))
 
 
 def _extremum(onnx_operator: str, op: Operation) -> Value:
-    _refuse_initial(op)
     data = op.inputs[0]
     axes = reduced_axes(op, data)
+    if any(op.sizes_of(data)[axis] == 0 for axis in axes):
+        raise Misfit("an axis of size 0 has no extremum")
+    _refuse_initial(op)
     if is_empty(data):
-        if any(op.shape_of(data)[axis] == 0 for axis in axes):
-            raise Misfit("an axis of size 0 has no extremum")
         return finished(op, _constant_result(op, data, axes, 0, op.dtype_of(data)), axes)
     return finished(op, extreme(onnx_operator, op, data, axes) if axes else data, axes)
 

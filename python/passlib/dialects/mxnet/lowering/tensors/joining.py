@@ -78,6 +78,11 @@ def split_along(op: Operation, axis: int) -> list[Value]:
         op.invalid("has no beginning of a piece", "indices")
     if any(begin > end for begin, end in pairwise(begins)):
         op.invalid("falls", "indices")
+    size = None if data.shape is None else data.shape[axis]
+    if begins[0] != 0:
+        op.invalid("does not begin with 0", "indices")
+    if size is not None and begins[-1] > size:
+        op.invalid(f"has a place beyond axis {axis} of size {size}", "indices")
     ends = (*begins[1:], LAST)
     pieces = [
         op.emit("Slice", data, *(vector(op, number) for number in (begin, end, axis)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
+from passlib.dialects.mxnet.lowering.vision.byte_resize import resized_bytes
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
@@ -107,7 +108,7 @@ def resize(op: Operation) -> Value:
     if len(size) == 2:
         return _resized(op, data, size[1], size[0])
     if len(size) != 1:
-        op.unsupported("needs one or two numbers", "size")
+        op.invalid("needs one or two numbers", "size")
     if not op.bool("keep_ratio", False):
         return _resized(op, data, size[0], size[0])
     if height > width:
@@ -145,6 +146,8 @@ def _resized(op: Operation, data: Value, height: int, width: int) -> Value:
     *lead, _, _, channels = op.shape_of(data, least=3)
     if min(height, width) < 1:
         op.invalid("has a size below 1", "size")
+    if kind == 1 and op.dtype_of(data) == np.uint8:
+        return resized_bytes(op, data, height, width)
     sizes = vector(op, *lead, height, width, channels)
     working = op.cast(data, "float32")
     places: dict[str, Any] = {"coordinate_transformation_mode": "half_pixel"}
@@ -155,15 +158,7 @@ def _resized(op: Operation, data: Value, height: int, width: int) -> Value:
         }
     mode = ("nearest", "linear")[kind]
     result = op.emit("Resize", working, None, None, sizes, mode=mode, **places)
-    return _as_image(op, result, data)
-
-
-def _as_image(op: Operation, value: Value, like: Value) -> Value:
-    """Convert to the element type of an image, bytes rounded and limited."""
-    if op.dtype_of(like) != np.uint8:
-        return op.cast(value, op.dtype_of(like))
-    half = op.emit("Floor", op.emit("Add", value, op.constant(0.5, "float32")))
-    return _limited(op, half, like)
+    return op.cast(result, op.dtype_of(data))
 
 
 def _limited(op: Operation, value: Value, like: Value) -> Value:

@@ -1,0 +1,1 @@
+"""Types and shapes of outputs that follow without lowering."""
