@@ -297,3 +297,24 @@ def test_unsound_sparse_arrays(make: Callable[[], Any], words: str) -> None:
 def test_numpys_operators_refuse_sparse_arrays() -> None:
     with pytest.raises(TypeError, match="CSRNDArray"):
         np.ones((2, 2)) * nd.zeros((2, 2), stype="csr")
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        (True, [3.0, 4.0]),
+        (False, [1.0, 2.0]),
+        ((True, 0), [3.0]),
+        ((0, True), [2.0]),
+        ([True, False], [[3.0, 4.0], [1.0, 2.0]]),
+    ],
+    ids=str,
+)
+def test_truth_values_are_whole_numbers_as_indices(key: Any, wanted: list[Any]) -> None:
+    assert nd.array([[1, 2], [3, 4]])[key].asnumpy().tolist() == wanted
+
+
+def test_an_array_may_be_a_key_of_a_dict() -> None:
+    array, equal = nd.array([1, 2]), nd.array([1, 2])
+    names = {array: "first", equal: "second"}
+    assert (names[array], names[equal]) == ("first", "second")

@@ -102,6 +102,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         return result
 
     def __getitem__(self, key: Any) -> Any:
+        key = _with_whole_numbers(key)
         result = np.asarray(self)[_as_key(key)]
         if not isinstance(result, np.ndarray):
             result = np.asarray(self)[(*key, ...) if isinstance(key, tuple) else (key, ...)]
@@ -117,6 +118,8 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         if self.ndim == 0:
             raise TypeError("an array of shape () has no elements to iterate over")
         return (self[position] for position in range(len(self)))
+
+    __hash__ = object.__hash__  # type: ignore[assignment]  # NumPy's arrays have none
 
     def __bool__(self) -> bool:
         if self.size > 1:
@@ -257,6 +260,17 @@ def _plain(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_plain(each) for each in value)
     return value
+
+
+def _with_whole_numbers(key: Any) -> Any:
+    """Return a key whose truth values, arrays excepted, are 0 and 1, as in MXNet."""
+    if isinstance(key, tuple):
+        return tuple(_with_whole_numbers(part) for part in key)
+    if isinstance(key, bool):
+        return int(key)
+    if isinstance(key, list) and key and all(isinstance(part, bool) for part in key):
+        return [int(part) for part in key]
+    return key
 
 
 def _as_key(key: Any) -> Any:
