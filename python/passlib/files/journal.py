@@ -9,16 +9,29 @@ import os
 import re
 import struct
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from passlib.errors import FormatError
+from passlib.errors import FormatError, PasslibError
 
-__all__ = ["Journal", "lock", "settle", "sync_folder", "temporary_files", "temporary_name"]
+__all__ = [
+    "Journal",
+    "alone_in",
+    "create_temporary",
+    "is_temporary",
+    "lock",
+    "read_together",
+    "settle",
+    "sync_folder",
+    "temporary_files",
+]
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _LARGEST = 1 << 20
 _PATIENCE = 10.0
@@ -27,14 +40,35 @@ _PATIENCE = 10.0
 _TEMPORARY = re.compile(r"\.passlib-[0-9a-f]{16}\.tmp")
 
 
-def temporary_name() -> str:
-    """Return a new name for a file that is being written."""
-    return f".passlib-{os.urandom(8).hex()}.tmp"
+def is_temporary(path: Path) -> bool:
+    """Whether a path has the name of a file that is being written."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def create_temporary(folder: Path) -> tuple[Path, int]:
+    """Create a file that is being written, and lock it while its descriptor is open.
+
+    Raises
+    ------
+    OSError
+        The folder is not writable; the error names it rather than the file.
+    """
+    while True:
+        path = folder / f".passlib-{os.urandom(8).hex()}.tmp"
+        try:
+            file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, str(folder)) from None
+        # Until it is locked, another save may take it for one that a killed process left.
+        lock(file)
+        if os.fstat(file).st_nlink:
+            return path, file
+        os.close(file)
 
 
 def temporary_files(folder: Path) -> list[Path]:
     """Return the files in a folder that have such names."""
-    return [path for path in folder.glob(".passlib-*.tmp") if _TEMPORARY.fullmatch(path.name)]
+    return [path for path in folder.glob(".passlib-*.tmp") if is_temporary(path)]
 
 
 def lock(file: int) -> bool:
@@ -49,6 +83,40 @@ def lock(file: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder against other saves, which wait; where it cannot be locked, do nothing.
+
+    Raises
+    ------
+    FormatError
+        Another process holds the folder and does not come to an end.
+    """
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise _waited(folder, "saving in this folder") from None
+                time.sleep(0.01)
+                continue
+            except OSError:  # the file system has no locks
+                pass
+            break
+        yield
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
+    finally:
+        os.close(file)
 
 
 def sync_folder(folder: Path) -> None:
@@ -103,10 +171,8 @@ class Journal:
         folders |= {path.parent for path in self.gone}
         assert folders == {self.main.parent}, "the files of a model stand in one folder"
         path = self.path_of(self.main)
-        temporary = path.with_name(temporary_name())
-        file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        temporary, file = create_temporary(path.parent)
         try:
-            lock(file)
             os.write(file, json.dumps(content).encode())
             if durable:
                 os.fsync(file)
@@ -154,26 +220,21 @@ class Journal:
             The journal is damaged, or the other process does not come to an end.
         """
         path = cls.path_of(main)
-        try:
-            file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _stuck(main, error) from error
         deadline = time.monotonic() + _PATIENCE
         while True:
-            if lock(file):
+            try:
+                file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError as error:
+                raise _stuck(main, error) from error
+            # One that has no name any more was finished by its own save.
+            if lock(file) and os.fstat(file).st_nlink:
                 break
-            if time.monotonic() > deadline:
-                os.close(file)
-                raise FormatError(
-                    f"{main}: another process has been saving this model for "
-                    f"{_PATIENCE:.0f} seconds; try again when it is done"
-                )
-            time.sleep(0.01)
-        if not path.exists():
             os.close(file)
-            return None
+            if time.monotonic() > deadline:
+                raise _waited(main, "saving this model")
+            time.sleep(0.01)
         journal = cls._parsed(main, os.read(file, _LARGEST))
         journal._lock = file
         return journal
@@ -244,6 +305,57 @@ def _damaged(main: Path) -> FormatError:
     return FormatError(
         f"{Journal.path_of(main)}: this journal of an interrupted save is damaged; delete it to "
         "read the files as they are"
+    )
+
+
+def read_together(main: str | os.PathLike[str], read: Callable[[], _T]) -> _T:
+    """Finish an interrupted save, then read a file and those that belong to it.
+
+    If another process saves them meanwhile, they are read again: the graph of one save does not
+    come with the weights of another.
+
+    Parameters
+    ----------
+    main : path-like
+        See `settle`.
+    read : callable
+
+    Raises
+    ------
+    FormatError
+        See `settle`; or other processes save these files all the time.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        settle(main)
+        before = _version(main)
+        try:
+            found = read()
+        except (PasslibError, OSError):
+            if before == _version(main) is not None:
+                raise
+        else:
+            if before == _version(main) is not None:
+                return found
+        if time.monotonic() > deadline:
+            raise _waited(Path(main), "saving this model")
+
+
+def _version(main: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    """Return what changes when a file is replaced; None while a save is being finished."""
+    path = Path(os.path.realpath(main))
+    if Journal.path_of(path).exists():
+        return None
+    with suppress(OSError):
+        about = path.stat()
+        return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+    return ()
+
+
+def _waited(place: Path, what: str) -> FormatError:
+    return FormatError(
+        f"{place}: another process has been {what} for {_PATIENCE:.0f} seconds; try again when it "
+        "is done"
     )
 
 

@@ -13,13 +13,19 @@ from types import TracebackType
 
 from passlib.files.journal import (
     Journal,
+    alone_in,
+    create_temporary,
+    is_temporary,
     lock,
+    settle,
     sync_folder,
     temporary_files,
-    temporary_name,
 )
 
 __all__ = ["Unit", "durability", "free_name", "replacing"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, which come without the name of the file."""
 
 _durable: ContextVar[bool] = ContextVar("durable", default=True)
 
@@ -61,13 +67,14 @@ class Unit:
         self._main = Path(os.path.realpath(main))
         self._durable = _durable.get() and os.environ.get("PASSLIB_FSYNC", "1") != "0"
         self._new: dict[Path, Path] = {}
+        self._fresh: set[Path] = set()
         self._gone: list[Path] = []
         self._locks: list[int] = []
 
     def __enter__(self) -> Unit:
         return self
 
-    def replace(self, target: str | os.PathLike[str]) -> Path:
+    def replace(self, target: str | os.PathLike[str], *, fresh: bool = False) -> Path:
         """Return an empty file to write, which becomes ``target``.
 
         Parameters
@@ -75,11 +82,16 @@ class Unit:
         target : path-like
             Symbolic links are followed. An existing target that is not a regular file, such as a
             pipe or ``/dev/stdout``, cannot be replaced and is returned itself.
+        fresh : bool
+            Whether the name was chosen because nothing has it, see `free_name`. If another save
+            chose it too, the later one of them fails: its main file would lead to the other's
+            data.
 
         Returns
         -------
         Path
-            In the same folder, with the permissions of the old file or the default ones.
+            In the same folder, with the permissions and the owner of the old file, as far as the
+            user may give a file away, or the default ones.
 
         Raises
         ------
@@ -94,18 +106,14 @@ class Unit:
         if final.exists() and not final.is_file():
             return Path(target)
         _sweep(final.parent)
-        temporary = final.with_name(temporary_name())
-        try:
-            file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            # The user knows the target and its folder, not the temporary name.
-            raise type(error)(error.errno, error.strerror, str(final.parent)) from None
+        # Locked while the save lives: `_sweep` of another process spares it.
+        temporary, file = create_temporary(final.parent)
         self._locks.append(file)
         self._new[final] = temporary
-        # Held while the save lives: `_sweep` of another process spares a locked file.
-        lock(file)
+        if fresh:
+            self._fresh.add(final)
         if final.exists():
-            temporary.chmod(stat.S_IMODE(final.stat().st_mode))
+            _take_over(file, final.stat())
         return temporary
 
     def remove(self, target: str | os.PathLike[str]) -> None:
@@ -121,6 +129,8 @@ class Unit:
         try:
             if error is None:
                 self._commit()
+            elif isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+                raise type(error)(error.errno, error.strerror, str(self._main)) from error
         finally:
             for temporary in self._new.values():
                 with suppress(OSError):
@@ -137,6 +147,16 @@ class Unit:
                     os.fsync(file)
                 finally:
                     os.close(file)
+        with alone_in(self._main.parent):
+            if len(self._new) + len(self._gone) > 1:
+                settle(self._main)
+            for final in self._fresh:
+                if final.exists():
+                    what = "another save chose the same name for its data; save again"
+                    raise FileExistsError(errno.EEXIST, what, str(final))
+            self._put_in_place()
+
+    def _put_in_place(self) -> None:
         last = sorted(self._new.items(), key=lambda item: item[0] == self._main)
         gone = [path for path in self._gone if path not in self._new and path.is_file()]
         steps = [final for final, _ in last if final.exists() or final == self._main] + gone
@@ -178,6 +198,9 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     Path
     """
+    if is_temporary(Path(target)) and Path(target).is_file():
+        yield Path(target)  # a part of a unit, which replaces the target itself
+        return
     with Unit(target) as unit:
         yield unit.replace(target)
 
@@ -199,6 +222,18 @@ def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
         number += 1
         name = path.with_name(f"{path.name}.{number}.{suffix}")
     return name
+
+
+def _take_over(file: int, before: os.stat_result) -> None:
+    """Give a new file the owner and the permissions of the one that it replaces."""
+    mine = os.fstat(file)
+    for user, group in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
+        if (user, group) in ((mine.st_uid, mine.st_gid), (-1, mine.st_gid)):
+            break
+        with suppress(OSError):  # only root gives files away
+            os.fchown(file, user, group)
+            break
+    os.fchmod(file, stat.S_IMODE(before.st_mode))
 
 
 def _sweep(folder: Path) -> None:

@@ -31,7 +31,7 @@ from passlib.dialects.dlprim.writing.network import write_network
 from passlib.dialects.json_text import parse_plain
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.journal import settle
+from passlib.files.journal import read_together
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
@@ -130,9 +130,18 @@ class DLPrimitives(Dialect):
         FormatError, GraphError, UnsupportedError
         """
         self.refuse(options)
+        file = network_path(path)
+        return read_together(file, lambda: self._read(path, params, strict, allow_missing))
+
+    def _read(
+        self,
+        path: Path,
+        params: str | os.PathLike[str] | None,
+        strict: bool,
+        allow_missing: bool,
+    ) -> ModelData:
         findings = Findings()
         file = network_path(path)
-        settle(file)
         document = read_document(file, findings)
         network = document.network
         if findings.failed:
@@ -140,7 +149,7 @@ class DLPrimitives(Dialect):
         if strict:
             check_network(network, findings)
             for problem in findings.problems:
-                warnings.warn(f"{file}: {problem.place}: {problem.message}", stacklevel=3)
+                warnings.warn(f"{file}: {problem.place}: {problem.message}", stacklevel=6)
         graph = build_graph(network)
         names = [output.name for output in network.outputs]
         attributes = {_OUTPUTS: json.dumps(names)} if names else {}

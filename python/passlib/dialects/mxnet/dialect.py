@@ -27,7 +27,7 @@ from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed
-from passlib.files.journal import settle
+from passlib.files.journal import read_together
 from passlib.files.regular import open_regular
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
@@ -137,8 +137,12 @@ class MXNet(Dialect):
     ) -> ModelData:
         self.refuse(options)
         found = files.find(path, epoch)
-        if settle(found.symbol):
-            found = files.find(path, epoch)
+        return read_together(found.symbol, lambda: self._read(path, epoch, params))
+
+    def _read(
+        self, path: Path, epoch: int | None, params: str | os.PathLike[str] | None
+    ) -> ModelData:
+        found = files.find(path, epoch)
         graph, attributes, _ = symbol.read_file(found.symbol)
         weights = found.params if params is None else Path(params)
         if weights is None:

@@ -25,7 +25,7 @@ from passlib.dialects.table import find
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.journal import settle
+from passlib.files.journal import read_together, settle
 from passlib.files.regular import check_path, is_regular, open_regular
 from passlib.files.unit import Unit
 from passlib.graph.node import VARIABLE, Node
@@ -103,7 +103,9 @@ class NNVM(Dialect):
         self, path: Path, *, params: str | os.PathLike[str] | None = None, **options: Any
     ) -> ModelData:
         self.refuse(options)
-        settle(check_path(path))
+        return read_together(check_path(path), lambda: self._read(path, params))
+
+    def _read(self, path: Path, params: str | os.PathLike[str] | None) -> ModelData:
         graph, attributes, document = read_file(path)
         weights = weights_path(path) if params is None else Path(params)
         if weights is None:

@@ -28,7 +28,7 @@ from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
 from passlib.dialects.onnx.writing.stated import STATED, stated_text
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import GraphError
-from passlib.files.journal import settle
+from passlib.files.journal import read_together
 from passlib.files.regular import check_path
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import Node
@@ -108,8 +108,7 @@ class ONNX(Dialect):
 
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
-        settle(check_path(path))
-        return read(path)
+        return read_together(check_path(path), lambda: read(path))
 
     def load_bytes(self, data: bytes, **options: Any) -> ModelData:
         self.refuse(options)

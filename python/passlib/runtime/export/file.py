@@ -55,7 +55,7 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     with Unit(target) as unit:
         if large:
             data = free_name(target, "data")
-            partial = unit.replace(data)
+            partial = unit.replace(data, fresh=True)
             _write_data(lowered, model, partial)
         else:
             _inline(lowered, model)

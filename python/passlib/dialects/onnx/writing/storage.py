@@ -277,7 +277,7 @@ class _DataFiles:
 
     def _create(self, target: Path) -> BinaryIO:
         self.written.append(target)
-        return self._unit.replace(target).open("wb")
+        return self._unit.replace(target, fresh=not target.exists()).open("wb")
 
 
 def _file_of(tensor: Any) -> str:
