@@ -5963,19 +5963,37 @@ class PatternParser {
       ++line;
       start = pos + 1;
     }
-    const std::size_t end = text_.find('\n', start);
     const std::string what = outer_ == nullptr ? "pattern" : "replacement";
-    throw PatternError(
-        "line " + std::to_string(line) + ", column " + std::to_string(place - start + 1) +
-            " of the " + what + ": " + message + ", in " +
-            quoted(text_.substr(start, end == std::string::npos ? std::string::npos : end - start)),
-        line, place - start + 1);
+    throw PatternError("line " + std::to_string(line) + ", column " +
+                           std::to_string(place - start + 1) + " of the " + what + ": " + message +
+                           ", in " + quoted(around(start, place)),
+                       line, place - start + 1);
+  }
+
+  /// The line from `start`, or some of it on either side of a place.
+  std::string around(std::size_t start, std::size_t place) const {
+    const std::size_t most = 60;
+    const std::size_t end = (std::min)(text_.find('\n', start), text_.size());
+    std::size_t first = place > start + most ? place - most : start;
+    std::size_t last = end > place + most ? place + most : end;
+    while (first < place && isInside(first)) ++first;
+    while (last < end && isInside(last)) ++last;
+    return (first == start ? "" : "...") + text_.substr(first, last - first) +
+           (last == end ? "" : "...");
+  }
+
+  /// Whether a byte belongs to the character of the byte before it.
+  bool isInside(std::size_t place) const {
+    return place < text_.size() && (static_cast<unsigned char>(text_[place]) & 0xC0U) == 0x80U;
   }
 
   [[noreturn]] void expected(const std::string& what) const {
     std::string found = "the end";
     if (cursor_ < text_.size()) {
-      found = text_[cursor_] == '\n' ? "the end of the line" : quoted(text_.substr(cursor_, 1));
+      std::size_t next = cursor_ + 1;
+      while (isInside(next)) ++next;
+      found = text_[cursor_] == '\n' ? "the end of the line"
+                                     : quoted(text_.substr(cursor_, next - cursor_));
     }
     fail("expected " + what + ", not " + found, cursor_);
   }
@@ -7032,6 +7050,9 @@ class PatternSession {
     std::size_t attributes;
   };
 
+  /// Ten times what nested sums of sixteen inputs take; more is a hang that nothing ends.
+  static const std::size_t kMostAttempts = 1000000;
+
   static void interrupted();
 
   /// Replaces the match that begins at a node, if there is one.
@@ -7214,6 +7235,7 @@ class PatternSession {
     const int first = pattern.roots[0].value;
     goals_.push_back(Goal{first, NodeEntry(node, valueAt(first).output)});
     next_root_ = 1;
+    attempts_ = 0;
     return solve(0);
   }
 
@@ -7297,6 +7319,7 @@ class PatternSession {
     std::size_t order[4] = {0, 1, 2, 3};
     const Mark before = mark();
     do {
+      if (++attempts_ > kMostAttempts) failToMatch(*node);
       for (std::size_t arg = 0; arg < count; ++arg) {
         goals_.push_back(Goal{operation.inputs[arg], node->inputs[order[arg]]});
       }
@@ -7304,6 +7327,13 @@ class PatternSession {
       undo(before);
     } while (std::next_permutation(order, order + count));
     return false;
+  }
+
+  [[noreturn]] void failToMatch(const Node& node) const {
+    throw std::runtime_error("matching " + quoted(rule_->pattern.text) + " at " + nodeText(node) +
+                             " takes more than " + std::to_string(kMostAttempts) +
+                             " attempts: its operations fit with their inputs in too many orders; "
+                             "replace parts of it by rules of their own");
   }
 
   /// What a node must be, before its attributes and inputs.
@@ -7525,11 +7555,18 @@ class PatternSession {
       const PatternValue& value = valueAt(root.value);
       Node* node = binding_.nodes[static_cast<std::size_t>(value.operation)];
       found = tryRoot(root, NodeEntry(node, value.output));
-    } else if (binding_.states[static_cast<std::size_t>(root.start)] == PatternBinding::kBound) {
-      found = climb(root, binding_.values[static_cast<std::size_t>(root.start)], 0);
+    } else {
+      found = climb(root, startOf(root), 0);
     }
     --next_root_;
     return found;
+  }
+
+  /// The value that a later result is searched from. Of an operation, another output may be bound.
+  NodeEntry startOf(const PatternRoot& root) const {
+    const PatternValue& value = valueAt(root.start);
+    if (value.operation < 0) return binding_.values[static_cast<std::size_t>(root.start)];
+    return NodeEntry(binding_.nodes[static_cast<std::size_t>(value.operation)], value.output);
   }
 
   bool tryRoot(const PatternRoot& root, const NodeEntry& entry) {
@@ -7803,7 +7840,9 @@ class PatternSession {
     std::vector<std::pair<NodeEntry, NodeEntry> > exchanges;
     for (const auto& replaced : match->replaced_) {
       const NodeEntry from = binding_.values[static_cast<std::size_t>(replaced.first)];
-      if (!(from == replaced.second)) exchanges.emplace_back(from, replaced.second);
+      // Of several results, nothing changes for one that nothing uses, and the place matches again.
+      if (!(from == replaced.second) && (match->results().size() == 1 || isUsed(from)))
+        exchanges.emplace_back(from, replaced.second);
     }
     // Outputs of these models are named after their nodes, which must be new ones.
     const bool named = dialect_ == "mxnet" || dialect_ == "nnvm";
@@ -8294,6 +8333,7 @@ class PatternSession {
   std::vector<int> trail_;  // bound values, and operations as -1 - number
   std::vector<Goal> goals_;
   std::size_t next_root_ = 1;
+  std::size_t attempts_ = 0;  // orders of inputs that the match in progress has tried
   bool tracing_ = false;
   std::size_t best_ = 0;
   std::string reason_;

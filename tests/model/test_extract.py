@@ -144,6 +144,9 @@ def test_a_part_without_changes_is_the_whole(small: Model) -> None:
         ([], None, GraphError, "also need 'data'; add that to inputs, which has none"),
         (None, [], GraphError, "outputs is empty"),
         (None, [3], TypeError, "outputs has 3, but must be names"),
+        (3, None, TypeError, "inputs is 3, but must be a sequence of names"),
+        (None, {"fc_output": "y"}, TypeError, "outputs is .*, but must be a sequence of names"),
+        (None, {"fc_output"}, TypeError, "outputs is .*, but must be a sequence of names"),
     ],
 )
 def test_what_cannot_be_extracted(

@@ -120,7 +120,9 @@ def test_other_dialects(
         ({"fc_bias": "b", "fc_weight": "b"}, GraphError, "renamed to 'b': that name is taken"),
         ({"data": ""}, TypeError, "names has 'data': ''"),
         ({"data": 3}, TypeError, "names has 'data': 3"),
+        ({"data": "\ud800"}, TypeError, "names has 'data'"),
         (["data"], TypeError, "names is of type list, but must be a dictionary"),
+        (None, TypeError, "names is None, but must be a dictionary"),
     ],
 )
 def test_what_cannot_be_renamed(

@@ -59,6 +59,7 @@ CASES: dict[str, tuple[Callable[[], passlib.Model], Any, Any, type[Exception], s
     "another shape": (onnx_model, {"w": W[:2]}, None, GraphError, r"'w' has shape \(2,\)"),
     "another type": (onnx_model, {"w": W.astype("f8")}, None, TypeError, "astype..float32"),
     "no array": (onnx_model, {"w": [1.0]}, None, TypeError, "'w' is not an array"),
+    "a name that is no text": (onnx_model, {3: W}, None, TypeError, "args has 3, but must have"),
     "no mapping": (onnx_model, [W], None, TypeError, "dictionary"),
     "a state among the weights": (
         mxnet_model, {"n_moving_var": W}, None, GraphError, "is one of aux",

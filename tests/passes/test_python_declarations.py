@@ -119,12 +119,46 @@ def test_names_are_not_taken_by_mistake() -> None:
             """Does nothing."""
 
 
+def annotated(hint: Any, default: Any = ()) -> Any:
+    """A pass with an option of this annotation and default."""
+
+    def body(graph: Graph, *, level: Any = default) -> None:
+        """Does nothing."""
+
+    body.__annotations__["level"] = hint
+    return body
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "text"),
+    [
+        (list[Annotated[int, range(4)]], (), "a list, each item a whole number from 0 to 3"),
+        (Annotated[int, range(1, 4)] | None, None, "a whole number from 1 to 3"),
+        (Annotated[int | None, range(1, 4)], None, "a whole number from 1 to 3"),
+        (list[Literal["x", "y"]] | None, None, "a list, each item one of x, y"),
+        (Sequence, (1,), "a list, each item a whole number"),
+    ],
+)
+def test_annotations_inside_of_others(hint: Any, default: Any, text: str) -> None:
+    function = annotated(hint, default)
+    graph_pass(name="annotated", replace=True)(function)
+    (option,) = function.declaration.options
+    assert (option.type_text, option.default) == (text, default)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (lambda: None, "must take the graph as its first parameter"),
         (lambda graph, level=1: None, "must follow a \\*"),
         (lambda graph, *, level=None: None, "cannot be an option: annotate it"),
+        (lambda graph, *, args=1: None, "'args' of .* needs another name, because optimize_for"),
+        (lambda graph, *, skip_infer=True: None, "'skip_infer' of .* needs another name"),
+        (annotated(Sequence), "cannot be an option"),
+        (annotated(int | str, 1), "cannot be an option"),
+        (annotated(Literal["a", 1], "a"), "cannot be an option"),
+        (annotated(int, "x"), "its default does not fit: option 'level' takes a whole number"),
+        (annotated(Annotated[int, range(4, 0, -1)], 2), "its range must have step 1"),
     ],
 )
 def test_functions_that_are_no_passes(function: Any, message: str) -> None:

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bindings/common.h"
@@ -39,18 +40,31 @@ py::object get(const AttributesHandle& handle, const std::string& key, const py:
   return text.data() == nullptr ? preset : py::cast(text);
 }
 
+void set(const AttributesHandle& handle, const py::object& key, const py::object& value) {
+  const auto [name, text] = attributeText(key, value);
+  of(handle)[name] = text;
+}
+
 void erase(const AttributesHandle& handle, const std::string& key) {
   if (of(handle).erase(key) == 0) throw py::key_error(key);
 }
 
 }  // namespace
 
+std::pair<std::string, std::string> attributeText(const py::handle& key, const py::handle& value) {
+  for (const py::handle& part : {key, value}) {
+    if (py::isinstance<py::str>(part)) continue;
+    throw py::type_error("attribute " + std::string(py::repr(key)) + " must be text by text, not " +
+                         std::string(py::repr(value)) + ": write it as str");
+  }
+  return {key.cast<std::string>(), value.cast<std::string>()};
+}
+
 void bindEditedAttributes(py::module_* m) {
   py::class_<AttributesHandle> attributes(*m, "EditableAttributes");
   attributes.def("__getitem__", &at)
       .def("get", &get, py::arg("key"), py::arg("default") = py::none())
-      .def("__setitem__", [](const AttributesHandle& h, const std::string& key,
-                             const std::string& value) { of(h)[key] = value; })
+      .def("__setitem__", &set)
       .def("__delitem__", &erase)
       .def("__contains__",
            [](const AttributesHandle& h, const py::object& key) {

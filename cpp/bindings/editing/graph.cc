@@ -77,17 +77,30 @@ py::object find(const GraphHandle& graph, const std::string& name) {
   return py::none();
 }
 
-NodeHandle addNode(const GraphHandle& graph, const std::string& op, const py::iterable& inputs,
-                   const AttributeTexts& attributes, const std::string& name, int num_outputs) {
+NodeHandle addAny(const GraphHandle& graph, const std::string& op,
+                  const std::vector<NodeEntry>& inputs, const py::dict& attributes,
+                  const std::string& name, int num_outputs) {
   graph.owner->requireOpen();
-  Node* node = graph.owner->addNode(graph.graph, op, name, entriesOf(graph, inputs), num_outputs);
-  node->attrs.insert(attributes.begin(), attributes.end());
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const auto& [key, value] : attributes) texts.push_back(attributeText(key, value));
+  Node* node = graph.owner->addNode(graph.graph, op, name, inputs, num_outputs);
+  for (auto& [key, text] : texts) node->attrs[key] = std::move(text);
   return {graph.owner, graph.graph, node};
 }
 
+NodeHandle addNode(const GraphHandle& graph, const std::string& op, const py::object& inputs,
+                   const py::object& attributes, const std::string& name, int num_outputs) {
+  if (op == "null") throw py::value_error("a variable is added with add_variable(name)");
+  if (!py::isinstance<py::iterable>(inputs)) {
+    throw py::type_error("the inputs of a node are a sequence, such as [value], not " +
+                         std::string(py::repr(inputs)));
+  }
+  return addAny(graph, op, entriesOf(graph, inputs), py::dict(attributes), name, num_outputs);
+}
+
 NodeHandle addVariable(const GraphHandle& graph, const std::string& name,
-                       const AttributeTexts& attributes) {
-  return addNode(graph, "null", py::tuple(), attributes, name, 0);
+                       const py::object& attributes) {
+  return addAny(graph, "null", {}, py::dict(attributes), name, 0);
 }
 
 void removeNodes(const GraphHandle& graph, const py::args& nodes) {
@@ -161,9 +174,9 @@ void bindEditing(py::module_* m) {
             g.owner->setOutputs(g.graph, entriesOf(g, values));
           })
       .def("add_node", &addNode, py::arg("op"), py::arg("inputs") = py::tuple(),
-           py::arg("attrs") = AttributeTexts(), py::kw_only(), py::arg("name") = "",
+           py::arg("attrs") = py::dict(), py::kw_only(), py::arg("name") = "",
            py::arg("num_outputs") = 1)
-      .def("add_variable", &addVariable, py::arg("name"), py::arg("attrs") = AttributeTexts())
+      .def("add_variable", &addVariable, py::arg("name"), py::arg("attrs") = py::dict())
       .def(
           "connect",
           [](const GraphHandle& g, const py::object& value, const NodeHandle& node, int input) {

@@ -5,6 +5,8 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/edited.h"
@@ -50,6 +52,10 @@ std::vector<NodeEntry> entriesOf(const GraphHandle& graph, const pybind11::itera
 
 /// A tuple of values.
 pybind11::tuple valuesOf(const GraphHandle& graph, const std::vector<NodeEntry>& entries);
+
+/// An attribute as text. Throws a TypeError that names it for anything else.
+std::pair<std::string, std::string> attributeText(const pybind11::handle& key,
+                                                  const pybind11::handle& value);
 
 void bindEditedNodes(pybind11::module_* m);
 void bindEditedAttributes(pybind11::module_* m);

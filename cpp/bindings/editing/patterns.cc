@@ -98,6 +98,7 @@ py::object addOperation(const MatchHandle& handle, const std::string& op,
                         const std::unordered_map<std::string, std::string>& attributes,
                         int outputs) {
   Match& match = handle.live();
+  if (op == "null") throw py::value_error("a parameter is added with m.parameter(suffix, array)");
   const GraphHandle graph{handle.owner, match.graph()};
   std::vector<NodeEntry> entries;
   for (const py::handle& input : inputs) {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from passlib.files.collector import collection_off
-from passlib.library.pipeline import Step, Steps, check, execute, steps_of
+from passlib.library.pipeline import Step, Steps, check, execute, steps_of, weights_differ
 from passlib.library.pipeline.cost import CostName
 from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
 from passlib.library.pipeline.simplification import simplified
@@ -16,11 +16,11 @@ from passlib.model.parts import ModelParts
 from passlib.model.weights import remaining
 from passlib.symbol.sequence import as_steps, refuse_options
 
-__all__ = ["OptimizedModel"]
+__all__ = ["INFERENCE", "OptimizedModel"]
 
 _M = TypeVar("_M", bound="OptimizedModel")
 
-_INFERENCE: Final = frozenset(
+INFERENCE: Final = frozenset(
     ("shapes", "types", "shape_dict", "type_dict", "stype_dict", "skip_infer", "keep_inferred")
 )
 """Keywords of `Model.optimize_for` that are no options of a pass."""
@@ -64,8 +64,8 @@ class OptimizedModel(ModelParts):
 
     def _through(self: _M, steps: Steps, text: str, options: Mapping[str, Any]) -> _M:
         """Run steps of which one is a named pipeline."""
-        inference = {key: value for key, value in options.items() if key in _INFERENCE}
-        own = {key: value for key, value in options.items() if key not in _INFERENCE}
+        inference = {key: value for key, value in options.items() if key in INFERENCE}
+        own = {key: value for key, value in options.items() if key not in INFERENCE}
         if len(steps) == 1 and isinstance(steps[0], Step) and not steps[0].options:
             if isinstance(own.get("fixed"), Mapping):
                 own["fixed"] = text_of_shapes(own["fixed"])
@@ -107,4 +107,8 @@ class _Steps:
         return subject.optimize_for(step.name, **self._inference, **options)
 
     def differs(self, before: OptimizedModel, after: OptimizedModel) -> bool:
-        return not before.symbol.graph.equals(after.symbol.graph)
+        return (
+            not before.symbol.graph.equals(after.symbol.graph)
+            or weights_differ(before.args, after.args)
+            or weights_differ(before.aux, after.aux)
+        )

@@ -146,6 +146,8 @@ def replaced(
     """
     values = {n: frozen(n, a) for n, a in as_mapping(what, given, "array").items()}
     for name, array in values.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{what} has {name!r}, but must have arrays by names of variables")
         if name in others:
             other = "aux" if what == "args" else "args"
             raise GraphError(f"weight {name!r} is one of {other}, not of {what}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, overload
 
@@ -113,6 +114,12 @@ def register_function(
     name, dialects, shapes, replace
         As of `graph_pass`.
     """
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"a function is needed, which {function!r} is not: write one with def that calls it"
+        )
+    if not (name is None or isinstance(name, str)):
+        raise TypeError(f"the name of a pass is text, not {name!r}")
     if isinstance(dialects, str):
         raise TypeError(f"dialects must be a sequence of names, such as [{dialects!r}]")
     place = f"{function.__module__}.{function.__qualname__}"

@@ -10,13 +10,11 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
+from passlib.dialects import find
 from passlib.errors import UnsupportedError
 from passlib.library.python import Graph
 
 __all__ = ["Match", "attribute_text", "dtype_code"]
-
-_UNKNOWN_TYPE = 100
-"""MXNet's code for a type that its ABI does not know."""
 
 Value = _core.EditableValue
 
@@ -63,6 +61,8 @@ class Match:
         return self._native.value(name)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_native":  # such as a copy asks for
+            raise AttributeError(name)
         try:
             return self._native.value(name)
         except KeyError as error:
@@ -80,7 +80,8 @@ class Match:
         *inputs : EditableValue or None
             None for an optional input that is left out.
         num_outputs : int
-            How many outputs it has.
+            How many outputs it has. The attribute of this name, too, of operators with one, such as
+            ONNX's Split of operator set 18 and MXNet's SliceChannel.
         **attributes
             Text, or numbers, booleans and lists of these, which are spelled as in the dialect.
 
@@ -92,7 +93,15 @@ class Match:
         texts = {
             key: attribute_text(value, self._whole.dialect) for key, value in attributes.items()
         }
+        if num_outputs != 1 and self._states_outputs(op):
+            texts["num_outputs"] = str(num_outputs)
         return self._native.op(op, inputs, texts, num_outputs)
+
+    def _states_outputs(self, op: str) -> bool:
+        """Whether an attribute of an operator says how many outputs it has."""
+        if self._whole.dialect == "onnx":
+            return op == "Split" and self.operator_set() >= 18
+        return find(self._whole.dialect).count_outputs(op, {"num_outputs": "7"}) == 7
 
     def attributes(self, value: Value) -> dict[str, str]:
         """Return the attributes of a value's operation, without bookkeeping such as ``__id__``."""
@@ -161,12 +170,13 @@ class Match:
         Raises
         ------
         UnsupportedError
-            The match lies in a nested graph of another dialect than ONNX.
+            The match lies in a nested graph of another dialect than ONNX, or models have no arrays
+            of this element type.
         PassResultError
             ``optimize_for`` was given no dictionary for it.
         """
         made = np.array(array, order="C")
-        value = self._native.variable(suffix, made, dtype_code(made.dtype))
+        value = self._native.variable(suffix, made, dtypes.code(made.dtype))
         self._whole.args[value.node.name] = made
         self._made.append(value.node.name)
         return value
@@ -184,7 +194,7 @@ class Match:
         if isinstance(returned, Mapping):
             for name, value in returned.items():
                 self._native.replace(name, _value(value))
-        elif isinstance(returned, Sequence):
+        elif isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
             if len(returned) != len(self.results):
                 raise TypeError(
                     f"the pattern has {len(self.results)} results, and the rule returned "
@@ -205,12 +215,12 @@ def _value(value: object) -> Value:
     )
 
 
-def dtype_code(dtype: np.dtype[Any]) -> int:
-    """Return MXNet's code of an element type, 100 if it has none."""
+def dtype_code(dtype: np.dtype[Any]) -> int | None:
+    """Return MXNet's code of an element type, None if it has none."""
     try:
         return dtypes.code(dtype)
     except UnsupportedError:
-        return _UNKNOWN_TYPE
+        return None
 
 
 def attribute_text(value: object, dialect: str) -> str:

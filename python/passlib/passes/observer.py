@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from passlib.errors import PassError, PipelineError
+from passlib.errors import PassError, PasslibError, PipelineError
 from passlib.library.call import Backend
 from passlib.library.output import recorded
-from passlib.library.pipeline import Step
+from passlib.library.pipeline import Step, weights_differ
 from passlib.library.pipeline.named import find_named, simplify_arguments
 from passlib.model import Model
 from passlib.passes.instruments import Instrument
@@ -19,6 +19,8 @@ from passlib.passes.result import StepResult
 from passlib.passes.simplifying import simplify_watched
 
 __all__ = ["ModelObserver"]
+
+logger = logging.getLogger(__name__)
 
 
 class ModelObserver:
@@ -73,22 +75,26 @@ class ModelObserver:
         PipelineError
             It failed, or an instrument refused the result.
         """
+        looking: Instrument | None = None
         try:
-            for instrument in self._instruments:
-                instrument.before_pass(step, subject)
+            for looking in self._instruments:
+                looking.before_pass(step, subject)
+            looking = None
             with recorded() as printed:
                 start = time.perf_counter()
                 after = run()
                 seconds = time.perf_counter() - start
             result = _result(step, subject, after, seconds, "".join(printed))
-            for instrument in self._instruments:
-                instrument.after_pass(step, after, result)
+            for looking in self._instruments:
+                looking.after_pass(step, after, result)
         except Exception as error:
-            for instrument in self._instruments:
-                instrument.failed(step, subject, error)
+            self._tell(step, subject, error)
             number = len(self.results) + 1
+            reason = str(error)
+            if looking is not None and not isinstance(error, PasslibError):
+                reason = f"{type(looking).__name__} raised {type(error).__name__}: {error}"
             raise PipelineError(
-                f"step {number} of the pipeline, {step}, failed: {error}",
+                f"step {number} of the pipeline, {step}, failed: {reason}",
                 step=str(step),
                 model=subject,
                 messages=error.messages if isinstance(error, PassError) else (),
@@ -96,9 +102,24 @@ class ModelObserver:
         self.results.append(result)
         return after
 
+    def _tell(self, step: Step, subject: Model, error: Exception) -> None:
+        """Tell all instruments of an error, which the mistakes of none may hide."""
+        for instrument in self._instruments:
+            with _logged(instrument):
+                instrument.failed(step, subject, error)
+
     def differs(self, before: Model, after: Model) -> bool:
         """Whether the graph or a weight changed."""
         return not before.symbol.graph.equals(after.symbol.graph) or _weights_differ(before, after)
+
+
+@contextmanager
+def _logged(instrument: Instrument) -> Iterator[None]:
+    """Log an exception instead of raising it."""
+    try:
+        yield
+    except Exception:
+        logger.exception("%s failed when told of an error", type(instrument).__name__)
 
 
 def _result(step: Step, before: Model, after: Model, seconds: float, printed: str) -> StepResult:
@@ -118,11 +139,4 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
 
 
 def _weights_differ(before: Model, after: Model) -> bool:
-    """Whether a weight was added, removed or replaced; `optimize_for` shares the others."""
-    for old, new in ((before.args, after.args), (before.aux, after.aux)):
-        if old.keys() != new.keys():
-            return True
-        for name in old:
-            if old[name] is not new[name] and not np.shares_memory(old[name], new[name]):
-                return True
-    return False
+    return weights_differ(before.args, after.args) or weights_differ(before.aux, after.aux)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from passlib.errors import UnsupportedError
 from passlib.library.pipeline import Steps, check, execute, parse, steps_of, text_of
 from passlib.model import Model
+from passlib.model.optimized import INFERENCE
 from passlib.passes.instruments import Instrument
 from passlib.passes.observer import ModelObserver
 from passlib.passes.result import PipelineResult
@@ -22,8 +23,8 @@ class Pipeline:
     ----------
     steps : str or iterable
         The text, such as ``"removeDeadNodes, repeat<4>(mergeEqualNodes, fold{level=2})"``; or
-        names of passes, functions decorated with `graph_pass`, pipelines, and pairs of one of
-        these with a mapping of options.
+        names of passes, functions decorated with `graph_pass`, pairs of one of these with a
+        mapping of options, and pipelines. One of these other than a name may stand alone.
 
     Raises
     ------
@@ -45,8 +46,11 @@ class Pipeline:
         made: Steps
         if isinstance(steps, str):
             made = parse(steps) if steps.strip() else ()
+        elif isinstance(steps, Iterable) and not isinstance(steps, (bytes, Mapping)):
+            listed = [steps] if _is_pair(steps) else steps
+            made = tuple(step for item in listed for step in _steps_of(item))
         else:
-            made = tuple(step for item in steps for step in _steps_of(item))
+            made = _steps_of(steps)
         self._steps = made
         self._text = steps if isinstance(steps, str) else ""
 
@@ -108,11 +112,14 @@ class Pipeline:
 
         Raises
         ------
+        TypeError
+            An argument is not of its type, before anything runs.
         PasslibError
             As by `check`, before anything runs.
         PipelineError
             A step failed, or an instrument refused its result; the error has the model before it.
         """
+        _check_arguments(model, instruments, inference)
         options = check(self._steps, self._text, model.dialect)
         if isolate:
             if instruments:
@@ -146,3 +153,29 @@ class Pipeline:
 
 def _steps_of(item: Any) -> Steps:
     return item.steps if isinstance(item, Pipeline) else steps_of(item)
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Mapping)
+
+
+def _check_arguments(model: Any, instruments: Any, inference: Mapping[str, Any]) -> None:
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"a pipeline runs on a Model, not {type(model).__name__}: make one with "
+            "passlib.Model(symbol, args, aux) or passlib.load(path)"
+        )
+    unknown = sorted(inference.keys() - INFERENCE)
+    if unknown:
+        raise TypeError(
+            f"run has no parameter {unknown[0]!r}; options of a pass stand after its name: "
+            "'first, second{level=2}'"
+        )
+    if not isinstance(instruments, Iterable):
+        raise TypeError(f"instruments must be a list, such as [{type(instruments).__name__}()]")
+    for each in instruments:
+        methods = (getattr(each, name, None) for name in ("before_pass", "after_pass", "failed"))
+        if isinstance(each, type) or not all(map(callable, methods)):
+            raise TypeError(
+                f"an instrument is an object like those of passlib.passes, not {each!r}"
+            )

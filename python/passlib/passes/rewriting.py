@@ -32,7 +32,12 @@ class Patterns:
     """
 
     def __init__(self, text: str | Sequence[str]) -> None:
-        self.texts = [text] if isinstance(text, str) else list(text)
+        listed = isinstance(text, Sequence) and not isinstance(text, bytes)
+        self.texts = [text] if isinstance(text, str) else list(text) if listed else []
+        if not listed or not all(isinstance(each, str) for each in self.texts):
+            raise TypeError(
+                f"a pattern is text, such as 'y = Relu(x)', or a sequence of texts, not {text!r}"
+            )
         self._rules = _core.PatternRules(self.texts)
 
     def replace(self, graph: Graph, function: Callable[[Match], object]) -> int:
@@ -66,10 +71,13 @@ def _lent(graph: Graph) -> list[tuple[str, np.ndarray[Any, Any], int]]:
     lent = []
     for arrays in graph.parameters:
         for name, array in arrays.items():
+            code = dtype_code(array.dtype)
+            if code is None:  # no library could get it, and no pattern sees it
+                continue
             shown = array
             if array.size == 1 and not (array.flags.aligned and array.dtype.isnative):
                 shown = np.array(array, array.dtype.newbyteorder("="))
-            lent.append((name, shown, dtype_code(array.dtype)))
+            lent.append((name, shown, code))
     return lent
 
 

@@ -9,13 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from passlib.library.declared import Kind, Option
-from passlib.library.declared.option import kind_of
+from passlib.library.declared.option import OptionError, kind_of
 from passlib.passes.docstring import descriptions
 
 __all__ = ["options_of"]
 
 _KINDS: dict[object, Kind] = {bool: "boolean", int: "integer", float: "real", str: "text"}
 _LISTS = (list, tuple, Sequence)
+_OF_OPTIMIZE_FOR = frozenset(
+    ("args", "aux", "ctx", "shapes", "types", "shape_dict", "type_dict", "stype_dict",
+     "skip_infer", "keep_inferred", "self", "backend")
+)  # fmt: skip
 
 
 def options_of(function: Callable[..., Any], takes: str = "graph") -> tuple[Option, ...]:
@@ -47,6 +51,11 @@ def options_of(function: Callable[..., Any], takes: str = "graph") -> tuple[Opti
                 f"parameter {parameter.name!r} of {name} must follow a *, because options are "
                 f"passed by name: def {function.__name__}({takes}, *, {parameter.name}=...)"
             )
+        if parameter.name in _OF_OPTIMIZE_FOR:
+            raise TypeError(
+                f"parameter {parameter.name!r} of {name} needs another name, because optimize_for "
+                "has a parameter of this one"
+            )
         options.append(
             _option(name, parameter, hints.get(parameter.name), texts.get(parameter.name, ""))
         )
@@ -56,21 +65,16 @@ def options_of(function: Callable[..., Any], takes: str = "graph") -> tuple[Opti
 def _option(function: str, parameter: inspect.Parameter, hint: Any, text: str) -> Option:
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
-    bounds = range(0)
-    if typing.get_origin(hint) is Annotated:
-        hint, *extras = typing.get_args(hint)
-        bounds = next((extra for extra in extras if isinstance(extra, range)), bounds)
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        members = [member for member in typing.get_args(hint) if member is not type(None)]
-        hint = members[0] if len(members) == 1 else hint
+    hint, bounds = _unwrapped(hint, range(0))
     is_list = typing.get_origin(hint) in _LISTS or isinstance(default, (list, tuple))
     item = hint
     if typing.get_origin(hint) in _LISTS:
-        item = typing.get_args(hint)[0]
+        members = typing.get_args(hint) or (None,)
+        item, bounds = _unwrapped(members[0], bounds)
     choices = typing.get_args(item) if typing.get_origin(item) is Literal else ()
     sample = choices[0] if choices else default[0] if is_list and default else default
-    kind = _KINDS.get(item) or kind_of(sample)
-    if kind is None:
+    kind = _KINDS.get(item) or (None if _is_union(item) else kind_of(sample))
+    if kind is None or any(kind_of(choice) != kind for choice in choices):
         raise TypeError(
             f"parameter {parameter.name!r} of {function} cannot be an option: annotate it with "
             "bool, int, float, str, Literal, or a sequence of these"
@@ -86,6 +90,32 @@ def _option(function: str, parameter: inspect.Parameter, hint: Any, text: str) -
         is_list,
         required,
     )
+    if bounds and bounds.step != 1:
+        raise TypeError(f"parameter {parameter.name!r} of {function}: its range must have step 1")
     if default is not None:
-        option.checked(default)
+        try:
+            option.checked(default)
+        except OptionError as error:
+            message = f"parameter {parameter.name!r} of {function}: its default does not fit"
+            raise TypeError(f"{message}: {error}") from None
     return option
+
+
+def _unwrapped(hint: Any, bounds: range) -> tuple[Any, range]:
+    """Return what an annotation with ``Annotated`` and ``| None`` is about, and the range."""
+    while True:
+        if typing.get_origin(hint) is Annotated:
+            hint, *extras = typing.get_args(hint)
+            bounds = next((extra for extra in extras if isinstance(extra, range)), bounds)
+            continue
+        members = [each for each in typing.get_args(hint) if each is not type(None)]
+        if not (_is_union(hint) and len(members) == 1):
+            break
+        hint = members[0]
+    if hint in _LISTS:  # a list of anything
+        hint = None
+    return hint, bounds
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)

@@ -88,6 +88,8 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     arguments, states = dialect.variables(before) if given else ([], [])
     lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
     known = bool(args or aux or shapes or types)
+    # A pass that declares itself also gets what a model without weights states or determines.
+    known = known or (found.declaration.options is not None and _can_infer())
     shown = None
     wanted = found.declaration.needs_shapes or request.keep_inferred
     if known and wanted and not request.skip_infer:
@@ -153,6 +155,10 @@ def _given_types(
     return shapes, types
 
 
+def _can_infer() -> bool:
+    return importlib.util.find_spec("onnx") is not None
+
+
 def _with_inferred(
     symbol: Composable,
     params: Sequence[Param],
@@ -160,7 +166,7 @@ def _with_inferred(
     given_types: Mapping[str, np.dtype[Any]],
 ) -> _core.Graph | None:
     """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
-    if importlib.util.find_spec("onnx") is None:
+    if not _can_infer():
         logger.warning(
             "shapes are not inferred for the pass, because the package onnx is not installed: "
             "pip install 'graph-passlib[onnx]', or pass skip_infer=True"

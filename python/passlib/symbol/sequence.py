@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-import passlib._core as _core
+import numpy as np
+
+from passlib.arrays.read_only import read_only
 from passlib.errors import PasslibError, UnsupportedError
 from passlib.library import backends
-from passlib.library.pipeline import Step, Steps, check, execute, parse, steps_of
+from passlib.library.pipeline import (
+    Repeat,
+    Step,
+    Steps,
+    check,
+    execute,
+    parse,
+    steps_of,
+    weights_differ,
+)
 from passlib.library.pipeline.named import find_named, has_named
 
 __all__ = ["as_steps", "refuse_options", "run_steps"]
@@ -55,18 +66,28 @@ def as_steps(backend: Any) -> Steps | None:
     return steps_of(backend) if callable(backend) else None
 
 
-class _Observer:
-    """Runs steps on symbols by a function of the symbol, the name of the pass and its options."""
+class _State(NamedTuple):
+    """A symbol with args and aux."""
 
-    def __init__(self, run: Callable[[Any, str, dict[str, Any]], Any]) -> None:
+    symbol: Any
+    weights: tuple[dict[str, Any] | None, ...]
+
+
+class _Observer:
+    """Runs steps on symbols by a function of `run_steps`."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
         self._run = run
 
-    def apply(self, step: Step, options: dict[str, Any], subject: Any) -> Any:
-        return self._run(subject, step.name, options)
+    def apply(self, step: Step, options: dict[str, Any], subject: _State) -> _State:
+        weights = tuple(None if given is None else dict(given) for given in subject.weights)
+        return _State(self._run(subject.symbol, step.name, *weights, chosen=options), weights)
 
-    def differs(self, before: Any, after: Any) -> bool:
-        old: _core.Graph = before.graph
-        return not old.equals(after.graph)
+    def differs(self, before: _State, after: _State) -> bool:
+        return not before.symbol.graph.equals(after.symbol.graph) or any(
+            weights_differ(old or {}, new or {})
+            for old, new in zip(before.weights, after.weights, strict=True)
+        )
 
 
 def run_steps(
@@ -101,18 +122,42 @@ def run_steps(
             "simplify and clean work on models: passlib.Model(symbol, args, aux).optimize_for(...)"
         )
     options = check(steps, text if isinstance(text, str) else "", symbol.dialect)
-    held = [None if given is None else dict(given) for given in weights]
+    # What a pass writes into memory that it was lent would not be seen by a repeat.
+    watched = any(isinstance(step, Repeat) for step in steps)
+    held = tuple(
+        None if given is None else {n: _shown(a, watched) for n, a in given.items()}
+        for given in weights
+    )
+    result = execute(steps, _State(symbol, held), options, _Observer(run))
+    for given, before, after in zip(weights, held, result.weights, strict=True):
+        if given is not None and before is not None and after is not None:
+            _commit(given, before, after)
+    made: _S = result.symbol
+    return made
 
-    def step(subject: _S, name: str, chosen: dict[str, Any]) -> _S:
-        return run(subject, name, *held, chosen=chosen)
 
-    result: _S = execute(steps, symbol, options, _Observer(step))
-    for given, changed in zip(weights, held, strict=True):
-        if given is not None and changed is not None:
-            for name in given.keys() - changed.keys():
-                del given[name]
-            given.update(changed)
-    return result
+def _shown(array: Any, watched: bool) -> Any:
+    return read_only(array) if watched and isinstance(array, np.ndarray) else array
+
+
+def _commit(
+    given: MutableMapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Bring the caller's dictionary up to date, arrays of the same kind in their memory."""
+    for name in given.keys() - after.keys():
+        del given[name]
+    for name, array in after.items():
+        if name in before and array is before[name]:
+            continue
+        own = given.get(name)
+        if (
+            isinstance(own, np.ndarray)
+            and own.flags.writeable
+            and (own.shape, own.dtype) == (array.shape, array.dtype)
+        ):
+            own[...] = array
+        else:
+            given[name] = array
 
 
 def refuse_options(options: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from passlib.graph.native import without_origins
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute
 from passlib.graph.tables import Table
+from passlib.library.pipeline import name_of
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, framed
 from passlib.runtime import binding
 from passlib.symbol import inference
@@ -190,8 +191,9 @@ class Symbol(ForArrays, Arithmetic):
             Shapes, dtypes and storage types of variables that are not in args and aux, by name.
         skip_infer : bool
             Do not infer shapes and dtypes for the pass. Otherwise, if any array, shape or dtype is
-            given, every node has ``__ext_shape__`` and ``__ext_dtype__`` while the pass runs. This
-            needs the package onnx; without it a warning is logged.
+            given or the pass declares itself, every node has ``__ext_shape__`` and
+            ``__ext_dtype__`` while the pass runs. This needs the package onnx; without it a warning
+            is logged if something is given.
         keep_inferred : bool
             Keep these two attributes in the result.
         **options
@@ -210,6 +212,8 @@ class Symbol(ForArrays, Arithmetic):
         GraphError
             Shapes contradict each other, or one is given for a variable that does not exist.
         """
+        if callable(backend):  # the function of a pass
+            backend = name_of(backend)
         steps = as_steps(backend)
         if steps is not None:
             refuse_options(options)

@@ -17,7 +17,7 @@ __all__ = ["Kind", "Option", "OptionError", "kind_of"]
 
 Kind = Literal["boolean", "integer", "real", "text"]
 
-_ITEM = re.compile(r'\s*"(?:[^"\\]|\\.)*"|[^,]+')
+_ITEM = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^",][^,]*)?\s*(?:,|$)')
 _TRUE = frozenset(("true", "1", "yes", "on"))
 _FALSE = frozenset(("false", "0", "no", "off"))
 _EXAMPLES: Mapping[Kind, str] = {
@@ -112,15 +112,24 @@ class Option:
         OptionError
             The value has another type, or is out of range; the message says what is accepted.
         """
-        if value is None and self.default is None and not self.required:
+        if self.default is None and not self.required and self._is_none(value):
             return None
         if not self.is_list:
             return self._item(value)
         if isinstance(value, str):
-            value = _items(value)
+            try:
+                value = _items(value)
+            except ValueError:
+                raise self._error(value) from None
         if isinstance(value, Mapping) or not isinstance(value, (Sequence, np.ndarray)):
             raise self._error(value)
         return tuple(self._item(item) for item in value)
+
+    def _is_none(self, value: object) -> bool:
+        """Whether a value leaves an option absent; in text as Python and MXNet spell it."""
+        return value is None or (
+            isinstance(value, str) and value == "None" and value not in self.choices
+        )
 
     def _item(self, value: Any) -> Any:
         converted = _CONVERSIONS[self.kind](value)
@@ -167,12 +176,21 @@ def list_text(values: Sequence[object]) -> str:
 
 
 def _items(text: str) -> list[str]:
-    """Split the text of a list: ``[1, 2]``, ``(1, 2)`` or ``1,2``."""
+    """Split the text of a list: ``[1, 2]``, ``(1, 2)`` or ``1,2``; ValueError if it is none."""
     inner = text.strip()
     if inner[:1] + inner[-1:] in ("[]", "()"):
         inner = inner[1:-1]
-    items = (found.group().strip() for found in _ITEM.finditer(inner))
-    return [json.loads(item) if item[0] == '"' else item for item in items if item]
+    items = []
+    place = 0
+    while place < len(inner):
+        found = _ITEM.match(inner, place)
+        if found is None:
+            raise ValueError(text)
+        item = (found.group(1) or "").strip()
+        if item:
+            items.append(json.loads(item) if item[0] == '"' else item)
+        place = found.end()
+    return items
 
 
 def _boolean(value: object) -> bool | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passlib.library.pipeline.execution import Observer, check, execute
-from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of, text_of
+from passlib.library.pipeline.execution import Observer, check, execute, weights_differ
+from passlib.library.pipeline.steps import Repeat, Step, Steps, name_of, steps_of, text_of
 from passlib.library.pipeline.text import parse
 
 __all__ = [
@@ -13,7 +13,9 @@ __all__ = [
     "Steps",
     "check",
     "execute",
+    "name_of",
     "parse",
     "steps_of",
     "text_of",
+    "weights_differ",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
 
 from passlib.errors import PasslibError
 from passlib.library.backends import find_backend
@@ -10,7 +13,7 @@ from passlib.library.declared.option import OptionError
 from passlib.library.pipeline.named import check_skipped, find_named
 from passlib.library.pipeline.steps import Repeat, Step, Steps
 
-__all__ = ["Observer", "check", "execute"]
+__all__ = ["Observer", "check", "execute", "weights_differ"]
 
 T = TypeVar("T")
 
@@ -107,3 +110,16 @@ def execute(
             if not observer.differs(before, subject):
                 break
     return subject
+
+
+def weights_differ(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether a weight was added, removed or replaced by an array in memory of its own."""
+    return before.keys() != after.keys() or any(
+        before[name] is not after[name] and not _share_memory(before[name], after[name])
+        for name in before
+    )
+
+
+def _share_memory(one: Any, other: Any) -> bool:
+    dense = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return dense and np.shares_memory(one, other)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from passlib.errors import PasslibError
 from passlib.library.declared.option import option_text
 
-__all__ = ["BARE", "Repeat", "Step", "Steps", "steps_of", "text_of"]
+__all__ = ["BARE", "Repeat", "Step", "Steps", "list_of", "name_of", "steps_of", "text_of"]
 
 BARE = re.compile(r"[A-Za-z0-9_.+:/-]+")
 """A name or a value that needs no quotes."""
@@ -85,11 +87,12 @@ def steps_of(item: Any) -> Steps:
         return (item,)
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Mapping):
         options = tuple((str(key), _text(value)) for key, value in item[1].items())
-        return (Step(_name_of(item[0]), options),)
-    return (Step(_name_of(item)),)
+        return (Step(name_of(item[0]), options),)
+    return (Step(name_of(item)),)
 
 
-def _name_of(item: Any) -> str:
+def name_of(item: Any) -> str:
+    """Return the name of a pass that is given by its name or its function; errors as above."""
     if isinstance(item, str):
         return item
     declaration = getattr(item, "declaration", None)
@@ -102,22 +105,44 @@ def _name_of(item: Any) -> str:
             "decorate it with @passlib.graph_pass"
         )
     raise TypeError(
-        "a step is the name of a pass, a function decorated with graph_pass, a pipeline, or a "
-        f"pair of one of these with a mapping of options, not {item!r}"
+        "a step is the name of a pass, a function decorated with graph_pass, a pair of one of "
+        f"these with a mapping of options, or a pipeline, not {item!r}"
     )
 
 
 def _text(value: object) -> str:
     """Return a value as text; scalars as MXNet passes them on."""
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(_value(option_text(item)) for item in value) + "]"
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return list_of(map(option_text, value))
     return str(value)
 
 
+def list_of(items: Iterable[str]) -> str:
+    """Return the text of a list."""
+    return "[" + ", ".join(map(_quoted, items)) + "]"
+
+
 def _quoted(text: str) -> str:
-    return text if BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    if BARE.fullmatch(text):
+        return text
+    # Half of a surrogate pair cannot be printed.
+    halves = any("\ud800" <= character <= "\udfff" for character in text)
+    return json.dumps(text, ensure_ascii=halves)
 
 
 def _value(text: str) -> str:
     """Return the text of an option, in quotes unless it is a word, a number or a list."""
-    return text if _LIST.fullmatch(text) else _quoted(text)
+    return text if _is_list(text) else _quoted(text)
+
+
+def _is_list(text: str) -> bool:
+    """Whether a text is one that `list_of` returns."""
+    if not _LIST.fullmatch(text):
+        return False
+    items = re.findall(_ITEM, text)
+    try:
+        return text == list_of(json.loads(item) if item[0] == '"' else item for item in items)
+    except ValueError:
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from passlib.errors import FormatError
-from passlib.library.pipeline.steps import BARE, Repeat, Step, Steps
+from passlib.library.pipeline.steps import BARE, Repeat, Step, Steps, list_of
 
 __all__ = ["parse"]
 
@@ -126,12 +126,12 @@ class _Reader:
         self._skip()
         if not self.takes("["):
             return self._word("a value")
-        start = self._place - 1
+        items = []
         while not self.takes("]"):
-            self._word("an item")
+            items.append(self._word("an item"))
             if not self.takes(",") and self._peek() != "]":
                 raise self.error("',' or ']'")
-        return self._text[start : self._place]
+        return list_of(items)
 
     def _word(self, expected: str) -> str:
         self._skip()

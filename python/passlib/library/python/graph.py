@@ -70,6 +70,9 @@ class Graph(_core.EditableRoot):
         self._family = dialect
         self.own_attributes = dict(own)
 
+    def __repr__(self) -> str:
+        return f"<graph of a model of {self.dialect}>"
+
     def plain(self, values: Sequence[_core.EditableValue] | None = None) -> PlainGraph:
         """Return a copy of the graph as it is now, which can be run and inferred.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.errors import PassResultError, listed
 from passlib.library.call import NewParam, Param
@@ -77,7 +78,10 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
                 f"{self._kind}[{name!r}] cannot be set, because optimize_for was given no "
                 f"{self._kind}: pass {self._kind}={{}}"
             )
+        if not isinstance(name, str):
+            raise TypeError(f"{self._kind} are set by the names of variables, not by {name!r}")
         made = np.array(array)
+        dtypes.code(made.dtype)  # an error where models have no arrays of this type
         made.flags.writeable = False
         self._new[name] = made
         self._names[name] = None
@@ -93,6 +97,9 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {listed(list(self))}>"
 
     def require_variables(self, names: Iterable[str], editor: str) -> None:
         """Check that every array belongs to a variable of the graph.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+import json
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import passlib._core as _core
 from passlib.dialects import Dialect
-from passlib.errors import PassError, PassResultError
+from passlib.errors import PassError, PassResultError, listed
 from passlib.library.call import Backend, Call, Outcome
 from passlib.library.python.graph import Graph
 from passlib.library.python.parameters import Parameters
@@ -76,9 +77,28 @@ class PythonPass(Backend):
                 raise
             message = f"{self.described} failed: {type(error).__name__}: {error}"
             raise PassError(message) from error
+        self._check_attributes(call.attributes, editable.attributes)
         result, gone = editable.finish(ordered=dialect.ordered)
         if any(part.has_new for part in editable.parameters):
             names = result.variables({})[0]
             for part in editable.parameters:
                 part.require_variables(names, self.described)
+            both = sorted(editable.args.keys() & editable.aux.keys())
+            if both:
+                raise PassResultError(f"{self.described} left {listed(both)} in both args and aux")
         return Outcome(result, editable.attributes, [], gone)
+
+    def _check_attributes(self, before: Mapping[str, str], after: Mapping[Any, Any]) -> None:
+        """Check that attributes of the graph which the function set are JSON."""
+        for key, text in after.items():
+            if before.get(key) == text:
+                continue
+            try:
+                if not isinstance(key, str):
+                    raise TypeError
+                json.loads(text)
+            except (TypeError, ValueError):
+                raise PassResultError(
+                    f"{self.described} set the attribute {key!r} of the graph to {text!r}, which "
+                    "is no JSON text: write it with json.dumps"
+                ) from None

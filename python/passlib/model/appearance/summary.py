@@ -130,7 +130,7 @@ def _size(nbytes: int) -> str:
     """Spell a number of bytes: ``12 B``, ``3.4 MB``."""
     size, unit = float(nbytes), "B"
     for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
+        if size < 999.95 or unit == "GB":
             break
         size /= 1000
     return f"{nbytes} B" if unit == "B" else f"{size:.1f} {unit}"

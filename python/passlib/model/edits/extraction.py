@@ -54,7 +54,8 @@ def extracted(
     entries = [_found(known, "outputs", name) for name in wanted]
     if not entries:
         raise GraphError("outputs is empty, and a model has at least one output")
-    cuts = {name: _found(known, "inputs", name) for name in _names("inputs", inputs or ())}
+    given = () if inputs is None else inputs
+    cuts = {name: _found(known, "inputs", name) for name in _names("inputs", given)}
     sources = _sources(symbol, cuts, weights)
     # The names of the outputs are those of their values, as for any choice of outputs.
     made = symbol.with_entries(with_sources(entries, sources))
@@ -64,6 +65,8 @@ def extracted(
 
 
 def _names(what: str, given: Sequence[str] | str) -> list[str]:
+    if not isinstance(given, (str, Sequence)):
+        raise TypeError(f"{what} is {given!r}, but must be a sequence of names of values")
     names = [given] if isinstance(given, str) else list(given)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:

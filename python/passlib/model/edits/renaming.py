@@ -34,6 +34,8 @@ def renamed(symbol: Symbol, dialect: Dialect, names: Mapping[str, str]) -> Symbo
     GraphError
         Nothing has an old name, or a new one is taken.
     """
+    if names is None:
+        raise TypeError("names is None, but must be a dictionary of new names by old ones")
     new = _checked(as_mapping("names", names, "'new name'"))
     graph = symbol.graph
     nodes = graph.nodes()
@@ -57,9 +59,17 @@ def renamed(symbol: Symbol, dialect: Dialect, names: Mapping[str, str]) -> Symbo
 
 def _checked(names: Mapping[Any, Any]) -> dict[str, str]:
     for old, new in names.items():
-        if not (isinstance(old, str) and isinstance(new, str) and new and "\0" not in new):
+        if not (isinstance(old, str) and _is_name(new)):
             raise TypeError(f"names has {old!r}: {new!r}, but must have names by names")
     return {old: new for old, new in names.items() if old != new}
+
+
+def _is_name(new: Any) -> bool:
+    """Whether something can be a name in a file: not empty, and Unicode without halves."""
+    if not isinstance(new, str):
+        return False
+    halves = any("\ud800" <= character <= "\udfff" for character in new)
+    return new != "" and "\0" not in new and not halves
 
 
 def _unknown(name: str, symbol: Symbol, known: set[str]) -> str:
