@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ import numpy as np
 import onnx
 import pytest
 
+import fusion_rules
 import passlib
 from fusion_models import FUSIONS
 from fusion_rules import RULES
+from places import TESTS
 
 LoadPlugin = Callable[[str], passlib.library.Library]
 
@@ -86,3 +90,17 @@ def test_origins_are_written_only_on_demand(title: str, tmp_path: Path) -> None:
         fused.save(path, origins=asked)
         marks = [entry.key for node in onnx.load(path).graph.node for entry in node.metadata_props]
         assert marks.count("__origin__") == (len(origins) if asked else 0)
+
+
+def test_fusions_take_ten_lines() -> None:
+    """Each beside its registration: the block in C++, the body of the function in Python."""
+    text = (TESTS / "plugins" / "fusions.cc").read_text()
+    blocks = re.findall(r"^PATTERN_PASS.*?\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    lines = {block: len(block.splitlines()) for block in blocks}
+    for name in set(RULES.values()):
+        source = inspect.getsource(getattr(fusion_rules, name))
+        body = source.partition(") -> Any:\n")[2]
+        lines[body] = len(body.splitlines())
+    assert len(blocks) == 8
+    assert len(lines) == 8 + len(set(RULES.values()))
+    assert max(lines.values()) <= 10, lines
