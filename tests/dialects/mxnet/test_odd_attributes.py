@@ -176,3 +176,9 @@ def test_split_along_the_third_axis_whatever_axis_says() -> None:
 def test_real_common_multiples_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="is defined for integers"):
         run("_npi_lcm_scalar", np.array([4], np.int32), {"scalar": "6", "is_int": "False"})
+
+
+@pytest.mark.parametrize("indices", ["(0, 3, 5)", "(2, 1)", "(-1,)"])
+def test_places_do_not_matter_along_an_axis_of_no_size(indices: str) -> None:
+    attrs = {"axis": "1", "indices": indices, "sections": "0"}
+    assert run("_npi_hsplit", np.ones((2, 0, 2), np.float32), attrs).shape == (2, 0, 2)

@@ -76,9 +76,11 @@ def split_along(op: Operation, axis: int) -> list[Value]:
     begins = op.ints("indices")
     if not begins:
         op.invalid("has no beginning of a piece", "indices")
+    size = None if data.shape is None else data.shape[axis]
+    if size == 0:
+        return _squeezed(op, [op.emit("Identity", data) for _ in begins], axis)
     if any(begin > end for begin, end in pairwise(begins)):
         op.invalid("falls", "indices")
-    size = None if data.shape is None else data.shape[axis]
     if begins[0] != 0:
         op.invalid("does not begin with 0", "indices")
     if size is not None and begins[-1] > size:
