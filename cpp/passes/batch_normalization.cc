@@ -146,6 +146,7 @@ class Folding {
               factors);
     setValues(own(&node, 2, "_bias", MXTensor(nullptr, bias_shape, bias_type, 0, old.ctx)), bias);
     layer.declareBias();
+    noteOrigin(&node, norms);
     Node* last = norms.back();
     if (heads_.count(last) != 0) {
       if (family_.namesOutputsByNode()) node.name = last->name;
@@ -158,6 +159,25 @@ class Folding {
       }
     }
     folded_.insert(folded_.end(), norms.begin(), norms.end());
+  }
+
+  /// Lists on a layer the nodes that it stands for from now on: itself, and those folded into it.
+  void noteOrigin(Node* layer, const std::vector<Node*>& norms) const {
+    // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
+    if (graph_->attrs.count("dialect") == 0) return;
+    JsonVal names(LIST);
+    std::vector<const Node*> parts(1, layer);
+    parts.insert(parts.end(), norms.begin(), norms.end());
+    for (const Node* part : parts) {
+      const auto earlier = part->attrs.find(MX_STR_ORIGIN);
+      if (earlier == part->attrs.end()) {
+        names.list.emplace_back(part->name);
+        continue;
+      }
+      const JsonVal listed = JsonVal::parse(earlier->second);
+      names.list.insert(names.list.end(), listed.list.begin(), listed.list.end());
+    }
+    layer->attrs[MX_STR_ORIGIN] = names.dump();
   }
 
   /// A new tensor for the parameter at an input, or for a new parameter there if other nodes use

@@ -182,6 +182,17 @@ def test_tables_on_a_terminal_and_elsewhere(tmp_path: Path) -> None:
     assert " ".join(word for row in rows for word in row) in " ".join(written)
 
 
+def test_names_with_brackets_on_a_terminal(tmp_path: Path) -> None:
+    """Rich takes what stands in brackets for styles."""
+    pytest.importorskip("rich", reason="the package rich is not installed")
+    (tmp_path / "a[").mkdir()
+    save(CHAIN, tmp_path / "a[" / "bold].onnx")
+    save(CHAIN, tmp_path / "b[bold].onnx")
+    shown = on_a_terminal("opt", "a[/bold].onnx", "b[bold].onnx", "-o", "o", folder=tmp_path)
+    assert "2 done" in shown
+    assert "b[bold].onnx" in shown
+
+
 def test_the_console_script(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     module, _, function = text.partition('\npasslib = "')[2].partition('"')[0].partition(":")

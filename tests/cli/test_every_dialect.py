@@ -164,3 +164,31 @@ def test_questions(model: Given, passes: str, printed: Printed) -> None:
     test = "test -s {} && exit 1"
     small = json.loads(printed("reduce", path, "--test", test, *shapes, "-o", out, "--json"))
     assert small["nodes"][1] == 1
+
+
+NOOP = '''
+import passlib as pl
+
+@pl.graph_pass
+def drop_noop(graph: pl.Graph) -> None:
+    """Takes Noop out, which keeps alive what it reads."""
+    for node in graph.sorted():
+        if node.op == "Noop":
+            graph.remove(node)
+'''
+
+
+def test_a_result_that_cannot_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    """The numbers are right, but ARK's files need the nodes, which is the fault then."""
+    monkeypatch.chdir(tmp_path)
+    path = str(copied("ark/gen_seed-mlp_softmax.full.json")(tmp_path))
+    (tmp_path / "noop.py").write_text(NOOP, "utf-8")
+    given = (path, "-l", "noop.py", "--passes", "drop_noop", "--check", "-o", "out.json")
+    guilty = json.loads(printed("bisect", *given, "--json"))
+    assert guilty["refusal"].startswith("the pass removed nodes with side effects: 'noop'")
+    assert guilty["rewrites"] == [{"removed": ["noop (Noop)"], "added": [], "changed": []}]
+    assert "its result cannot be saved: the pass removed nodes" in printed("bisect", *given)
+    small = json.loads(printed("reduce", *given, "--json"))
+    assert small["nodes"][1] == 1

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import passlib as pl
 from commands import passlib_command
-from onnx_models import CHAIN, save
+from onnx_models import CHAIN, LOOP, save
 from passlib.cli import main
 from passlib.cli.command import COMMANDS
 from places import DATA
@@ -37,10 +41,25 @@ def codes_raising(graph: pl.Graph) -> None:
 def codes_crashing(graph: pl.Graph) -> None:
     """Ends its process."""
     os.abort()
+
+@pl.graph_pass
+def codes_renaming(graph: pl.Graph) -> None:
+    """Lets go of an output."""
+    graph.outputs = graph.outputs[:1]
 '''
 
 STATELESS = str(DATA / "mxnet" / "models" / "squeezenet1.1")
 """A model that does not state the shape of its input."""
+
+TEXT = """
+<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+text (string[N] x) => (int64[N] y)
+{
+   a = Identity(x)
+   y = ai.onnx.ml.LabelEncoder <keys_strings = ["a", "b"], values_int64s = [1, 2]> (a)
+}
+"""
+"""A model whose input is text."""
 
 WITH = "-l passes.py --passes"
 
@@ -49,7 +68,7 @@ CODES: list[tuple[str, int, str]] = [
     ("opt m.onnx", 1, "the following arguments are required: -o"),
     ("opt m.onnx -o o.onnx --passes unknownPass", 1, "there is no pass"),
     ("opt m.onnx -o o.onnx --check --shape y:1", 1, "has no input 'y'"),
-    ("opt m.onnx -o o.onnx --timeout soon", 1, "argument --timeout: invalid float value"),
+    ("opt m.onnx -o o.onnx --timeout soon", 1, "argument --timeout: soon is no number of seconds"),
     (f"opt {STATELESS} -o o --check", 1, "--shape data:1,3,224,224"),
     (f"opt m.onnx -o o.onnx {WITH} codes_raising", 2, "on purpose"),
     (f"opt m.onnx -o o.onnx {WITH} codes_crashing --isolate", 2, "SIGABRT"),
@@ -98,6 +117,49 @@ CODES: list[tuple[str, int, str]] = [
 ]
 """A command, its exit code, and what its message says; empty where there is none on stderr."""
 
+ARGUMENTS: list[tuple[str, int, str]] = [
+    ("opt m.onnx -o o.onnx --timeout 0", 1, "0 is no number of seconds above 0"),
+    ("opt m.onnx -o o.onnx --check --rtol -1", 1, "-1 is no number from 0 on"),
+    ("compare m.onnx m.onnx --atol nan", 1, "nan is no number from 0 on"),
+    ("opt m.onnx -o o.onnx --atol 1", 1, "--atol belongs to a comparison"),
+    ("opt m.onnx -o o.onnx --shape x:2,4", 1, "--shape belongs to a comparison"),
+    ("opt m.onnx -o folder --jobs 0", 1, "--jobs: at least 1"),
+    ("opt m.onnx -o folder", 1, "folder: this is a folder"),
+    ("opt m.onnx -o ''", 1, "-o: the name of the file is empty"),
+    ("opt m.onnx -o gone/o.onnx", 1, "-o gone/o.onnx: the folder gone does not exist"),
+    ("opt m.onnx -o o.onnx --report folder", 1, "--report folder: this is a folder"),
+    ("opt m.onnx two.onnx -o m.onnx", 1, "-o m.onnx: this is a file"),
+    ("opt m.onnx two.onnx -o outs --report m.onnx", 1, "--report m.onnx: this is a file"),
+    ("opt m.onnx -o o.onnx --check --shape x:1", 1, "but the model states"),
+    ("compare m.onnx loop.onnx", 1, "the models have different inputs"),
+    ("compare m.onnx m.onnx --inputs names.npz", 1, "no array for input x of the model, but"),
+    ("opt m.onnx -o o.onnx --check --inputs names.npz", 1, "no array for input x"),
+    ("bisect m.onnx --check --inputs names.npz", 1, "no array for input x"),
+    ("reduce m.onnx --check --inputs names.npz -o s.onnx", 1, "no array for input x"),
+    ("compare m.onnx m.onnx --inputs types.npz", 1, "has element type int64"),
+    ("compare m.onnx m.onnx --inputs shapes.npz", 1, "has shape (2, 5)"),
+    ("compare m.onnx m.onnx --inputs array.npy", 1, "not a file of arrays that np.savez wrote"),
+    ("compare m.onnx m.onnx --inputs m.onnx", 1, "not a file of arrays that np.savez wrote"),
+    ("compare text.onnx text.onnx --inputs objects.npz", 1, "text must be an array of str"),
+    ("compare text.onnx text.onnx --inputs text.npz", 0, ""),
+    ("opt text.onnx -o o.onnx --check-each", 1, "give the inputs"),
+    ("opt text.onnx -o o.onnx --check --check-each --inputs text.npz", 0, ""),
+    (f"opt m.onnx -o o.onnx {WITH} codes_renaming --check", 4, "the outputs were y, z, and are y"),
+    (f"opt m.onnx -o o.onnx {WITH} codes_renaming --check-each", 4, "the outputs were y, z"),
+    ("bisect m.onnx --test 'no-such-command {}'", 1, "the shell cannot run 'no-such-command {}'"),
+    ("reduce m.onnx --test './m.onnx {}' -o s.onnx", 1, "the shell cannot run './m.onnx {}'"),
+    ("bisect m.onnx --check -o gone/b.onnx", 1, "the folder gone does not exist"),
+    ("reduce m.onnx --test 'touch ran; false {}' -o gone/s.onnx", 1, "the folder gone does not"),
+    ("reduce m.onnx --test 'touch ran; false {}' -o s.json", 1, ".json is a suffix of"),
+    ("reduce m.onnx --test 'touch ran; false {}' -o s.onnx --save-inputs folder", 1, "a folder"),
+    ("convert m.onnx folder", 1, "folder: this is a folder"),
+    ("convert m.onnx gone/c.onnx", 1, "OUT gone/c.onnx: the folder gone does not exist"),
+    ("diff m.onnx m.onnx -o gone/d.html", 1, "the folder gone does not exist"),
+    ("view m.onnx -o folder", 1, "-o folder: this is a folder"),
+    ("run folder", 1, "folder: this is no reproducer"),
+]
+"""The same for arguments that a command cannot work with, or only just can."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -106,6 +168,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "passes.py").write_text(PASSES, "utf-8")
     model = pl.load(save(CHAIN, folder / "m.onnx"))
     save(CHAIN, folder / "two.onnx")
+    save(LOOP, folder / "loop.onnx")
+    save(TEXT, folder / "text.onnx")
+    (folder / "folder").mkdir()
+    np.savez(folder / "names.npz", q=np.zeros((2, 4), np.float32))
+    np.savez(folder / "types.npz", x=np.zeros((2, 4), np.int64))
+    np.savez(folder / "shapes.npz", x=np.zeros((2, 5), np.float32))
+    np.save(folder / "array.npy", np.zeros((2, 4), np.float32))
+    np.savez(folder / "text.npz", x=np.array(["a", "b"]), more=np.zeros(2))
+    np.savez(folder / "objects.npz", x=np.array(["a", "b"], object))
     (folder / "bad.onnx").write_bytes((folder / "m.onnx").read_bytes()[:-7])
     name = next(name for name, array in model.args.items() if array.dtype == "float32")
     model.with_weights({name: model.args[name] * 2 + 1}).save(folder / "other.onnx")
@@ -116,7 +187,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("line", "status", "message"), CODES, ids=[line for line, _, _ in CODES])
+@pytest.mark.parametrize(
+    ("line", "status", "message"),
+    CODES + ARGUMENTS,
+    ids=[line for line, _, _ in CODES + ARGUMENTS],
+)
 def test_exit_code(
     line: str,
     status: int,
@@ -125,8 +200,6 @@ def test_exit_code(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    import shlex
-
     monkeypatch.chdir(folder)
     try:
         found = main(shlex.split(line))
@@ -135,6 +208,7 @@ def test_exit_code(
     err = capfd.readouterr().err
     assert (found, "Traceback" in err) == (status, False), err
     assert message in err
+    assert not (folder / "ran").exists()  # what cannot be written is told before the work
     assert bool(err) == (
         (status in (1, 2, 3) and not line.startswith("validate bad")) or bool(message)
     )
@@ -142,6 +216,18 @@ def test_exit_code(
 
 def test_every_command_is_in_the_table() -> None:
     assert {line.split()[0] for line, _, _ in CODES} == {*COMMANDS}
+
+
+@pytest.mark.parametrize("line", ["inspect m.onnx", "passes", "--version", "diff m.onnx m.onnx"])
+@pytest.mark.parametrize(("output", "status"), [(">&-", 0), (">/dev/full", 1)])
+def test_output_that_goes_nowhere(line: str, output: str, status: int, folder: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m passlib {line} {output}"
+    found = subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    name = "passlib" if line.startswith("--") else f"passlib {line.split(maxsplit=1)[0]}"
+    said = f"{name}: No space left on device\n" if status else ""
+    assert (found.returncode, found.stderr) == (status, said)
 
 
 @pytest.mark.parametrize("line", ["inspect bad.onnx", "run gone", "passes unknownPass"])

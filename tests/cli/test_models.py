@@ -10,11 +10,17 @@ import pytest
 
 import passlib
 from commands import passlib_command
-from onnx_models import CHAIN, save
+from onnx_models import CHAIN, NESTED, save
 from passlib.cli import main
 from places import DATA
 
 SQUEEZENET = DATA / "mxnet" / "models" / "squeezenet1.1"
+
+TEXT = """
+<ir_version: 8, opset_import: ["" : 17]>
+text (string[N] x) => (string[N] y)
+{ y = Identity(x) }
+"""
 
 
 @pytest.fixture
@@ -48,6 +54,22 @@ class TestInspect:
             for op in {node.op for node in nodes}
             if op != "null"
         }
+
+    def test_nested_graphs_are_counted(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As in the tables of opt and in what reduce prints."""
+        path = str(save(NESTED, tmp_path / "nested.onnx"))
+        assert main(["inspect", path, "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["nodes"], facts["operators"]["If"]) == (8, 2)
+
+    def test_nothing_and_text(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = str(save(TEXT, tmp_path / "text.onnx"))
+        assert main(["inspect", path]) == 0
+        assert "inputs            x str (?)\n" in capsys.readouterr().out
+        assert main(["inspect", path, "--weights"]) == 0
+        assert capsys.readouterr().out == "none\n"
 
     def test_weights(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(SQUEEZENET), "--weights", "--json"]) == 0

@@ -69,11 +69,10 @@ def named(node: str, weight: str) -> Iterator[tuple[Callable[..., None], list[st
         yield reshape, [weight, "(1, 2, 3, 3)"]
 
 
-# NNVM names no operators; ARK names the place in the file.
+# ARK names the place in the file.
 CASES = [
     (dialect, change, [word for word in words if word != "gelu"])
     for dialect, (_, node, weight) in MODELS.items()
-    if dialect != "nnvm"
     for change, words in named(node, weight)
 ]
 

@@ -141,6 +141,18 @@ class TestCompare:
         assert found is not None
         assert (found.name, found.compared) == ("fused", 2)
 
+    def test_folded_nodes_have_the_value_of_the_last_one(self, tmp_path: Path) -> None:
+        """A convolution into which a normalization was folded keeps its name, not its value."""
+        model = block_model(tmp_path / "m.onnx", 2)
+        folded = model.optimize_for("foldBatchNormalization")
+        origins = {node.name: node.attrs.get("__origin__") for node in folded.symbol.nodes()}
+        assert origins["conv1"] == '["conv1","bn1"]'
+        assert compare(model, folded, per_node=True).node is None
+        wrong = folded.optimize_for(plant("folded_then_wrong", FAULTS["wrong_axis"][0]))
+        found = compare(model, wrong, per_node=True).node
+        assert found is not None
+        assert (found.name, found.compared) == ("softmax", 9)
+
     def test_different_numbers_of_outputs(self, tmp_path: Path) -> None:
         one, two = (
             pl.load(save(text, tmp_path / f"{i}.onnx")) for i, text in enumerate((CHAIN, EMBEDDING))

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import passlib as pl
+from commands import passlib_command
 from onnx_models import FEEDS, TEXTS, save
 from passlib.graph.node import Node
 from passlib.workbench import Reduced, drawn, reduce
@@ -38,6 +39,20 @@ sized (float[6, 4, 8, 8] x) => (float[6, 10] y)
    r = Relu(c)
    f = Reshape(r, rows)
    y = MatMul(f, m)
+}
+"""
+
+LONG = """
+<ir_version: 8, opset_import: ["" : 17]>
+long (float[2] x) => (float[2] y)
+{
+   a = Neg(x)
+   b = Neg(a)
+   c = Neg(b)
+   d = Neg(c)
+   e = Neg(d)
+   f = Neg(e)
+   y = Abs(f)
 }
 """
 
@@ -167,3 +182,26 @@ def test_a_rank_that_inference_does_not_know_is_stated(tmp_path: Path) -> None:
 
     found = reduce(loaded, failing, drawn(loaded, None, 1)[0])
     assert checked(found, tmp_path / "small.onnx") == {"Concat", "Reshape"}
+
+
+def test_values_become_weights_where_inputs_hide_the_fault(tmp_path: Path) -> None:
+    """As faults of folding need values that are constant."""
+
+    def fails(model: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        operators = [node.op for node in model.symbol.nodes()]
+        return "Abs" in operators and set(model.inputs) <= {"x"}
+
+    model = pl.load(save(LONG, tmp_path / "m.onnx"))
+    found = reduce(model, fails, {"x": np.array([1, 2], np.float32)})
+    assert (found.nodes, found.model.inputs, len(found.model.args)) == (1, [], 1)
+
+
+def test_text_is_saved_with_the_model(tmp_path: Path) -> None:
+    text = "g (string[N] x) => (string[N] y) { a = Identity(x)\n y = Identity(a) }"
+    save(f'<ir_version: 8, opset_import: ["" : 17]> {text}', tmp_path / "m.onnx")
+    np.savez(tmp_path / "in.npz", x=np.array(["a", "bc"]))
+    given = ("m.onnx", "--test", "false {}", "--inputs", "in.npz", "-o", "s.onnx")
+    result = passlib_command("reduce", *given, "--save-inputs", "s.npz", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    again = passlib_command("compare", "s.onnx", "s.onnx", "--inputs", "s.npz", folder=tmp_path)
+    assert again.returncode == 0, again.stderr

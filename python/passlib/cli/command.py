@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from passlib.cli.parser import CommandParser, Parser
 from passlib.cli.status import status_of
@@ -64,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The arguments without the program's name; those of the process by default.
     """
+    if sys.stdout is None:  # it was closed by who started the program
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     parser, known = _parser()
     if "_ARGCOMPLETE" in os.environ:
         _complete(parser, known)
@@ -90,8 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         # The operating system's errors have their number before their text.
         message = str(error)
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            message = f"{error.filename}: {error.strerror}"
+        if isinstance(error, OSError) and error.strerror:
+            place = f"{error.filename}: " if error.filename else ""
+            message = f"{place}{error.strerror}"
         sys.stderr.write(f"{prog}: {message}\n")
         return status_of(error)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,27 @@ __all__ = [
 ]
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _tolerance(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 on")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return value
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -33,8 +55,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add what comparisons of numbers need: ``--shape``, ``--inputs``, ``--rtol``, ``--atol``."""
     add_shapes(parser)
     parser.add_argument("--inputs", metavar="FILE.npz", help="run on these arrays, by input name")
-    parser.add_argument("--rtol", type=float, metavar="X", help="relative tolerance")
-    parser.add_argument("--atol", type=float, metavar="X", help="absolute tolerance")
+    parser.add_argument("--rtol", type=_tolerance, metavar="X", help="relative tolerance")
+    parser.add_argument("--atol", type=_tolerance, metavar="X", help="absolute tolerance")
 
 
 def add_failing(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +68,11 @@ def add_failing(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
 
 
-def add_timeout(parser: argparse.ArgumentParser) -> None:
+def add_timeout(
+    parser: argparse.ArgumentParser, what: str = "seconds for the process that passes run in"
+) -> None:
     """Add ``--timeout`` of commands that run passes in a process of their own."""
-    parser.add_argument(
-        "--timeout", type=float, metavar="S", help="seconds for the process that passes run in"
-    )
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help=what)
 
 
 def require_failing(arguments: argparse.Namespace) -> None:
@@ -75,7 +97,7 @@ def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model],
     if arguments.test is not None:
         return CommandFails(arguments.test)
     tolerance = Tolerance(arguments.rtol, arguments.atol)
-    return Differs(model, inputs_of(arguments), tolerance, shapes_of(arguments.shape))
+    return Differs(model, inputs_of(arguments, model), tolerance, shapes_of(arguments.shape))
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -109,16 +131,16 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
     return shapes or None
 
 
-def inputs_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the arrays of ``--inputs``; None without it.
+def inputs_of(arguments: argparse.Namespace, model: Model) -> dict[str, Any] | None:
+    """Return the arrays of ``--inputs`` that a model takes; None without it.
 
     Raises
     ------
     PasslibError
-        The file has no arrays by name.
+        The file has no arrays by name, or none for an input, and others instead.
     """
     if arguments.inputs is None:
         return None
     from passlib.workbench.batch import load_inputs
 
-    return load_inputs(arguments.inputs)
+    return load_inputs(arguments.inputs, model)

@@ -28,7 +28,9 @@ class _Steps(Instrument):
         self._status = status
 
     def before_pass(self, step: Step, model: Model) -> None:
-        self._status.update(str(step))
+        from rich.text import Text
+
+        self._status.update(Text(str(step)))
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         self._status.update("")
@@ -45,8 +47,9 @@ def steps_shown(pipeline: Pipeline) -> Iterator[list[Instrument]]:
         yield []
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(str(pipeline)) as status:
+    with Console(stderr=True).status(Text(str(pipeline))) as status:
         yield [_Steps(status)]
 
 
@@ -57,12 +60,13 @@ def models_shown(count: int) -> Iterator[Callable[[Outcome, int], None] | None]:
         yield None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True)) as shown:
         task = shown.add_task("models", total=count)
 
         def advance(outcome: Outcome, left: int) -> None:
-            shown.update(task, completed=count - left, description=outcome.model)
+            shown.update(task, completed=count - left, description=escape(outcome.model))
 
         yield advance

@@ -37,13 +37,15 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
     Raises
     ------
     IsADirectoryError
-        The name ends in a slash.
+        The name ends in a slash, or is that of a folder.
     UnsupportedError
         The suffix is that of another format, or of a weight file.
     """
     text = os.fspath(path)
-    if text.endswith(os.sep):
-        what = f"this is a folder; add the name of a file in it, such as {text}model"
+    # The files of MXNet have the name and a suffix, so that a folder is not in their way.
+    if text.endswith(os.sep) or (dialect.name != "mxnet" and Path(text).is_dir()):
+        example = f"{text.rstrip(os.sep)}{os.sep}model"
+        what = f"this is a folder; add the name of a file in it, such as {example}"
         raise IsADirectoryError(errno.EISDIR, what, text)
     place = Path(text)
     suffix = place.suffix.lower()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import copyreg
 import pickle
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import passlib._core as _core
 from passlib.files.collector import collection_off
-from passlib.graph.node import Entry, Node, postorder
+from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
-__all__ = ["freeze", "rebuild", "thaw", "without_origins"]
+__all__ = ["WITH_GRAPHS", "freeze", "operators_of", "rebuild", "thaw", "without_origins"]
+
+WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
+"""The operators of ONNX that have nested graphs."""
 
 _ORIGIN = "__origin__"
 """On nodes that patterns made: names of the nodes that they replaced, as a JSON list."""
@@ -110,3 +114,16 @@ def without_origins(graph: _core.Graph) -> _core.Graph:
     copy = graph.copy()
     copy.drop_node_attributes([_ORIGIN])
     return copy
+
+
+def operators_of(graph: _core.Graph) -> Counter[str]:
+    """Count the operators of a graph by name, those of nested graphs included."""
+    found: Counter[str] = Counter()
+    pending = [graph]
+    while pending:
+        each = pending.pop()
+        found.update(each.operators())
+        for *_, nested in each.nodes_with(WITH_GRAPHS):
+            pending += nested
+    del found[VARIABLE]
+    return found

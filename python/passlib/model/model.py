@@ -9,7 +9,7 @@ from typing import Any
 from passlib import dialects
 from passlib.arrays.given import as_mapping
 from passlib.dialects.targets import check_target
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.unit import durability
 from passlib.model.edits import extracted, renamed
@@ -178,7 +178,7 @@ class Model(OptimizedModel):
         feeds = as_fed(given, self._passed_on)
         problem = unknown_inputs(feeds, self._symbol, names)
         if problem:
-            raise GraphError(problem)
+            raise InputError(problem)
         fed, constants = feeds, self._constants
         if train:
             # States change at each step, so they cannot be compiled in.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlib.dialects import find
-from passlib.errors import GraphError, PasslibError
+from passlib.errors import InputError, PasslibError
 from passlib.files.optional import require
 from passlib.lowering import Graph, Lowered, TypeSpec, blame, describe
 from passlib.lowering.types import Value
@@ -145,7 +145,7 @@ class Session:
     def _compute(self, feeds: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
         unknown = sorted(set(feeds) - set(self._inputs))
         if unknown:
-            raise GraphError(
+            raise InputError(
                 f"the model has no input {', '.join(map(repr, unknown))}; "
                 f"its inputs are {', '.join(self._inputs) or 'none'}"
             )
@@ -164,14 +164,14 @@ class Session:
         if value.name not in feeds:
             if kind.startswith("optional("):
                 return None
-            raise GraphError(f"input {value.name!r} ({kind or describe(value)}) is missing")
+            raise InputError(f"input {value.name!r} ({kind or describe(value)}) is missing")
         if kind and kind != _STRINGS:
             return feeds[value.name]
         array = np.asarray(feeds[value.name])
         if kind == _STRINGS:
             array = _strings(value.name, array)
         if array.dtype != value.dtype:
-            raise GraphError(
+            raise InputError(
                 f"input {value.name!r} has element type {array.dtype}, the model wants "
                 f"{value.dtype}; convert it with .astype({str(value.dtype)!r})"
             )
@@ -183,7 +183,7 @@ class Session:
                 for want, have in zip(shape, array.shape, strict=True)
             )
         ):
-            raise GraphError(
+            raise InputError(
                 f"input {value.name!r} has shape {array.shape}, the model wants {describe(value)}"
             )
         array = np.ascontiguousarray(array).reshape(array.shape)
@@ -265,7 +265,7 @@ def _strings(name: str, array: np.ndarray) -> np.ndarray:
     """Return an array of strings as Python objects, which ONNX Runtime takes."""
     items = array.reshape(-1).tolist()
     if array.dtype.kind not in "OU" or not all(isinstance(item, str) for item in items):
-        raise GraphError(
+        raise InputError(
             f"input {name!r} has element type {array.dtype}, the model wants strings, such as "
             "numpy.array(['a', 'b'])"
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from passlib.errors import GraphError, PasslibError
 from passlib.graph.node import Entry, Node
@@ -11,6 +13,7 @@ from passlib.library import find_backend
 from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError
+from passlib.passes.instruments import target_name
 from passlib.passes.isolation import IsolatedError
 from passlib.passes.simplifying import simplify_watched
 from passlib.workbench.delta import first_failing, smallest
@@ -45,6 +48,8 @@ class Guilty:
         That model with only the guilty rewrites.
     error : PipelineError or None
         What the step raised.
+    refusal : str
+        Why what the step made cannot be saved, where that is the fault; otherwise empty.
 
     Examples
     --------
@@ -69,12 +74,15 @@ class Guilty:
     before: Model
     model: Model | None = None
     error: PipelineError | None = None
+    refusal: str = ""
 
     def __str__(self) -> str:
         lines = [f"guilty: step {self.number}, {self.step}, of {self.library}"]
         if self.error is not None:
             lines.append(f"it failed: {self.error.__cause__ or self.error}")
         else:
+            if self.refusal:
+                lines.append(f"its result cannot be saved: {self.refusal}")
             count = len(self.rewrites)
             lines.append(f"guilty rewrites: {count} of {self.number_of_rewrites}")
             lines += map(str, self.rewrites)
@@ -107,6 +115,7 @@ def bisect(
     isolate : bool
         Run the pipeline in a process of its own first. A step that crashes, exits or hangs there
         is not run in this one, and is the guilty one unless the model before it is wrong already.
+        If the result cannot be saved there, this is wrong as well.
     timeout : float, optional
         Seconds, after which that process is ended.
 
@@ -139,9 +148,11 @@ def bisect(
     def fails(candidate: Model) -> bool:
         nonlocal runs
         runs += 1
-        return failing(candidate)
+        return failing(candidate) or (is_refused and bool(_refusal(candidate)))
 
-    fatal = _fatal(model, pipeline, timeout) if isolate else None
+    end = _end(model, pipeline, timeout) if isolate else None
+    fatal = end if isinstance(end, IsolatedError) else None
+    is_refused = isinstance(end, GraphError)
     trace, states, error = _traced(model, pipeline, fatal)
     if not states or not fails(states[-1].after):
         if error is None:
@@ -162,6 +173,7 @@ def bisect(
         return fails(mixed)
 
     guilty = smallest(rewriting.rewrites, part_fails)
+    made = rewriting.with_only(guilty)
     return Guilty(
         guilty_state.text,
         guilty_state.number,
@@ -170,12 +182,15 @@ def bisect(
         len(rewriting.rewrites),
         runs,
         guilty_state.before,
-        rewriting.with_only(guilty),
+        made,
+        refusal=_refusal(made) if is_refused else "",
     )
 
 
-def _fatal(model: Model, pipeline: Pipeline, timeout: float | None) -> IsolatedError | None:
-    """Return how the pipeline ends its process, if it does."""
+def _end(
+    model: Model, pipeline: Pipeline, timeout: float | None
+) -> IsolatedError | GraphError | None:
+    """Return how the pipeline ends its process, if it does, or why its result is not saved."""
     try:
         pipeline.run(model, isolate=True, timeout=timeout)
     except IsolatedError as error:
@@ -184,7 +199,19 @@ def _fatal(model: Model, pipeline: Pipeline, timeout: float | None) -> IsolatedE
         return error
     except PipelineError:
         pass  # it is raised again where the trace sees it
+    except GraphError as error:
+        return error
     return None
+
+
+def _refusal(model: Model) -> str:
+    """Return why a model cannot be saved; empty if it can."""
+    with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
+        try:
+            model.save(Path(folder) / target_name(model), durable=False)
+        except GraphError as error:
+            return str(error)
+    return ""
 
 
 def _traced(

@@ -9,7 +9,7 @@ from passlib.errors import PassResultError
 from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.passes import Instrument, StepResult
-from passlib.workbench.comparison import Comparison, compare, drawn
+from passlib.workbench.comparison import Comparison, compare, drawn, interface_changes
 from passlib.workbench.numbers import Tolerance
 
 __all__ = ["Check", "ResultsDifferError"]
@@ -20,7 +20,8 @@ class ResultsDifferError(PassResultError):
 
     Attributes
     ----------
-    comparison : Comparison
+    comparison : Comparison or None
+        None if the names of inputs or outputs have changed.
 
     Examples
     --------
@@ -32,7 +33,7 @@ class ResultsDifferError(PassResultError):
     False
     """
 
-    def __init__(self, message: str, *, comparison: Comparison) -> None:
+    def __init__(self, message: str, *, comparison: Comparison | None = None) -> None:
         super().__init__(message)
         self.comparison = comparison
 
@@ -94,6 +95,9 @@ class Check(Instrument):
         """
         if not result.modified or self._first is None:
             return
+        changes = interface_changes(self._first, model)
+        if changes:
+            raise ResultsDifferError(f"the model after {step} is another one: {'; '.join(changes)}")
         rtol, atol = self._tolerance.rtol, self._tolerance.atol
         found = compare(self._first, model, self._given, rtol=rtol, atol=atol)
         if not found.equal:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passlib import dialects
 from passlib.errors import GraphError, InputError, PasslibError, listed
 from passlib.model import Model
 from passlib.workbench.inputs import draw_inputs, input_shapes
@@ -13,7 +14,7 @@ from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of
 from passlib.workbench.per_node import NodeDifference, first_difference
 
-__all__ = ["Comparison", "compare", "drawn"]
+__all__ = ["Comparison", "compare", "drawn", "interface_changes"]
 
 Inputs = Mapping[str, Any]
 
@@ -91,7 +92,7 @@ def compare(
 
     Raises
     ------
-    GraphError
+    InputError
         The models have different numbers of inputs or outputs, or inputs do not fit.
     PasslibError
         A model cannot be run.
@@ -178,6 +179,28 @@ def drawn(
     raise GraphError(f"the model does not run on drawn inputs: {refusal}") from refusal
 
 
+def interface_changes(before: Model, after: Model) -> list[str]:
+    """Return how a pass changed what others use of a model: its inputs and outputs, by their names.
+
+    Outputs whose names are those of nodes may change them, but not their number.
+
+    Parameters
+    ----------
+    before, after : Model
+    """
+    found = []
+    if sorted(before.inputs) != sorted(after.inputs):
+        found.append(_change("inputs", before.inputs, after.inputs))
+    has_names = dialects.find(before.dialect).names_outputs
+    if before.outputs != after.outputs if has_names else len(before.outputs) != len(after.outputs):
+        found.append(_change("outputs", before.outputs, after.outputs))
+    return found
+
+
+def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:
+    return f"the {what} were {listed(list(before))}, and are {listed(list(after))}"
+
+
 def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
     """Return for each output of the first model the place of the second one's."""
     pairs = _pairs("outputs", left, right)
@@ -191,7 +214,7 @@ def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, st
     if sorted(left) == sorted(right):
         return {name: name for name in left}
     if len(left) != len(right):
-        raise GraphError(
+        raise InputError(
             f"the models have different {what}: {listed(list(left))}; and {listed(list(right))}"
         )
     return dict(zip(left, right, strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from passlib.errors import PasslibError
+from passlib.errors import GraphError, PasslibError
 from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError
 from passlib.passes.instruments import save_part
@@ -23,6 +23,8 @@ from passlib.workbench.parts import outputs_of
 __all__ = ["CommandFails", "Differs", "NothingFailsError", "PipelineFails"]
 
 _SKIP: Final = 125
+_NOT_RUN: Final = (126, 127)
+"""What a shell returns if it cannot run a command, or does not find it."""
 
 _LEAST_SECONDS: Final = 10.0
 
@@ -100,6 +102,7 @@ class CommandFails:
 
     The exit status means what it means to ``git bisect run``: 0 is right, 125 cannot be tested
     and counts as right, all else is wrong; a signal too, which is the fault that is looked for.
+    With 126 and 127 the shell says that it cannot run the command, which raises an OSError.
 
     Parameters
     ----------
@@ -131,6 +134,10 @@ class CommandFails:
             command = self._command.replace("{}", shlex.quote(path))
             status = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         code = status.returncode
+        if code in _NOT_RUN:
+            said = status.stderr.decode("utf-8", "replace").strip().splitlines()
+            why = said[-1] if said else "no such command"
+            raise OSError(f"the shell cannot run {self._command!r} (exit status {code}): {why}")
         return code not in (0, _SKIP)
 
 
@@ -201,6 +208,8 @@ class PipelineFails:
         except IsolatedError as error:
             shutil.rmtree(error.folder, ignore_errors=True)
             return f"{error.step}: {error.how}"
+        except GraphError:
+            return "save"
         return Differs(model, inputs, self._tolerance).what(after)
 
 

@@ -69,7 +69,8 @@ def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDiffe
     common = {}
     for name, index in right:
         node = nodes[name]
-        stands_for = [old[node].name] if node in old else origin_of(node)[-1:]
+        # A node that others were folded into has its name from before, and their value.
+        stands_for = origin_of(node)[-1:] or ([old[node].name] if node in old else [])
         if stands_for and (stands_for[0], index) in left:
             common[name, index] = stands_for[0], index
     for (name, index), other in common.items():

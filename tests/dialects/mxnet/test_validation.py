@@ -123,7 +123,8 @@ def test_shapes_that_contradict_the_variable(tmp_path: Path) -> None:
         ("Convoluton", "mxnet", "MXNet has no operator 'Convoluton'; did you mean 'Convolution'?"),
         ("Convoluton", "nnvm", "'Convoluton' is no known operator; did you mean 'Convolution'?"),
         ("my_special_op", "mxnet", "MXNet has no operator 'my_special_op'; if a library"),
-        ("my_special_op", "nnvm", None),
+        ("my_special_op", "nnvm", "'my_special_op' is no known operator"),
+        ("yolo_reorg", "nnvm", None),
         ("x" * 5000, "mxnet", "MXNet has no operator 'xxxx"),
     ],
 )

@@ -7,6 +7,7 @@ import sys
 
 from passlib import dialects
 from passlib.cli.options import add_failing, add_json, add_timeout, failing_of
+from passlib.cli.outputs import require_model
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
@@ -33,6 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is guilty; 1 if nothing fails."""
     pipeline = pipeline_of(arguments)
     model = load(arguments.model)
+    if arguments.output is not None:
+        require_model("-o", arguments.output, model.dialect)
     pipeline.check(model.dialect)
     failing = failing_of(arguments, model)
     found = bisect(model, pipeline, failing, isolate=True, timeout=arguments.timeout)
@@ -56,5 +59,6 @@ def _as_json(found: Guilty) -> dict[str, object]:
         ],
         "number of rewrites": found.number_of_rewrites,
         "runs": found.runs,
+        "refusal": found.refusal,
         "error": None if found.error is None else str(found.error),
     }

@@ -33,10 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the differences; 4 if there are any."""
     if arguments.n < 1:
         raise UsageError("-n: at least 1 input is needed")
+    a, b = load(arguments.a), load(arguments.b)
     found = compare(
-        load(arguments.a),
-        load(arguments.b),
-        inputs_of(arguments),
+        a,
+        b,
+        inputs_of(arguments, a),
         arguments.n,
         rtol=arguments.rtol,
         atol=arguments.atol,
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         print_table(titles, rows)
         shapes = ", ".join(f"{name} {value.shape}" for name, value in found.inputs[0].items())
-        sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes}\n")
+        sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
         if arguments.per_node:
             sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
     return FINE if found.equal else DIFFERENT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from passlib.cli.options import add_shapes, shapes_of
+from passlib.cli.outputs import require_model
 from passlib.cli.status import FINE
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
@@ -26,6 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Convert one model."""
     from passlib.model.convert import convert
 
+    require_model("OUT", arguments.target, "onnx")
     shapes = shapes_of(arguments.shape)
     opset = {} if arguments.opset is None else {"opset": arguments.opset}
     convert(arguments.source, arguments.target, arguments.dialect, shapes=shapes, **opset)

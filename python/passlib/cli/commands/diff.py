@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from passlib.cli.outputs import require_file
 from passlib.cli.pages import write_page
 from passlib.cli.status import FINE
 from passlib.cli.tables import json_text
@@ -28,8 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the difference."""
-    found = diff(load(arguments.a), load(arguments.b))
     target = arguments.output
+    if target is not None:
+        require_file("-o", target)
+    found = diff(load(arguments.a), load(arguments.b))
     form = "html" if target is not None and target.endswith(".html") else arguments.format
     if form == "html":
         text = found.to_html(f"{Path(arguments.a).name} - {Path(arguments.b).name}")

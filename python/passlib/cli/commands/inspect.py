@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from passlib.cli.options import add_json
 from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.dialects import Dialect, ModelData
+from passlib.graph.native import operators_of
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 
@@ -51,8 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_rows(arguments: argparse.Namespace, titles: tuple[str, ...], rows: list[Any]) -> None:
     if arguments.json:
         print_json([dict(zip(titles, row, strict=True)) for row in rows])
-    else:
+    elif rows:
         print_table(titles, rows)
+    else:
+        sys.stdout.write("none\n")
 
 
 def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
@@ -68,8 +72,7 @@ def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
 
 
 def _operators(data: ModelData) -> list[tuple[str, int]]:
-    counts = {op: count for op, count in data.graph.operators().items() if op != "null"}
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return sorted(operators_of(data.graph).items(), key=lambda item: (-item[1], item[0]))
 
 
 def _weights(data: ModelData) -> list[tuple[str, str, str, int]]:
@@ -88,7 +91,7 @@ def _summary(family: Dialect, data: ModelData) -> dict[str, Any]:
     for name in family.data_inputs(data.graph):
         if name not in weights:
             spec = stated.get(name)
-            kind = "" if spec is None or spec.dtype is None else f" {spec.dtype}"
+            kind = "" if spec is None or spec.dtype is None else f" {_type_text(spec.dtype)}"
             shape = None if spec is None else spec.shape
             inputs.append(f"{name}{kind} {_shape_text(shape)}".rstrip())
     sizes = [row[3] for row in _weights(data)]
@@ -124,6 +127,10 @@ def _node(family: Dialect, data: ModelData, name: str) -> dict[str, Any]:
 
 def _entry(node: Node, index: int) -> str:
     return f"{node.name}:{index}" if index else node.name
+
+
+def _type_text(dtype: Any) -> str:
+    return "str" if dtype.kind in "OU" else str(dtype)
 
 
 def _shape_text(shape: Any) -> str:

@@ -8,7 +8,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlib.cli.options import add_inputs, add_json, shapes_of
+from passlib import dialects
+from passlib.cli.options import add_inputs, add_json, add_timeout, shapes_of
+from passlib.cli.outputs import require_file, require_folder, require_model
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
@@ -44,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rewrite-limit", type=int, metavar="N", help="keep only the first N rewrites"
     )
     parser.add_argument("--isolate", action="store_true", help="run in a process of its own")
-    parser.add_argument("--timeout", type=float, metavar="S", help="of that process")
+    add_timeout(parser, "seconds for that process")
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="run N models at a time, a process each"
     )
@@ -80,6 +82,10 @@ def _request(arguments: argparse.Namespace) -> Request:
 
     if arguments.check is not None and arguments.check < 1:
         raise UsageError("--check: at least 1 input is needed")
+    if arguments.check is None and not arguments.check_each:
+        for name in ("shape", "inputs", "rtol", "atol"):
+            if getattr(arguments, name) not in (None, []):
+                raise UsageError(f"--{name} belongs to a comparison: give --check or --check-each")
     if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
         raise UsageError("--rewrite-limit: a number from 0 on is needed")
     return Request(
@@ -100,6 +106,9 @@ def _run_one(arguments: argparse.Namespace, pipeline: Pipeline, request: Request
     from passlib.workbench.batch import Job, optimize, run_isolated_job
 
     path, output = arguments.models[0], arguments.output
+    require_model("-o", output, dialects.recognise(path).name)
+    if arguments.report is not None and Path(arguments.report).is_dir():
+        require_file("--report", arguments.report)
     if not (arguments.isolate or arguments.timeout):
         from passlib.cli.progress import steps_shown
 
@@ -111,10 +120,14 @@ def _run_one(arguments: argparse.Namespace, pipeline: Pipeline, request: Request
 
 def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Request) -> int:
     from passlib.cli.progress import models_shown
-    from passlib.workbench.batch import batch, dask_executor
+    from passlib.workbench.batch import batch, dask_executor, is_remote
 
     if arguments.jobs is not None and arguments.jobs < 1:
         raise UsageError("--jobs: at least 1 is needed")
+    if not is_remote(arguments.output):
+        require_folder("-o", arguments.output)
+    if arguments.report is not None:
+        require_folder("--report", arguments.report)
     executor = dask_executor(arguments.scheduler) if arguments.scheduler else None
     with models_shown(len(arguments.models)) as progress:
         outcomes = batch(

@@ -17,6 +17,7 @@ from passlib.cli.options import (
     require_failing,
     shapes_of,
 )
+from passlib.cli.outputs import require_file, require_model
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
@@ -45,6 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Save the smallest model; 1 if nothing fails."""
     require_failing(arguments)
     model = load(arguments.model)
+    require_model("-o", arguments.output, model.dialect)
+    if arguments.save_inputs is not None:
+        require_file("--save-inputs", arguments.save_inputs)
     failing: Callable[[Model, Mapping[str, Any]], bool]
     if arguments.test is not None:
         command = CommandFails(arguments.test)
@@ -54,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         pipeline = pipeline_of(arguments)
         pipeline.check(model.dialect)
-        inputs = drawn(model, inputs_of(arguments), 1, shapes_of(arguments.shape))[0]
+        inputs = drawn(model, inputs_of(arguments, model), 1, shapes_of(arguments.shape))[0]
         tolerance = Tolerance(arguments.rtol, arguments.atol)
         failing = PipelineFails(
             pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
@@ -66,6 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
         import numpy as np
 
         arrays: dict[str, Any] = {name: np.asarray(each) for name, each in found.inputs.items()}
+        # NumPy writes text as arrays of str, and other objects not at all without pickle.
+        arrays = {n: a.astype(str) if a.dtype == object else a for n, a in arrays.items()}
         np.savez(arguments.save_inputs, **arrays)
     if arguments.json:
         facts = {"nodes": [found.nodes_before, found.nodes], "runs": found.runs, "files": files}
@@ -77,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _inputs(arguments: argparse.Namespace, model: Model) -> Mapping[str, Any]:
     """Return inputs for the values that become inputs; none for a model that does not run."""
-    given = inputs_of(arguments)
+    given = inputs_of(arguments, model)
     try:
         return drawn(model, given, 1, shapes_of(arguments.shape))[0]
     except PasslibError:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from passlib.cli.options import add_timeout
 from passlib.cli.status import FINE
 from passlib.passes.isolation import play
 
@@ -18,7 +19,7 @@ EXAMPLE = "passlib run /tmp/passlib-reproducer-x1y2"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("folder", metavar="REPRODUCER", help="it runs the libraries named there")
-    parser.add_argument("--timeout", type=float, metavar="S", help="end it after so many seconds")
+    add_timeout(parser, "end it after so many seconds")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from passlib.cli.outputs import require_file
 from passlib.cli.pages import write_page
 from passlib.cli.status import FINE
 from passlib.model import load
@@ -25,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the page, and print its path."""
     name = Path(arguments.model).name
+    target = f"{name}.html" if arguments.output is None else arguments.output
+    require_file("-o", target)
     page = load(arguments.model).to_html(name)
-    sys.stdout.write(f"{write_page(arguments.output or f'{name}.html', page)}\n")
+    sys.stdout.write(f"{write_page(target, page)}\n")
     return FINE

@@ -20,6 +20,7 @@ __all__ = [
     "AUXILIARY",
     "DECLARING",
     "HIDDEN_OUTPUTS",
+    "NOT_LOWERED",
     "PARAMETER_INPUTS",
     "TVM_OPERATOR",
     "count_outputs",
@@ -45,6 +46,22 @@ PARAMETER_INPUTS = {
 
 HIDDEN_OUTPUTS = {"batch_norm": 3, "dropout": 2}
 """Number of outputs of NNVM's own operators whose first output alone may be used."""
+
+NOT_LOWERED = frozenset(
+    (
+        "arange",
+        "get_valid_counts",
+        "left_shift",
+        "multibox_prior",
+        "multibox_transform_loc",
+        "non_max_suppression",
+        "right_shift",
+        "yolo_region",
+        "yolo_reorg",
+        "yolov3_yolo",
+    )
+)
+"""NNVM's own operators that are known by name alone."""
 
 DECLARING = frozenset((TVM_OPERATOR, "split", "SliceChannel"))
 """Operators whose attributes declare their number of outputs."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import passlib._core as _core
 from passlib.dialects.model_checks import (
@@ -18,19 +20,23 @@ from passlib.dialects.nnvm.reading.document import parse
 from passlib.dialects.nnvm.reading.file import read_file
 from passlib.dialects.nnvm.reading.types import input_types
 from passlib.dialects.nnvm.reading.weights import read_weights, weights_path
-from passlib.dialects.nnvm.schema import TVM_OPERATOR
+from passlib.dialects.nnvm.schema import NOT_LOWERED, TVM_OPERATOR
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.table import find
 from passlib.errors import FormatError, PasslibError
 from passlib.files.regular import memory_named, read_regular
+from passlib.graph.node import VARIABLE
 
 __all__ = ["validate"]
+
+_CREATING: Final = re.compile(r"_|random_|(arange|full|normal|ones|uniform|zeros)$")
+"""The beginning of names of operators that may have no inputs, those of MXNet included."""
 
 
 def validate(path: Path, dialect: Dialect) -> list[Problem]:
     """Check a file, and report all findings in its order; those of the weights come last.
 
-    Operators of other programs are not reported, except names that are close to a known one.
+    An operator that neither NNVM nor MXNet has is a warning: other programs have their own.
     """
     with memory_named(path):
         text = read_regular(path)
@@ -62,13 +68,18 @@ def _operators(graph: _core.Graph) -> Iterator[Problem]:
     table, mxnet = load_table(), find("mxnet")
 
     def known(name: str) -> bool:
-        own = name == TVM_OPERATOR or name.startswith("__")
+        own = name == TVM_OPERATOR or name.startswith("__") or name in NOT_LOWERED
         return own or mxnet.has_operator(name) or table.find(name) is not None
 
     for found in unknown_operators(graph, known, table.operators):
+        message = f"{found.name!r} is no known operator"
         if found.nearest is not None:
-            message = f"{found.name!r} is no known operator; did you mean {found.nearest!r}?"
-            yield Problem("warning", found.place, message)
+            message += f"; did you mean {found.nearest!r}?"
+        yield Problem("warning", found.place, message)
+    for op, name, _, inputs, *_ in graph.nodes():
+        creates = op in (VARIABLE, TVM_OPERATOR) or _CREATING.match(op)
+        if not inputs and not creates and known(op):
+            yield Problem("warning", name, f"operator {op!r} has no inputs")
 
 
 def _weights(place: str, model: ModelData, dialect: Dialect) -> Iterator[Problem]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Literal, NamedTuple, Protocol
 
+from passlib.graph.native import WITH_GRAPHS, operators_of
 from passlib.graph.plain import PlainGraph
 from passlib.library.pipeline.work import work_of
 
@@ -15,7 +15,6 @@ __all__ = [
     "Priced",
     "cost_of",
     "has_nested",
-    "operators_of",
     "rank_of",
 ]
 
@@ -23,8 +22,6 @@ CostName = Literal["nodes", "bytes", "flops", "traffic"]
 
 COSTS: tuple[CostName, ...] = ("nodes", "bytes", "flops", "traffic")
 """What may have to fall: a field of `Cost` or of `Work`."""
-
-_WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
 
 
 class Priced(Protocol):
@@ -68,26 +65,13 @@ class Cost(NamedTuple):
 def cost_of(model: Priced) -> Cost:
     """Return what a model costs."""
     weights = (*model.args.values(), *model.aux.values())
-    nodes = operators_of(model.symbol).total()
+    nodes = operators_of(model.symbol.graph).total()
     return Cost(nodes, sum(int(array.nbytes) for array in weights))
-
-
-def operators_of(symbol: PlainGraph) -> Counter[str]:
-    """Count the operators of a graph by name, those of nested graphs included."""
-    found: Counter[str] = Counter()
-    pending = [symbol.graph]
-    while pending:
-        graph = pending.pop()
-        found.update(graph.operators())
-        for *_, nested in graph.nodes_with(_WITH_GRAPHS):
-            pending += nested
-    del found["null"]
-    return found
 
 
 def has_nested(symbol: PlainGraph) -> bool:
     """Whether a node has nested graphs."""
-    return any(True for _ in symbol.graph.nodes_with(_WITH_GRAPHS))
+    return any(True for _ in symbol.graph.nodes_with(WITH_GRAPHS))
 
 
 def rank_of(model: Priced, price: Cost, cost: CostName) -> int:

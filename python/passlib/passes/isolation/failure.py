@@ -78,7 +78,11 @@ def failure(folder: Path, what: str, how: str) -> IsolatedError:
         who = f"pass {name!r} (step {number}) of {_library(folder, name)}"
     except (OSError, ValueError):
         who = f"the process that loads {Reproducer.read(folder).model}"
-    lines = (folder / "output.txt").read_bytes().decode("utf-8", "replace").splitlines()
+    try:
+        printed_bytes = (folder / "output.txt").read_bytes()
+    except FileNotFoundError:  # the process had not even begun
+        printed_bytes = b""
+    lines = printed_bytes.decode("utf-8", "replace").splitlines()
     last = " | ".join(line for line in lines[-_LINES:] if line.strip())
     printed = f"; it last printed: {last}" if last else ""
     return IsolatedError(

@@ -121,7 +121,12 @@ class Reproducer:
             There is no such folder.
         """
         try:
-            facts = json.loads((folder / _FACTS).read_text("utf-8"))
+            text = (folder / _FACTS).read_text("utf-8")
+        except OSError as error:
+            what = f"this is no reproducer, a folder with {_FACTS} that an isolated pass left"
+            raise type(error)(error.errno, what, str(folder)) from error
+        try:
+            facts = json.loads(text)
             made = cls(**facts)
             [*map(str, (made.model, made.dialect, made.pipeline))]
             return made

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from passlib.errors import PasslibError, counted
+from passlib.errors import InputError, PasslibError, counted, listed
 from passlib.files.unit import replacing
-from passlib.library.pipeline.cost import operators_of
+from passlib.graph.native import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
 from passlib.workbench.checking import Check
-from passlib.workbench.comparison import Comparison, compare
+from passlib.workbench.comparison import Comparison, compare, drawn, interface_changes
 from passlib.workbench.limited import run_limited
 from passlib.workbench.numbers import Tolerance
 
@@ -99,15 +100,16 @@ def optimize(
     """
     model = load(path)
     pipeline.check(model.dialect)
-    looking = [*instruments, *_instruments(request)]
+    given = None if request.inputs is None else load_inputs(request.inputs, model)
+    looking = [*instruments, *_instruments(request, model, given)]
     more: dict[str, Any] = {}
     if request.rewrite_limit is None:
         result = pipeline.run(model, looking)
     else:
         result, kept, count = run_limited(model, pipeline, request.rewrite_limit, looking)
         more["rewrites"] = [kept, count]
-    comparison = _comparison(request, model, result.model)
-    differences = []
+    differences = interface_changes(model, result.model) if request.check is not None else []
+    comparison = None if differences else _comparison(request, model, result.model, given)
     if comparison is not None:
         differences = [str(output) for output in comparison.outputs if not output.equal]
         largest = max((output.absolute for output in comparison.outputs), default=0.0)
@@ -120,22 +122,34 @@ def optimize(
     return facts
 
 
-def load_inputs(path: str) -> dict[str, Any]:
-    """Return the arrays of a file of ``numpy.savez``.
+def load_inputs(path: str, model: Model) -> dict[str, Any]:
+    """Return the arrays of a file of ``numpy.savez`` that a model takes.
 
     Raises
     ------
     PasslibError
         It is another file.
+    InputError
+        It has no array for an input, and others instead.
     """
     try:
         with np.load(path) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, AttributeError, EOFError) as error:
-        raise PasslibError(f"{path}: not a file that np.savez wrote") from error
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+        why = "; text must be an array of str" if "Object arrays" in str(error) else ""
+        raise PasslibError(f"{path}: not a file of arrays that np.savez wrote{why}") from error
+    names = model.inputs
+    missing = [name for name in names if name not in arrays]
+    others = [name for name in arrays if name not in names]
+    if missing and others:
+        raise InputError(
+            f"{path}: there is no array for input {listed(missing)} of the model, but one for "
+            f"{listed(others)}"
+        )
+    return {name: arrays[name] for name in names if name in arrays}
 
 
-def _instruments(request: Request) -> list[Instrument]:
+def _instruments(request: Request, model: Model, given: dict[str, Any] | None) -> list[Instrument]:
     found: list[Instrument] = []
     if request.dump is not None:
         found.append(Dump(request.dump))
@@ -143,18 +157,21 @@ def _instruments(request: Request) -> list[Instrument]:
         found.append(Verify())
     if request.check_each:
         tolerance = Tolerance(request.rtol, request.atol)
-        given = None if request.inputs is None else load_inputs(request.inputs)
-        found.append(Check(given, tolerance=tolerance, shapes=request.shapes))
+        # Here, since what fails later is the fault of a pass.
+        inputs = drawn(model, given, 1, request.shapes)
+        found.append(Check(inputs, tolerance=tolerance))
     return found
 
 
-def _comparison(request: Request, before: Model, after: Model) -> Comparison | None:
+def _comparison(
+    request: Request, before: Model, after: Model, given: dict[str, Any] | None
+) -> Comparison | None:
     if request.check is None:
         return None
     return compare(
         before,
         after,
-        None if request.inputs is None else load_inputs(request.inputs),
+        given,
         request.check,
         rtol=request.rtol,
         atol=request.atol,
@@ -163,7 +180,7 @@ def _comparison(request: Request, before: Model, after: Model) -> Comparison | N
 
 
 def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:
-    before, after = operators_of(model.symbol), operators_of(result.model.symbol)
+    before, after = operators_of(model.symbol.graph), operators_of(result.model.symbol.graph)
     return {
         "model": path,
         "output": output,

@@ -16,6 +16,9 @@ from passlib.workbench.reduction.sizes import with_small_sizes
 
 __all__ = ["Reduced", "reduce"]
 
+_MANY: Final = 5
+"""More nodes than a fault usually needs."""
+
 _MOST_LEVELS: Final = 100
 """How many nested graphs take the place of their nodes, one after another."""
 
@@ -126,6 +129,10 @@ def _with_fewer_nodes(search: Search, inputs: Inputs) -> tuple[Model, Inputs]:
     nodes = [node for node in model.symbol.nodes() if not node.is_variable]
     kept = smallest(nodes, search.part_fails)
     part, fed = search.part(kept) if len(kept) < len(nodes) else (model, inputs)
+    if len(kept) > _MANY and search.part_fails(kept, constant=True):
+        # What computes with constants, as folding does, may need these rather than inputs.
+        kept = smallest(kept, lambda some: search.part_fails(some, constant=True))
+        part, fed = search.part(kept, constant=True)
     outputs = list(part.symbol.entries)
     if len(outputs) > 1:
         fewer = smallest(outputs, lambda some: search.fails(with_outputs(part, some), fed))

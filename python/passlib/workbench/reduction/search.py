@@ -127,20 +127,24 @@ class Search:
         except PasslibError:
             return False
 
-    def part_fails(self, nodes: list[Node]) -> bool:
-        """Whether the model of some nodes fails."""
+    def part_fails(self, nodes: list[Node], *, constant: bool = False) -> bool:
+        """Whether the model of some nodes fails, see `part`."""
         try:
-            model, inputs = self.part(nodes)
+            model, inputs = self.part(nodes, constant=constant)
         except PasslibError:
             return False
         return self.fails(model, inputs) and _can_be_saved(model)
 
-    def part(self, nodes: Sequence[Node]) -> tuple[Model, Inputs]:
-        """Return the model of some nodes, and its inputs."""
+    def part(self, nodes: Sequence[Node], *, constant: bool = False) -> tuple[Model, Inputs]:
+        """Return the model of some nodes, and its inputs.
+
+        Values of the other nodes are inputs, or weights if they are to be constant.
+        """
         inside = set(nodes)
         made: dict[Node, Node] = {}
         standing: dict[tuple[Node, int], Entry] = {}
         inputs = dict(self._inputs)
+        weights = dict(self.model.args)
         used: set[tuple[Node, int]] = set()
 
         def source(entry: Entry) -> Entry:
@@ -152,6 +156,9 @@ class Search:
             value = entry.node, entry.index
             if value not in standing:
                 node = self._variable(*value, inputs)
+                if constant and node.name in inputs:
+                    weights[node.name] = inputs.pop(node.name)
+                    node = Node(VARIABLE, node.name, {}, num_outputs=1)
                 standing[value] = Entry(node)
             return standing[value]
 
@@ -171,7 +178,7 @@ class Search:
         visible = dialects.find(self.model.dialect).visible_outputs
         entries = [entry for entry in entries if visible(entry.node)] or entries
         symbol = self.model.symbol.with_entries(entries)
-        part = of_symbol(self.model, symbol)
+        part = of_symbol(self.model, symbol, weights)
         return part, {name: inputs[name] for name in part.inputs if name in inputs}
 
     def _variable(self, node: Node, index: int, inputs: dict[str, Any]) -> Node:

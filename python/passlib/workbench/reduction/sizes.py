@@ -98,10 +98,14 @@ def _axes(model: Model, inputs: Inputs) -> list[tuple[tuple[str, int], int]]:
 
 
 def _arrays(model: Model, inputs: Inputs) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the inputs and weights that are arrays of NumPy."""
+    """Return the inputs and weights that are arrays of numbers."""
     fed = {name: inputs[name] for name in model.inputs}
     every = {**fed, **model.args, **model.aux}
-    return {name: array for name, array in every.items() if isinstance(array, np.ndarray)}
+    return {name: array for name, array in every.items() if _is_of_numbers(array)}
+
+
+def _is_of_numbers(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind not in "OSU"
 
 
 def _is_sizes(array: np.ndarray[Any, Any]) -> bool:
@@ -169,7 +173,7 @@ class _Change:
 
     def _cut(self, name: str, array: Any) -> Any:
         """Return an array without the elements that go, or the array itself."""
-        if not isinstance(array, np.ndarray):
+        if not _is_of_numbers(array):
             return array
         if self._smaller < 0:
             return self._with_open_size(name, array)

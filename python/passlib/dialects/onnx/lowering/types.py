@@ -12,7 +12,7 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.document import Document, InputType, document_of
 from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
-from passlib.errors import GraphError
+from passlib.errors import InputError
 from passlib.files.optional import require
 from passlib.graph.node import VARIABLE
 from passlib.lowering.types import TypeSpec
@@ -95,7 +95,7 @@ def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
 
     Raises
     ------
-    GraphError
+    InputError
         The given shape contradicts the stated one.
     """
     spec = given.get(value.name)
@@ -107,7 +107,7 @@ def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
         want is not None and have is not None and want != have
         for want, have in zip(declared, spec.shape, strict=True)
     ):
-        raise GraphError(
+        raise InputError(
             f"input {value.name!r} was given shape {tuple(spec.shape)}, but the model states "
             f"{declared}"
         )
