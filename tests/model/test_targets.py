@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,26 @@ def test_slash_at_the_end_is_a_folder(small: Model, tmp_path: Path) -> None:
     for name in (f"{tmp_path}/", f"{tmp_path}/new/"):
         with pytest.raises(IsADirectoryError, match=r"this is a folder; .*/model"):
             small.save(name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "sub/.", "sub/.."])
+def test_names_that_only_folders_have(
+    name: str, small: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "here"
+    (folder / "sub").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    with pytest.raises(IsADirectoryError, match=r"this is a folder; .*model"):
+        small.save(name)
+    assert [path.name for path in tmp_path.rglob("*")] == ["here", "sub"]
+
+
+def test_a_path_of_bytes(small: Model, tmp_path: Path) -> None:
+    path: Any = os.fsencode(tmp_path / "m")
+    for save in (small.save, lambda path: small.to_onnx(path, {"data": (1, 2)})):
+        with pytest.raises(TypeError, match=r"not bytes; use os\.fsdecode"):
+            save(path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -37,14 +37,19 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
     Raises
     ------
     IsADirectoryError
-        The name ends in a slash, or is that of a folder.
+        The name is empty, ``.`` or ``..``, ends in a slash, or is that of a folder.
     UnsupportedError
         The suffix is that of another format, or of a weight file.
     """
     text = os.fspath(path)
+    if isinstance(text, bytes):
+        raise TypeError(
+            f"a model is saved under a path of str, not bytes; use os.fsdecode({text!r})"
+        )
+    ends = text.endswith((os.sep, f"{os.sep}.")) or Path(text).name in ("", os.pardir)
     # The files of MXNet have the name and a suffix, so that a folder is not in their way.
-    if text.endswith(os.sep) or (dialect.name != "mxnet" and Path(text).is_dir()):
-        example = f"{text.rstrip(os.sep)}{os.sep}model"
+    if ends or (dialect.name != "mxnet" and Path(text).is_dir()):
+        example = Path(text) / "model"
         what = f"this is a folder; add the name of a file in it, such as {example}"
         raise IsADirectoryError(errno.EISDIR, what, text)
     place = Path(text)

@@ -49,6 +49,8 @@ def _of_another(path: Path) -> FormatError | None:
     """Return the error for a model of another family, which only `passlib.load` reads."""
     if path.name.endswith(SYMBOL_SUFFIX):
         return None  # a damaged symbol, whatever its content resembles
+    if find("mxnet").recognises(path):
+        return None
     for name in names():
         dialect = find(name)
         if name != "mxnet" and dialect.recognises(path):

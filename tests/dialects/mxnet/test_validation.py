@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import passlib
 from passlib import nd
+from passlib.errors import FormatError, PasslibError
 from passlib.symbol import Symbol
 
 SHAPES = {
@@ -156,7 +158,79 @@ def test_operators_are_reported_once_and_in_nested_graphs(tmp_path: Path) -> Non
         '"attrs":{"mxnet_version":["int",10901]}}'
     )
     path.write_text(outer)
-    assert [place for _, place, _ in checked(path, "mxnet")] == ["first and 1 more"]
+    found = [place for _, place, message in checked(path, "mxnet") if "no operator" in message]
+    assert found == ["first and 1 more"]
+
+
+ATTRIBUTES = {
+    "a misspelled name": ({"num_hiden": "2"}, "has no attribute 'num_hiden'; did you mean"),
+    "a number of 6,000 digits": ({"num_hidden": "9" * 6000}, "'num_hidden' of operator"),
+    "a word": ({"no_bias": "maybe"}, "cannot be 'maybe'"),
+    "a missing one": ({"num_hidden": None}, "needs the attribute 'num_hidden'"),
+}
+
+
+@pytest.mark.parametrize("what", ATTRIBUTES)
+@pytest.mark.parametrize("weights", [True, False])
+def test_attributes(what: str, weights: bool, tmp_path: Path) -> None:
+    changes, expected = ATTRIBUTES[what]
+    path = save(tmp_path, network())
+    if not weights:
+        (tmp_path / "x-0000.params").unlink()
+    content = json.loads(path.read_text())
+    (node,) = [node for node in content["nodes"] if node["op"] == "FullyConnected"]
+    for key, text in changes.items():
+        node["attrs"] = {k: v for k, v in node["attrs"].items() if k != key}
+        if text is not None:
+            node["attrs"][key] = text
+    path.write_text(json.dumps(content))
+    ((severity, place, message),) = checked(path, "mxnet")
+    assert (severity, place) == ("error", "fc")
+    assert expected in message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize("text", ["(" * 5000, "(2, x)", "9" * 5000])
+def test_a_stated_shape_that_is_none(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x-symbol.json"
+    variable = passlib.sym.Variable("x", attr={"__shape__": "(2, 3)"})
+    passlib.sym.relu(variable, name="y").save(path)
+    assert checked(path, "mxnet") == []
+    path.write_text(path.read_text().replace("(2, 3)", text))
+    ((severity, place, message),) = checked(path, "mxnet")
+    assert (severity, place) == ("warning", "x")
+    assert message.startswith("__shape__ is no shape: ")
+    assert len(message) < 200
+
+
+def test_weights_of_the_other_kind(tmp_path: Path) -> None:
+    path = save(tmp_path, network())
+    file = tmp_path / "x-0000.params"
+    weights = nd.load(str(file))
+    weights["aux:fc_bias"] = weights.pop("arg:fc_bias")
+    nd.save(str(file), weights)
+    ((severity, place, message),) = checked(path, "mxnet")
+    assert (severity, place) == ("warning", file.name)
+    assert message.startswith("1 of the ")
+    assert message.endswith("fc_bias")
+    weights["arg:fc_bias"] = weights["aux:fc_bias"]
+    nd.save(str(file), weights)
+    ((severity, place, message),) = checked(path, "mxnet")
+    assert (severity, place) == ("error", file.name)
+    assert "fc_bias is in the file twice, as an argument and as an auxiliary state" in message
+    with pytest.raises(FormatError, match="twice, as an argument"):
+        passlib.load(path)
+
+
+@pytest.mark.parametrize("heads", ["[-1, 0, 0]", "[NaN, 0, 0]", "[0, 0, 9999999999]"])
+def test_a_damaged_symbol_is_not_taken_for_another_format(heads: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    passlib.sym.Variable("x").save(path)
+    content = json.loads(path.read_text())
+    content["heads"] = ["HEAD"]
+    path.write_text(json.dumps(content).replace('"HEAD"', heads))
+    with pytest.raises(PasslibError, match=r"net\.json: number of an entry"):
+        passlib.sym.load(path)
 
 
 @dialects

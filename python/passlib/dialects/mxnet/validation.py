@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import passlib._core as _core
 from passlib.dialects.model_checks import (
@@ -16,17 +16,26 @@ from passlib.dialects.model_checks import (
 )
 from passlib.dialects.mxnet import files, schema
 from passlib.dialects.mxnet.inference.infer import infer
+from passlib.dialects.mxnet.numpy_mode import mode_of
 from passlib.dialects.mxnet.reading.symbol import read_file
 from passlib.dialects.mxnet.schema import variables
+from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.dialects.protocol import Dialect, Problem
 from passlib.dialects.weights.files import load_parts
 from passlib.dialects.weights.names import split_names
-from passlib.errors import FormatError, GraphError, PasslibError
+from passlib.errors import FormatError, GraphError, PasslibError, listed
 from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 
 __all__ = ["validate"]
+
+_MOST: Final = 50
+"""Nodes that are reported for their attributes."""
+
+_SHOWN: Final = 80
+"""Characters of an attribute that a message shows."""
 
 
 def validate(path: Path, dialect: Dialect) -> list[Problem]:
@@ -40,7 +49,10 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
         graph, attributes, _ = read_file(found.symbol)
     except (FormatError, GraphError) as error:
         return [file_problem(found.symbol, error)]
-    problems = list(_operators(graph))
+    plain = PlainGraph.of_native(graph, attributes, dialect)
+    with mode_of(plain):
+        attributed = list(_attributes(plain))
+    problems = [*_operators(graph), *attributed]
     if found.params is None:
         return problems
     try:
@@ -49,8 +61,8 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
         args, aux = split_names(named, str(found.params), frozenset(states))
     except (PasslibError, OSError) as error:
         return [*problems, file_problem(found.params, error)]
-    plain = PlainGraph.of_native(graph, attributes, dialect)
-    return [*problems, *_weights(os.fspath(found.params), plain, args, aux)]
+    sound = all(problem.severity == "warning" for problem in attributed)
+    return [*problems, *_weights(os.fspath(found.params), plain, args, aux, sound)]
 
 
 def _operators(graph: _core.Graph) -> Iterator[Problem]:
@@ -65,8 +77,34 @@ def _operators(graph: _core.Graph) -> Iterator[Problem]:
         yield Problem("warning", found.place, message)
 
 
+def _attributes(graph: PlainGraph) -> Iterator[Problem]:
+    """Report nodes that MXNet refuses for their attributes or number of inputs, the first ones."""
+    found = 0
+    for node in graph.nodes():
+        if node.is_variable:
+            if (text := node.attrs.get("__shape__")) is not None and not _is_shape(text):
+                yield Problem("warning", node.name, f"__shape__ is no shape: {text[:_SHOWN]!r}")
+                found += 1
+        else:
+            try:
+                check_nodes((node,))
+            except GraphError as error:
+                yield Problem("error", node.name, str(error).removeprefix(f"{blame(node)}: "))
+                found += 1
+        if found == _MOST:
+            return
+
+
+def _is_shape(text: str) -> bool:
+    try:
+        parse_optional_ints(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _weights(
-    place: str, graph: PlainGraph, args: dict[str, Any], aux: dict[str, Any]
+    place: str, graph: PlainGraph, args: dict[str, Any], aux: dict[str, Any], sound: bool
 ) -> Iterator[Problem]:
     names, states = variables.variables(graph.graph)
     known = variables.parameters_among(graph.graph, set(names))
@@ -75,6 +113,14 @@ def _weights(
     yield from check_names(place, weights.keys(), [*parameters, *states], {*names, *states})
     stated = {node.name: _stated(node) for node in graph.nodes() if node.is_variable}
     yield from check_shapes(place, weights, stated)
+    misplaced = [name for name in args if name in states] + [n for n in aux if n in {*names}]
+    if misplaced:
+        text = f"{len(misplaced)} of the {len(weights)} arrays have the prefix of the other kind"
+        yield Problem(
+            "warning", place, f"{text}, under which MXNet does not find them: {listed(misplaced)}"
+        )
+    if not sound:
+        return
     try:
         infer(graph, {name: weights[name].shape for name in stated if name in weights})
     except PasslibError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final, TypeVar
 
-from passlib.errors import FormatError
+from passlib.errors import FormatError, listed
 
 __all__ = ["ARG", "AUX", "bare_name", "join_names", "split_names"]
 
@@ -66,6 +66,12 @@ def split_names(
         if name in target:
             raise FormatError(f"{where}: {name!r} is in the file twice, with a prefix and without")
         target[name] = value
+    twice = args.keys() & aux.keys() if auxiliary is not None else ()
+    if twice:
+        raise FormatError(
+            f"{where}: {listed(sorted(twice))} is in the file twice, as an argument and as an "
+            "auxiliary state; read both with passlib.nd.load, and save the right one"
+        )
     return args, aux
 
 
