@@ -116,3 +116,17 @@ def test_weights_that_nothing_else_needs_are_gone(tmp_path: Path) -> None:
     assert len(model.args) == 2
     assert "v" in model.args
     assert "w" not in model.args
+
+
+def test_intermediate_results_have_a_bound(tmp_path: Path) -> None:
+    """Sixteen results of 64 kB each make one number."""
+    made = " ".join(f"c{i} = ConstantOfShape(s)" for i in range(16))
+    named = ", ".join(f"c{i}" for i in range(16))
+    data = parsed(
+        f"""g (float[N] x) => (float[N] y) <int64[2] s = {{128, 128}}>
+        {{ {made} t = Sum({named}) r = ReduceSum <keepdims = 0> (t) y = Add(x, r) }}"""
+    )
+    assert operators(after(data, "foldConstants", tmp_path)) == {"Add": 1}
+    with passlib.limits(tensor_bytes=15 << 16):
+        kept = operators(after(data, "foldConstants", tmp_path))
+    assert kept["Sum"] == kept["ReduceSum"] == 1

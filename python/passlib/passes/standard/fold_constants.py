@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.files.limits import current_limits
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, graphs_within, is_constant, operator
@@ -34,7 +35,8 @@ def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
     ----------
     max_growth : int
         By how many bytes the new weights may exceed those that are no longer needed. Results
-        that would exceed it stay operators, the largest first.
+        that would exceed it stay operators, the largest first, and so do those for which all
+        results, intermediate ones too, would exceed `passlib.limits(tensor_bytes=...)`.
     """
     constants = _Onnx(graph) if graph.dialect == "onnx" else Weights(graph)
     _Folding(graph, constants, max_growth).run()
@@ -95,6 +97,7 @@ class _Folding:
         # What does not change while operators are chosen, which may take many rounds.
         self._weights: dict[EditableNode, int] = {}
         self._sources: dict[EditableNode, list[EditableNode]] = {}
+        self._held: dict[EditableNode, int] = {}
         self._needs: dict[EditableValue, tuple[bool, list[EditableNode]]] = {}
         self._find()
 
@@ -142,8 +145,14 @@ class _Folding:
     def _known(self) -> dict[EditableNode, None]:
         """Return the operators that are to be folded, in the order of the graph."""
         known: dict[EditableNode, None] = {}
+        free = current_limits().largest_tensor()
         for node, sources in self._sources.items():
-            if node not in self._kept and all(source in known for source in sources):
+            if node in self._kept or not all(source in known for source in sources):
+                continue
+            if node not in self._held:
+                self._held[node] = sum(map(self._constants.nbytes, node.outputs))
+            if self._held[node] <= free:
+                free -= self._held[node]
                 known[node] = None
         return known
 
