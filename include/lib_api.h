@@ -1891,6 +1891,14 @@ typedef int (*partCallReviewSubgraph_t)(reviewSubgraph_t function, const char* j
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
 
 typedef void (*passlibPartDestroySelector_t)(void* selector);
+typedef int (*passlibPartCallSupportedOps_t)(supportedOps_t function, const Graph* graph,
+                                             int num_ids, int* ids, PASSLIB_OPTION_BLOCK);
+typedef int (*passlibPartCallCreateSelector_t)(createSelector_t function, const Graph* graph,
+                                               void** selector, PASSLIB_OPTION_BLOCK);
+typedef int (*passlibPartCallReviewSubgraph_t)(reviewSubgraph_t function, Graph* subgraph,
+                                               int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
+                                               char*** attr_keys, char*** attr_vals, int* num_attrs,
+                                               PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
 
 typedef int (*passRegSize_t)();
 typedef void (*passRegGet_t)(int idx, graphPass_t* function, const char** name);
@@ -2029,6 +2037,20 @@ PASSLIB_ENTRY void _partCallFilter(void* selector, int* candidates, int num_cand
 PASSLIB_ENTRY void _partCallReset(void* selector);
 /// Destroys a selector and its graph. Not part of MXNet's ABI.
 PASSLIB_ENTRY void _passlibPartDestroySelector(void* selector);
+/// The same as the functions whose names end alike, with the graph itself instead of its JSON: not
+/// part of MXNet's ABI, see _passlibCallGraphPass. The graph of a selector outlives it.
+PASSLIB_ENTRY int _passlibPartCallSupportedOps(mxnet::ext::supportedOps_t function,
+                                               const mxnet::ext::Graph* graph, int num_ids,
+                                               int* ids, PASSLIB_OPTION_BLOCK);
+PASSLIB_ENTRY int _passlibPartCallCreateSelector(mxnet::ext::createSelector_t function,
+                                                 const mxnet::ext::Graph* graph, void** selector,
+                                                 PASSLIB_OPTION_BLOCK);
+PASSLIB_ENTRY int _passlibPartCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
+                                                 mxnet::ext::Graph* subgraph, int subgraph_id,
+                                                 int* accept, PASSLIB_OPTION_BLOCK,
+                                                 char*** attr_keys, char*** attr_vals,
+                                                 int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
+                                                 PASSLIB_PARAM_BLOCK(aux));
 /// *attr_keys and *attr_vals are malloc'd arrays of malloc'd strings, null if there are none.
 PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const char* json,
                                           int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
@@ -5446,6 +5468,20 @@ inline ParamTable makeParams(PASSLIB_PARAM_BLOCK(param)) {
   return params;
 }
 
+/// Lends parameters to the variables of a graph, for the time of a call.
+class CallParams {
+ public:
+  CallParams(Graph* graph, ParamTable* args, ParamTable* aux) : graph_(graph) {
+    graph->_setParams(args, aux);
+  }
+  CallParams(const CallParams&) = delete;
+  CallParams& operator=(const CallParams&) = delete;
+  ~CallParams() { graph_->_endPass(); }
+
+ private:
+  Graph* graph_;
+};
+
 /// Calls a pass, for both entry points. `args`, `aux`: the parameters.
 inline int runPass(graphPass_t function, Graph* graph, const options_map_t& options,
                    const char* name, ParamTable* args, ParamTable* aux, nd_malloc_t nd_malloc,
@@ -5459,17 +5495,13 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   PassResource resource(&new_args, &new_aux, nd_malloc, nd_alloc);
   resource._setGraph(graph);
   graph->_setPassResource(&resource);
-  graph->_setParams(args, aux);
+  const CallParams lent(graph, args, aux);
   for (Node* node : graph->inputs) {
     const MXTensor* tensor = node->tensor;
     if (tensor == nullptr || tensor->data_ptr != nullptr || tensor->size() == 0) continue;
     resource._noteUnlent(node);
     node->tensor = nullptr;
   }
-  struct EndOfPass {
-    Graph* graph;
-    ~EndOfPass() { graph->_endPass(); }
-  } end = {graph};
   const DeclaredPasses* declared = DeclaredPasses::get();
   MXReturnValue result = MX_FAIL;
   if (declared->run == nullptr || !declared->run(function, name, graph, options, &result)) {
@@ -5622,7 +5654,21 @@ inline std::unique_ptr<Graph> readGraph(const char* json) {
   return std::unique_ptr<Graph>(Graph::fromString(json, strlen(json), reading));
 }
 
-/// A selector with its graph.
+/// The graph of a partitioner's call: that of the host, or one that is read from its JSON.
+class GivenGraph {
+ public:
+  GivenGraph(const char* json, Graph* graph)
+      : read_(graph == nullptr ? readGraph(json) : std::unique_ptr<Graph>()),
+        graph_(graph == nullptr ? read_.get() : graph) {}
+  Graph* get() const { return graph_; }
+  std::unique_ptr<Graph> release() { return std::move(read_); }
+
+ private:
+  std::unique_ptr<Graph> read_;
+  Graph* graph_;
+};
+
+/// A selector with its graph, unless that is the host's.
 struct OwnedSelector {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<CustomOpSelector> selector;  // destroyed first
@@ -8711,15 +8757,20 @@ struct PartitionerCalls {
   partRegSize_t size;
   partRegGetCount_t strategies;
   partRegGet_t describe;
-  partCallSupportedOps_t supportedOps;
-  partCallCreateSelector_t createSelector;
+  // With the graph's JSON, or with the graph itself.
+  int (*supportedOps)(supportedOps_t function, const char* json, Graph* shared, int num_ids,
+                      int* ids, PASSLIB_OPTION_BLOCK);
+  int (*createSelector)(createSelector_t function, const char* json, Graph* shared, void** selector,
+                        PASSLIB_OPTION_BLOCK);
   partCallSelect_t select;
   partCallSelectInput_t selectInput;
   partCallSelectOutput_t selectOutput;
   partCallFilter_t filter;
   partCallReset_t reset;
   passlibPartDestroySelector_t destroySelector;
-  partCallReviewSubgraph_t reviewSubgraph;
+  int (*reviewSubgraph)(reviewSubgraph_t function, const char* json, Graph* shared, int subgraph_id,
+                        int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys, char*** attr_vals,
+                        int* num_attrs, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
   static PartitionerCalls* get() {
     static PartitionerCalls calls;
     return &calls;
@@ -8925,11 +8976,11 @@ struct Calls<CustomPartitioner, Unused> {
     });
   }
 
-  static int supportedOps(supportedOps_t function, const char* json, int num_ids, int* ids,
-                          PASSLIB_OPTION_BLOCK) {
+  static int supportedOps(supportedOps_t function, const char* json, Graph* shared, int num_ids,
+                          int* ids, PASSLIB_OPTION_BLOCK) {
     return guarded("supportedOps", [&]() -> int {
       requireFunction(function, "setSupportedOps");
-      const std::unique_ptr<Graph> graph = readGraph(json);
+      const GivenGraph graph(json, shared);
       std::vector<int> supported(static_cast<std::size_t>(num_ids), -2);
       if (function(graph.get(), &supported, makeOptions(opt_keys, opt_vals, num_opts)) !=
           MX_SUCCESS) {
@@ -8941,15 +8992,16 @@ struct Calls<CustomPartitioner, Unused> {
     });
   }
 
-  static int createSelector(createSelector_t function, const char* json, void** selector,
-                            PASSLIB_OPTION_BLOCK) {
+  static int createSelector(createSelector_t function, const char* json, Graph* shared,
+                            void** selector, PASSLIB_OPTION_BLOCK) {
     return guarded("createSelector", [&]() -> int {
       requireFunction(function, "setCreateSelector");
       std::unique_ptr<OwnedSelector> owned(new OwnedSelector());
-      owned->graph = readGraph(json);
+      GivenGraph graph(json, shared);
+      owned->graph = graph.release();
       CustomOpSelector* made = nullptr;
       const MXReturnValue result =
-          function(owned->graph.get(), &made, makeOptions(opt_keys, opt_vals, num_opts));
+          function(graph.get(), &made, makeOptions(opt_keys, opt_vals, num_opts));
       owned->selector.reset(made);
       if (result != MX_SUCCESS) return MX_FAIL;
       if (made == nullptr) throw std::runtime_error("the function made no selector");
@@ -8998,9 +9050,10 @@ struct Calls<CustomPartitioner, Unused> {
     });
   }
 
-  static int reviewSubgraph(reviewSubgraph_t function, const char* json, int subgraph_id,
-                            int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys, char*** attr_vals,
-                            int* num_attrs, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
+  static int reviewSubgraph(reviewSubgraph_t function, const char* json, Graph* shared,
+                            int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys,
+                            char*** attr_vals, int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
+                            PASSLIB_PARAM_BLOCK(aux)) {
     *attr_keys = nullptr;
     *attr_vals = nullptr;
     *num_attrs = 0;
@@ -9008,12 +9061,12 @@ struct Calls<CustomPartitioner, Unused> {
       requireFunction(function, "setReviewSubgraph");
       ParamTable args = makeParams(PASSLIB_PARAM_NAMES(arg));
       ParamTable aux = makeParams(PASSLIB_PARAM_NAMES(aux));
-      const std::unique_ptr<Graph> subgraph = readGraph(json);
-      subgraph->_setParams(&args, &aux);
+      const GivenGraph given(json, shared);
+      const CallParams lent(given.get(), &args, &aux);
       bool accepted = false;
       options_map_t attributes;
-      if (function(subgraph.get(), subgraph_id, &accepted,
-                   makeOptions(opt_keys, opt_vals, num_opts), &attributes) != MX_SUCCESS) {
+      if (function(given.get(), subgraph_id, &accepted, makeOptions(opt_keys, opt_vals, num_opts),
+                   &attributes) != MX_SUCCESS) {
         return MX_FAIL;
       }
       *accept = accepted ? 1 : 0;
@@ -9254,15 +9307,34 @@ inline void _partRegGet(int part_idx, int stg_idx, const char** strategy,
 inline int _partCallSupportedOps(mxnet::ext::supportedOps_t function, const char* json, int num_ids,
                                  int* ids, PASSLIB_OPTION_BLOCK) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->supportedOps;
+  return call == nullptr
+             ? mxnet::ext::MX_FAIL
+             : call(function, json, nullptr, num_ids, ids, opt_keys, opt_vals, num_opts);
+}
+
+inline int _passlibPartCallSupportedOps(mxnet::ext::supportedOps_t function,
+                                        const mxnet::ext::Graph* graph, int num_ids, int* ids,
+                                        PASSLIB_OPTION_BLOCK) {
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->supportedOps;
   return call == nullptr ? mxnet::ext::MX_FAIL
-                         : call(function, json, num_ids, ids, opt_keys, opt_vals, num_opts);
+                         : call(function, nullptr, const_cast<mxnet::ext::Graph*>(graph), num_ids,
+                                ids, opt_keys, opt_vals, num_opts);
 }
 
 inline int _partCallCreateSelector(mxnet::ext::createSelector_t function, const char* json,
                                    void** selector, PASSLIB_OPTION_BLOCK) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->createSelector;
   return call == nullptr ? mxnet::ext::MX_FAIL
-                         : call(function, json, selector, opt_keys, opt_vals, num_opts);
+                         : call(function, json, nullptr, selector, opt_keys, opt_vals, num_opts);
+}
+
+inline int _passlibPartCallCreateSelector(mxnet::ext::createSelector_t function,
+                                          const mxnet::ext::Graph* graph, void** selector,
+                                          PASSLIB_OPTION_BLOCK) {
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->createSelector;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, nullptr, const_cast<mxnet::ext::Graph*>(graph), selector,
+                                opt_keys, opt_vals, num_opts);
 }
 
 inline void _partCallSelect(void* selector, int node, int* selected) {
@@ -9301,10 +9373,22 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const 
                                    char*** attr_keys, char*** attr_vals, int* num_attrs,
                                    PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->reviewSubgraph;
-  return call == nullptr
-             ? mxnet::ext::MX_FAIL
-             : call(function, json, subgraph_id, accept, opt_keys, opt_vals, num_opts, attr_keys,
-                    attr_vals, num_attrs, PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux));
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, json, nullptr, subgraph_id, accept, opt_keys, opt_vals,
+                                num_opts, attr_keys, attr_vals, num_attrs, PASSLIB_PARAM_NAMES(arg),
+                                PASSLIB_PARAM_NAMES(aux));
+}
+
+inline int _passlibPartCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
+                                          mxnet::ext::Graph* subgraph, int subgraph_id, int* accept,
+                                          PASSLIB_OPTION_BLOCK, char*** attr_keys,
+                                          char*** attr_vals, int* num_attrs,
+                                          PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
+  const auto call = mxnet::ext::detail::PartitionerCalls::get()->reviewSubgraph;
+  return call == nullptr ? mxnet::ext::MX_FAIL
+                         : call(function, nullptr, subgraph, subgraph_id, accept, opt_keys,
+                                opt_vals, num_opts, attr_keys, attr_vals, num_attrs,
+                                PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux));
 }
 
 }  // extern "C"

@@ -297,6 +297,13 @@ void Library::compareTags() {
   if (!why_not_shared_.empty()) return;
   call_pass_direct_ = find<mxnet::ext::passlibCallGraphPass_t>("_passlibCallGraphPass");
   if (call_pass_direct_ == nullptr) why_not_shared_ = "it has no function _passlibCallGraphPass";
+  PartitionerCalls& calls = partitioner_calls_;
+  calls.supported_ops_direct =
+      find<mxnet::ext::passlibPartCallSupportedOps_t>("_passlibPartCallSupportedOps");
+  calls.create_selector_direct =
+      find<mxnet::ext::passlibPartCallCreateSelector_t>("_passlibPartCallCreateSelector");
+  calls.review_direct =
+      find<mxnet::ext::passlibPartCallReviewSubgraph_t>("_passlibPartCallReviewSubgraph");
 }
 
 /// Returns what keeps the library from sharing objects with this host; "" if nothing does.

@@ -49,6 +49,10 @@ class Library {
     /// Not part of MXNet's ABI: null in libraries built with its lib_api, which never free
     /// selectors.
     void (*destroy_selector)(void* selector) = nullptr;
+    // With a Graph object; null unless the library shares types.
+    mxnet::ext::passlibPartCallSupportedOps_t supported_ops_direct = nullptr;
+    mxnet::ext::passlibPartCallCreateSelector_t create_selector_direct = nullptr;
+    mxnet::ext::passlibPartCallReviewSubgraph_t review_direct = nullptr;
   };
 
   struct Operator {

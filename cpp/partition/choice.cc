@@ -29,8 +29,8 @@ class Supported : public Choice {
 
 class Selected : public Choice {
  public:
-  Selected(const StrategyLibrary& library, const std::string& json)
-      : library_(library), calls_(library.calls()), selector_(library.createSelector(json)) {}
+  Selected(const StrategyLibrary& library, Graph* graph)
+      : library_(library), calls_(library.calls()), selector_(library.createSelector(graph)) {}
   bool select(int node) override {
     int selected = 0;
     library_.callSelector("Select", [&]() { calls_.select(selector_.get(), node, &selected); });
@@ -86,16 +86,15 @@ class Selected : public Choice {
 
 }  // namespace
 
-std::unique_ptr<Choice> makeChoice(const StrategyLibrary& library, const std::string& json,
-                                   const Graph& graph) {
+std::unique_ptr<Choice> makeChoice(const StrategyLibrary& library, Graph* graph) {
   if (library.strategy().supported_ops == nullptr) {
-    return std::make_unique<Selected>(library, json);
+    return std::make_unique<Selected>(library, graph);
   }
-  std::vector<int> ids = library.supportedOps(json, graph.nodes.size());
+  std::vector<int> ids = library.supportedOps(graph);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= kUnsupported) continue;
     library.fail("supportedOps returned the number " + std::to_string(ids[i]) + " for node " +
-                 quoted(graph.nodes[i]->name) +
+                 quoted(graph->nodes[i]->name) +
                  "; -2 is unsupported, -1 any subgraph, numbers from 0 a specific one");
   }
   return std::make_unique<Supported>(std::move(ids));

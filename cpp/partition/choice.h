@@ -28,9 +28,9 @@ class Choice {
   virtual bool isStateless() const = 0;
 };
 
-/// Uses the library's supportedOps, or else its selector. `json`: the graph. Throws PassError.
-std::unique_ptr<Choice> makeChoice(const StrategyLibrary& library, const std::string& json,
-                                   const Graph& graph);
+/// Uses the library's supportedOps, or else its selector. The graph must outlive the result. Throws
+/// PassError.
+std::unique_ptr<Choice> makeChoice(const StrategyLibrary& library, Graph* graph);
 
 }  // namespace passlib
 

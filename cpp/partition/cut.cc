@@ -47,6 +47,15 @@ void describe(Node* node, const std::vector<NodeEntry>& values) {
 
 }  // namespace
 
+void linkOutputs(Graph* graph) {
+  for (Node* each : graph->nodes) each->outputs.clear();
+  for (Node* each : graph->nodes) {
+    for (std::size_t i = 0; i < each->inputs.size(); ++i) {
+      each->inputs[i].node->outputs.emplace_back(each, static_cast<int>(i));
+    }
+  }
+}
+
 Cutter::Cutter(Graph* graph, const NumberedGraph& numbers,
                const std::vector<std::vector<int>>& groups, OutputSuffix suffix, bool merge_equal)
     : graph_(graph),
@@ -91,14 +100,7 @@ std::string Cutter::outputName(const NodeEntry& entry) {
 void Cutter::finish() {
   std::vector<Node*>& nodes = graph_->nodes;
   nodes.erase(std::remove(nodes.begin(), nodes.end(), nullptr), nodes.end());
-  mxnet::ext::detail::forEachGraph(graph_, [](Graph* level) {
-    for (Node* each : level->nodes) each->outputs.clear();
-    for (Node* each : level->nodes) {
-      for (std::size_t i = 0; i < each->inputs.size(); ++i) {
-        each->inputs[i].node->outputs.emplace_back(each, static_cast<int>(i));
-      }
-    }
-  });
+  mxnet::ext::detail::forEachGraph(graph_, linkOutputs);
   if (!has_control_) return;
   for (Node* each : nodes) {
     std::vector<Node*> deps;

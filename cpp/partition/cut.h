@@ -17,6 +17,9 @@ namespace passlib {
 /// Returns the name of a node's output, without the name of the node before it.
 using OutputSuffix = std::function<std::string(const Node& node, int output)>;
 
+/// Sets `outputs` of a graph's nodes by their inputs.
+void linkOutputs(Graph* graph);
+
 class Cutter;
 
 /// A group of nodes as a graph of its own, with variables for its inputs from outside. The nodes

@@ -15,11 +15,12 @@ constexpr int kMostAttributes = 1000000;
 }  // namespace
 
 StrategyLibrary::StrategyLibrary(const Library* library, std::size_t partitioner,
-                                 std::size_t strategy, const OptionList& options)
+                                 std::size_t strategy, const OptionList& options, bool force_json)
     : library_(*library),
       partitioner_(library->partitioners().at(partitioner)),
       strategy_(partitioner_.strategies.at(strategy)),
-      options_(options) {
+      options_(options),
+      force_json_(force_json) {
   if (strategy_.supported_ops == nullptr && strategy_.create_selector == nullptr) {
     fail("has neither setSupportedOps nor setCreateSelector");
   }
@@ -40,21 +41,30 @@ void StrategyLibrary::failCall(const char* function, const CallOutcome& outcome)
                   outcome.messages);
 }
 
-std::vector<int> StrategyLibrary::supportedOps(const std::string& json, std::size_t nodes) const {
-  std::vector<int> ids(nodes, kUnsupported);
-  call("supportedOps", [&]() {
-    return calls().supported_ops(strategy_.supported_ops, json.c_str(), static_cast<int>(nodes),
-                                 ids.data(), options_.keys(), options_.values(), options_.count());
-  });
+template <typename Direct, typename Json, typename Function, typename... Rest>
+void StrategyLibrary::enter(const char* name, Direct direct, Json json, Function function,
+                            Graph* graph, Rest... rest) const {
+  if (direct != nullptr && !force_json_) {
+    call(name, [&]() { return direct(function, graph, rest...); });
+    return;
+  }
+  const std::string text = graph->toString();
+  call(name, [&]() { return json(function, text.c_str(), rest...); });
+}
+
+std::vector<int> StrategyLibrary::supportedOps(Graph* graph) const {
+  std::vector<int> ids(graph->nodes.size(), kUnsupported);
+  enter("supportedOps", calls().supported_ops_direct, calls().supported_ops,
+        strategy_.supported_ops, graph, static_cast<int>(ids.size()), ids.data(), options_.keys(),
+        options_.values(), options_.count());
   return ids;
 }
 
-StrategyLibrary::Selector StrategyLibrary::createSelector(const std::string& json) const {
+StrategyLibrary::Selector StrategyLibrary::createSelector(Graph* graph) const {
   void* selector = nullptr;
-  call("createSelector", [&]() {
-    return calls().create_selector(strategy_.create_selector, json.c_str(), &selector,
-                                   options_.keys(), options_.values(), options_.count());
-  });
+  enter("createSelector", calls().create_selector_direct, calls().create_selector,
+        strategy_.create_selector, graph, &selector, options_.keys(), options_.values(),
+        options_.count());
   if (selector == nullptr) fail("createSelector succeeded, but returned no selector");
   return Selector(selector, [this](void* pointer) {
     const auto destroy = calls().destroy_selector;
@@ -62,23 +72,20 @@ StrategyLibrary::Selector StrategyLibrary::createSelector(const std::string& jso
   });
 }
 
-std::optional<StrategyLibrary::Attributes> StrategyLibrary::review(const std::string& json,
-                                                                   int subgraph,
+std::optional<StrategyLibrary::Attributes> StrategyLibrary::review(Graph* subgraph, int number,
                                                                    const ParamBlock& args,
                                                                    const ParamBlock& aux) const {
   int accept = 0;
   char** keys = nullptr;
   char** values = nullptr;
   int count = 0;
-  call("reviewSubgraph", [&]() {
-    return std::apply(
-        [&](auto... columns) {
-          return calls().review(strategy_.review, json.c_str(), subgraph, &accept, options_.keys(),
-                                options_.values(), options_.count(), &keys, &values, &count,
-                                columns...);
-        },
-        std::tuple_cat(args.columns(), aux.columns()));
-  });
+  std::apply(
+      [&](auto... columns) {
+        enter("reviewSubgraph", calls().review_direct, calls().review, strategy_.review, subgraph,
+              number, &accept, options_.keys(), options_.values(), options_.count(), &keys, &values,
+              &count, columns...);
+      },
+      std::tuple_cat(args.columns(), aux.columns()));
   Attributes attributes = takeAttributes(keys, values, count);
   if (accept == 0) return std::nullopt;
   return attributes;

@@ -30,15 +30,17 @@ class StrategyLibrary {
   using Selector = Owned<void>;
   using Attributes = std::map<std::string, std::string>;
 
+  /// `force_json`: never pass a Graph object itself.
   StrategyLibrary(const Library* library, std::size_t partitioner, std::size_t strategy,
-                  const OptionList& options);
+                  const OptionList& options, bool force_json);
 
   const Library::Strategy& strategy() const { return strategy_; }
   const Library::PartitionerCalls& calls() const { return library_.partitionerCalls(); }
 
   /// Returns the subgraph that each node may be in, by the library's numbers.
-  std::vector<int> supportedOps(const std::string& json, std::size_t nodes) const;
-  Selector createSelector(const std::string& json) const;
+  std::vector<int> supportedOps(Graph* graph) const;
+  /// The graph must outlive the selector.
+  Selector createSelector(Graph* graph) const;
   /// Runs `body`, which calls a function of a selector.
   template <typename Body>
   void callSelector(const char* function, Body body) const {
@@ -48,7 +50,7 @@ class StrategyLibrary {
     });
   }
   /// Returns attributes for the node of a subgraph, or nothing if the library rejects it.
-  std::optional<Attributes> review(const std::string& json, int subgraph, const ParamBlock& args,
+  std::optional<Attributes> review(Graph* subgraph, int number, const ParamBlock& args,
                                    const ParamBlock& aux) const;
 
   /// Takes ownership of memory that the library allocated and will release.
@@ -66,6 +68,10 @@ class StrategyLibrary {
     const CallOutcome outcome = callLibrary(library_, body);
     if (!outcome.succeeded()) failCall(function, outcome);
   }
+  /// Calls an entry point with the graph, or with its JSON if the library does not share types.
+  template <typename Direct, typename Json, typename Function, typename... Rest>
+  void enter(const char* name, Direct direct, Json json, Function function, Graph* graph,
+             Rest... rest) const;
   [[noreturn]] void failCall(const char* function, const CallOutcome& outcome) const;
   Attributes takeAttributes(char** keys, char** values, int count) const;
 
@@ -73,6 +79,7 @@ class StrategyLibrary {
   const Library::Partitioner& partitioner_;
   const Library::Strategy& strategy_;
   TextColumns options_;
+  bool force_json_;
 };
 
 }  // namespace passlib

@@ -82,10 +82,11 @@ class Reviewer {
       variable->attrs["isAux"] = states.count(variable->name) != 0 ? "True" : "False";
     }
     subgraph->attrs = call_.attributes;
-    const std::string json = subgraph->toString();
+    linkOutputs(subgraph);
+    auto attributes = library_.review(subgraph, static_cast<int>(number), args_.usedBy(*subgraph),
+                                      aux_.usedBy(*subgraph));
     subgraph->attrs.clear();
-    return library_.review(json, static_cast<int>(number), args_.usedBy(*subgraph),
-                           aux_.usedBy(*subgraph));
+    return attributes;
   }
 
  private:
@@ -100,22 +101,26 @@ std::vector<std::vector<int>> chooseGroups(const PartitionCall& call,
                                            const StrategyLibrary& library,
                                            const NumberedGraph& numbers, Graph* graph) {
   graph->attrs = call.attributes;
-  const std::string json = graph->toString();
+  std::unique_ptr<Choice> choice = makeChoice(library, graph);
+  std::vector<std::vector<int>> groups =
+      growGroups(numbers, choice.get(), [&](const std::string& reason) { library.fail(reason); });
+  choice.reset();
   graph->attrs.clear();
-  const std::unique_ptr<Choice> choice = makeChoice(library, json, *graph);
-  return growGroups(numbers, choice.get(),
-                    [&](const std::string& reason) { library.fail(reason); });
+  return groups;
 }
 
 }  // namespace
 
 std::string describePartition(const PartitionCall& call) {
-  return StrategyLibrary(call.library, call.partitioner, call.strategy, call.options).described();
+  return StrategyLibrary(call.library, call.partitioner, call.strategy, call.options,
+                         call.force_json)
+      .described();
 }
 
 std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
                                     GraphSource* source) {
-  const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options);
+  const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options,
+                                call.force_json);
   const int max_depth = mostNestedGraphs(source);
   std::unique_ptr<Graph> graph = call.consume ? source->consume() : source->take();
   const NumberedGraph numbers(*graph);

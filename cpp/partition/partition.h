@@ -29,6 +29,7 @@ struct PartitionCall {
   bool merge_equal = false;   ///< one input, or output, of a subgraph for all uses of a value
   bool consume = false;       ///< the source is not used afterwards
   bool ordered = false;       ///< see orderGraph
+  bool force_json = false;    ///< never pass a Graph object itself
 };
 
 /// Returns "partitioner 'x', strategy 'y', of library 'z'".

@@ -294,6 +294,7 @@ class PartitionSettings:
         merge_equal: bool,
         consume: bool,
         ordered: bool,
+        force_json: bool,
     ) -> None: ...
 
 class ComputeSettings:

@@ -20,7 +20,7 @@ from partition_graphs import (
 )
 from passlib.errors import LoadError, PasslibError
 
-pytestmark = pytest.mark.usefixtures("partitioners")
+pytestmark = pytest.mark.usefixtures("partitioners", "handover")
 
 
 def test_a_library_holds_both_kinds(partitioners: passlib.library.Library) -> None:

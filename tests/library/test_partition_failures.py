@@ -19,7 +19,7 @@ from partition_graphs import (
 from passlib.errors import PassError, PassResultError
 from passlib.symbol import Symbol
 
-pytestmark = pytest.mark.usefixtures("partitioners")
+pytestmark = pytest.mark.usefixtures("partitioners", "handover")
 
 LoadPlugin = Callable[[str], passlib.library.Library]
 

@@ -18,7 +18,7 @@ from partition_graphs import (
     whole_again,
 )
 
-pytestmark = pytest.mark.usefixtures("partitioners")
+pytestmark = pytest.mark.usefixtures("partitioners", "handover")
 
 SIDES = [  # two of group 0 with a node of group 1 between, and the reverse
     ("null", "x", []),

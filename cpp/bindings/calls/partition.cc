@@ -27,6 +27,7 @@ struct PartitionSettings {
   bool merge_equal;
   bool consume;
   bool ordered;
+  bool force_json;
 };
 
 /// Runs one strategy; the library's output goes to `write`, a function of a str. `suffix` returns
@@ -40,12 +41,19 @@ std::shared_ptr<GraphSource> callPartition(const std::shared_ptr<Library>& libra
                                            const LentArrays& aux, const PartitionSettings& settings,
                                            const py::function& suffix, const py::function& write) {
   const GateHold hold;
-  const PartitionCall call{library.get(),     index,
-                           settings.strategy, parseAttributes(attributes),
-                           options,           args.block(),
-                           aux.block(),       settings.auxiliary,
-                           settings.states,   settings.merge_equal,
-                           settings.consume,  settings.ordered};
+  const PartitionCall call{library.get(),
+                           index,
+                           settings.strategy,
+                           parseAttributes(attributes),
+                           options,
+                           args.block(),
+                           aux.block(),
+                           settings.auxiliary,
+                           settings.states,
+                           settings.merge_equal,
+                           settings.consume,
+                           settings.ordered,
+                           settings.force_json};
   const OutputSuffix suffix_of = [&](const Node& node, int output) {
     const BorrowedGil borrowed;
     return suffix(node.op, attributeDict(node), node.num_outputs, output).cast<std::string>();
@@ -63,12 +71,13 @@ std::shared_ptr<GraphSource> callPartition(const std::shared_ptr<Library>& libra
 void bindPartition(py::module_* m) {
   py::class_<PartitionSettings>(*m, "PartitionSettings")
       .def(py::init([](std::size_t strategy, AuxiliaryInputs auxiliary, NodeStates states,
-                       bool merge_equal, bool consume, bool ordered) {
+                       bool merge_equal, bool consume, bool ordered, bool force_json) {
              return PartitionSettings{
-                 strategy, std::move(auxiliary), std::move(states), merge_equal, consume, ordered};
+                 strategy,  std::move(auxiliary), std::move(states), merge_equal, consume, ordered,
+                 force_json};
            }),
            py::kw_only(), py::arg("strategy"), py::arg("auxiliary"), py::arg("states"),
-           py::arg("merge_equal"), py::arg("consume"), py::arg("ordered"));
+           py::arg("merge_equal"), py::arg("consume"), py::arg("ordered"), py::arg("force_json"));
 
   m->def("run_partition", &callPartition, py::arg("library"), py::arg("index"), py::arg("graph"),
          py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),

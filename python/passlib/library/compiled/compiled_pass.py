@@ -36,6 +36,11 @@ class Compiled(Backend):
         """The library that has it."""
         return self.source
 
+    @staticmethod
+    def force_json() -> bool:
+        """Whether graphs cross as JSON text even to libraries that could take them as objects."""
+        return os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0")
+
     def lend(self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]) -> Lent:
         """Lend the memory of the arrays itself, if the pass needs it."""
         return Lent(kind, given, names, withheld=not self.declaration.needs_weights)
@@ -45,15 +50,11 @@ class CompiledPass(Compiled):
     """A pass of a library."""
 
     def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
-        """Run the pass; its output to ``std::cout`` goes to `sys.stdout`.
-
-        Where the environment has ``PASSLIB_FORCE_JSON=1``, graphs cross as JSON text even to
-        libraries that could take them as objects.
-        """
+        """Run the pass; its output to ``std::cout`` goes to `sys.stdout`."""
         settings = _core.CallSettings(
             accept_args=call.args.accepts_new,
             accept_aux=call.aux.accepts_new,
-            force_json=os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"),
+            force_json=self.force_json(),
             consume=call.types_known,
             ordered=dialect.ordered,
         )
