@@ -95,9 +95,7 @@ Bytes Original::message() const {
 }
 
 Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
-    : model_(model),
-      graph_(std::move(graph)),
-      names_(graph_->nodes.size()) {
+    : model_(model), graph_(std::move(graph)), names_(graph_->nodes.size()) {
   Message main;
   Field field;
   for (Fields fields(model); fields.next(&field);) {
