@@ -212,6 +212,7 @@ def test_sessions_share_weights_that_stay_as_they_are() -> None:
     assert resident() - before < WEIGHT
 
 
+@unless_sanitized("keeps freed memory for a while")
 def test_sessions_cost_one_copy_of_rearranged_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime", reason="needs the extra run")
     monkeypatch.setattr(sessions, "_KEPT_BYTES", 2 * WEIGHT)
