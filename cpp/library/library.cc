@@ -296,7 +296,10 @@ void Library::compareTags() {
   why_not_shared_ = differenceOfTags();
   if (!why_not_shared_.empty()) return;
   call_pass_direct_ = find<mxnet::ext::passlibCallGraphPass_t>("_passlibCallGraphPass");
-  if (call_pass_direct_ == nullptr) why_not_shared_ = "it has no function _passlibCallGraphPass";
+  if (call_pass_direct_ == nullptr) {
+    why_not_shared_ = "it has no function _passlibCallGraphPass";
+    return;
+  }
   PartitionerCalls& calls = partitioner_calls_;
   calls.supported_ops_direct =
       find<mxnet::ext::passlibPartCallSupportedOps_t>("_passlibPartCallSupportedOps");

@@ -168,13 +168,13 @@ class Folding {
     JsonVal names(LIST);
     std::vector<const Node*> parts(1, layer);
     parts.insert(parts.end(), norms.begin(), norms.end());
+    std::string earlier;
     for (const Node* part : parts) {
-      const auto earlier = part->attrs.find(MX_STR_ORIGIN);
-      if (earlier == part->attrs.end()) {
+      if (!part->attrs._get(MX_STR_ORIGIN, &earlier)) {
         names.list.emplace_back(part->name);
         continue;
       }
-      const JsonVal listed = JsonVal::parse(earlier->second);
+      const JsonVal listed = JsonVal::parse(earlier);
       names.list.insert(names.list.end(), listed.list.begin(), listed.list.end());
     }
     layer->attrs[MX_STR_ORIGIN] = names.dump();

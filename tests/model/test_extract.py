@@ -160,6 +160,14 @@ def test_what_cannot_be_extracted(
         small.extract(inputs, outputs)
 
 
+@pytest.mark.parametrize("name", ["e", "t2"])
+def test_a_value_inside_a_nested_graph_is_named_as_such(name: str, tmp_path: Path) -> None:
+    model = onnx_model(onnx_models.NESTED, tmp_path)
+    message = rf"{name!r} is inside a nested graph of node 'If_2' \(If\)"
+    with pytest.raises(GraphError, match=message):
+        model.extract(outputs=name)
+
+
 def test_a_chain_of_any_length_is_cut() -> None:
     graph = sym.var("x")
     for number in range(20_000):

@@ -329,11 +329,7 @@ void bindOnnxWriter(py::module_* m) {
             return std::move(list);
           },
           py::arg("most"))
-      .def(
-          "stated_texts",
-          [](OnnxWriter& writer, const std::map<int32_t, int>& codes,
-             std::size_t most) -> py::object { return writer.statedTexts(codes, most); },
-          py::arg("codes"), py::arg("most"))
+      .def("stated_texts", &OnnxWriter::statedTexts, py::arg("codes"), py::arg("most"))
       .def("described_outputs",
            [](OnnxWriter& writer) {
              py::list list;

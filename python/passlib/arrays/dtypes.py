@@ -10,7 +10,7 @@ import numpy as np
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["BFLOAT16_CODE", "NAMES", "as_dtype", "code", "from_code"]
+__all__ = ["BFLOAT16_CODE", "CODES", "NAMES", "as_dtype", "code", "from_code"]
 
 BFLOAT16_CODE: Final = 12
 
@@ -36,9 +36,10 @@ NAMES: Final = MappingProxyType(
 MXNet 1.9.1 computes with 0 to 7 and 12; 8 to 11 exist since 2.0.
 """
 
-_CODES: Final = {name: number for number, name in NAMES.items()}
+CODES: Final = MappingProxyType({name: number for number, name in NAMES.items()})
+"""Codes by name."""
 
-_NATIVE: Final = {np.dtype(name): code for name, code in _CODES.items() if name != "bfloat16"}
+_NATIVE: Final = {np.dtype(name): code for name, code in CODES.items() if name != "bfloat16"}
 """The same by type, since NumPy computes the name of a type slowly."""
 
 
@@ -88,7 +89,7 @@ def code(dtype: object) -> int:
     resolved = as_dtype(dtype)
     number = _NATIVE.get(resolved)
     if number is None:
-        number = _CODES.get(resolved.name)
+        number = CODES.get(resolved.name)
     if number is None:
         known = ", ".join(NAMES.values())
         raise UnsupportedError(f"MXNet has no dtype for {resolved}; its types are {known}")

@@ -49,7 +49,6 @@ LARGEST: Final = 2**62
 """Upper bound of the number of elements, so that the number of bytes fits 64 bits."""
 
 _FILE_NAMES: Final = {"float32": "float", "float16": "half"}
-_CODES: Final = {name: number for number, name in dtypes.NAMES.items()}
 
 
 class Spec(NamedTuple):
@@ -75,12 +74,12 @@ def file_name(dtype: str) -> str | None:
 
 def numpy_type(dtype: str) -> np.dtype[Any]:
     """Return the NumPy type; bfloat16 needs the package ml_dtypes."""
-    return dtypes.from_code(_CODES[dtype])
+    return dtypes.from_code(dtypes.CODES[dtype])
 
 
 def code(dtype: str) -> int:
     """Return MXNet's number of a type, as in ``__dtype__``."""
-    return _CODES[dtype]
+    return dtypes.CODES[dtype]
 
 
 def from_code(number: int) -> str | None:

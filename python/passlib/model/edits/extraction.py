@@ -51,11 +51,11 @@ def extracted(
     own = dict(zip(symbol.list_outputs(), symbol.entries, strict=True))
     wanted = list(own) if outputs is None else _names("outputs", outputs)
     known = {**places, **own}
-    entries = [_found(known, "outputs", name) for name in wanted]
+    entries = [_found(symbol, known, "outputs", name) for name in wanted]
     if not entries:
         raise GraphError("outputs is empty, and a model has at least one output")
     given = () if inputs is None else inputs
-    cuts = {name: _found(known, "inputs", name) for name in _names("inputs", given)}
+    cuts = {name: _found(symbol, known, "inputs", name) for name in _names("inputs", given)}
     sources = _sources(symbol, cuts, weights)
     # The names of the outputs are those of their values, as for any choice of outputs.
     made = symbol.with_entries(with_sources(entries, sources))
@@ -74,12 +74,31 @@ def _names(what: str, given: Sequence[str] | str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _found(places: Mapping[str, Entry], what: str, name: str) -> Entry:
+def _found(symbol: Symbol, places: Mapping[str, Entry], what: str, name: str) -> Entry:
     entry = places.get(name)
     if entry is None:
+        owner = _owner_of_nested(symbol, name)
+        if owner is not None:
+            raise GraphError(
+                f"{what}: the value {name!r} is inside a nested graph of node {owner.name!r} "
+                f"({owner.op}), of which no part can be taken; take that node's outputs"
+            )
         hint = did_you_mean(name, places) or f"; its values are {listed(list(places))}"
         raise GraphError(f"{what}: the model has no value {name!r}{hint}")
     return entry
+
+
+def _owner_of_nested(symbol: Symbol, name: str) -> Node | None:
+    """Return the node of the outermost graph that has a value of this name in a nested graph."""
+    for node in symbol.nodes():
+        pending = list(node.subgraphs)
+        while pending:
+            nested = pending.pop().get_internals()
+            # Names of values depend on what the whole model's attributes say of its file.
+            if name in symbol.with_entries(nested.entries).list_outputs():
+                return node
+            pending += [graph for inner in nested.nodes() for graph in inner.subgraphs]
+    return None
 
 
 def _sources(

@@ -20,12 +20,9 @@ from passlib.lowering import Graph
 __all__ = ["stated_texts"]
 
 
-def _codes() -> dict[int, int]:
-    names = {name: code for code, name in dtypes.NAMES.items()}
-    return {number: names[name] for number, name in ELEMENT_TYPES.items() if name in names}
-
-
-_CODES: Final = _codes()
+_CODES: Final = {
+    number: dtypes.CODES[name] for number, name in ELEMENT_TYPES.items() if name in dtypes.CODES
+}
 """MXNet's numbers of element types by ONNX's."""
 
 
