@@ -246,7 +246,16 @@ class TestPasses:
         found = passlib_command("passes", "drop_clip", "-l", passes, "--json")
         assert json.loads(found.stdout)["options"] == []
 
-    def test_an_unknown_one(self) -> None:
-        result = passlib_command("passes", "removeDeadNode")
+    def test_a_named_pipeline(self) -> None:
+        listed = [line.split()[0] for line in passlib_command("passes").stdout.splitlines()]
+        assert listed[1:3] == ["simplify", "clean"]
+        result = passlib_command("passes", "simplify")
+        assert "max_growth: a whole number of at least 0" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("name", "meant"), [("removeDeadNode", "removeDeadNodes"), ("simplfy", "simplify")]
+    )
+    def test_an_unknown_one(self, name: str, meant: str) -> None:
+        result = passlib_command("passes", name)
         assert result.returncode == 1
-        assert "did you mean 'removeDeadNodes'?" in result.stderr
+        assert f"did you mean {meant!r}?" in result.stderr

@@ -15,7 +15,10 @@ from passlib.library.declared import Declaration
 from passlib.library.handle import MXNET_VERSION, standard_path
 from passlib.library.python import PythonPass
 
-__all__ = ["find_backend", "find_standard", "passes", "register", "require_free"]
+__all__ = ["PIPELINES", "find_backend", "find_standard", "passes", "register", "require_free"]
+
+PIPELINES: Final = ("simplify", "clean")
+"""Names of pipelines that may stand where a pass may."""
 
 _SHOWN = 30
 """Names in a message."""
@@ -51,9 +54,9 @@ def find_backend(name: str) -> Backend:
     if found is not None:
         return found
     known = passes()
-    hint = did_you_mean(name, known, 1)
+    hint = did_you_mean(name, dict.fromkeys((*PIPELINES, *_standard_names(), *known)), 1)
     kinds = {True: "partitioners", False: "passes"}
-    have = [
+    have = [f"pipelines: {listed(PIPELINES)}"] + [
         f"{kind}: {listed(names, _SHOWN)}"
         for is_partitioner, kind in sorted(kinds.items())
         if (names := [n for n, d in known.items() if d.is_partitioner == is_partitioner])

@@ -1,4 +1,4 @@
-"""``passlib passes``: the passes that are there, and what they declare."""
+"""``passlib passes``: the passes and named pipelines that are there, and what they declare."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from passlib.cli.tables import print_json, print_table
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
-DESCRIPTION = "List the passes of libraries, the standard ones first, or describe one of them."
+DESCRIPTION = "List named pipelines and the passes of libraries, or describe one of them."
 EXAMPLE = "passlib passes -l libmypass.so myPass"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="describe this pass")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="describe this pass or pipeline")
     add_libraries(parser)
     add_json(parser)
 
@@ -27,16 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the declarations."""
     from passlib.library import find_backend, passes
+    from passlib.library.pipeline.named import find_named, named_pipelines
 
     load_libraries(arguments.library)
     if arguments.name is not None:
-        declaration = find_backend(arguments.name).declaration
+        name = arguments.name
+        declaration = find_named(name) or find_backend(name).declaration
         if arguments.json:
             print_json(dataclasses.asdict(declaration))
         else:
             sys.stdout.write(f"{declaration}\n")
         return FINE
-    known = list(passes().values())
+    known = [*named_pipelines(), *passes().values()]
     if arguments.json:
         print_json([dataclasses.asdict(declaration) for declaration in known])
         return FINE

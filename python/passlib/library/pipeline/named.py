@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from passlib.errors import PasslibError
-from passlib.library.backends import find_standard, passes
+from passlib.library.backends import PIPELINES, find_standard, passes
 from passlib.library.declared import Declaration, Option
 from passlib.library.declared.option import OptionError
 from passlib.library.loading import load_standard
@@ -20,27 +20,30 @@ __all__ = [
     "find_named",
     "has_named",
     "is_standard",
+    "named_pipelines",
     "simplify_arguments",
     "skipping",
 ]
+
+_GROWTH: Final = "how many bytes the weights may grow by; by default a hundredth, at most 1 MB"
 
 _OPTIONS: Final = (
     Option("fixed", "text", (), "sizes of inputs, such as x:1,3,224,224", is_list=True),
     Option("skip", "text", (), "standard passes that are left out", is_list=True),
     Option("cost", "text", "nodes", "what has to fall for a step to be kept", COSTS),
-    Option("max_growth", "integer", None, "how many bytes the weights may grow by", low=0),
+    Option("max_growth", "integer", None, _GROWTH, low=0),
     Option("max_rounds", "integer", 16, "how often the passes run at most", low=1),
 )
 
 _NAMED: Final = {
-    declaration.name: declaration
-    for declaration in (
-        Declaration(
-            "simplify", "Runs the standard passes until the cost falls no more.", (), _OPTIONS
+    name: Declaration(name, description, (), _OPTIONS)
+    for name, description in zip(
+        PIPELINES,
+        (
+            "Runs the standard passes until the cost falls no more.",
+            "As simplify, with those passes only that keep every bit.",
         ),
-        Declaration(
-            "clean", "As simplify, with those passes only that keep every bit.", (), _OPTIONS
-        ),
+        strict=True,
     )
 }
 
@@ -48,6 +51,12 @@ _NAMED: Final = {
 def find_named(name: str) -> Declaration | None:
     """Return what a named pipeline declares; None if there is none, or a pass has its name."""
     return _NAMED.get(name) if name in _NAMED and name not in passes() else None
+
+
+def named_pipelines() -> list[Declaration]:
+    """Return what the named pipelines declare; without those whose name a pass has."""
+    known = passes()
+    return [declaration for name, declaration in _NAMED.items() if name not in known]
 
 
 def has_named(steps: Steps) -> bool:
