@@ -19,7 +19,7 @@ from passlib.files.regular import check_path
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["find", "names", "recognise"]
+__all__ = ["check_known", "find", "names", "recognise"]
 
 _BUILT_IN = {
     "mxnet": "passlib.dialects.mxnet.dialect",
@@ -55,6 +55,19 @@ def names() -> tuple[str, ...]:
     return (*_BUILT_IN, *(name for name in _foreign() if name not in _BUILT_IN))
 
 
+def check_known(name: str) -> None:
+    """Check that there is a dialect of a name, without importing it.
+
+    Raises
+    ------
+    UnsupportedError
+        There is none; the message lists the known ones.
+    """
+    if name not in _BUILT_IN and name not in _foreign():
+        message = f"there is no dialect {name!r}; there are {', '.join(names())}"
+        raise UnsupportedError(message)
+
+
 @cache
 def find(name: str) -> Dialect:
     """Look a dialect up by name.
@@ -70,13 +83,11 @@ def find(name: str) -> Dialect:
     >>> find("mxnet").title
     'MXNet'
     """
+    check_known(name)
     if name in _BUILT_IN:
         found: Any = importlib.import_module(_BUILT_IN[name]).dialect
-    elif name in _foreign():
-        found = _foreign()[name].load()
     else:
-        message = f"there is no dialect {name!r}; there are {', '.join(names())}"
-        raise UnsupportedError(message)
+        found = _foreign()[name].load()
     dialect: Dialect = found
     return dialect
 

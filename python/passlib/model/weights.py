@@ -68,6 +68,11 @@ class Weights(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._arrays)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays, in bytes."""
+        return sum(int(array.nbytes) for array in self._arrays.values())
+
     def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
         return {**self, **other}
 

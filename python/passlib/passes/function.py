@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, overload
 
-from passlib import dialects as families
+from passlib.dialects.table import check_known
 from passlib.errors import PasslibError
 from passlib.library.backends import register, require_free
 from passlib.library.declared import Declaration
@@ -122,11 +122,13 @@ def register_function(
         raise TypeError(f"the name of a pass is text, not {name!r}")
     if isinstance(dialects, str):
         raise TypeError(f"dialects must be a sequence of names, such as [{dialects!r}]")
+    for dialect in dialects:
+        check_known(dialect)
     place = f"{function.__module__}.{function.__qualname__}"
     declaration = Declaration(
         function.__name__ if name is None else name,
         summary(function.__doc__),
-        tuple(families.find(dialect).name for dialect in dialects),
+        tuple(dialects),
         options_of(function, takes),
         needs_shapes=shapes,
         library=place,

@@ -64,9 +64,8 @@ class Cost(NamedTuple):
 
 def cost_of(model: Priced) -> Cost:
     """Return what a model costs."""
-    weights = (*model.args.values(), *model.aux.values())
     nodes = operators_of(model.symbol.graph).total()
-    return Cost(nodes, sum(int(array.nbytes) for array in weights))
+    return Cost(nodes, model.args.nbytes + model.aux.nbytes)
 
 
 def has_nested(symbol: PlainGraph) -> bool:
