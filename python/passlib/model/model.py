@@ -130,6 +130,8 @@ class Model(OptimizedModel):
             Something in the graph has no faithful lowering.
         PasslibError
             ONNX Runtime is not installed, lacks a provider or an option, or failed.
+        KeyboardInterrupt
+            SIGINT came while ONNX Runtime computed in the main thread.
         """
         settings = settings_of(providers, threads, session_options)
         names = self.outputs

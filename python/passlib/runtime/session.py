@@ -14,6 +14,7 @@ from passlib.errors import InputError, PasslibError
 from passlib.files.optional import require
 from passlib.lowering import Graph, Lowered, TypeSpec, blame, describe
 from passlib.lowering.types import Value
+from passlib.runtime.interrupts import interruptible
 from passlib.runtime.settings import DEFAULT, Settings
 
 __all__ = ["Session", "run"]
@@ -150,14 +151,14 @@ class Session:
                 f"its inputs are {', '.join(self._inputs) or 'none'}"
             )
         values = {name: self._feed(value, feeds) for name, value in self._inputs.items()}
-        try:
-            if not self._wraps:
-                found: list[Any] = self._session.run(list(names), values)
-                return found
-            outputs = self._session.run_with_ort_values(list(names), values)
-        except Exception as error:
-            raise self._translated(error, "failed") from error
-        return [_unwrap(output) for output in outputs]
+        compute = self._session.run_with_ort_values if self._wraps else self._session.run
+        found: list[Any] = interruptible(
+            compute,
+            (list(names), values),
+            self._runtime.RunOptions,
+            lambda error: self._translated(error, "failed"),
+        )
+        return [_unwrap(output) for output in found] if self._wraps else found
 
     def _feed(self, value: Value, feeds: Mapping[str, Any]) -> Any:
         kind = self._others.get(value.name, "")
