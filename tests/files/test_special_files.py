@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import passlib
 from passlib import nd
 from passlib.errors import FormatError, PasslibError
+from waiting import within_seconds
 
 DIALECTS = ("mxnet", "nnvm", "dlprim", "ark", "onnx")
 SUFFIXES = {"mxnet": "-symbol.json"}
@@ -52,23 +52,6 @@ def folder(path: Path) -> None:
 
 
 KINDS = {pipe: "a named pipe", unix_socket: "a socket", device: "a device", folder: "a folder"}
-
-
-def within_seconds(action: Callable[[], Any]) -> Any:
-    """Run an action that a mistake would let wait for ever."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(action())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(30)
-    assert outcome, "it waits"
-    return outcome[0]
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import stat
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from passlib.errors import FormatError, PasslibError
+from passlib.files.regular import read_regular
 
 __all__ = [
     "Journal",
@@ -223,11 +225,14 @@ class Journal:
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
-                file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
                 return None
             except OSError as error:
                 raise _stuck(main, error) from error
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                os.close(file)
+                raise _damaged(main)
             # One that has no name any more was finished by its own save.
             if lock(file) and os.fstat(file).st_nlink:
                 break
@@ -264,7 +269,7 @@ class Journal:
         for path in folder.glob(".passlib-*.journal"):
             main = folder / path.name.removeprefix(".passlib-").removesuffix(".journal")
             with suppress(OSError, FormatError):
-                needed |= cls._parsed(main, path.read_bytes()[:_LARGEST]).renames.keys()
+                needed |= cls._parsed(main, read_regular(path)[:_LARGEST]).renames.keys()
         return needed
 
 

@@ -25,7 +25,9 @@ _KINDS: Final = (
 )
 
 
-def check_path(path: str | os.PathLike[str], *, folders: bool = False) -> Path:
+def check_path(
+    path: str | os.PathLike[str], *, folders: bool = False, writing: bool = False
+) -> Path:
     """Refuse a path that no file can have, or that leads to something other than a file.
 
     Parameters
@@ -34,6 +36,8 @@ def check_path(path: str | os.PathLike[str], *, folders: bool = False) -> Path:
         There may be nothing at it.
     folders : bool
         Accept a folder.
+    writing : bool
+        Whether a file is to be written there, for the message.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def check_path(path: str | os.PathLike[str], *, folders: bool = False) -> Path:
     except OSError:  # opening it reports why
         return location
     if not (folders and stat.S_ISDIR(mode)):
-        _check_mode(location, mode)
+        _check_mode(location, mode, writing=writing)
     return location
 
 
@@ -115,11 +119,12 @@ def memory_named(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def _check_mode(path: Path, mode: int) -> None:
+def _check_mode(path: Path, mode: int, *, writing: bool = False) -> None:
     if stat.S_ISREG(mode):
         return
     kind = next((kind for matches, kind in _KINDS if matches(mode)), "no file")
+    advice = "save under another name" if writing else "copy what it yields to a file"
     raise FormatError(
         f"{path}: this is {kind}, and only regular files are read and written"
-        + ("" if stat.S_ISDIR(mode) else "; copy what it yields to a file")
+        + ("" if stat.S_ISDIR(mode) else f"; {advice}")
     )

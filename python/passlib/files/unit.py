@@ -21,6 +21,7 @@ from passlib.files.journal import (
     sync_folder,
     temporary_files,
 )
+from passlib.files.regular import check_path
 
 __all__ = ["Unit", "durability", "free_name", "replacing"]
 
@@ -80,8 +81,7 @@ class Unit:
         Parameters
         ----------
         target : path-like
-            Symbolic links are followed. An existing target that is not a regular file, such as a
-            pipe or ``/dev/stdout``, cannot be replaced and is returned itself.
+            Symbolic links are followed.
         fresh : bool
             Whether the name was chosen because nothing has it, see `free_name`. If another save
             chose it too, the later one of them fails: its main file would lead to the other's
@@ -95,6 +95,8 @@ class Unit:
 
         Raises
         ------
+        FormatError
+            The target is a pipe, a device or a socket.
         OSError
             The target is a folder, or its folder is missing or not writable.
         """
@@ -103,8 +105,7 @@ class Unit:
             raise IsADirectoryError(errno.EISDIR, "cannot write a file over a folder", str(target))
         if not final.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(final.parent))
-        if final.exists() and not final.is_file():
-            return Path(target)
+        check_path(target, writing=True)
         _sweep(final.parent)
         # Locked while the save lives: `_sweep` of another process spares it.
         temporary, file = create_temporary(final.parent)
@@ -192,7 +193,8 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     Parameters
     ----------
     target : path-like
-        See `Unit.replace`, which also lists the errors.
+        See `Unit.replace`, which also lists the errors. A pipe or a device, such as
+        ``/dev/stdout``, cannot be replaced and is yielded itself.
 
     Yields
     ------
@@ -200,6 +202,9 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     if is_temporary(Path(target)) and Path(target).is_file():
         yield Path(target)  # a part of a unit, which replaces the target itself
+        return
+    if _is_special(Path(target)):
+        yield Path(target)
         return
     with Unit(target) as unit:
         yield unit.replace(target)
@@ -222,6 +227,11 @@ def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
         number += 1
         name = path.with_name(f"{path.name}.{number}.{suffix}")
     return name
+
+
+def _is_special(path: Path) -> bool:
+    """Whether there is a pipe, a device or a socket at a path."""
+    return path.exists() and not path.is_dir() and not path.is_file()
 
 
 def _take_over(file: int, before: os.stat_result) -> None:

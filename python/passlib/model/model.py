@@ -313,6 +313,8 @@ class Model(OptimizedModel):
 
         Raises
         ------
+        FormatError
+            There is a pipe or a device at the path.
         UnsupportedError
             The format cannot represent one of the arrays, the dialect has no such option, or the
             path has the suffix of another format.

@@ -21,7 +21,7 @@ from passlib.dialects.ark.writing.file import write
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.regular import memory_named, open_regular, read_regular
-from passlib.files.unit import replacing
+from passlib.files.unit import Unit
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import TypeSpec
 
@@ -97,8 +97,8 @@ class Ark(Dialect):
                 "only a model that was read from an ARK file can be saved as one"
             )
         text = write(model.template, model.graph, allow_removed=allow_removed)
-        with replacing(path) as target:
-            target.write_bytes(text)
+        with Unit(path) as unit:
+            unit.replace(path).write_bytes(text)
         return (os.fspath(path),)
 
     def validate(self, path: Path) -> list[Problem]:

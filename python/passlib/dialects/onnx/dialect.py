@@ -126,7 +126,7 @@ class ONNX(Dialect):
         **options: Any,
     ) -> tuple[str, ...]:
         self.refuse(options)
-        check_path(path)
+        check_path(path, writing=True)
         placement = placement_of(external_data, location, size_threshold)
         document = model.template
         if not isinstance(document, Document):

@@ -46,7 +46,7 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
         The ONNX checker objects to the model.
     """
     onnx: Any = require("onnx", extra="onnx")
-    target = check_path(path)
+    target = check_path(path, writing=True)
     model = type(lowered.model)()
     model.CopyFrom(lowered.model)
     at_opset(model, opset, lowered.source_of)

@@ -41,7 +41,8 @@ def weights_path(path: Path) -> Path | None:
         return path
     network = network_path(path)
     candidates = (network.with_suffix(suffix) for suffix in WEIGHT_SUFFIXES)
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    # What is neither a file nor a folder is named when it is opened.
+    return next((each for each in candidates if each.exists() and not each.is_dir()), None)
 
 
 def read_document(path: Path, findings: Findings) -> Document:

@@ -38,7 +38,8 @@ class Weights(NamedTuple):
 def weights_path(path: Path) -> Path | None:
     """Return the weight file next to a graph; None if there is none."""
     weights = path.with_suffix(WEIGHTS_SUFFIX)
-    return weights if weights != path and weights.is_file() else None
+    # What is neither a file nor a folder is named when it is opened.
+    return weights if weights != path and weights.exists() and not weights.is_dir() else None
 
 
 def read_weights(path: Path, states: Collection[str]) -> Weights:
