@@ -83,7 +83,7 @@ def test_pipes_with_the_names_of_passlib(kind: str, tmp_path: Path) -> None:
     model, path = made(kind, tmp_path / "model")
     other = Journal.path_of(path.with_name("other"))
     pipe(other)
-    pipe(path.with_name(".passlib-abcdefgh.tmp"))
+    pipe(path.with_name(".passlib-0123456789abcdef.tmp"))
     files = within_seconds(lambda: model.save(path))
     assert isinstance(files, tuple), files
     pipe(Journal.path_of(path))

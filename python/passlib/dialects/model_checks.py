@@ -15,6 +15,7 @@ from passlib.graph.node import VARIABLE
 
 __all__ = [
     "UnknownOperator",
+    "check_end",
     "check_names",
     "check_shapes",
     "file_problem",
@@ -103,6 +104,20 @@ def _nearest(op: str, names: Collection[str]) -> str | None:
     if not found or _DIGITS.sub("", found[0]) == _DIGITS.sub("", op):
         return None
     return found[0]
+
+
+def check_end(place: str, left: int) -> Iterator[Problem]:
+    """Report bytes that a weight file has after what readers of its format read.
+
+    Parameters
+    ----------
+    place : str
+        The weight file.
+    left : int
+        Their number.
+    """
+    if left:
+        yield Problem("warning", place, f"the last {left} bytes belong to no array and are ignored")
 
 
 def check_names(

@@ -243,3 +243,111 @@ def test_damaged_weights(tmp_path: Path, dialect: str) -> None:
     ((severity, place, message),) = checked(path, dialect)
     assert (severity, place) == ("error", weights.name)
     assert message.startswith("at byte ")
+
+
+@dialects
+def test_bytes_after_the_last_array(tmp_path: Path, dialect: str) -> None:
+    path = save(tmp_path, network())
+    weights = tmp_path / "x-0000.params"
+    if dialect == "nnvm":
+        weights = weights.rename(tmp_path / "x-symbol.params")
+    before = {name: array.asnumpy() for name, array in passlib.load(path, dialect).args.items()}
+    with weights.open("ab") as file:
+        file.write(b"left over")
+    message = "the last 9 bytes belong to no array and are ignored"
+    assert checked(path, dialect) == [("warning", weights.name, message)]
+    for name, array in passlib.load(path, dialect).args.items():
+        np.testing.assert_array_equal(array.asnumpy(), before[name])
+
+
+def dense(**attributes: str) -> Any:
+    """Return the graph of one operator, with some attributes changed, as JSON."""
+    x = passlib.sym.Variable("x")
+    content = json.loads(passlib.sym.FullyConnected(x, num_hidden=2, name="fc").tojson())
+    content["nodes"][-1]["attrs"].update(attributes)
+    return content
+
+
+def around(op: str, name: str, *graphs: Any) -> Any:
+    """Return the graph of one operator with graphs nested in it."""
+    return {
+        "nodes": [{"op": op, "name": name, "inputs": [], "subgraphs": list(graphs)}],
+        "arg_nodes": [],
+        "node_row_ptr": [0, 1],
+        "heads": [[0, 0, 0]],
+        "attrs": {"mxnet_version": ["int", 10901]},
+    }
+
+
+WRONG = {"num_hiden": "2"}
+NESTED: dict[str, tuple[Any, list[str]]] = {
+    "a call": (around("_CachedOp", "call", dense(**WRONG)), ["fc in call"]),
+    "a partition": (around("_sg_mkldnn_fully_connected", "p", dense(**WRONG)), ["fc in p"]),
+    "the second of two": (
+        around("_CachedOp", "call", dense(), dense(num_hidden="two")),
+        ["fc in call"],
+    ),
+    "two levels": (
+        around("_CachedOp", "a", around("_CachedOp", "b", dense(**WRONG))),
+        ["fc in b in a"],
+    ),
+    "both": (
+        around("_CachedOp", "a", dense(**WRONG), dense(no_bias="maybe")),
+        ["fc in a", "fc in a"],
+    ),
+    "none": (around("_CachedOp", "call", dense()), []),
+}
+
+
+@pytest.mark.parametrize("what", NESTED)
+def test_attributes_in_nested_graphs(what: str, tmp_path: Path) -> None:
+    content, expected = NESTED[what]
+    path = tmp_path / "x-symbol.json"
+    path.write_text(json.dumps(content))
+    found = [p for p in passlib.validate(path, "mxnet") if "attribute '" in p.message]
+    assert [problem.place for problem in found] == expected
+    assert all(problem.severity == "error" for problem in found)
+
+
+def foreach() -> Symbol:
+    def step(data: Symbol, states: list[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        return passlib.sym.FullyConnected(data, num_hidden=2, name="fc"), [states[0] + 1]
+
+    result, _ = passlib.sym.contrib.foreach(step, passlib.sym.var("x"), [passlib.sym.var("s")])
+    return result
+
+
+def while_loop() -> Symbol:
+    def body(value: Symbol) -> tuple[list[Symbol], list[Symbol]]:
+        made = passlib.sym.FullyConnected(value, num_hidden=2, name="fc")
+        return [made], [value + 1]
+
+    x = passlib.sym.var("x")
+    made = passlib.sym.contrib.while_loop(lambda v: passlib.sym.sum(v) < 9, body, [x], 3)
+    return made[0][0]
+
+
+def cond() -> Symbol:
+    x = passlib.sym.var("x")
+
+    def branch() -> Symbol:
+        return passlib.sym.FullyConnected(x, num_hidden=2, name="fc")
+
+    return passlib.sym.contrib.cond(passlib.sym.sum(x) < 9, branch, lambda: x)
+
+
+@pytest.mark.parametrize("make", [foreach, while_loop, cond], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("wrong", [WRONG, {"num_hidden": "two"}], ids=str)
+def test_attributes_in_loops_and_branches(make: Any, wrong: dict[str, str], tmp_path: Path) -> None:
+    """MXNet refuses to read them."""
+    path = tmp_path / "x-symbol.json"
+    make().save(path)
+    assert not [p for p in passlib.validate(path) if p.severity == "error"]
+    content = json.loads(path.read_text())
+    (outer,) = [node for node in content["nodes"] if "subgraphs" in node]
+    inner = [node for graph in outer["subgraphs"] for node in graph["nodes"]]
+    (node,) = [node for node in inner if node["op"] == "FullyConnected"]
+    node["attrs"].update(wrong)
+    path.write_text(json.dumps(content))
+    found = [p.place for p in passlib.validate(path, "mxnet") if p.severity == "error"]
+    assert found == [f"fc in {outer['name']}"]

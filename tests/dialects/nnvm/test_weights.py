@@ -139,3 +139,14 @@ def test_graph_that_has_the_name_of_its_weights(graph: Path, tmp_path: Path) -> 
         model.save(tmp_path / "x.params")
     model.save(tmp_path / "x.json")
     assert json.loads((tmp_path / "x.json").read_bytes())["heads"] == [[5, 0, 0], [3, 0, 0]]
+
+
+def test_bytes_after_the_last_array(graph: Path) -> None:
+    path = graph.with_suffix(".params")
+    write(path, weights())
+    before = passlib.validate(graph)
+    with path.open("ab") as file:
+        file.write(bytes(5))
+    (found,) = [problem for problem in passlib.validate(graph) if problem not in before]
+    message = "the last 5 bytes belong to no array and are ignored"
+    assert found == ("warning", str(path), message)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import passlib._core as _core
 from passlib.dialects.model_checks import (
+    check_end,
     check_names,
     check_shapes,
     file_problem,
@@ -21,7 +22,7 @@ from passlib.dialects.mxnet.reading.symbol import read_file
 from passlib.dialects.mxnet.schema import variables
 from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.dialects.protocol import Dialect, Problem
-from passlib.dialects.weights.files import load_parts
+from passlib.dialects.weights.files import bytes_left, load_parts
 from passlib.dialects.weights.names import split_names
 from passlib.errors import FormatError, GraphError, PasslibError, listed
 from passlib.graph.attribute_text import parse_optional_ints
@@ -59,10 +60,12 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
         named = load_parts(found.params)
         states = variables.variables(graph)[1]
         args, aux = split_names(named, str(found.params), frozenset(states))
+        left = bytes_left(found.params)
     except (PasslibError, OSError) as error:
         return [*problems, file_problem(found.params, error)]
     sound = all(problem.severity == "warning" for problem in attributed)
-    return [*problems, *_weights(os.fspath(found.params), plain, args, aux, sound)]
+    place = os.fspath(found.params)
+    return [*problems, *check_end(place, left), *_weights(place, plain, args, aux, sound)]
 
 
 def _operators(graph: _core.Graph) -> Iterator[Problem]:
@@ -80,19 +83,37 @@ def _operators(graph: _core.Graph) -> Iterator[Problem]:
 def _attributes(graph: PlainGraph) -> Iterator[Problem]:
     """Report nodes that MXNet refuses for their attributes or number of inputs, the first ones."""
     found = 0
-    for node in graph.nodes():
+    for node, outer in _nodes_within(graph):
+        place = " in ".join((node.name, *reversed(outer))) if outer else node.name
         if node.is_variable:
             if (text := node.attrs.get("__shape__")) is not None and not _is_shape(text):
-                yield Problem("warning", node.name, f"__shape__ is no shape: {text[:_SHOWN]!r}")
+                yield Problem("warning", place, f"__shape__ is no shape: {text[:_SHOWN]!r}")
                 found += 1
         else:
             try:
                 check_nodes((node,))
             except GraphError as error:
-                yield Problem("error", node.name, str(error).removeprefix(f"{blame(node)}: "))
+                yield Problem("error", place, str(error).removeprefix(f"{blame(node)}: "))
                 found += 1
         if found == _MOST:
             return
+
+
+def _nodes_within(graph: PlainGraph) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """Iterate over the nodes of a graph, each followed by those of the graphs nested in it.
+
+    The second item names the nodes that a node is nested in, from the outermost.
+    """
+    pending: list[tuple[Iterator[Node], tuple[str, ...]]] = [(iter(graph.nodes()), ())]
+    while pending:
+        nodes, outer = pending[-1]
+        node = next(nodes, None)
+        if node is None:
+            pending.pop()
+            continue
+        yield node, outer
+        inner = (*outer, node.name)
+        pending.extend((iter(nested.nodes()), inner) for nested in reversed(node.subgraphs))
 
 
 def _is_shape(text: str) -> bool:

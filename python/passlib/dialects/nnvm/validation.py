@@ -10,6 +10,7 @@ from typing import Final
 
 import passlib._core as _core
 from passlib.dialects.model_checks import (
+    check_end,
     check_names,
     check_shapes,
     file_problem,
@@ -19,7 +20,7 @@ from passlib.dialects.nnvm.lowering import load_table
 from passlib.dialects.nnvm.reading.document import parse
 from passlib.dialects.nnvm.reading.file import read_file
 from passlib.dialects.nnvm.reading.types import input_types
-from passlib.dialects.nnvm.reading.weights import read_weights, weights_path
+from passlib.dialects.nnvm.reading.weights import bytes_left, read_weights, weights_path
 from passlib.dialects.nnvm.schema import NOT_LOWERED, TVM_OPERATOR
 from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.table import find
@@ -58,10 +59,12 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
         return problems
     try:
         read = read_weights(weights, dialect.variables(graph)[1])
+        left = bytes_left(weights)
     except (PasslibError, OSError) as error:
         return [*problems, file_problem(weights, error)]
     model = ModelData(graph, attributes, read.args, read.aux, document)
-    return [*problems, *_weights(os.fspath(weights), model, dialect)]
+    place = os.fspath(weights)
+    return [*problems, *check_end(place, left), *_weights(place, model, dialect)]
 
 
 def _operators(graph: _core.Graph) -> Iterator[Problem]:

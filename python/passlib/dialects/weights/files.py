@@ -8,6 +8,7 @@ from pathlib import Path
 
 from passlib.arrays.storage import Array
 from passlib.dialects.weights import params
+from passlib.dialects.weights.ndarray_list import LIST_MAGIC, read_list
 from passlib.dialects.weights.npz import ZIP_MAGIC
 from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
@@ -16,13 +17,31 @@ from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular
 from passlib.files.source import Source
 
-__all__ = ["is_archive", "load_parts", "write_parts"]
+__all__ = ["bytes_left", "is_archive", "load_parts", "write_parts"]
 
 
 def is_archive(path: Path) -> bool:
     """Whether a weight file is an .npz archive, as MXNet 2.0 writes, whatever its name."""
     with open_regular(path) as file:
         return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
+
+
+def bytes_left(path: Path) -> int:
+    """Return how many bytes a list of arrays of MXNet has after its end; 0 for other formats.
+
+    Raises
+    ------
+    FormatError
+        The file is damaged.
+    OSError
+        The file cannot be read.
+    """
+    source = Source.open(path)
+    with memory_named(path):
+        if bytes(source.data[:8]) != LIST_MAGIC.to_bytes(8, "little"):
+            return 0
+        *_, end = read_list(source)
+    return source.size - end
 
 
 def load_parts(path: str | os.PathLike[str]) -> dict[str, Array]:

@@ -37,7 +37,7 @@ _SMALLEST_RECORD: Final = 4
 _MOST_DIMENSIONS: Final = 32
 
 
-def read_list(source: Source) -> tuple[list[Array], list[str]]:
+def read_list(source: Source) -> tuple[list[Array], list[str], int]:
     """Read a whole file.
 
     Parameters
@@ -51,6 +51,8 @@ def read_list(source: Source) -> tuple[list[Array], list[str]]:
         Views on the source where alignment permits.
     names : list of str
         One for each array, or none.
+    end : int
+        Offset of the byte after the names.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def read_list(source: Source) -> tuple[list[Array], list[str]]:
         if name in seen:
             raise source.fail(start, f"two arrays have the name {name!r}")
         seen.add(name)
-    return arrays, names
+    return arrays, names, reader.offset
 
 
 class _Reader:

@@ -7,6 +7,7 @@ types of MXNet are read, bfloat16 as MXNet 2.0 writes it, and never a pickle.
 from __future__ import annotations
 
 import ast
+import re
 import struct
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +21,9 @@ __all__ = ["NPY_MAGIC", "Header", "read_array", "read_header"]
 
 NPY_MAGIC: Final = b"\x93NUMPY"
 _LONGEST_HEADER: Final = 10_000
+_LARGE_NUMBER: Final = re.compile(r"\d{20,}")  # int of Python refuses very long ones
+_SHOWN: Final = 80
+"""Characters of a header's values that a message shows."""
 
 
 class Header(NamedTuple):
@@ -89,17 +93,19 @@ def read_array(source: Source, offset: int, what: str) -> tuple[np.ndarray[Any, 
     """
     header = read_header(source, offset, what)
     try:
-        fields = ast.literal_eval(header.text.strip())
+        large = _LARGE_NUMBER.search(header.text)
+        if large is not None:
+            raise ValueError(f"it has a number of {len(large[0])} digits, beyond 64 bits")
+        fields = _fields(header.text)
         if not isinstance(fields, dict) or set(fields) != {"descr", "fortran_order", "shape"}:
             raise ValueError("its keys are not descr, fortran_order and shape")
         shape, fortran = fields["shape"], fields["fortran_order"]
         if not isinstance(shape, tuple) or not all(type(size) is int for size in shape):
-            raise ValueError(f"its shape {shape!r} is not a tuple of integers")
+            raise ValueError(f"its shape {_shown(shape)} is not a tuple of integers")
         if not isinstance(fortran, bool):
-            raise ValueError(f"its fortran_order is {fortran!r}")
+            raise ValueError(f"its fortran_order is {_shown(fortran)}")
         dtype = _dtype(fields["descr"])
-    # literal_eval reports the parser's own limits as RecursionError and MemoryError.
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except (ValueError, TypeError) as error:
         raise source.fail(offset, f"the header of {what} is invalid: {error}") from error
     array = source.array(header.data_offset, dtype, shape, what, "F" if fortran else "C")
     end = header.data_offset + array.nbytes
@@ -107,11 +113,24 @@ def read_array(source: Source, offset: int, what: str) -> tuple[np.ndarray[Any, 
     return (array if dtype.isnative else array.astype(native)), end
 
 
+def _fields(text: str) -> object:
+    try:
+        return ast.literal_eval(text.strip())
+    # It reports the parser's own limits as RecursionError and MemoryError.
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{_shown(text)} is no dictionary of Python's") from error
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def _dtype(descr: object) -> np.dtype[Any]:
     if descr == [("bfloat16", "<u2")]:
         return dtypes.from_code(dtypes.BFLOAT16_CODE)
     if not isinstance(descr, str) or len(descr) != 3:
-        raise ValueError(f"MXNet has no element type {descr!r}")
+        raise ValueError(f"MXNet has no element type {_shown(descr)}")
     dtype = np.dtype(descr)
     try:
         dtypes.code(dtype)

@@ -67,5 +67,5 @@ def read_source(source: Source) -> dict[str, Array] | list[Array]:
             f"{start.hex(' ') or 'nothing'}, not like a list of arrays (12 01), an .npz (50 4b) "
             "or an .npy (93 4e)",
         )
-    arrays, names = read_list(source)
+    arrays, names, _ = read_list(source)
     return dict(zip(names, arrays, strict=True)) if names else arrays

@@ -20,7 +20,16 @@ from passlib.errors import FormatError, UnsupportedError
 from passlib.files.regular import open_regular
 from passlib.files.source import Source
 
-__all__ = ["ARRAY_MAGIC", "BFLOAT_KIND", "BOOL", "KINDS", "LIST_MAGIC", "is_params", "read"]
+__all__ = [
+    "ARRAY_MAGIC",
+    "BFLOAT_KIND",
+    "BOOL",
+    "KINDS",
+    "LIST_MAGIC",
+    "bytes_left",
+    "is_params",
+    "read",
+]
 
 LIST_MAGIC: Final = 0xF7E58D4F05049CB7
 ARRAY_MAGIC: Final = 0xDD5E40F096B4A13F
@@ -62,8 +71,18 @@ def read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     UnsupportedError
         NumPy lacks an element type of the file.
     """
-    reader = _Reader(Source.open(path))
-    source = reader.source
+    return _read(Source.open(path))[0]
+
+
+def bytes_left(path: str | os.PathLike[str]) -> int:
+    """Return how many bytes a file has after its arrays; errors are those of `read`."""
+    source = Source.open(path)
+    return source.size - _read(source)[1]
+
+
+def _read(source: Source) -> tuple[dict[str, np.ndarray], int]:
+    """Read named arrays, and return also where they end."""
+    reader = _Reader(source)
     magic, _, count = reader.take("<QQQ", "the header")
     if magic != LIST_MAGIC:
         raise source.fail(0, "this is no parameter file of TVM")
@@ -86,7 +105,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     content = {name: _read_array(reader, f"array {name!r}") for name in names}
     if len(content) < count:
         raise FormatError(f"{source.name}: two arrays have one name")
-    return content
+    return content, reader.offset
 
 
 def _read_array(reader: _Reader, what: str) -> np.ndarray:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from passlib.dialects.nnvm.reading import tvm_params
-from passlib.dialects.weights.files import load_parts
+from passlib.dialects.weights import files
 from passlib.dialects.weights.names import split_names
 from passlib.files.regular import memory_named
 
-__all__ = ["WEIGHTS_SUFFIX", "Weights", "read_weights", "weights_path"]
+__all__ = ["WEIGHTS_SUFFIX", "Weights", "bytes_left", "read_weights", "weights_path"]
 
 WEIGHTS_SUFFIX: Final = ".params"
 """Suffix of the weight file next to ``name.json``."""
@@ -65,5 +65,13 @@ def read_weights(path: Path, states: Collection[str]) -> Weights:
         args = {name: array for name, array in named.items() if name not in auxiliary}
         aux = {name: array for name, array in named.items() if name in auxiliary}
         return Weights(args, aux, tuple(named), of_mxnet=False)
-    parts = load_parts(path)
+    parts = files.load_parts(path)
     return Weights(*split_names(parts, str(path), auxiliary), tuple(parts), of_mxnet=True)
+
+
+def bytes_left(path: Path) -> int:
+    """Return how many bytes a weight file has after its arrays; errors are those of reading it."""
+    if not tvm_params.is_params(path):
+        return files.bytes_left(path)
+    with memory_named(path):
+        return tvm_params.bytes_left(path)
