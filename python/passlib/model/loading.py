@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from passlib import dialects
-from passlib.errors import FormatError
 from passlib.files.collector import collection_off
+from passlib.model.given import content_of
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign
 
@@ -58,7 +57,7 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
     <Model mxnet: inputs x; outputs y_output; 2 nodes, 0 weights of 0 elements>
     """
     with collection_off():
-        content = _content(path)
+        content = content_of(path)
         if content is not None:
             family = dialects.find("onnx" if dialect is None else dialect)
             data = family.load_bytes(content, **options)
@@ -71,24 +70,3 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
         if options.get("params") is not None or is_foreign(model.symbol, family, names):
             check_weights(model.symbol, {**model.args, **model.aux})
         return model
-
-
-def _content(given: Any) -> bytes | None:
-    """Return the bytes of a model that is given by its content; None for a path."""
-    if isinstance(given, (str, os.PathLike)):
-        return None
-    if isinstance(given, (bytes, bytearray, memoryview)):
-        return bytes(given)
-    # The package onnx need not be installed to recognise its messages.
-    if type(given).__name__ == "ModelProto" and hasattr(given, "SerializeToString"):
-        try:
-            return bytes(given.SerializeToString())
-        except Exception as error:  # protobuf's own kinds differ between its versions
-            raise FormatError(
-                f"this ModelProto cannot be written as a message, whose limit is 2 GiB: {error}; "
-                "save it with external data, and load the file"
-            ) from error
-    raise TypeError(
-        f"a model is loaded from a path, from bytes or from an onnx.ModelProto, not from "
-        f"{type(given).__name__}"
-    )
