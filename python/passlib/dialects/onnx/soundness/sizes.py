@@ -10,9 +10,11 @@ from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness.growth import MOST_AXES, growing_nodes
 from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.soundness.model import versions_of
+from passlib.dialects.onnx.soundness.unstated import allocations, with_stand_ins
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import GraphError
 from passlib.lowering.shapes import check_extent
+from passlib.lowering.types import Shape
 
 __all__ = ["check_sizes"]
 
@@ -38,7 +40,16 @@ def check_sizes(model: Any) -> None:
     """
     found = inferred(model, data=True)
     _check_axes(found)
-    for graph in graphs_within(found.graph):
+    _check_values(found)
+    replaced = with_stand_ins(found)
+    if replaced is not None:
+        _check_values(inferred(replaced, data=True))
+
+
+def _check_values(model: Any) -> None:
+    """Refuse values, and memory for nodes, that are too large."""
+    shapes: dict[str, Shape] = {}  # those of a graph come before those of graphs nested in it
+    for graph in graphs_within(model.graph):
         for value in (*graph.value_info, *graph.input, *graph.output):
             tensor = value.type.tensor_type
             if value.type.WhichOneof("value") != "tensor_type" or not tensor.HasField("shape"):
@@ -47,6 +58,9 @@ def check_sizes(model: Any) -> None:
             dtype = _WIDE if known in (None, "bfloat16") else np.dtype(known)
             sizes = tuple(dim.dim_value if dim.dim_value > 0 else None for dim in tensor.shape.dim)
             check_extent(f"value {value.name!r}", dtype, sizes)
+            shapes[value.name] = sizes
+        for each in allocations(graph, shapes):
+            check_extent(each.what, each.dtype, each.shape)
 
 
 def _check_axes(model: Any) -> None:
