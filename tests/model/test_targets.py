@@ -12,6 +12,7 @@ import pytest
 
 import passlib
 from dense_layer import X, Y
+from failing_saves import MAKERS
 from passlib.errors import UnsupportedError
 from passlib.model import Model, load
 
@@ -50,6 +51,18 @@ def test_suffix_of_another_format(name: str, small: Model, tmp_path: Path) -> No
     with pytest.raises(UnsupportedError, match=SUFFIXES[name]):
         small.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["ark", "dlprim", "nnvm"])
+def test_the_name_of_a_model_of_mxnet(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "out").mkdir()
+    model = load(MAKERS[kind](tmp_path / "source"))
+    with pytest.raises(UnsupportedError, match=r"read as MXNet's, .*; name it .*/out/x\.json$"):
+        model.save(tmp_path / "out" / "x-symbol.json")
+    assert list((tmp_path / "out").iterdir()) == []
+    model.save(tmp_path / "out" / "x.json")
+    assert load(tmp_path / "out" / "x.json").dialect == kind
 
 
 ONNX: dict[str, Callable[[Model, Path, Path], object]] = {

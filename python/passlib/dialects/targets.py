@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Final
 
 from passlib.dialects.protocol import Dialect
 from passlib.dialects.table import find, names
 from passlib.errors import UnsupportedError
 
 __all__ = ["check_target"]
+
+_MXNET: Final = "-symbol.json"
+"""The end of names by which MXNet's models are recognised before their content is looked at."""
 
 
 def _owners(suffix: str) -> list[Dialect]:
@@ -54,6 +58,12 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
         raise IsADirectoryError(errno.EISDIR, what, text)
     place = Path(text)
     suffix = place.suffix.lower()
+    if place.name.endswith(_MXNET) and dialect.name not in ("mxnet", "onnx"):
+        better = place.with_name(f"{place.name.removesuffix(_MXNET)}.json")
+        raise UnsupportedError(
+            f"{place}: models with names in {_MXNET} are read as MXNet's, and this one would be "
+            f"written as {dialect.title}; name it {better}"
+        )
     if not suffix or suffix in dialect.suffixes:
         return place
     if suffix in dialect.weight_suffixes:
