@@ -80,11 +80,12 @@ bool sameContent(const py::array& left, const py::array& right) {
   return std::memcmp(plain(left).data(), plain(right).data(), bytes) == 0;
 }
 
-py::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size) {
+py::array ownedBytes(Buffer buffer) {
+  OwnedMemory memory = buffer.release();
   const py::capsule owner(memory.get(), [](void* pointer) { FreeMemory()(pointer); });
   memory.release();
-  return py::array_t<uint8_t>({static_cast<py::ssize_t>(size)}, {1},
-                              static_cast<const uint8_t*>(data), owner);
+  return py::array_t<uint8_t>({static_cast<py::ssize_t>(buffer.size())}, {1},
+                              static_cast<const uint8_t*>(buffer.data()), owner);
 }
 
 void bindArrays(py::module_* m) {

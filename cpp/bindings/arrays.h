@@ -15,8 +15,8 @@ namespace passlib {
 /// Whether two arrays are equal in type, shape and every bit.
 bool sameContent(const pybind11::array& left, const pybind11::array& right);
 
-/// Returns an array of `size` bytes at `data`, which lies in `memory`; the array owns the memory.
-pybind11::array ownedBytes(OwnedMemory memory, const void* data, std::size_t size);
+/// Returns the bytes of a buffer as an array, which owns the memory.
+pybind11::array ownedBytes(Buffer buffer);
 
 }  // namespace passlib
 

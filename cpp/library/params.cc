@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -61,13 +62,12 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
   const std::optional<std::size_t> counted = arrayBytes(element, shape, num_dims);
   if (!counted) return refuse(" with more elements than fit in memory");
   const std::size_t bytes = *counted;
-  const std::size_t rounded = std::max(
-      (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment, kMemoryAlignment);
-  OwnedMemory memory(std::aligned_alloc(kMemoryAlignment, rounded));
-  if (memory == nullptr) {
+  Buffer memory;
+  try {
+    memory = Buffer(bytes, false);
+  } catch (const std::bad_alloc&) {
     return refuse(" of " + std::to_string(bytes) + " bytes, which the system does not have");
   }
-  std::memset(memory.get(), 0, rounded);
   // From here on the pass gets memory even if the call must fail: libraries built with MXNet's own
   // lib_api do not check for null.
   if (std::strcmp(dev_type, "cpu") != 0) {
@@ -77,9 +77,9 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
     refuse(std::string(", but optimize_for was given no ") + kind + (is_arg ? "s" : "") +
            " to put it into; pass " + (is_arg ? "args" : "aux") + "={} or your parameters");
   }
-  *data = memory.get();
+  *data = memory.data();
   params_.push_back(NewParam{name, std::vector<int64_t>(shape, shape + num_dims), dtype, is_arg,
-                             bytes, std::move(memory)});
+                             std::move(memory)});
 }
 
 std::vector<NewParam> Allocator::take() {

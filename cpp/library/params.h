@@ -58,8 +58,7 @@ struct NewParam {
   std::vector<int64_t> shape;
   int dtype;
   bool is_arg;
-  std::size_t bytes;
-  OwnedMemory data;
+  Buffer memory;
 };
 
 /// Serves a pass's alloc_arg and alloc_aux. A refused request is recorded as an error, which makes

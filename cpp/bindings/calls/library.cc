@@ -42,9 +42,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
 
 /// A new parameter as (name, is_arg, dtype code, shape, bytes).
 py::tuple takeParam(NewParam param) {
-  const void* data = param.data.get();
   return py::make_tuple(param.name, param.is_arg, param.dtype, py::tuple(py::cast(param.shape)),
-                        ownedBytes(std::move(param.data), data, param.bytes));
+                        ownedBytes(std::move(param.memory)));
 }
 
 /// The settings of a call that are not parameters or options of the pass.

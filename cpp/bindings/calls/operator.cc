@@ -50,21 +50,16 @@ InputArray readInput(const py::handle& item) {
   return input;
 }
 
-py::array takeBuffer(Buffer* buffer) {
-  const void* data = buffer->data();
-  const std::size_t size = buffer->size();
-  return ownedBytes(buffer->release(), data, size);
-}
-
 /// Returns an output as (shape of the stored data, bytes, bytes of indices, bytes of indptr); the
 /// last two are None for storage types without them.
 py::tuple takeOutput(OutputArray* output) {
   py::object indices = py::none();
   py::object indptr = py::none();
-  if (output->storage != mxnet::ext::kDefaultStorage) indices = takeBuffer(&output->indices);
-  if (output->storage == mxnet::ext::kCSRStorage) indptr = takeBuffer(&output->indptr);
-  return py::make_tuple(py::tuple(py::cast(output->stored_shape)), takeBuffer(&output->data),
-                        indices, indptr);
+  if (output->storage != mxnet::ext::kDefaultStorage)
+    indices = ownedBytes(std::move(output->indices));
+  if (output->storage == mxnet::ext::kCSRStorage) indptr = ownedBytes(std::move(output->indptr));
+  return py::make_tuple(py::tuple(py::cast(output->stored_shape)),
+                        ownedBytes(std::move(output->data)), indices, indptr);
 }
 
 /// The settings of a computation that are not arrays.
