@@ -253,6 +253,38 @@ def test_sums_behind_products(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
 
 
+BROADCAST = {
+    "one channel": ("float[N, 1, 5, 5] x", weights("c", 3, 1, 1), "b = Mul(x, c) y = Conv(b, w)"),
+    "channels not known": (
+        "float[N, M, 5, 5] x",
+        weights("c", 3, 1, 1),
+        "b = Sub(c, x) y = Conv(b, w)",
+    ),
+    "an axis more": ("float[3, 5, 5] x", weights("c", 1, 1, 1, 1), "b = Add(x, c) y = Conv(b, w)"),
+    "one column": ("float[N, 1] x", weights("c", 6), "b = Mul(x, c) y = MatMul(b, v)"),
+    "one column of Gemm": ("float[N, 1] x", weights("c", 1, 6), "b = Div(x, c) y = Gemm(b, v)"),
+}
+
+
+@pytest.mark.parametrize("name", BROADCAST)
+def test_a_constant_that_changes_the_shape_in_front_of_a_layer_stays(
+    name: str, tmp_path: Path
+) -> None:
+    given, constant, body = BROADCAST[name]
+    rank = 2 if "v)" in body else 4
+    sizes = ", ".join("ABCD"[:rank])
+    used = weights("v", 6, 4) if rank == 2 else weights("w", 2, 3, 1, 1)
+    data = parsed(f"g ({given}) => (float[{sizes}] y) <{used}, {constant}> {{ {body} }}")
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == operators(data)
+    shape = [
+        int(size) for size in given.translate(str.maketrans("NM", "21", "floatx[] ")).split(",")
+    ]
+    x = np.random.default_rng(1).uniform(1, 2, shape).astype(np.float32)
+    for have, want in zip(results(made, {"x": x}), results(data, {"x": x}), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
+
+
 def test_weights_are_not_copied_for_an_addition(tmp_path: Path) -> None:
     data = parsed(
         f"""g (float[N, 3, 7, 6] x) => (float[A, B, C, D] y) <{CONV}, {weights("c", 4, 1, 1)}>

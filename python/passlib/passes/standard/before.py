@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import EditableNode
+from passlib._core import EditableNode, EditableValue
 from passlib.passes.standard.facts.layers import Layer
 from passlib.passes.standard.facts.nodes import (
     Model,
@@ -78,13 +78,29 @@ def fold_before(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
         place = next((i for i in (0, 1) if model.array(node.inputs[1 - i]) is not None), 0)
         array = model.array(node.inputs[1 - place])
         if array is not None and not (operator(node) == "Div" and place == 1):
-            constant = layer.by_input(array, rank)
+            kept = _keeps_shape(layer, node.inputs[place], array, shapes)
+            constant = layer.by_input(array, rank) if kept else None
             found = None if constant is None else affine(operator(node), place, constant)
     if found is None or not layer.absorb_before(*found):
         return False
     model.graph.connect(node.inputs[place], layer.node, 0)
     model.remove_unused([node])
     return True
+
+
+def _keeps_shape(
+    layer: Layer, data: EditableValue, array: np.ndarray[Any, Any], shapes: Shapes | None
+) -> bool:
+    """Whether arithmetic with a constant leaves the shape of the data of a layer.
+
+    It may add axes, or repeat a single channel, which the layer would refuse without it.
+    """
+    if array.ndim == 0:
+        return True
+    sizes = shapes.shape(data) if shapes else None
+    if sizes is None or len(sizes) < array.ndim:
+        return False
+    return array.size == 1 or sizes[layer.input_axis(len(sizes))] == layer.inputs
 
 
 def _normalization(

@@ -39,19 +39,19 @@ def fold_linear(graph: Graph) -> None:
         if layer is None:
             continue
         _fold_padding(model, layer)
-        if layer.needs_rank and shapes is None and _has_candidate(layer):
-            # Ranks stay what they are when an operator goes into a layer.
+        if shapes is None and _needs_shapes(layer):
+            # Shapes stay what they are when an operator goes into a layer.
             shapes = Shapes(model)
         while _fold_next(model, layer, shapes) or fold_before(model, layer, shapes):
             pass
 
 
-def _has_candidate(layer: Layer) -> bool:
-    # A layer whose rank the weights do not tell is a MatMul, which has no bias.
-    users = layer.node.users
+def _needs_shapes(layer: Layer) -> bool:
     if may_fold_before(layer):
         return True
-    return len(users) == 1 and operator(users[0]) in ("Mul", "Div")
+    # A layer whose rank the weights do not tell is a MatMul, which has no bias.
+    users = layer.node.users
+    return layer.needs_rank and len(users) == 1 and operator(users[0]) in ("Mul", "Div")
 
 
 _AFFINE = ("Mul", "Div", "Add", "Sub")

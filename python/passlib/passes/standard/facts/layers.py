@@ -73,8 +73,11 @@ class Layer:
         """Return a constant that is broadcast to the data, as `by_channel` does for results."""
         if rank is None:
             return None
-        axis = 1 if operator(self.node) == "Conv" else rank - 1
-        return _along_axis(array, rank, axis, self.inputs)
+        return _along_axis(array, rank, self.input_axis(rank), self.inputs)
+
+    def input_axis(self, rank: int) -> int:
+        """Return the axis of the data that has its channels."""
+        return 1 if operator(self.node) == "Conv" else rank - 1
 
     def absorb_before(self, scale: Factors | None, shift: Factors | None) -> bool:
         """Multiply the data by ``scale``, and add ``shift``, before the layer.
