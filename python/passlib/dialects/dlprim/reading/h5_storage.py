@@ -19,6 +19,9 @@ _DEFLATE_RATIO: Final = 1032
 _LZF_RATIO: Final = 100
 """LZF writes at least three bytes for 264."""
 
+_CHUNK: Final = 4096
+"""Bytes that HDF5 needs for each chunk that it reads, stored or not: its places and lists."""
+
 _CHECKSUM: Final = 4
 """Bytes that Fletcher's checksum adds to a chunk."""
 
@@ -59,7 +62,12 @@ class Budget:
         if self._stored < 0:
             raise self._fail(name, f"claims {stored} bytes, more than the others leave of the file")
         size = math.prod(map(int, dataset.shape))
-        self.expand(name, max(size * max(dataset.dtype.itemsize, 4) - stored, 0))
+        beyond = max(size * max(dataset.dtype.itemsize, 4) - stored, 0)
+        if dataset.chunks is not None and size:
+            pairs = zip(dataset.shape, dataset.chunks, strict=True)
+            count = math.prod(-(-int(length) // int(side)) for length, side in pairs)
+            beyond = max(beyond, _CHUNK * count)
+        self.expand(name, beyond)
         if dataset.chunks is not None and stored:
             self._check_chunks(name, dataset, stored)
 
