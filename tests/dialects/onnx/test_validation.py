@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,19 @@ def test_nodes_that_no_order_fits_are_an_error(
     assert message in errors[0].message
     with pytest.raises(passlib.PasslibError):
         passlib.load(tmp_path / "a.onnx")
+
+
+def test_time_is_proportional_to_the_nodes(tmp_path: Path) -> None:
+    """In this process; the checker has one of its own."""
+    taken = []
+    for count in (1, 3_000, 24_000):
+        model = onnx.parser.parse_model(onnx_models.CHAIN)
+        model.graph.node.extend(
+            onnx.helper.make_node("Relu", ["x"], [f"unused{number}"]) for number in range(count)
+        )
+        path = tmp_path / "a.onnx"
+        path.write_bytes(model.SerializeToString())
+        start = time.process_time()
+        assert VALIDATE(path) == []
+        taken.append(time.process_time() - start)
+    assert taken[2] < 16 * taken[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,14 @@ def _as_a_whole(path: Path, model: Any, own: _Check) -> list[Problem]:
     return [Problem("warning", "model", findings.types)] if findings.types else []
 
 
+_Names = tuple[Set[str], ...]
+"""The names defined in a graph and in each of those around it, of which none is copied."""
+
+
+def _is_among(name: str, scopes: _Names) -> bool:
+    return any(name in names for names in scopes)
+
+
 class _Check:
     """The checks that continue after a problem."""
 
@@ -98,7 +106,7 @@ class _Check:
 
     def run(self) -> list[Problem]:
         self._check_model()
-        self._check_graph(self._model.graph, "graph", frozenset())
+        self._check_graph(self._model.graph, "graph", ())
         version = min(max(self._model.ir_version, 0), _MOST)
         imports = self._imports or {"": 1}
         self.findings = check(self._path, self._nodes, imports, version)
@@ -150,7 +158,7 @@ class _Check:
             if key in keys[:number]:
                 self._error(f"metadata_props[{number}]", f"key {key!r} occurs twice")
 
-    def _check_graph(self, graph: Any, place: str, outer: frozenset[str]) -> None:
+    def _check_graph(self, graph: Any, place: str, outer: _Names) -> None:
         known: set[str] = set()
         defaults = set()
         for number, tensor in enumerate(graph.initializer):
@@ -183,22 +191,22 @@ class _Check:
             self._warn(*_describe(late, graph, place))
             self._excused.append("must be topologically sorted")
         # An input that only a cycle computes is found by the reader, which sorts the nodes.
-        within = outer.union(*(node.output for node in graph.node)) if late else outer
+        within = (*outer, {name for node in graph.node for name in node.output}) if late else outer
         for number, node in enumerate(graph.node):
             self._check_node(node, f"{place}.node[{number}]", known, within)
         if not graph.output:
             self._error(f"{place}.output", "the graph has no outputs")
         for number, value in enumerate(graph.output):
-            if value.name and value.name not in known and value.name not in outer:
+            if value.name and not _is_among(value.name, (known, *outer)):
                 self._error(f"{place}.output[{number}]", f"nothing computes {value.name!r}")
 
-    def _check_node(self, node: Any, place: str, known: set[str], outer: frozenset[str]) -> None:
+    def _check_node(self, node: Any, place: str, known: set[str], outer: _Names) -> None:
         what = _title(node)
+        inside = (known, *outer)
         for slot, name in enumerate(node.input):
-            if name and name not in known and name not in outer:
+            if name and not _is_among(name, inside):
                 self._error(place, f"{what}: input {slot}, {name!r}, is not defined before it")
         self._check_schema(node, place, what)
-        inside = outer | known
         labels: set[str] = set()
         for value in node.attribute:
             label = f"{place}.attribute[{value.name!r}]"
