@@ -16,6 +16,7 @@ import pytest
 import passlib
 from passlib import nd
 from passlib.errors import FormatError, PasslibError
+from sanitized import unless_sanitized
 from waiting import within_seconds
 
 DIALECTS = ("mxnet", "nnvm", "dlprim", "ark", "onnx")
@@ -160,3 +161,48 @@ def test_limits_are_checked() -> None:
 def test_the_default_follows_the_size_of_the_file(size: int, most: int) -> None:
     with passlib.limits() as limits:
         assert limits.expansion_of(size) == most
+
+
+@unless_sanitized("reserves all of the address space")
+@pytest.mark.parametrize("reader", ["nd.load", "load onnx", "load mxnet", "validate onnx"])
+def test_files_beyond_the_address_space(tmp_path: Path, reader: str) -> None:
+    path = tmp_path / ("x-0000.params" if reader.endswith("mxnet") else "x.onnx")
+    path.write_bytes((0x112).to_bytes(8, "little"))
+    os.truncate(path, 1 << 31)
+    passlib.sym.var("x").save(tmp_path / "x-symbol.json")
+    code = (
+        "import resource, sys, passlib\n"
+        "import onnx\n"
+        "path, (call, _, dialect) = sys.argv[1], sys.argv[2].partition(' ')\n"
+        "call = passlib.nd.load if call == 'nd.load' else getattr(passlib, call)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))\n"
+        "try:\n"
+        "    print(*call(path, *filter(None, [dialect])))\n"
+        "except passlib.FormatError as error:\n"
+        "    print(error)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, path, reader], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert f"{path}: reading this file of {1 << 31} bytes needs more memory" in run.stdout
+
+
+@pytest.mark.parametrize("given", ["path", "bytes"])
+def test_lack_of_memory_names_what_is_loaded(
+    tmp_path: Path, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    path = tmp_path / "x-symbol.json"
+    passlib.sym.var("x").save(path)
+    monkeypatch.setattr(passlib.Model, "of_data", fail)
+    if given == "path":
+        with pytest.raises(FormatError, match=r"x-symbol\.json: reading this file of \d+ bytes"):
+            passlib.load(path)
+        return
+    onnx = pytest.importorskip("onnx", reason="needs the package onnx")
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float[1] y) { y = Neg(x) }'
+    with pytest.raises(FormatError, match=r"^the given bytes: reading it needs more memory"):
+        passlib.load(onnx.parser.parse_model(text).SerializeToString())

@@ -5,6 +5,7 @@ Opening a pipe waits for a writer, and reading a device may never end.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -112,10 +113,13 @@ def memory_named(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError as error:
-        size = Path(path).stat().st_size if is_regular(path) else 0
+    except (MemoryError, OSError) as error:
+        # Mapping a file that does not fit into the address space is an error of the system.
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            raise
+        what = f"this file of {Path(path).stat().st_size} bytes" if is_regular(path) else "it"
         raise FormatError(
-            f"{os.fspath(path)}: reading this file of {size} bytes needs more memory than there is"
+            f"{os.fspath(path)}: reading {what} needs more memory than there is"
         ) from error
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from passlib import dialects
 from passlib.files.collector import collection_off
+from passlib.files.regular import memory_named
 from passlib.model.given import content_of
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign
@@ -56,8 +57,8 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
     ...     print(pl.load(f"{folder}/net"))
     <Model mxnet: inputs x; outputs y_output; 2 nodes, 0 weights of 0 elements>
     """
-    with collection_off():
-        content = content_of(path)
+    content = content_of(path)
+    with collection_off(), memory_named(path if content is None else "the given bytes"):
         if content is not None:
             family = dialects.find("onnx" if dialect is None else dialect)
             data = family.load_bytes(content, **options)

@@ -9,6 +9,7 @@ from typing import Any
 
 from passlib import dialects
 from passlib.dialects import Dialect, Problem
+from passlib.files.regular import memory_named
 from passlib.model.given import content_of
 
 __all__ = ["Problem", "validate"]
@@ -53,6 +54,11 @@ def validate(path: Any, dialect: str | None = None) -> list[Problem]:
     if content is not None:
         return _validate_content(content, dialects.find("onnx" if dialect is None else dialect))
     place = Path(path)
+    with memory_named(place):
+        return _problems(place, dialect)
+
+
+def _problems(place: Path, dialect: str | None) -> list[Problem]:
     family = dialects.recognise(place) if dialect is None else dialects.find(dialect)
     if not place.exists() and not family.recognises(place):
         raise FileNotFoundError(2, "the model does not exist", os.fspath(place))
