@@ -287,6 +287,10 @@ def test_unknown_pass_that_is_a_standard_one() -> None:
         "    x.optimize_for('removeDeadNodes')\n"
         "except pl.PasslibError as error:\n"
         "    print(error)\n"
+        "try:\n"
+        "    x.optimize_for('RemoveDeadNode')\n"
+        "except pl.PasslibError as error:\n"
+        "    assert \"mean 'removeDeadNodes'? It is a standard pass: call\" in str(error), error\n"
         "pl.library.load_standard()\n"
         "x.optimize_for('removeDeadNodes')\n"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +54,6 @@ def find_backend(name: str) -> Backend:
     if found is not None:
         return found
     known = passes()
-    hint = did_you_mean(name, dict.fromkeys((*PIPELINES, *_standard_names(), *known)), 1)
     kinds = {True: "partitioners", False: "passes"}
     have = [f"pipelines: {listed(PIPELINES)}"] + [
         f"{kind}: {listed(names, _SHOWN)}"
@@ -65,10 +64,21 @@ def find_backend(name: str) -> Backend:
         isinstance(backend, PythonPass) for backend in (*_standard.values(), *_backends.values())
     ):
         have += ["no library with passes is loaded; call passlib.library.load(path) first"]
-    if name in _standard_names():
-        hint = "; it is a standard pass: call passlib.library.load_standard() first"
-    message = f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})"
+    message = f"there is no pass or partitioner {name!r}{_hint(name, known)} ({'; '.join(have)})"
     raise PasslibError(message)
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Return what an unknown name may mean: a pass that is not loaded, or another spelling."""
+    standard = _standard_names()
+    first = "call passlib.library.load_standard() first"
+    if name in standard:
+        return f"; it is a standard pass: {first}"
+    missing = {*standard} - {*known}
+    hint = did_you_mean(name, dict.fromkeys((*PIPELINES, *standard, *known)), 1)
+    if any(repr(each) in hint for each in missing):
+        hint += f" It is a standard pass: {first}"
+    return hint
 
 
 def find_standard(name: str) -> Backend:
