@@ -57,3 +57,23 @@ def test_model_takes_the_dialect_of_its_symbol(model: Model, tmp_path: Path) -> 
     again.to_onnx(tmp_path / "lowered.onnx")
     with pytest.raises(UnsupportedError, match=r"dialect 'onnx', so .* be of 'mxnet'"):
         Model(model.symbol, {}, {}, "mxnet")
+
+
+def test_groups_are_of_one_model(model: Model, tmp_path: Path) -> None:
+    inside = model.symbol.get_internals()
+    group = passlib.sym.Group([inside["y"], inside["c1"]])
+    assert Model(group).dialect == "onnx"
+    assert group.list_outputs() == ["y", "c1"]
+    x = np.array([-1, 0, 2], np.float32)
+    np.testing.assert_array_equal(Model(group).run({"x": x})["c1"], [0, 0, 2])
+    other = passlib.load(onnx_models.save(ONE.replace("Neg", "Exp"), tmp_path / "other.onnx"))
+    for pair in ((model.symbol, layer()), (layer(), model.symbol), (model.symbol, other.symbol)):
+        with pytest.raises(UnsupportedError, match=r"Group .* 'onnx' .*from another model"):
+            passlib.sym.Group(pair)
+
+
+def test_composition_is_for_mxnet(model: Model) -> None:
+    relu = passlib.sym.relu(passlib.sym.var("x"))
+    for outer, inner in ((model.symbol, relu), (relu, model.symbol), (model.symbol, model.symbol)):
+        with pytest.raises(UnsupportedError, match="'onnx' cannot be composed"):
+            outer(x=inner)

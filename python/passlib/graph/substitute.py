@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passlib.errors import GraphError, did_you_mean, listed
+from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.graph.node import Entry, Node, postorder
 from passlib.graph.plain import PlainGraph
 
@@ -35,7 +35,15 @@ def substitute(
     GraphError
         No variable has that name, a replacement has several outputs, or an operator would have to
         write to something that is no variable.
+    UnsupportedError
+        One of the graphs is not of MXNet's dialect.
     """
+    for each in (graph, *replacements.values()):
+        if isinstance(each, PlainGraph) and each.dialect != "mxnet":
+            raise UnsupportedError(
+                f"a graph of the dialect {each.dialect!r} cannot be composed with others; such "
+                "graphs are changed by passes"
+            )
     order = postorder(entry.node for entry in graph.entries)
     new = _replaced(order, replacements)
     first = graph.entries[0].node

@@ -7,6 +7,7 @@ from typing import Any
 
 from passlib.arrays import dtypes
 from passlib.dialects.mxnet.schema.hidden import hidden_on_variable, is_dunder
+from passlib.errors import UnsupportedError
 from passlib.graph import scope
 from passlib.graph.node import Entry
 from passlib.symbol.composition.variable import Variable
@@ -24,6 +25,8 @@ def group(symbols: Iterable[Symbol]) -> Symbol:
     ------
     TypeError
         There are no symbols, or something else is among them.
+    UnsupportedError
+        A symbol is of another dialect, and the others are not parts of the same model.
 
     Examples
     --------
@@ -36,7 +39,28 @@ def group(symbols: Iterable[Symbol]) -> Symbol:
     if not members or not all(isinstance(member, Symbol) for member in members):
         message = "Group expects a list of at least one symbol, and nothing but symbols"
         raise TypeError(message)
-    return Symbol(tuple(entry for member in members for entry in member.entries))
+    entries = tuple(entry for member in members for entry in member.entries)
+    foreign = next((member for member in members if member.dialect != "mxnet"), None)
+    if foreign is None:
+        return Symbol(entries)
+    made = foreign.with_entries(entries)
+    for member in members:
+        # What a model's file states would be lost, or be taken for what another file states.
+        own = member.with_entries(member.entries).attributes
+        if member.dialect != made.dialect or not _are_of_one_file(own, made.attributes):
+            raise UnsupportedError(
+                f"Group cannot put a graph of the dialect {made.dialect!r} together with one of "
+                f"{member.dialect!r} from another model"
+            )
+    return made
+
+
+def _are_of_one_file(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+    # Texts that stand for a file's content are of a class of their own, and equal in all files.
+    return first.keys() == second.keys() and all(
+        text is second[key] or (type(text) is str and text == second[key])
+        for key, text in first.items()
+    )
 
 
 def var(
