@@ -12,7 +12,7 @@ import pytest
 
 import passlib
 from dense_layer import X, layer, weights
-from passlib.errors import FormatError, GraphError, PasslibError
+from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError
 from passlib.model import Model, load, load_checkpoint, load_params
 
 SHAPE = r"must be a tuple of whole numbers, such as \(1, 3, 224, 224\)"
@@ -103,6 +103,26 @@ CALLS: dict[str, tuple[Callable[[Model, Path], Any], type[Exception], str]] = {
         lambda m, _: m.optimize_for(PASS, shapes={"dota": (1, 2)}),
         GraphError,
         "no variable 'dota'; its inputs are data",
+    ),
+    "shapes_of_a_list": (
+        lambda m, _: m.optimize_for([PASS], shapes={"dota": (1, 2)}),
+        GraphError,
+        "^shapes: the graph has no variable 'dota'",
+    ),
+    "types_of_a_list": (
+        lambda m, _: m.symbol.optimize_for(f"{PASS},{PASS}", types={"data": "flot32"}),
+        TypeError,
+        "^types: the element type of 'data' is 'flot32'",
+    ),
+    "shapes_of_simplify": (
+        lambda m, _: m.optimize_for("simplify", shapes={"data": (1, 2)}),
+        UnsupportedError,
+        "simplify and clean infer .* would ignore 'shapes'; fixed=",
+    ),
+    "types_of_clean": (
+        lambda m, _: m.optimize_for("clean", type_dict={"data": "float32"}),
+        UnsupportedError,
+        "would ignore 'type_dict'",
     ),
     "shape_twice": (
         lambda m, _: m.optimize_for(PASS, shapes={"data": (1, 2)}, shape_dict={"data": (1, 2)}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from passlib.errors import UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.library.pipeline import Step, Steps, check, execute, steps_of, weights_differ
 from passlib.library.pipeline.cost import CostName
@@ -66,6 +67,8 @@ class OptimizedModel(ModelParts):
         """Run steps of which one is a named pipeline."""
         inference = {key: value for key, value in options.items() if key in INFERENCE}
         own = {key: value for key, value in options.items() if key not in INFERENCE}
+        if all(isinstance(step, Step) and find_named(step.name) for step in steps):
+            _refuse_types(inference)
         if len(steps) == 1 and isinstance(steps[0], Step) and not steps[0].options:
             if isinstance(own.get("fixed"), Mapping):
                 own["fixed"] = text_of_shapes(own["fixed"])
@@ -93,6 +96,16 @@ class OptimizedModel(ModelParts):
         made: Any = simplified(with_sizes(self, fixed) if fixed else self, **options)
         inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
         return inside if inside is made else simplified(inside, **options)
+
+
+def _refuse_types(given: Mapping[str, Any]) -> None:
+    """Refuse shapes and types of inputs next to pipelines that determine them by themselves."""
+    names = [name for name, value in given.items() if value and isinstance(value, Mapping)]
+    if names:
+        raise UnsupportedError(
+            f"simplify and clean infer shapes and types themselves, and would ignore {names[0]!r}; "
+            "fixed={'data': (1, 3, 224, 224)} states the sizes of inputs of an ONNX model"
+        )
 
 
 class _Steps:

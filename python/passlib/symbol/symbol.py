@@ -214,18 +214,8 @@ class Symbol(ForArrays, Arithmetic):
         """
         if callable(backend):  # the function of a pass
             backend = name_of(backend)
-        steps = as_steps(backend)
-        if steps is not None:
-            refuse_options(options)
-            common = (ctx, shape_dict, type_dict, stype_dict, skip_infer, keep_inferred)
-            return run_steps(
-                self,
-                steps,
-                backend,
-                (args, aux),
-                lambda s, name, *held, chosen: s.optimize_for(name, *held, *common, **chosen),
-            )
         del stype_dict  # MXNet's argument; storage types do not reach a pass
+        steps = as_steps(backend)
         # Where Model and convert say shapes and types; a pass's own options are no mappings.
         given_as = ["shape_dict", "type_dict"]
         if isinstance(options.get("shapes"), Mapping):
@@ -234,6 +224,15 @@ class Symbol(ForArrays, Arithmetic):
         if isinstance(options.get("types"), Mapping):
             given_as[1] = "types"
             type_dict = _once("types", options.pop("types"), "type_dict", type_dict)
+        if steps is not None:
+            refuse_options(options)
+            common: dict[str, Any] = {given_as[0]: shape_dict, given_as[1]: type_dict, "ctx": ctx}
+            common.update(skip_infer=skip_infer, keep_inferred=keep_inferred)
+
+            def run(symbol: Symbol, name: str, args: Any, aux: Any, *, chosen: Any) -> Symbol:
+                return symbol.optimize_for(name, args, aux, **{**common, **chosen})
+
+            return run_steps(self, steps, backend, (args, aux), run)
         request = Request(
             backend=backend,
             args=args,
