@@ -37,6 +37,7 @@ REAL: list[tuple[str, Function, list[float]]] = [
     ("cosh", np.cosh, [*SMALL, 0.75, *LARGE[:6], 709.9, 710.2, math.inf]),
     ("log1p", np.log1p, BOTH),
     ("expm1", np.expm1, [*SMALL, 0.75, 1.0, 5.0, 700.0, math.inf]),
+    ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), [*BOTH[:-3], 36.0, 37.0, 300.0, 700.0]),
     ("erf", erf, [*SMALL, 0.75, 1.03, 2.5, 3.3, 5.9, 6.0, 7.0, math.inf]),
 ]
 
@@ -54,6 +55,12 @@ def test_digits_of_float64(name: str, expected: Function, points: list[float]) -
     result = run(symbol, data)
     assert result.dtype == np.float64
     np.testing.assert_allclose(result, wanted, rtol=4e-15, atol=0)
+
+
+def test_activation_of_float64_is_the_operator() -> None:
+    data = np.array([-700.0, -40.0, 0.0, 40.0])
+    symbol = passlib.sym.Activation(passlib.sym.var("a"), act_type="sigmoid")
+    np.testing.assert_allclose(run(symbol, data), 1 / (1 + np.exp(-data)), rtol=4e-15, atol=0)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])

@@ -15,14 +15,13 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import through_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["arctangent"]
+__all__ = ["arctangent", "logistic"]
 
 _DIRECT = {
     "cos": "Cos",
     "exp": "Exp",
     "log": "Log",
     "reciprocal": "Reciprocal",
-    "sigmoid": "Sigmoid",
     "sin": "Sin",
     "sqrt": "Sqrt",
     "tanh": "Tanh",
@@ -106,6 +105,14 @@ def _sinh(op: Operation, x: Value) -> Value:
         return op.emit("Where", _below(op, size, 20), near, _half_exp(op, size))
 
     return _odd(op, x, right)
+
+
+def logistic(op: Operation, x: Value) -> Value:
+    """Compute 1 / (1 + exp(-x)); ONNX Runtime's Sigmoid of float64 is 0 below -36."""
+    if x.dtype != np.float64:
+        return op.emit("Sigmoid", x)
+    grown = op.emit("Exp", op.emit("Neg", x))
+    return op.emit("Reciprocal", op.emit("Add", grown, _number(op, x, 1)))
 
 
 def _cosh(op: Operation, x: Value) -> Value:
@@ -252,6 +259,11 @@ def _cbrt(op: Operation, x: Value) -> Value:
 
 def _rcbrt(op: Operation, x: Value) -> Value:
     return op.emit("Reciprocal", _cbrt(op, x))
+
+
+@table.register("sigmoid")
+def _sigmoid(op: Operation) -> Value:
+    return through_real(op, op.inputs[:1], lambda x: logistic(op, x))
 
 
 table.register("log2")(partial(_logarithm_to, 2.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passlib.dialects.mxnet.lowering.elementwise.transcendental import logistic
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
@@ -13,7 +14,6 @@ __all__ = ["activation", "leaky_relu"]
 
 _SIMPLE = {
     "relu": "Relu",
-    "sigmoid": "Sigmoid",
     "softrelu": "Softplus",
     "softsign": "Softsign",
     "tanh": "Tanh",
@@ -31,8 +31,10 @@ def activation(op: Operation) -> Value:
     ``act_type`` is one of MXNet 1.9's (relu, sigmoid, softrelu = log(1 + exp(x)), softsign,
     tanh) or of those that 2.0 added (log_sigmoid, mish).
     """
-    kind = op.string("act_type", choices=(*_SIMPLE, "log_sigmoid"))
+    kind = op.string("act_type", choices=(*_SIMPLE, "sigmoid", "log_sigmoid"))
     (data,) = op.operands(1)
+    if kind == "sigmoid":
+        return logistic(op, data)
     if kind == "log_sigmoid":
         return op.emit("Neg", op.emit("Softplus", op.emit("Neg", data)))
     return op.emit(_SIMPLE[kind], data)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passlib.dialects.mxnet.lowering.elementwise.transcendental import logistic
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
@@ -81,7 +82,7 @@ def softmax_output(op: Operation) -> Value:
 @table.register("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
 def logistic_output(op: Operation) -> Value:
     """Apply the sigmoid to the first input; the label affects only the gradient."""
-    return op.emit("Sigmoid", op.inputs[0])
+    return logistic(op, op.inputs[0])
 
 
 @table.register("softmax_cross_entropy")
