@@ -137,6 +137,15 @@ def test_the_same_operator_set_twice_is_a_warning(tmp_path: Path) -> None:
     assert [(p.severity, p.place) for p in found] == [("warning", "opset_import[1]")]
 
 
+@pytest.mark.parametrize(("version", "severity"), [(0, "warning"), (1, "error")])
+def test_the_other_name_of_an_operator_set(version: int, severity: str, tmp_path: Path) -> None:
+    def damage(model: Any) -> None:
+        model.opset_import.add(domain="ai.onnx", version=model.opset_import[0].version - version)
+
+    found = problems_after(onnx_models.CHAIN, tmp_path / "a.onnx", damage)
+    assert [(p.severity, p.place) for p in found] == [(severity, "opset_import[1]")]
+
+
 def test_a_file_that_is_not_a_model(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     path.write_bytes(b"\x0a\xff\xff")

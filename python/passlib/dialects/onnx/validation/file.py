@@ -143,13 +143,16 @@ class _Check:
                 f"version {model.ir_version} is newer than {onnx.IR_VERSION}, the newest that the "
                 "installed onnx knows",
             )
+        versions: dict[str, int] = {}
         for number, entry in enumerate(model.opset_import):
-            if entry.domain in self._imports:
-                same = self._imports[entry.domain] == entry.version
+            domain = schema.plain(entry.domain)
+            if domain in versions:
+                same = versions[domain] == entry.version
                 report = self._warn if same else self._error
                 report(f"opset_import[{number}]", f"domain {entry.domain!r} occurs twice")
             if not 0 < entry.version <= _MOST:
                 self._error(f"opset_import[{number}]", f"there is no version {entry.version}")
+            versions[domain] = entry.version
             self._imports[entry.domain] = min(max(entry.version, 0), _MOST)
         if model.ir_version >= schema.NAMED_SINCE and not model.opset_import:
             self._error("opset_import", "no operator set is imported")
