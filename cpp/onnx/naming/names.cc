@@ -127,16 +127,19 @@ class Namer {
     NameMap<uint32_t> counts;
     for (const Bytes name : left) ++*counts.insert(name, 0).first;
     std::vector<Bytes> wanted;
+    std::vector<bool> taken(draft_.present.outputs.size(), false);
     for (const Value& head : draft_.heads) {
-      const auto [count, is_new] = counts.insert(nameBefore(head), 0);
-      wanted.push_back(*count > 0 ? nameBefore(head) : Bytes());
+      const Bytes before = nameBefore(head, &taken);
+      const auto [count, is_new] = counts.insert(before, 0);
+      wanted.push_back(*count > 0 ? before : Bytes());
       if (*count > 0) --*count;
     }
     return wanted;
   }
 
-  /// Returns the name that a value has as an output at present, or in the file.
-  Bytes nameBefore(const Value& value) const {
+  /// Returns the name that a value has as an output at present, or in the file. Of several, which
+  /// one value has when a pass has joined two, each is returned once.
+  Bytes nameBefore(const Value& value, std::vector<bool>* taken) const {
     const Node& node = draft_.node(value.node);
     const Original* claim = draft_.claim(value.node);
     if (draft_.present.of_file) {
@@ -145,10 +148,13 @@ class Namer {
       return value.output < old.count ? old[value.output] : Bytes("");
     }
     const Bytes key = claim == nullptr ? Bytes("") : attributeOf(node, keys::kId);
-    for (const Present::Output& other : draft_.present.outputs) {
+    for (std::size_t i = 0; i < taken->size(); ++i) {
+      const Present::Output& other = draft_.present.outputs[i];
       const bool same =
           key.empty() ? other.key.empty() && other.node == node.name : Bytes(other.key) == key;
-      if (same && other.output == value.output) return other.name;
+      if (!same || other.output != value.output || (*taken)[i]) continue;
+      (*taken)[i] = true;
+      return other.name;
     }
     return "";
   }

@@ -25,6 +25,15 @@ THREE = (
 }"""
 )
 
+JOINED = (
+    HEAD
+    + """(float[N, 4] x) => (float[N, 4] neg, float[N, 4] twice, float[N, 4] same) {
+   neg = Neg(x)
+   twice = Add(x, x)
+   same = Identity(twice)
+}"""
+)
+
 EDITS: dict[str, tuple[str, dict[str, Any]]] = {
     "renamed": ("renameOperators", {"prefix": "new_"}),
     "rebuilt": ("rebuildOperators", {}),
@@ -107,6 +116,20 @@ def test_remaining_outputs_are_not_renamed(tmp_path: Path) -> None:
         np.testing.assert_allclose(results[key], expected, rtol=1e-6)
     graph = saved(both, tmp_path / "b.onnx").graph
     assert [value.name for value in graph.output] == both.outputs
+
+
+@pytest.mark.parametrize(
+    ("second", "names"),
+    [("first dropped", ["twice", "same"]), ("added", ["neg", "twice", "same", "added_Exp"])],
+)
+def test_two_outputs_that_became_one_value(second: str, names: list[str], tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(JOINED, tmp_path / "a.onnx"))
+    joined = edited(model, "without identities")
+    assert joined.outputs == ["neg", "twice", "same"]
+    after = edited(joined, second)
+    assert after.outputs == names
+    assert edited(reloaded(joined, tmp_path), second).outputs == names
+    np.testing.assert_array_equal(after.run({"x": X})["same"], 2 * X)
 
 
 def test_chosen_outputs_have_the_names_of_their_values(tmp_path: Path) -> None:
