@@ -51,6 +51,14 @@ def linear() -> Iterator[Case]:
         rows = whole(5, 3, dtype=dtype)
         yield case("Embedding", of(1, 3), rows, input_dim=5, output_dim=3, dtype=dtype)
     yield case("Embedding", of(1, 3), weight, input_dim=5, output_dim=3, sparse_grad=True)
+    sparse, shape = "_contrib_SparseEmbedding", {"input_dim": 5, "output_dim": 3}
+    yield case(sparse, of(0, 4, 2), weight, **shape)
+    yield case(sparse, of(-3, 9, 1.7, -0.5), weight, **shape, deterministic=True)
+    yield case(sparse, whole(2, 2, low=0, high=5), weight, **shape, deterministic=False)
+    for dtype in ("int32", "int64", "uint8", "float64"):
+        yield case(sparse, whole(2, 3, low=0, high=5, dtype=dtype), weight, **shape)
+    for dtype in ("float64", "float16", "int32"):
+        yield case(sparse, of(1, 3), whole(5, 3, dtype=dtype), **shape, dtype=dtype)
 
 
 def convolution() -> Iterator[Case]:
@@ -69,7 +77,14 @@ def convolution() -> Iterator[Case]:
     yield case("Convolution", two, weight, bias, **size, dilate=(2, 3), layout="NCHW")
     yield case("Convolution", two, weight, bias, **size, pad=(4, 3), workspace=256)
     yield case("Convolution", two, weight, bias, **size, cudnn_tune="off", cudnn_off=True)
-    yield case("Convolution_v1", two, weight, bias, **size, stride=(2, 2), pad=(1, 1))
+    old = "Convolution_v1"
+    yield case(old, two, weight, bias, **size, stride=(2, 2), pad=(1, 1))
+    yield case(old, two, weight, **size, no_bias=True, dilate=(2, 3))
+    yield case(old, two, weight, bias, **size, stride=(3, 1), pad=(4, 0), cudnn_tune="off")
+    yield case(old, two, real(6, 2, 1, 1), bias, kernel=(1, 1), num_filter=6, num_group=2)
+    yield case(old, two, real(8, 1, 3, 3), kernel=(3, 3), num_filter=8, num_group=4, no_bias=True)
+    yield case(old, two[:1], weight, bias, **size, dilate=(2, 1), stride=(1, 2), pad=(2, 1))
+    yield case(old, *(a.astype("float64") for a in (two, weight, bias)), **size)
     yield case("Convolution", two, real(6, 2, 1, 1), bias, kernel=(1, 1), num_filter=6, num_group=2)
     yield case(
         "Convolution", two, real(8, 1, 3, 3), kernel=(3, 3), num_filter=8, num_group=4,
@@ -190,7 +205,17 @@ def batch_norm() -> Iterator[Case]:
     yield case("BatchNorm_v1", data, *stats, fix_gamma=False, output_mean_var=True)
     yield case("BatchNorm_v1", data, *stats, use_global_stats=True)
     yield case("_contrib_SyncBatchNorm", data, *stats, key="k", fix_gamma=False)
-    yield case("_contrib_BatchNormWithReLU", data, *stats, fix_gamma=False)
+    rectified = "_contrib_BatchNormWithReLU"
+    for options in (
+        {"fix_gamma": False},
+        {},
+        {"fix_gamma": False, "eps": 0.1},
+        {"fix_gamma": False, "use_global_stats": True},
+        {"use_global_stats": True, "momentum": 0.5, "eps": 0.01},
+    ):
+        yield case(rectified, data, *stats, **options)
+    for train in ({"fix_gamma": False}, {}, {"fix_gamma": False, "use_global_stats": True}):
+        yield case(rectified, data, *stats, train=True, **train)
 
 
 def normalization() -> Iterator[Case]:
@@ -294,23 +319,38 @@ def output_layers() -> Iterator[Case]:
         yield case(operator, real(2, 1), real(2, low=0), grad_scale=0.5)
     yield case("SVMOutput", real(2, 3), whole(2, low=0, high=3), margin=0.5, use_linear=True)
     yield case("softmax_cross_entropy", real(4, 3), whole(4, low=0, high=3))
+    far = of([0, 100, -100], [-18.3, 0, 0.5], [30, 11, 0])
+    for dtype in ("float32", *TYPES):
+        for row, label in enumerate((0, 0, 2)):
+            data = far[row : row + 1].astype(dtype)
+            yield case("softmax_cross_entropy", data, of(label, dtype=dtype))
     yield case("IdentityAttachKLSparseReg", real(2, 3), real(3, low=0))
 
 
 def attention() -> Iterator[Case]:
-    length, other, batch, heads, depth = 3, 4, 2, 2, 5
-    for count in (1, heads):
-        projections = real(length, batch, count * 3 * depth)
-        yield case("_contrib_interleaved_matmul_selfatt_qk", projections, heads=count)
-        weights = real(batch * count, length, length, low=0)
-        yield case("_contrib_interleaved_matmul_selfatt_valatt", projections, weights, heads=count)
-        queries = real(other, batch, count * depth)
-        pairs = real(length, batch, count * 2 * depth)
-        yield case("_contrib_interleaved_matmul_encdec_qk", queries, pairs, heads=count)
-        weights = real(batch * count, other, length, low=0)
-        yield case("_contrib_interleaved_matmul_encdec_valatt", pairs, weights, heads=count)
+    for sizes in (
+        (3, 4, 2, 1, 5), (3, 4, 2, 2, 5), (1, 2, 1, 3, 1), (5, 1, 3, 4, 2), (2, 6, 1, 1, 4),
+        (4, 4, 2, 2, 1), (1, 1, 1, 1, 1), (2, 3, 2, 2, 3),
+    ):  # fmt: skip
+        yield from interleaved(*sizes)
     for dtype in ("float32", *TYPES):
         yield case("_contrib_div_sqrt_dim", real(2, 3, 7, dtype=dtype))
+
+
+def interleaved(length: int, other: int, batch: int, heads: int, depth: int) -> Iterator[Case]:
+    """Attention to the own sequence and to another one, of projections that stand side by side."""
+    sequence = real(length, batch, heads * 3 * depth)
+    queries = real(other, batch, heads * depth)
+    pairs = real(length, batch, heads * 2 * depth)
+    own = real(batch * heads, length, length, low=0)
+    across = real(batch * heads, other, length, low=0)
+    for name, inputs in (
+        ("selfatt_qk", (sequence,)),
+        ("selfatt_valatt", (sequence, own)),
+        ("encdec_qk", (queries, pairs)),
+        ("encdec_valatt", (pairs, across)),
+    ):
+        yield case(f"_contrib_interleaved_matmul_{name}", *inputs, heads=heads)
 
 
 def sequence() -> Iterator[Case]:

@@ -98,6 +98,19 @@ def sampling() -> Iterator[Case]:
             "SpatialTransformer", data, matrix, target_shape=shape, transform_type="affine",
             sampler_type="bilinear",
         )  # fmt: skip
+    for one, shape in ((of([1, 2, 3, 4, 5, 6]), (2, 2)), (real(1, 6, high=9), (4, 3))):
+        yield case("GridGenerator", one, transform_type="affine", target_shape=shape)
+    options = {"transform_type": "affine", "sampler_type": "bilinear"}
+    for array, count, shape in (
+        (real(2, 1, 1, 4), 2, (3, 3)), (data, 2, (2, 2)), (real(1, 4, 6, 3), 1, (2, 5)),
+        (real(1, 1, 7, 7), 1, (7, 7)),
+    ):  # fmt: skip
+        yield case(
+            "SpatialTransformer", array, matrix[-count:], target_shape=shape, **options,
+            cudnn_off=True,
+        )  # fmt: skip
+    wide = (data.astype("float64"), matrix.astype("float64"))
+    yield case("SpatialTransformer", *wide, target_shape=(3, 4), **options)
     yield case("GridGenerator", real(2, 2, 5, 6), transform_type="warp")
     for scale in (0.9, 1.0, 1.7):
         grid = real(2, 2, 4, 3, low=-scale, high=scale)
@@ -156,10 +169,15 @@ def boxes() -> Iterator[Case]:
     matches = of([0, 1, 2, 1], [2, 0, 1, 0])
     boxed = rows(3, batch=(2,))[..., 2:]
     anchors = rows(4, batch=(2,))[..., 2:]
-    yield case(
-        "_contrib_box_encode", samples, matches, anchors, boxed, of(0, 0.1, 0.2, 0.3),
-        of(0.1, 0.1, 0.2, 0.2),
-    )  # fmt: skip
+    encoded = "_contrib_box_encode"
+    means, spread = of(0, 0.1, 0.2, 0.3), of(0.1, 0.1, 0.2, 0.2)
+    yield case(encoded, samples, matches, anchors, boxed, means, spread)
+    yield case(encoded, samples, matches, anchors, boxed, -means, spread * 30)
+    yield case(encoded, 1 - samples, matches * 0, anchors, boxed, means, spread)
+    yield case(encoded, samples, matches[::-1].copy(), anchors * 0.1, boxed, means, spread)
+    single = (samples[:1], matches[:1], anchors[:1], boxed[:1])
+    yield case(encoded, *single, means, spread)
+    yield case(encoded, *(array[:, :1] for array in single), means, spread)
 
 
 def detection() -> Iterator[Case]:
@@ -171,6 +189,8 @@ def detection() -> Iterator[Case]:
         {"sizes": (0.9, 0.3), "ratios": (3,), "steps": (0.3, 0.4), "offsets": (0.1, 0.2)},
     ):
         yield case("_contrib_MultiBoxPrior", data, **attributes)
+        deep = np.zeros((1, 2, 3, 2, 4), "float32")
+        yield case("_contrib_MultiBoxPrior", deep, **attributes)
     state = np.random.RandomState(7)
     scores = state.dirichlet(np.ones(4), (2, 9)).transpose(0, 2, 1).astype("float32")
     offsets = real(2, 36, low=-1, high=1)
@@ -195,6 +215,8 @@ def images() -> Iterator[Case]:
     for data in (picture, picture[None], picture.astype("float32")):
         yield case("_image_to_tensor", data)
         yield case("_image_crop", data, x=1, y=2, width=3, height=2)
+        yield case("_image_crop", data, x=-1, y=2, width=3, height=2)
+        yield case("_image_crop", data, x=-6, y=2, width=11, height=1)
     even = whole(4, 6, 3, low=0, high=256, dtype="uint8")
     for data in (even, even.astype("float32")):
         yield case("_image_flip_left_right", data)
@@ -218,3 +240,10 @@ def deformable() -> Iterator[Case]:
         operator, data, *grouped, real(6, 2, 3, 3), **size, num_group=2, num_deformable_group=2,
         no_bias=True, stride=(2, 2), pad=(1, 1),
     )  # fmt: skip
+    offset, mask = real(2, 18, 5, 6), real(2, 9, 5, 6, low=-1, high=2)
+    yield case(operator, data, offset, mask, weight, bias, **size, pad=(1, 1))
+    offset, mask = real(2, 18, 1, 2), real(2, 9, 1, 2)
+    yield case(operator, data, offset, mask, weight, bias, **size, dilate=(2, 2))
+    offset, mask = real(2, 12, 4, 3), real(2, 6, 4, 3)
+    options = {"kernel": (2, 3), "num_filter": 2, "stride": (1, 2), "pad": (0, 1)}
+    yield case(operator, data, offset, mask, real(2, 4, 2, 3), real(2), **options)

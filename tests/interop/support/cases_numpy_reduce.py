@@ -114,6 +114,8 @@ def percentiles() -> Iterator[Case]:
         yield case("_npi_percentile", of(8, 1, 4, 2), q, interpolation=kind)
         yield case("_npi_percentile", real(3, 4, 2), q, axis=(0, 2), interpolation=kind)
         yield case("_npi_percentile", real(5), q_scalar=37.5, interpolation=kind)
+        for shape, axis in (((0, 3), 1), ((2, 0, 3), (0, 2)), ((1, 0), 0)):
+            yield case("_npi_percentile", real(*shape), q, axis=axis, interpolation=kind)
     for dtype in (*INTEGERS, *REALS):
         near = 2e-3 if dtype == "float16" else None
         data, q = whole(5, low=0, dtype=dtype), of(10, 90, dtype="float64")

@@ -152,6 +152,11 @@ def edited() -> Iterator[Case]:
         ((), {"int_ind": 3, "axis": 1}),
     ):
         yield case("_npi_insert_scalar", table, real(*shape), **options)
+    for shape, values, axis in (
+        ((0, 4), (0, 1), 1), ((0, 4), (1, 1), 1), ((3, 0), (1, 1), 0), ((0, 3), (3,), 0),
+        ((0, 4), (), 1), ((2, 3), (0, 3), 0), ((2, 0, 3), (1, 3), 0),
+    ):  # fmt: skip
+        yield case("_npi_insert_scalar", real(*shape), real(*values), axis=axis, int_ind=0)
     yield case("_npi_insert_scalar", table, val=9.5, int_ind=5)
     yield case("_npi_insert_scalar", whole(4, dtype="int32"), of(7.5), int_ind=4)
     yield case("_npi_insert_slice", table, real(2, 3), start=0, stop=2, step=1, axis=0)

@@ -30,12 +30,13 @@ SCALAR = (
     "_plus_scalar _minus_scalar _rminus_scalar _mul_scalar _div_scalar _rdiv_scalar _mod_scalar "
     "_rmod_scalar _maximum_scalar _minimum_scalar _hypot_scalar _equal_scalar _not_equal_scalar "
     "_greater_scalar _greater_equal_scalar _lesser_scalar _lesser_equal_scalar "
-    "_logical_and_scalar _logical_or_scalar _logical_xor_scalar _power_scalar _rpower_scalar"
+    "_logical_and_scalar _logical_or_scalar _logical_xor_scalar _power_scalar _rpower_scalar "
+    "_scatter_plus_scalar _scatter_minus_scalar"
 )
 SAME_SHAPE = (
     "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot "
     "_equal _not_equal _greater _greater_equal _lesser _lesser_equal _logical_and _logical_or "
-    "_logical_xor _grad_add"
+    "_logical_xor _grad_add _scatter_elemwise_div"
 )
 BROADCAST = (
     "broadcast_add broadcast_sub broadcast_mul broadcast_div broadcast_mod broadcast_power "
@@ -88,6 +89,8 @@ def unary() -> Iterator[Case]:
     yield case("_contrib_quadratic", real(2, 3), a=1.5, b=-2.0, c=0.5)
     yield case("_contrib_gradientmultiplier", real(2, 3), scalar=0.5)
     yield case("_identity_with_attr_like_rhs", real(2, 3), real(2, 3))
+    for dtype in ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"):
+        yield case("_CrossDeviceCopy", whole(2, 3, dtype=dtype))
     yield case("MakeLoss", real(2, 3), grad_scale=2.0, normalization="batch")
     yield case("cast_storage", real(2, 3), stype="default")
     targets = "float16 float32 float64 int8 uint8 int32 int64 bool"
@@ -137,6 +140,7 @@ def binary() -> Iterator[Case]:
             else:
                 yield case(name, *(a.astype(dtype) for a in negative))
         yield case(name, of(7, 5, 3, dtype="uint8"), of(3, 2, 1, dtype="uint8"))
+        yield case(name, whole(2, 1, 3), whole(2, 1, 3, low=1))
     yield case("add_n", real(2, 3), num_args=1)
     yield case("add_n", real(2, 3), real(2, 3), real(2, 3, high=5), num_args=3)
     yield case("add_n", of(1, 2, dtype="int32"), of(5, 6, dtype="int32"), num_args=2)

@@ -83,6 +83,10 @@ def choosing() -> Iterator[Case]:
     yield case("where", of([1, 0, -1], [0, 5, 0], dtype="int32").reshape(2, 3), x, y)
     yield case("where", of(1, 0), whole(2, 3, dtype="int32"), whole(2, 3, high=99, dtype="int32"))
     yield case("where", of(float("nan"), 0, 1), real(3), real(3, high=9))
+    for shape in ((3, 1), (2, 3), (1, 3), (12, 1), (2, 3, 1), (4, 3, 1), (1, 2)):
+        yield case("where", whole(*shape, low=0, high=2), real(4, 3), real(4, 3, high=9))
+    for shape in ((2, 2), (4, 3), (4,), (3, 1, 1), (1, 1, 1)):
+        yield case("where", whole(*shape, low=0, high=2), real(4, 3, 2), real(4, 3, 2, high=9))
     yield case("_contrib_boolean_mask", real(4, 3), of(0, 1, 0, 1))
     yield case("_contrib_boolean_mask", real(4, 3), of(0, 1, 1, 1, dtype="int32"))
     yield case("_contrib_boolean_mask", real(4), of(1, 1, 0, 1))

@@ -133,9 +133,22 @@ def accumulation() -> Iterator[Case]:
     yield case("_np_cumsum", whole(2, 3, dtype="int32"), axis=1, dtype="float32")
 
 
+def squares() -> Iterator[Case]:
+    """Sums of squares of sparse rows, of which some are empty."""
+    rows = real(4, 3)
+    rows[[0, 2]] = 0
+    for array in (rows, rows.astype("float64")):
+        for axis in (0, 1):
+            yield case("_square_sum", array, axis=axis)
+            yield case("_square_sum", array, axis=axis, keepdims=True)
+    yield case("_square_sum", rows[1:2], axis=(0,))
+    yield case("_square_sum", real(5, 1), axis=(1,), keepdims=1)
+
+
 def cases() -> Iterator[Case]:
     """Yield every case of this family."""
     yield from reduction()
+    yield from squares()
     yield from position()
     yield from ordering()
     yield from accumulation()

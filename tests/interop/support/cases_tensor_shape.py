@@ -82,6 +82,12 @@ def reshaping() -> Iterator[Case]:
     yield case("squeeze", real(1, 1), axis=(0, 1))
     yield case("transpose", real(2, 3, 4))
     yield case("transpose", real(2, 3, 4), axes=(1, 2, 0))
+    for axes in ((2, 2, 2), (0, 2, 2), (1, 1, 2), (2, 1, 2), (2, 0, 2)):
+        yield case("transpose", real(2, 3, 4), axes=axes)
+    for axes in ((3, 3, 2, 1), (0, 3, 3, 1), (2, 2, 3, 3)):
+        yield case("transpose", whole(3, 2, 2, 2, dtype="int32"), axes=axes)
+    for axes in ((0, 0), (1, 1), (1, 0), (0, 1)):
+        yield case("transpose", real(3, 3), axes=axes)
     yield case("SwapAxis", real(2, 3, 4), dim1=0, dim2=2)
     yield case("SwapAxis", real(2, 3, 4), dim1=-1, dim2=1)
     yield case("SwapAxis", real(2, 3, 4), dim1=1, dim2=1)
@@ -163,6 +169,11 @@ def cutting() -> Iterator[Case]:
     yield case("_slice_assign", a, real(3, 6, 4), begin=(1,), end=(4,))
     yield case("_slice_assign", a, real(2, 2, 4), begin=(0, 1), end=(4, 3), step=(2, 1))
     yield case("_slice_assign", a, real(5, 2, 4), begin=(None, -1), end=(None, -3), step=(1, -1))
+    yield case("_slice_assign", a, real(5, 6, 1), begin=(None, None, 2), end=(None, None, 3))
+    whole_numbers = whole(4, 3, dtype="int32")
+    for rows in ("int32", "int64"):
+        data, row = whole_numbers.astype(rows), whole(1, 3, dtype=rows)
+        yield case("_slice_assign", data, row, begin=(2,), end=(3,))
     yield case("_slice_assign_scalar", a, scalar=7, begin=(1, 2), end=(3, None))
     yield case("_slice_assign_scalar", a, scalar=-1.5, begin=(None, 5), end=(None, 0), step=(2, -2))
     yield case("_slice_assign_scalar", a, scalar=1, begin=(2, 0), end=(2, 1))
@@ -183,6 +194,9 @@ def making() -> Iterator[Case]:
         yield case(name, shape=(3,), dtype="float16", ctx="cpu(0)")
         yield case(name, shape=3, dtype="uint8")
         yield case(name, shape=(2,), dtype="bool")
+    for code in range(8):
+        yield case("_zeros_without_dtype", shape=(2, 3), dtype=code)
+    yield case("_zeros_without_dtype", shape=5, dtype=4, ctx="cpu(0)")
     yield case("_full", shape=(2, 3), value=2.5)
     yield case("_full", shape=(2, 3), value=-2.5, dtype="int32")
     yield case("_full", shape=(2,), value=0.1, dtype="float64")
@@ -230,6 +244,15 @@ def patches() -> Iterator[Case]:
     yield case("im2col", real(2, 3, 5, 6), kernel=(2, 3))
     yield case("im2col", real(2, 3, 5, 6), kernel=(3, 2), stride=(2, 1), pad=(1, 2))
     yield case("im2col", real(1, 2, 7, 7), kernel=(2, 2), dilate=(2, 3))
+    for dtype in ("float16", "float64"):
+        yield case("im2col", real(1, 2, 4, 3, dtype=dtype), kernel=(2, 2), pad=(1, 1))
+        yield case("col2im", real(1, 8, 6, dtype=dtype), output_size=(4, 3), kernel=(2, 2))
+    yield case("im2col", real(2, 1, 3, 5), kernel=(3, 5), stride=(4, 4))
+    yield case("im2col", real(2, 1, 3, 3), kernel=(1, 1))
+    yield case("col2im", real(2, 30, 1), output_size=(3, 5), kernel=(3, 5), stride=(4, 4))
+    yield case("col2im", real(1, 8, 36), output_size=(7, 7), kernel=(2, 2), dilate=(1, 1))
+    yield case("col2im", real(1, 8, 24), output_size=(7, 7), kernel=(2, 2), dilate=(3, 1))
+    yield case("col2im", real(2, 3, 9), output_size=(3, 3), kernel=(1, 1))
     yield case("col2im", real(2, 18, 16), output_size=(5, 6), kernel=(2, 3))
     yield case(
         "col2im", real(1, 12, 27), output_size=(5, 6), kernel=(3, 2), stride=(2, 1), pad=(1, 2)

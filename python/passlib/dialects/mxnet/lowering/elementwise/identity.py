@@ -10,7 +10,14 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import element_type
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["amp_cast", "amp_multicast", "cast", "cast_storage", "identity"]
+__all__ = [
+    "amp_cast",
+    "amp_multicast",
+    "cast",
+    "cast_storage",
+    "identity",
+    "sparsely_regularised",
+]
 
 
 @table.register(
@@ -29,10 +36,16 @@ __all__ = ["amp_cast", "amp_multicast", "cast", "cast_storage", "identity"]
     "MAERegressionOutput",
     "_sparse_MAERegressionOutput",
     "SVMOutput",
-    "IdentityAttachKLSparseReg",
 )
 def identity(op: Operation) -> Value:
     """Return the first input; other inputs and attributes affect only gradients and devices."""
+    return op.emit("Identity", op.inputs[0])
+
+
+@table.register("IdentityAttachKLSparseReg")
+def sparsely_regularised(op: Operation) -> Value:
+    """Return the first input, (N, C, ...); the regularization affects only the gradient."""
+    op.require_rank(op.inputs[0], least=2)
     return op.emit("Identity", op.inputs[0])
 
 

@@ -188,6 +188,8 @@ def dropout(op: Operation) -> Sequence[Value]:
     rate = op.float("p", 0.5)
     if rate == 0 or (mode == "training" and not op.train):
         return op.emit("Identity", data), hidden
+    if rate >= 1:
+        op.unsupported("leaves no element", "p")
     ratio, active = op.constant(rate, "float32"), op.constant(True)
     if not shared:
         return op.emit("Dropout", data, ratio, active), hidden

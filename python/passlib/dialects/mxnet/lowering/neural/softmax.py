@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.elementwise.transcendental import logistic
-from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, larger
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import places, reshaped, vector
@@ -87,12 +87,17 @@ def logistic_output(op: Operation) -> Value:
 
 @table.register("softmax_cross_entropy")
 def softmax_cross_entropy(op: Operation) -> Value:
-    """Sum -log softmax(data)[label]: ``data`` (N, C) and ``label`` (N,) to (1,)."""
+    """Sum -log softmax(data)[label]: ``data`` (N, C) and ``label`` (N,) to (1,).
+
+    A probability below 1e-8 counts as 1e-8, which is 0 in float16.
+    """
     data, label = op.operands(2)
-    logs = op.emit("LogSoftmax", data, axis=1)
+    op.require_rank(data, 2)
+    probabilities = op.emit("Softmax", data, axis=1)
     index = op.emit("Unsqueeze", op.cast(label, "int64"), vector(op, 1))
-    chosen = op.emit("GatherElements", logs, index, axis=1)
-    total = op.emit("ReduceSum", chosen, vector(op, 0), keepdims=0)
+    chosen = op.emit("GatherElements", probabilities, index, axis=1)
+    limited = larger(op, chosen, op.constant_like(1e-8, chosen))
+    total = op.emit("ReduceSum", op.emit("Log", limited), vector(op, 0), keepdims=0)
     return op.emit("Neg", total)
 
 

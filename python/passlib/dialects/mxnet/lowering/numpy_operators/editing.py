@@ -53,7 +53,12 @@ def _spread(op: Operation, values: Value, data: Value, axis: int, count: Value) 
     """Broadcast the values to the array's shape with ``count`` places along the axis."""
     sizes = [extent(op, data, other) for other in range(op.rank_of(data))]
     sizes[axis] = count
-    return op.emit("Expand", values, concatenated(op, sizes))
+    shape = concatenated(op, sizes)
+    spread = op.emit("Expand", values, shape)
+    if shape.constant is not None and 0 in shape.constant:
+        # ONNX Runtime refuses a transposition before an expansion to no elements.
+        return op.emit("Expand", op.constant_like(0, data), shape)
+    return spread
 
 
 def _check_place(op: Operation, data: Value, axis: int, place: int) -> None:

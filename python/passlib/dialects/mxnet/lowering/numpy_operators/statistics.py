@@ -104,9 +104,11 @@ def norm(op: Operation) -> Value:
 
 def _sorted_last(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Merge axes to the last one and sort along it."""
-    others = [axis for axis in range(op.rank_of(data)) if axis not in axes]
-    turned = op.emit("Transpose", data, perm=[*others, *axes]) if op.rank_of(data) > 1 else data
-    flat = reshaped(op, turned, [*((axis,) for axis in range(len(others))), -1])
+    rank = op.rank_of(data)
+    others = [axis for axis in range(rank) if axis not in axes]
+    turned = op.emit("Transpose", data, perm=[*others, *axes]) if rank > 1 else data
+    rest = tuple(range(len(others), rank))
+    flat = reshaped(op, turned, [*((axis,) for axis in range(len(others))), rest])
     count = extent(op, flat, len(others))
     return op.emit("TopK", flat, count, axis=-1, largest=0, sorted=1, outputs=2)[0]
 
@@ -120,6 +122,8 @@ def percentile(op: Operation) -> Value:
     data = op.inputs[0]
     dtype = np.dtype(np.float64 if op.dtype_of(data) == np.float64 else np.float32)
     axes = reduced_axes(op, data)
+    if any(op.sizes_of(data)[axis] == 0 for axis in axes):
+        raise Misfit("an axis without elements has no percentiles")
     number = op.optional_float("q_scalar")
     q = op.operands(2)[1] if number is None else op.constant(number, np.float64)
     q = op.cast(q, np.float64)

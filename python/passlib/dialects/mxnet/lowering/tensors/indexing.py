@@ -106,14 +106,32 @@ def one_hot(op: Operation) -> Value:
 def where(op: Operation) -> Value:
     """Select the second input where the condition is not 0, else the third.
 
-    A condition with one axis selects whole rows.
+    A condition with one axis selects whole rows. One of another shape counts for equally many
+    successive elements each, whatever its axes are.
     """
     condition, chosen, other = op.operands(3)
     truth = is_true(op, condition)
-    rank = op.rank_of(chosen)
-    if op.rank_of(condition) == 1 and rank > 1:
-        truth = op.emit("Reshape", truth, vector(op, -1, *[1] * (rank - 1)))
+    sizes, wanted = op.sizes_of(condition), op.sizes_of(chosen)
+    if len(sizes) == 1 and len(wanted) > 1:
+        if None not in (sizes[0], wanted[0]) and sizes[0] != wanted[0]:
+            op.invalid(f"the condition has {sizes[0]} elements for {wanted[0]} rows")
+        truth = op.emit("Reshape", truth, vector(op, -1, *[1] * (len(wanted) - 1)))
+    elif len(sizes) != len(wanted) or any(
+        None not in pair and pair[0] != pair[1] for pair in zip(sizes, wanted, strict=True)
+    ):
+        return _where_by_runs(op, truth, chosen, other)
     return op.emit("Where", truth, chosen, other)
+
+
+def _where_by_runs(op: Operation, truth: Value, chosen: Value, other: Value) -> Value:
+    """Select runs of successive elements, one for each element of the condition."""
+    sizes = op.shape_of(chosen)
+    runs, count = math.prod(op.shape_of(truth)), math.prod(sizes)
+    if not runs or count % runs:
+        op.invalid(f"the condition has {runs} elements, which do not divide {count} elements")
+    pieces = (reshaped(op, value, [runs, -1]) for value in (chosen, other))
+    selected = op.emit("Where", reshaped(op, truth, [runs, 1]), *pieces)
+    return reshaped(op, selected, sizes)
 
 
 @table.register("_contrib_boolean_mask", "_npi_boolean_mask")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.tensors.reshape_codes import Dim, decode, decode_reversed
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import concatenated, extent, reshaped, vector
+from passlib.lowering.extents import concatenated, extent, flattened, reshaped, vector
 
 __all__ = [
     "expand_dims",
@@ -115,10 +119,35 @@ def squeeze(op: Operation) -> Value:
 
 @table.register("transpose")
 def transpose(op: Operation) -> Value:
-    """Permute the axes to the order ``axes``; reverse them if it is not given."""
+    """Permute the axes to the order ``axes``; reverse them if it is not given.
+
+    An axis may repeat and another one be left out: an element is then where the strides of the
+    axes lead, as in MXNet.
+    """
     data, axes = op.inputs[0], op.ints("axes", ())
+    if axes and min(axes) < 0:
+        op.invalid("must be counted from the front", "axes")
     order = [op.axis(data, axis) for axis in axes]
+    if len(set(order)) < len(order) == op.rank_of(data):
+        return _repeated(op, data, order)
     return op.emit("Transpose", data, perm=order) if order else op.emit("Transpose", data)
+
+
+def _repeated(op: Operation, data: Value, order: Sequence[int]) -> Value:
+    """Transpose to axes of which some repeat."""
+    sizes = op.shape_of(data)
+    if len(order) == 2:
+        if sizes[0] != sizes[1]:
+            op.invalid("repeats an axis of a matrix that is not square", "axes")
+        return op.emit("Transpose", data)
+    strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    wanted = [sizes[axis] for axis in order]
+    op.affordable(*wanted)
+    steps = (np.arange(sizes[axis]) * strides[axis] for axis in order)
+    places = functools.reduce(np.add.outer, steps)
+    if places.size and places.max() >= math.prod(sizes):
+        op.invalid("repeats an axis so that it leads beyond the array", "axes")
+    return op.emit("Gather", flattened(op, data), op.constant(places, np.int64), axis=0)
 
 
 @table.register("SwapAxis", "swapaxes", "_npi_swapaxes")

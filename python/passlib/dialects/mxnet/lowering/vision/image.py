@@ -10,7 +10,7 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.dialects.mxnet.lowering.vision.byte_resize import resized_bytes
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import reshaped, vector
 
 __all__ = [
     "adjust_lighting",
@@ -58,15 +58,37 @@ def normalize(op: Operation) -> Value:
 
 @table.register("_image_crop", "_npx__image_crop")
 def crop(op: Operation) -> Value:
-    """Crop ``height`` rows from ``y`` on and ``width`` columns from ``x`` on."""
+    """Crop ``height`` rows from ``y`` on and ``width`` columns from ``x`` on.
+
+    Columns left of the image are the last ones of the row above: pixels count on from row to row.
+    """
     (data,) = op.operands(1)
+    op.require_rank(data, least=3)
+    rank = op.rank_of(data)
     start = [op.int("y"), op.int("x")]
-    stop = [start[0] + op.int("height"), start[1] + op.int("width")]
-    size = op.shape_of(data, least=3)[-3:-1]
-    if min(start) < 0 or any(last > have for last, have in zip(stop, size, strict=True)):
+    extents = [op.int("height"), op.int("width")]
+    stop = [first + extent for first, extent in zip(start, extents, strict=True)]
+    size = [op.size_of(data, axis) for axis in (rank - 3, rank - 2)]
+    outside = any(last > have for last, have in zip(stop, size, strict=True))
+    if outside or min(extents) < 1:
         op.invalid(f"the rectangle {start} to {stop} is not within {size}")
-    bounds = (vector(op, *bound) for bound in (start, stop, [-3, -2]))
-    return op.emit("Slice", data, *bounds)
+    if min(start) >= 0:
+        return op.emit("Slice", data, *(vector(op, *bound) for bound in (start, stop, [-3, -2])))
+    first = start[0] * size[1] + start[1]
+    if first < 0:
+        op.invalid(f"the rectangle {start} to {stop} begins before the first pixel")
+    return _pixels_counted_on(op, data, first, extents)
+
+
+def _pixels_counted_on(op: Operation, data: Value, first: int, extents: list[int]) -> Value:
+    """Crop rows that begin ``first`` pixels after the beginning, each a whole row further."""
+    rank = op.rank_of(data)
+    height, width = (op.size_of(data, axis) for axis in (rank - 3, rank - 2))
+    lines = reshaped(
+        op, data, [*((axis,) for axis in range(rank - 3)), height * width, (rank - 1,)]
+    )
+    places = first + np.add.outer(np.arange(extents[0]) * width, np.arange(extents[1]))
+    return op.emit("Gather", lines, op.constant(places, np.int64), axis=rank - 3)
 
 
 @table.register("_image_flip_left_right", "_npx__image_flip_left_right")

@@ -18,18 +18,18 @@ __all__ = ["multibox_detection", "multibox_prior"]
 
 @table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
 def multibox_prior(op: Operation) -> Value:
-    """Create anchors for all positions of a map (N, C, H, W): corners (1, H * W * A, 4) in 0 .. 1.
+    """Create anchors for all positions of a map (N, C, H, W, ...): (1, H * W * A, 4) in 0 .. 1.
 
     A = sizes + ratios - 1: each size with the first ratio, then the first size with the other
     ratios. The width is size * H / W * sqrt(ratio), the height size / sqrt(ratio).
     """
     (data,) = op.operands(1)
-    op.require_rank(data, 4)
+    op.require_rank(data, least=4)
     sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
     steps, offsets = op.floats("steps", (-1.0, -1.0)), op.floats("offsets", (0.5, 0.5))
     if not sizes or not ratios or min(ratios) <= 0 or len(steps) != 2 or len(offsets) != 2:
         op.unsupported("needs sizes, positive ratios, two steps and two offsets")
-    height, width = (None, None) if data.shape is None else data.shape[2:]
+    height, width = (None, None) if data.shape is None else data.shape[2:4]
     if height is None or width is None:
         return _anchors_of_open_map(op, data, steps, offsets)
     if not height or not width:
