@@ -108,9 +108,13 @@ def binary() -> Iterator[Case]:
             yield case(operator, *pair)
         for first in every:
             for second in every:
+                left, right = of(1, 0, 3, 2, dtype=first), of(1, 1, 2, 1, dtype=second)
                 if compatible(name, first, second):
-                    left, right = of(1, 0, 3, 2, dtype=first), of(1, 1, 2, 1, dtype=second)
                     yield case(operator, left, right)
+                if compatible(name, first, second, stretched=True):
+                    yield case(operator, left.reshape(4, 1), right[:2])
+                    if first != second:
+                        yield case(operator, of(left[2], dtype=first).reshape(()), right)
     yield case(
         "_npi_mod", of(5, -5, 5, -5, 5, 0, dtype="int32"), of(3, 3, -3, -3, 0, 4, dtype="int32")
     )
@@ -152,8 +156,8 @@ def binary() -> Iterator[Case]:
     yield case("_npi_ldexp", of(4, -6, dtype="int32"), of(2, -2, dtype="int32"))
 
 
-def compatible(name: str, first: str, second: str) -> bool:
-    """Whether MXNet computes with two element types."""
+def compatible(name: str, first: str, second: str, *, stretched: bool = False) -> bool:
+    """Whether MXNet computes with two element types, of equal shapes or of one that stretches."""
     kinds = {first, second}
     if first == second:
         return name not in ("subtract", "mod") or first != "bool"
@@ -161,7 +165,8 @@ def compatible(name: str, first: str, second: str) -> bool:
         return len(kinds & set(REALS)) == 1
     if kinds & set(REALS):
         return True
-    return name in ("add", "multiply", "power") and kinds != {"int8", "uint8"}
+    mixes = stretched or name in ("add", "multiply", "power")
+    return mixes and kinds != {"int8", "uint8"}
 
 
 def numbers() -> Iterator[Case]:

@@ -33,7 +33,7 @@ _ARITHMETIC = {
     "mod": ("modulo", False),
     "power": ("power", True),
 }
-"""The function of two arrays, and whether it takes integers of two types."""
+"""The function of two arrays, and whether it takes integers of two types in one shape."""
 
 _COMPARISONS = {
     "equal": "equal",
@@ -57,7 +57,9 @@ def _compute(function: str, op: Operation, a: Value, b: Value) -> Value:
 
 def _promoting(function: str, mixes_integers: bool, op: Operation) -> Value:
     a, b = op.operands(2)
-    dtype = promoted(op, a, b, mixes_integers=mixes_integers)
+    # Where one of two shapes is stretched, MXNet mixes integers in all of these functions.
+    one_shape = a.known and a.shape == b.shape
+    dtype = promoted(op, a, b, mixes_integers=mixes_integers or not one_shape)
     return _compute(function, op, op.cast(a, dtype), op.cast(b, dtype))
 
 

@@ -36,7 +36,9 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
     if op.rank_of(indices) == 0:
         size = reshaped(op, size, [])
     if mode == "wrap":
-        return op.emit("Mod", indices, size)
+        # ONNX Runtime refuses a constant divisor 0 even where there are no indices.
+        empty = size.constant is not None and not size.constant.all()
+        return op.emit("Mod", indices, op.constant(1, np.int64) if empty else size)
     last = op.emit("Sub", size, op.constant(1, np.int64))
     return larger(op, smaller(op, indices, last), zero)
 
