@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects.inference import infer
+from passlib.dialects.mxnet.inference.type_checks import ElementTypeError
 from passlib.dialects.mxnet.numpy_mode import is_numpy
 from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.dialects.operator_types import refusals
+from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec, type_of
 
 __all__ = ["infer_shape", "infer_type"]
 
 Lists = tuple[list[Any], list[Any], list[Any]]
+Outputs = Mapping[Node, tuple[TypeSpec, ...]]
+
+_OTHERS: Final = (np.int32, np.bool_, np.float64, np.int64, np.int8, np.uint8)
 
 
 def infer_shape(
@@ -36,7 +42,7 @@ def infer_shape(
     numpy = is_numpy(symbol)
     if symbol.dialect == "mxnet" and not numpy:  # () is unknown there
         shapes = {name: shape for name, shape in shapes.items() if shape}
-    known = infer(symbol, shapes, {}, default_dtype=np.dtype(np.float32))
+    known = _of_any_types(symbol, shapes)
 
     def describe(spec: TypeSpec) -> tuple[int, ...] | None:
         if spec.shape is None:
@@ -47,7 +53,22 @@ def infer_shape(
     def complete(spec: TypeSpec) -> bool:
         return spec.shape is not None and None not in spec.shape
 
-    return _collect(symbol, known.outputs, describe, complete, "shape", partial=partial)
+    return _collect(symbol, known, describe, complete, "shape", partial=partial)
+
+
+def _of_any_types(symbol: PlainGraph, shapes: Mapping[str, Any]) -> Outputs:
+    """Infer from shapes alone: variables have the first type that all operators take.
+
+    MXNet infers shapes whatever the types are, and lowering wants types.
+    """
+    try:
+        return infer(symbol, shapes, {}, default_dtype=np.dtype(np.float32)).outputs
+    except ElementTypeError as error:
+        refused = error
+    for dtype in _OTHERS:
+        with contextlib.suppress(ElementTypeError):
+            return infer(symbol, shapes, {}, default_dtype=np.dtype(dtype)).outputs
+    raise refused
 
 
 def infer_type(

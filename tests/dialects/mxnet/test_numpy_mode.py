@@ -68,6 +68,36 @@ def test_unknown_sizes_are_spelt_by_the_mode() -> None:
         assert (x + y).infer_shape_partial() == ([None, None], [None], [])
 
 
+@pytest.mark.parametrize(
+    ("between", "last"),
+    [
+        ("_npi_flip", "_npi_bitwise_and"),  # integers
+        ("_npi_logical_not", "_npi_less"),  # truth values
+        ("_npi_logical_not", "_npi_bitwise_or"),
+        ("argsort", "_npi_equal"),  # int64 of any type
+    ],
+)
+def test_shapes_are_inferred_whatever_the_types_are(between: str, last: str) -> None:
+    nodes = [
+        {"op": "null", "name": "x", "inputs": []},
+        {
+            "op": between,
+            "name": "between",
+            "attrs": {"_npi_flip": {"axis": "0"}, "argsort": {"dtype": "int64"}}.get(between, {}),
+            "inputs": [[0, 0, 0]],
+        },
+        {"op": last, "name": "last", "inputs": [[1, 0, 0], [0, 0, 0]]},
+        {"op": "null", "name": "z", "inputs": []},
+        {"op": "_npi_add", "name": "sum", "inputs": [[2, 0, 0], [3, 0, 0]]},
+    ]
+    text = {"nodes": nodes, "arg_nodes": [0, 3], "heads": [[4, 0, 0]]}
+    with util.np_shape(True):
+        symbol = sym.load_json(json.dumps(text))
+        assert symbol.infer_shape(x=(2, 3), z=(4, 1, 3))[1] == [(4, 2, 3)]
+        with pytest.raises(GraphError, match="node 'sum'"):
+            symbol.infer_shape(x=(2, 3), z=(2, 4))
+
+
 def saved_in_numpy_mode(symbol: Any) -> str:
     with util.np_shape():
         return str(symbol.tojson())

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from passlib.dialects.mxnet.inference.quantized_rules import QUANTIZED, bounds_of
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.graph.node import Node
 
 __all__ = ["default_types"]
@@ -43,10 +44,11 @@ def default_types(nodes: Iterable[Node], default: np.dtype) -> Callable[[Node], 
         The type for operators that take any, or real numbers.
     """
     found: dict[Node, np.dtype] = {}
+    whole = _INT32 if is_real(default) else default
     for node in nodes:
         for index, entry in enumerate(node.inputs):
             if entry.node.is_variable:
-                special = _INT32 if node.op in _INTEGERS else _quantized(node, index)
+                special = whole if node.op in _INTEGERS else _quantized(node, index)
                 if special is not None:
                     found.setdefault(entry.node, special)
     return lambda node: found.get(node, default)

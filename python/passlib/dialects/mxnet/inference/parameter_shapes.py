@@ -26,10 +26,10 @@ from passlib.dialects.mxnet.inference.same_shape import (
     shares_shape,
     shares_type,
 )
-from passlib.dialects.mxnet.inference.type_checks import check_types
+from passlib.dialects.mxnet.inference.type_checks import ElementTypeError, check_types
 from passlib.dialects.mxnet.inference.window_checks import check_window
 from passlib.dialects.mxnet.numpy_mode import partial_shape
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import UnsupportedError
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.shapes import merged
@@ -155,7 +155,7 @@ def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) 
 
     Raises
     ------
-    GraphError
+    ElementTypeError
         Two inputs have different ones.
     """
     values = [*inputs, *outputs]
@@ -168,7 +168,7 @@ def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) 
                 f"{blame(node)}: input {index} ({value.name!r}) is {value.dtype}, and the operator "
                 f"wants one element type, which is {known} of input 0; insert Cast"
             )
-            raise GraphError(message)
+            raise ElementTypeError(message)
     for value in values:
         if value.dtype is None:
             value.dtype = known

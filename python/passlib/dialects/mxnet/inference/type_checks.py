@@ -12,7 +12,7 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.types import Value
 
-__all__ = ["check_types"]
+__all__ = ["ElementTypeError", "check_types"]
 
 _Admits = Callable[[np.dtype], bool]
 
@@ -51,12 +51,16 @@ _EQUAL: Final = frozenset(_SAME_TYPE.split())
 """Operators whose inputs have one element type."""
 
 
+class ElementTypeError(GraphError):
+    """An operator does not take the element types of its inputs."""
+
+
 def check_types(node: Node, inputs: Sequence[Value]) -> None:
     """Check the element types of a node's inputs, as far as they are known.
 
     Raises
     ------
-    GraphError
+    ElementTypeError
         The operator does not take one; the message names the node and the input.
     """
     words, admits = _ADMITTED.get(node.op, ("", None))
@@ -91,4 +95,4 @@ def _refuse(node: Node, index: int, value: Value, words: str) -> None:
         f"{blame(node)}: input {index} ({value.name!r}) is {value.dtype}, and the operator takes "
         f"{words}; insert Cast"
     )
-    raise GraphError(message)
+    raise ElementTypeError(message)
