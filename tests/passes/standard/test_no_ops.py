@@ -109,6 +109,10 @@ EXPANDED: dict[str, tuple[str, dict[str, Any]]] = {
         "a = Expand(r, t) b = Expand(r, t) y = Add(a, b)",
         {"Expand": 1, "Add": 1},
     ),
+    "what expands instead stays": (
+        "a = Expand(r, t) b = Mul(a, ones) y = Relu(b)",
+        {"Mul": 1, "Relu": 1},
+    ),
     "what an operator needs": ("a = Expand(r, t) y = Relu(a)", {"Expand": 1, "Relu": 1}),
     "an output": ("y = Expand(r, t)", {"Expand": 1}),
 }
@@ -118,7 +122,8 @@ EXPANDED: dict[str, tuple[str, dict[str, Any]]] = {
 def test_expand_before_broadcasting(name: str, tmp_path: Path) -> None:
     body, expected = EXPANDED[name]
     data = parsed(
-        f"""g (float[2, 3] x) => (float[2, 3] y) <int64[2] t = {{2, 3}}, int64[1] one = {{1}}>
+        f"""g (float[2, 3] x) => (float[2, 3] y)
+        <int64[2] t = {{2, 3}}, int64[1] one = {{1}}, float[3] ones = {{1, 1, 1}}>
         {{ r = ReduceSum <keepdims = 1> (x, one) {body} }}"""
     )
     made = after(data, "removeNoOps", tmp_path)

@@ -49,13 +49,14 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
     expanding: set[EditableNode] = set()
     for node in graph.sorted():
         rule = _RULES.get(operator(node))
-        if node.is_variable or rule is None or node.control_deps:
+        if node.is_variable or rule is None or node.control_deps or node in expanding:
             continue
         same = rule(node, shapes, signed_zeros)
         if same is None or not can_replace(node, same):
             continue
-        if operator(node) == "Expand":
-            # Of two expanded inputs of one operator the first to go leaves it to the second.
+        if operator(node) == "Expand" and shapes.shape(same) != shapes.shape(node.outputs[0]):
+            # The operators that use it expand instead, so they stay; of two expanded inputs of
+            # one operator the first to go leaves it to the second.
             if not expanding.isdisjoint(node.users):
                 continue
             expanding.update(node.users)
