@@ -2,6 +2,7 @@
 // its static constructor and from initialize.
 #include <cfenv>
 #if defined(__SSE__)
+#include <fpu_control.h>
 #include <xmmintrin.h>
 #endif
 
@@ -33,8 +34,35 @@ MXReturnValue roundUp(Graph*, const options_map_t&) {
   return MX_SUCCESS;
 }
 
+/// Changes the arithmetic of long double alone, which has a register of its own on x86.
+MXReturnValue shortenLong(Graph*, const options_map_t&) {
+#if defined(__SSE__)
+  fpu_control_t control = 0;
+  _FPU_GETCW(control);
+  control = static_cast<fpu_control_t>((control & ~_FPU_EXTENDED) | _FPU_DOUBLE);
+  _FPU_SETCW(control);
+#endif
+  return MX_SUCCESS;
+}
+
+#if defined(__SSE__)
+/// Lets divisions by 0 end the process, after one has happened.
+MXReturnValue trapZero(Graph*, const options_map_t&) {
+  feraiseexcept(FE_DIVBYZERO);
+  fpu_control_t control = 0;
+  _FPU_GETCW(control);
+  control = static_cast<fpu_control_t>(control & ~_FPU_MASK_ZM);
+  _FPU_SETCW(control);
+  return MX_SUCCESS;
+}
+#else
+MXReturnValue trapZero(Graph*, const options_map_t&) { return MX_SUCCESS; }
+#endif
+
 }  // namespace
 
+REGISTER_PASS(shortenLong).setBody(shortenLong);
+REGISTER_PASS(trapZero).setBody(trapZero);
 REGISTER_PASS(keepArithmetic).setBody(keepArithmetic);
 REGISTER_PASS(roundUp).setBody(roundUp);
 

@@ -6,8 +6,9 @@
 
 namespace passlib {
 
-/// How this thread computes: rounding, flush to zero, masks of exceptions. Libraries that were
-/// linked with -Ofast or -ffast-math change it when they are loaded, for all code of the process.
+/// How this thread computes, long double included: rounding, precision, flush to zero, masks of
+/// exceptions. Libraries that were linked with -Ofast or -ffast-math change it when they are
+/// loaded, for all code of the process.
 class FloatingPoint {
  public:
   /// Reads the present state.
@@ -16,8 +17,7 @@ class FloatingPoint {
   bool restore() const;
 
  private:
-  uint64_t control_ = 0;
-  int rounding_ = 0;
+  const uint64_t control_;
 };
 
 }  // namespace passlib

@@ -16,9 +16,13 @@ SMALLEST = np.float32(1e-45)
 
 
 def arithmetic() -> list[float]:
-    """Compute numbers that differ where small numbers are 0 or results are rounded up."""
+    """Compute numbers that differ where small numbers are 0 or results are rounded otherwise."""
     ones = np.ones(3, np.float32)
-    return [float((ones * SMALLEST)[0]), float((ones / np.float32(3))[0]), 1.0 / 3.0]
+    numbers = [float((ones * SMALLEST)[0]), float((ones / np.float32(3))[0]), 1.0 / 3.0]
+    third = np.longdouble(1) / np.longdouble(3)
+    with np.errstate(divide="ignore"):
+        endless = np.longdouble(1) / np.longdouble(0)
+    return [*numbers, float((third - np.float64(third)) * 1e20), float(endless)]
 
 
 def test_arithmetic_stays_the_callers(
@@ -35,7 +39,9 @@ def test_arithmetic_stays_the_callers(
     with warnings.catch_warnings():  # one warning for a library is enough
         warnings.simplefilter("error")
         symbol.optimize_for("keepArithmetic")
-        symbol.optimize_for("roundUp")
+        for name in ("roundUp", "shortenLong", "trapZero"):
+            symbol.optimize_for(name)
+            assert arithmetic() == before
     assert arithmetic() == before
 
 
