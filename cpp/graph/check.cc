@@ -57,6 +57,10 @@ void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable
                      quoted(producer.name) + " (" + producer.op + "), which has " +
                      std::to_string(std::max(producer.num_outputs, 1)));
   }
+  if (entry.version < 0) {
+    throw GraphError(what + " has version " + std::to_string(entry.version) +
+                     ", but versions count from 0");
+  }
   // A pass that changed the node's operator may have kept the old number.
   if (producer.num_outputs > 0) {
     producer.num_outputs = std::max(producer.num_outputs, entry.entry + 1);
@@ -64,14 +68,16 @@ void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable
 }
 
 bool entryFine(const NodeEntry& entry) {
-  return entry.entry >= 0 && entry.entry < std::max(entry.node->num_outputs, 1);
+  return entry.entry >= 0 && entry.entry < std::max(entry.node->num_outputs, 1) &&
+         entry.version >= 0;
 }
 
-/// Checks a graph without its nested graphs; adds the nodes that have some. Returns whether each
-/// node comes after those it depends on.
+/// Checks a graph without its nested graphs; adds the nodes that have some. Lists the variables
+/// anew, which follow from the nodes: passes that write to either may have forgotten the other.
+/// Returns whether each node comes after those it depends on.
 bool checkLevel(Graph* graph, std::vector<const Node*>* owners) {
   const NodeTable table(graph->nodes);
-  std::vector<const Node*> variables;
+  std::vector<Node*> variables;
   bool sorted = true;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     detail::prefetchNode(graph->nodes, i, &Node::control_deps);
@@ -105,6 +111,7 @@ bool checkLevel(Graph* graph, std::vector<const Node*>* owners) {
     throw GraphError("two variables are named " + quoted(variable->name));
   }
   if (!sorted) sortNodes(graph->nodes, table);  // throws for a cycle
+  graph->inputs = std::move(variables);
   return sorted;
 }
 

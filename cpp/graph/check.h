@@ -12,7 +12,8 @@ namespace passlib {
 /// nodes of two graphs, subgraphs in subgraphs beyond `max_depth` levels,
 /// edges to nodes outside the graph or to outputs that a node does not have, no heads, a cycle, two
 /// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
-/// Returns whether all nodes come after those they depend on.
+/// Lists the variables of each graph anew. Returns whether all nodes come after those they depend
+/// on.
 bool checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max());
 
 }  // namespace passlib

@@ -32,6 +32,10 @@ BAD: dict[str, tuple[str, str]] = {
     "outputTooLarge": ("bad_edges", "output 7 of node 'resnetv10_pool1_fwd'.*which has 1"),
     "outputLargest": ("bad_edges", "output 2147483647 of node|entry 2147483647 is not within"),
     "outputNegative": ("bad_edges", "output -1 of node|number of an entry -1 is not within"),
+    "versionNegative": (
+        "bad_edges",
+        "input 0 of node .* has version -1|number of an entry -1 is not within",
+    ),
     "headToRemoved": (
         "bad_edges",
         "output 0 of the graph .*not in the graph|an output of the graph .*not in it",
@@ -86,7 +90,30 @@ def test_bad_pass(load_plugin: LoadPlugin, resnet: Symbol, name: str) -> None:
 def test_every_bad_pass_is_in_the_table(load_plugin: LoadPlugin) -> None:
     names = {n for lib in {lib for lib, _ in BAD.values()} for n in load_plugin(lib).passes}
     others = {"sharedSubgraph", "nodeOfTwoGraphs", "nullSubgraph", "ownSubgraph"}
+    others.add("foreignVariables")  # which is mended
     assert names - set(BAD) == others
+
+
+@pytest.mark.usefixtures("handover")
+def test_the_list_of_variables_follows_the_nodes(load_plugin: LoadPlugin) -> None:
+    """Run in a child process, since a host that follows the pointers crashes."""
+    library = load_plugin("bad_nodes")
+    code = (
+        "import sys, passlib\n"
+        "passlib.library.load(sys.argv[1], verbose=False)\n"
+        "x, y = passlib.sym.var('x'), passlib.sym.var('y')\n"
+        "result = passlib.sym.broadcast_add(x, y).optimize_for('foreignVariables')\n"
+        "print(result.list_arguments(), result.infer_shape(x=(2,), y=(2,))[1])\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, library.path],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "['x', 'y'] [(2,)]\n"
 
 
 @pytest.mark.usefixtures("handover")

@@ -73,6 +73,12 @@ MXReturnValue outputNegative(Graph* graph, const Options&) {
 }
 REGISTER_PASS(outputNegative).setBody(outputNegative);
 
+MXReturnValue versionNegative(Graph* graph, const Options&) {
+  last(graph)->inputs[0].version = -1;
+  return MX_SUCCESS;
+}
+REGISTER_PASS(versionNegative).setBody(versionNegative);
+
 /// The producer may have any number of outputs, but not this one: its count would not be an int.
 MXReturnValue outputLargest(Graph* graph, const Options&) {
   NodeEntry& input = last(graph)->inputs[0];
