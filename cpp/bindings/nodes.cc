@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "graph/attributes.h"
 #include "graph/graph.h"
 #include "graph/source.h"
+#include "graph/text_table.h"
 
 namespace passlib {
 
@@ -54,7 +54,7 @@ class Texts {
   }
 
  private:
-  std::unordered_map<std::string_view, py::object, mxnet::ext::detail::TextHash> known_;
+  TextViewMap<py::object> known_;
 };
 
 /// Entries as (position of the node, output, version).

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "graph/graph.h"
+#include "graph/text_table.h"
 
 namespace passlib {
 
@@ -27,11 +26,10 @@ struct OperatorFacts {
 
 class OperatorTable {
  public:
-  using Names = std::unordered_set<std::string>;
+  using Names = TextSet;
 
-  OperatorTable(const std::unordered_map<std::string, int>& fixed, const Names& varying,
-                const Names& carrying,
-                const std::unordered_map<std::string, std::string>& registered) {
+  OperatorTable(const TextMap<int>& fixed, const Names& varying, const Names& carrying,
+                const TextMap<std::string>& registered) {
     for (const auto& [op, outputs] : fixed) facts_[op].outputs = outputs;
     for (const std::string& op : varying) facts_[op].varying = true;
     for (const std::string& op : carrying) facts_[op].carrying = true;
@@ -45,7 +43,7 @@ class OperatorTable {
 
  private:
   friend class OperatorLookup;
-  std::unordered_map<std::string, OperatorFacts> facts_;
+  TextMap<OperatorFacts> facts_;
   bool has_aliases_ = false;
 };
 
@@ -71,7 +69,7 @@ class OperatorLookup {
   }
 
  private:
-  using Entry = std::unordered_map<std::string, OperatorFacts>::value_type;
+  using Entry = TextMap<OperatorFacts>::value_type;
   const OperatorTable& table_;
   std::array<const Entry*, 256> known_{};
 };

@@ -5,8 +5,6 @@
 #include <memory>
 #include <string>
 #include <tuple>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "graph/difference.h"
 #include "graph/graph.h"
 #include "graph/source.h"
+#include "graph/text_table.h"
 #include "graph/variables.h"
 
 namespace passlib {
@@ -53,7 +52,7 @@ void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, in
 }
 
 /// The nodes with these operators: position, op, attrs, number of inputs, subgraphs.
-py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string>& operators) {
+py::list listNodesWith(GraphSource& source, const TextSet& operators) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
@@ -66,16 +65,16 @@ py::list listNodesWith(GraphSource& source, const std::unordered_set<std::string
 }
 
 /// How often each operator occurs.
-std::unordered_map<std::string, int> countOperators(GraphSource& source) {
+TextMap<int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
-  std::unordered_map<std::string, int> counts;
+  TextMap<int> counts;
   for (const Node* node : graph->nodes) ++counts[node->op];
   return counts;
 }
 
 /// Uses of variables: name and attributes of the variable; operator, attributes and input number
 /// of the consumer.
-py::list listUses(GraphSource& source, const std::unordered_set<std::string>& names) {
+py::list listUses(GraphSource& source, const TextSet& names) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list uses;
   for (const Node* node : graph->nodes) {
@@ -181,10 +180,9 @@ bool hasNodeAttribute(GraphSource& source, const std::string& key) {
 
 void bindQueries(py::module_* m, GraphClass* graphs) {
   using Names = OperatorTable::Names;
-  using NameMap = std::unordered_map<std::string, std::string>;
+  using NameMap = TextMap<std::string>;
   py::class_<OperatorTable>(*m, "OperatorTable")
-      .def(py::init<const std::unordered_map<std::string, int>&, const Names&, const Names&,
-                    const NameMap&>(),
+      .def(py::init<const TextMap<int>&, const Names&, const Names&, const NameMap&>(),
            py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names(),
            py::arg("registered") = NameMap());
   graphs->def("operators", &countOperators)

@@ -1,8 +1,8 @@
 #include "graph/difference.h"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
+
+#include "graph/text_table.h"
 
 namespace passlib {
 namespace {
@@ -29,7 +29,7 @@ bool sameNode(const Node& left, const Node& right) {
 
 Difference differenceOf(const Graph& before, const Graph& after) {
   // Of each name: the nodes of `before` in reverse order, so that the first is taken from the end.
-  std::unordered_map<std::string_view, std::vector<const Node*>, mxnet::ext::detail::TextHash> old;
+  TextViewMap<std::vector<const Node*>> old;
   for (auto node = before.nodes.rbegin(); node != before.nodes.rend(); ++node) {
     old[(*node)->name].push_back(*node);
   }

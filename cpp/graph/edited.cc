@@ -154,7 +154,7 @@ void EditedGraph::setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs
 void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
   requireLive(node);
   if (name == node->name) return;
-  std::unordered_set<std::string>& names = namesOf(*graph);
+  TextSet& names = namesOf(*graph);
   if (names.count(name) != 0) {
     throw GraphError("node " + quoted(node->name) + " cannot be renamed to " + quoted(name) +
                      ", which is the name of another node");
@@ -186,7 +186,7 @@ std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t
     if (found != by_variable.end()) result = found->second;
   }
   for (const auto& [variable, value] : given) nested->replace(NodeEntry(variable, 0), value);
-  std::unordered_set<std::string>& names = namesOf(*graph);
+  TextSet& names = namesOf(*graph);
   std::vector<Node*> staying;
   for (Node* each : nested->nodes) {
     if (by_variable.count(each) != 0) {
@@ -228,13 +228,13 @@ std::unique_ptr<Graph> EditedGraph::close() {
 }
 
 std::string EditedGraph::freeName(const Graph& graph, const std::string& wanted) {
-  const std::unordered_set<std::string>& names = namesOf(graph);
+  const TextSet& names = namesOf(graph);
   std::string name = wanted;
   while (names.count(name) != 0) name = wanted + "_" + std::to_string(++numbers_[wanted]);
   return name;
 }
 
-std::unordered_set<std::string>& EditedGraph::namesOf(const Graph& graph) {
+TextSet& EditedGraph::namesOf(const Graph& graph) {
   if (named_ != &graph) {
     names_.clear();
     numbers_.clear();

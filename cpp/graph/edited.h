@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/text_table.h"
 
 namespace passlib {
 
@@ -78,7 +79,7 @@ class EditedGraph {
   [[noreturn]] void throwRemoved(const Node& node) const;
   void requireValue(const NodeEntry& value) const;
   std::string freeName(const Graph& graph, const std::string& wanted);
-  std::unordered_set<std::string>& namesOf(const Graph& graph);
+  TextSet& namesOf(const Graph& graph);
   void flush(Graph* graph);
 
   std::unique_ptr<Graph> graph_;
@@ -89,8 +90,8 @@ class EditedGraph {
   std::unordered_map<Graph*, std::vector<Node*>> listed_;
   /// Names of the nodes of one graph, for the names of new ones.
   const Graph* named_ = nullptr;
-  std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, int> numbers_;  ///< the last one given to a name
+  TextSet names_;
+  TextMap<int> numbers_;  ///< the last one given to a name
 };
 
 /// Returns the number of outputs that a node has at least: the declared one, or what is used.

@@ -1,9 +1,10 @@
 #include "graph/variables.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
+
+#include "graph/text_table.h"
 
 namespace passlib {
 
@@ -49,7 +50,7 @@ std::vector<std::string> missingNames(std::vector<std::string> names, const Grap
     ++same;
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
-  std::unordered_set<std::string_view, mxnet::ext::detail::TextHash> present;
+  TextViewSet present;
   for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
   const auto found = [&](const std::string& name) { return present.count(name) != 0; };
   names.erase(std::remove_if(names.begin(), names.end(), found), names.end());

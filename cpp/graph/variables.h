@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/text_table.h"
 
 namespace passlib {
 
 /// Inputs of an operator that are auxiliary states, by operator name.
-using AuxiliaryInputs = std::unordered_map<std::string, std::vector<int>>;
+using AuxiliaryInputs = TextMap<std::vector<int>>;
 
 /// The same by position of the node, for nodes whose operator name does not determine them.
 using NodeStates = std::unordered_map<std::size_t, std::vector<int>>;

@@ -5,9 +5,9 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
+#include "graph/text_table.h"
 #include "lib_api.h"
 
 namespace passlib {
@@ -84,7 +84,7 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
 
 std::vector<NewParam> Allocator::take() {
   std::vector<NewParam> last;
-  std::unordered_set<std::string, mxnet::ext::detail::TextHash> known[2];
+  TextSet known[2];
   for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
     if (known[param->is_arg ? 1 : 0].insert(param->name).second) last.push_back(std::move(*param));
   }

@@ -6,10 +6,10 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "graph/text_table.h"
 #include "partition/graph.h"
 
 namespace passlib {
@@ -57,7 +57,7 @@ class Cut {
   std::vector<Input> inputs_;                 ///< all cut edges
   std::vector<std::pair<int, int>> outputs_;  ///< edges that leave the group, and their outputs
   std::map<std::string, int> times_named_;    ///< how many variables are named for an output
-  std::unordered_set<std::string> names_;
+  TextSet names_;
   std::map<Node*, std::vector<Node*>> control_;  ///< original control dependencies
   std::vector<Node*> control_outside_;
   bool accepted_ = false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/attributes.h"
+#include "graph/text_table.h"
 #include "partition/choice.h"
 #include "partition/groups.h"
 #include "partition/library.h"
@@ -30,7 +31,7 @@ class NodeNames {
   }
 
  private:
-  std::unordered_set<std::string> taken_;
+  TextSet taken_;
   std::size_t number_ = 0;
 };
 
@@ -58,7 +59,7 @@ class ParamIndex {
 
  private:
   const ParamBlock& block_;
-  std::unordered_map<std::string, int> index_;
+  TextMap<int> index_;
 };
 
 class Reviewer {
@@ -77,7 +78,7 @@ class Reviewer {
       if (found != states_.end()) own.emplace(i, found->second);
     }
     const Variables variables = listVariables(*subgraph, call_.auxiliary, own);
-    const std::unordered_set<std::string> states(variables.aux.begin(), variables.aux.end());
+    const TextSet states(variables.aux.begin(), variables.aux.end());
     for (Node* variable : subgraph->inputs) {
       variable->attrs["isAux"] = states.count(variable->name) != 0 ? "True" : "False";
     }

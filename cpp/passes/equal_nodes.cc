@@ -9,8 +9,8 @@
  *
  * mergeEqualWeights: the same for weights alone.
  */
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "facts/family.h"
@@ -59,7 +59,8 @@ class Merging {
   /// Assigns each node a class number. Inputs come first, so a node's text has the classes of its
   /// inputs in place of the nodes.
   void classify() {
-    std::unordered_map<std::string, std::size_t> known;
+    // Sorted: texts of a file can be chosen so that a hash table is slow.
+    std::map<std::string, std::size_t> known;
     for (Node* node : graph_->sorted()) {
       std::size_t number = classes_.size();
       if (isMergeable(*node)) number = known.emplace(textOf(*node), number).first->second;

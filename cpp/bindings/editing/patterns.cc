@@ -17,6 +17,7 @@
 #include "bindings/common.h"
 #include "bindings/editing/handles.h"
 #include "errors.h"
+#include "graph/text_table.h"
 
 namespace passlib {
 namespace {
@@ -34,7 +35,7 @@ class LentArrays {
  public:
   /// `params`: name, array, dtype code of variables of the graph.
   LentArrays(Graph* graph, const py::list& params) : graph_(graph) {
-    std::unordered_map<std::string, MXTensor*> by_name;
+    TextMap<MXTensor*> by_name;
     for (const py::handle& item : params) {
       const auto fields = item.cast<py::tuple>();
       by_name[fields[0].cast<std::string>()] =

@@ -1,17 +1,17 @@
 #include "library/calls/restore.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "graph/text_table.h"
 
 namespace passlib {
 
 void restoreLost(const Graph& before, Graph* after) {
   // Names of operators may repeat: the first node of a name matches the first, and so on.
-  std::unordered_map<std::string_view, std::vector<const Node*>, mxnet::ext::detail::TextHash>
-      by_name;
+  TextViewMap<std::vector<const Node*>> by_name;
   for (auto node = before.nodes.rbegin(); node != before.nodes.rend(); ++node) {
     by_name[(*node)->name].push_back(*node);
   }

@@ -1,8 +1,8 @@
 #include "onnx/acceptance/kinds.h"
 
-#include <unordered_set>
 #include <utility>
 
+#include "graph/text_table.h"
 #include "onnx/types/messages.h"
 #include "onnx/types/settled.h"
 #include "onnx/wire/numbers.h"
@@ -137,7 +137,7 @@ class Collector {
   const KnownValues& known_;
   std::size_t most_;
   std::string versions_;
-  std::unordered_set<std::string> kinds_;
+  TextSet kinds_;
   std::vector<std::string> made_;
   // Of the kind that is being made:
   std::string before_;  ///< nodes of constants

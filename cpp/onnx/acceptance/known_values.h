@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
+#include "graph/text_table.h"
 #include "onnx/writing/model.h"
 
 namespace passlib::onnx {
@@ -34,7 +34,7 @@ class KnownValues {
   Bytes describeTensor(int32_t type, const std::vector<int64_t>& dims);
 
   NameMap<Known> known_;
-  std::unordered_set<std::string> types_;  ///< as ValueInfoProtos
+  TextSet types_;  ///< as ValueInfoProtos
 };
 
 /// Whether a node holds a constant whose type is known.

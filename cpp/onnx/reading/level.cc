@@ -1,17 +1,14 @@
 #include "onnx/reading/level.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
-#include "lib_api.h"
+#include "graph/text_table.h"
 #include "onnx/wire/numbers.h"
 
 namespace passlib::onnx {
 namespace {
 
 using namespace numbers;  // NOLINT: this file only
-using mxnet::ext::detail::TextHash;
 
 /// The attributes of the operator Constant; a node has one of them.
 constexpr std::pair<const char*, Kind> kConstantKinds[] = {
@@ -88,13 +85,13 @@ class LevelReader {
 
   /// Marks the constants that are defaults of inputs, and leaves these inputs out.
   void tieDefaults() {
-    std::unordered_set<Bytes, TextHash> names;
+    TextViewSet names;
     for (const auto& [name, number] : level_.inputs) {
       if (!names.insert(name).second) {
         throw GraphError("two inputs of the graph are named " + shown(name));
       }
     }
-    std::unordered_set<Bytes, TextHash> defaults;
+    TextViewSet defaults;
     const auto tie = [&](Bytes name) {
       const bool found = !names.empty() && names.count(name) != 0;
       if (found) defaults.insert(name);
@@ -188,7 +185,7 @@ class LevelReader {
 
   void checkAttributes(const NodeRecord& node, std::size_t number) {
     constexpr uint32_t kFew = 16;
-    std::unordered_set<Bytes, TextHash> many;
+    TextViewSet many;
     const AttributeRecord* const first = level_.attributes.data() + node.attributes.first;
     for (uint32_t i = 0; i < node.attributes.count; ++i) {
       const Bytes name =

@@ -1,8 +1,8 @@
 #include "memory.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <unordered_map>
 
 #include "family.h"
 
@@ -68,7 +68,8 @@ Memory::Memory(const Graph& graph)
       groups_(graph.nodes.size()),
       sources_(graph.nodes.size()) {
   std::iota(parents_.begin(), parents_.end(), std::size_t{0});
-  std::unordered_map<std::string, std::size_t> by_number;
+  // Sorted: texts of a file can be chosen so that a hash table is slow.
+  std::map<std::string, std::size_t> by_number;
   for (const Node* node : graph.nodes) {
     const std::size_t own = slot(*node);
     if (isView(*node)) {

@@ -1,0 +1,27 @@
+// Tables by texts that come from files.
+#ifndef PASSLIB_GRAPH_TEXT_TABLE_H_
+#define PASSLIB_GRAPH_TEXT_TABLE_H_
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "lib_api.h"
+
+namespace passlib {
+
+/// Names in a file can be chosen so that std::hash gives all of them the same place, which costs
+/// quadratic time. The hash of these differs from process to process.
+template <typename Value>
+using TextMap = std::unordered_map<std::string, Value, mxnet::ext::detail::TextHash>;
+using TextSet = std::unordered_set<std::string, mxnet::ext::detail::TextHash>;
+
+/// The same for texts that stay where they are meanwhile.
+template <typename Value>
+using TextViewMap = std::unordered_map<std::string_view, Value, mxnet::ext::detail::TextHash>;
+using TextViewSet = std::unordered_set<std::string_view, mxnet::ext::detail::TextHash>;
+
+}  // namespace passlib
+
+#endif  // PASSLIB_GRAPH_TEXT_TABLE_H_
