@@ -37,7 +37,7 @@ void bindOperators(pybind11::module_* m);
 /// Adds PartitionSettings and run_partition. Needs Graph and Library.
 void bindPartition(pybind11::module_* m);
 
-/// Adds close_gate.
+/// Adds close_gate and ForeignCall.
 void bindExitGate(pybind11::module_* m);
 
 /// Adds JsonObject, JsonArray and parse_json.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "bindings/bindings.h"
@@ -28,15 +29,15 @@ thread_local int depth = 0;
 /// Counts the threads in C++ code of the bindings.
 class Gate {
  public:
-  /// With the GIL.
-  void enter() {
+  /// With the GIL. `wanting`: see below.
+  void enter(bool wanting) {
     if (depth++ > 0) return;
     {
       const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
       renew();
       if (!closed_ || isCloser()) {
         ++inside_;
-        ++wanting_;
+        if (wanting) ++wanting_;
         return;
       }
     }
@@ -44,12 +45,12 @@ class Gate {
     sleepForever();
   }
 
-  void exit() {
+  void exit(bool wanting) {
     if (--depth > 0) return;
     const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
     // Threads that were inside at a fork are not counted in the child.
     if (inside_ > 0) --inside_;
-    if (wanting_ > 0) --wanting_;
+    if (wanting && wanting_ > 0) --wanting_;
   }
 
   /// Before this thread releases the GIL, or after.
@@ -128,9 +129,19 @@ Gate& gate() {
 
 }  // namespace
 
-GateHold::GateHold() { gate().enter(); }
+GateHold::GateHold(Gil gil) : gil_(gil) { gate().enter(gil_ == Gil::kOurs); }
 
-GateHold::~GateHold() { gate().exit(); }
+GateHold::~GateHold() { gate().exit(gil_ == Gil::kOurs); }
+
+/// A GateHold for a with statement.
+class ForeignCall {
+ public:
+  void enter() { hold_.emplace(GateHold::Gil::kForeign); }
+  void exit(const py::args&) { hold_.reset(); }
+
+ private:
+  std::optional<GateHold> hold_;
+};
 
 ReleasedGil::ReleasedGil() {
   gate().release();
@@ -162,6 +173,10 @@ void bindExitGate(py::module_* m) {
   m->def(
       "close_gate", [](double seconds) { return gate().close(seconds); }, py::arg("seconds"),
       py::call_guard<py::gil_scoped_release>());
+  py::class_<ForeignCall>(*m, "ForeignCall")
+      .def(py::init<>())
+      .def("__enter__", &ForeignCall::enter)
+      .def("__exit__", &ForeignCall::exit);
 }
 
 }  // namespace passlib

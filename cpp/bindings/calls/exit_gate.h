@@ -17,10 +17,16 @@ namespace passlib {
 /// where another thread has begun to end the interpreter.
 class GateHold {
  public:
-  GateHold();
+  /// How the GIL is released and taken meanwhile: by ReleasedGil, or by code of another package.
+  enum class Gil { kOurs, kForeign };
+
+  explicit GateHold(Gil gil = Gil::kOurs);
   ~GateHold();
   GateHold(const GateHold&) = delete;
   GateHold& operator=(const GateHold&) = delete;
+
+ private:
+  const Gil gil_;
 };
 
 /// Releases the GIL while it lives.

@@ -5,14 +5,18 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from contextlib import AbstractContextManager
 from typing import Final
 
 import passlib._core as _core
 
-__all__ = ["seconds_to_wait"]
+__all__ = ["ForeignCall", "seconds_to_wait"]
 
 _VARIABLE: Final = "PASSLIB_EXIT_WAIT"
 _SECONDS: Final = 5.0
+
+ForeignCall: type[AbstractContextManager[None]] = _core.ForeignCall
+"""A context in which native code of another package runs: the interpreter's end waits for it."""
 
 
 def seconds_to_wait() -> float:

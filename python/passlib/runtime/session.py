@@ -12,6 +12,7 @@ import numpy as np
 from passlib.dialects import find
 from passlib.errors import InputError, PasslibError
 from passlib.files.optional import require
+from passlib.library.ending import ForeignCall
 from passlib.lowering import Graph, Lowered, TypeSpec, blame, describe
 from passlib.lowering.types import Value
 from passlib.runtime.interrupts import interruptible
@@ -68,9 +69,10 @@ class Session:
             for name, weight in self._weights.items():
                 options.add_initializer(name, weight)
         try:
-            self._session = self._runtime.InferenceSession(
-                lowered.model.SerializeToString(), options, providers=providers
-            )
+            with ForeignCall():
+                self._session = self._runtime.InferenceSession(
+                    lowered.model.SerializeToString(), options, providers=providers
+                )
         except Exception as error:
             raise self._translated(error, "refuses the model") from error
         given, made = self._session.get_inputs(), self._session.get_outputs()
@@ -152,12 +154,13 @@ class Session:
             )
         values = {name: self._feed(value, feeds) for name, value in self._inputs.items()}
         compute = self._session.run_with_ort_values if self._wraps else self._session.run
-        found: list[Any] = interruptible(
-            compute,
-            (list(names), values),
-            self._runtime.RunOptions,
-            lambda error: self._translated(error, "failed"),
-        )
+        with ForeignCall():
+            found: list[Any] = interruptible(
+                compute,
+                (list(names), values),
+                self._runtime.RunOptions,
+                lambda error: self._translated(error, "failed"),
+            )
         return [_unwrap(output) for output in found] if self._wraps else found
 
     def _feed(self, value: Value, feeds: Mapping[str, Any]) -> Any:

@@ -32,6 +32,9 @@ def work():
                 pl.sym.exp(x).optimize_for("slowPass", {"x": values}, **options)
             elif kind == "partitioner":
                 pl.sym.exp(x).optimize_for("slowParts", {"x": values}, **options)
+            elif kind == "model":
+                model(values)
+                open(mark, "w").close()
             elif kind == "operator":
                 pl.nd.slow_op(pl.nd.array(values), **options)
             else:
@@ -47,6 +50,7 @@ def in_main_thread():
 if seconds != "60":  # else the library is busy
     late.append(in_main_thread)
 text = pl.sym.exp(x).tojson()
+model = pl.Model(pl.sym.dot(x, x)) if kind == "model" else None
 for number in range(4):
     threading.Thread(target=work, daemon=True).start()
 while not os.path.exists(mark):
@@ -61,6 +65,7 @@ CASES = [
     ("partitioner", "0.01", ""),
     ("operator", "0.01", ""),
     ("reader", "0", ""),
+    ("model", "0", ""),
 ]
 
 
@@ -68,6 +73,8 @@ CASES = [
 def test_daemon_threads_at_exit(
     plugin: Callable[[str], Path], tmp_path: Path, kind: str, seconds: str, finish: str
 ) -> None:
+    if kind == "model":
+        pytest.importorskip("onnxruntime", reason="needs the extra run")
     hangs = seconds == "60"
     arguments = [str(plugin("slow")), kind, str(tmp_path / "mark"), seconds, finish]
     child = subprocess.Popen(
