@@ -18,6 +18,7 @@ MXReturnValue careless(Graph* graph, const options_map_t& options) {
   if (mistake == "no text") std::string(mistake).substr(100);
   if (mistake == "no memory") std::vector<int>(static_cast<std::size_t>(node->inputs.size()) - 9);
   if (mistake == "no function") std::function<void()>()();
+  if (mistake == "other text") throw std::out_of_range(options.at("text"));
   return MX_SUCCESS;
 }
 

@@ -10,6 +10,7 @@ struct StandardText {
   const char* text;
   bool whole;  ///< nothing follows it
   const char* meaning;
+  bool word = false;  ///< also a word of other messages: it stands alone, or after a colon
 };
 
 constexpr const char* kNoKey =
@@ -31,6 +32,12 @@ constexpr StandardText kStandardTexts[] = {
     {"unordered_map::at: key not found", true, kNoKey},
     {"map::at:  key not found", true, kNoKey},
     {"vector::_M_range_check", false, kNoPlace},
+    {"vector<bool>::_M_range_check", false, kNoPlace},
+    {"vector", true, kNoPlace, true},  // this one and two more are libc++'s
+    {"deque", true, kNoPlace, true},
+    {"basic_string", true, kNoPlace, true},
+    {"basic_string::erase", false, kNoPlace},
+    {"basic_string::compare", false, kNoPlace},
     {"deque::_M_range_check", false, kNoPlace},
     {"array::at", false, kNoPlace},
     {"basic_string::at", false, kNoPlace},
@@ -54,13 +61,25 @@ constexpr StandardText kStandardTexts[] = {
     {"vector::reserve", true, "a std::vector was given an impossible size"},
 };
 
+/// Returns a message without what libc++ says after the name of a function that reads numbers.
+std::string withoutReason(const std::string& message) {
+  for (const char* reason : {": no conversion", ": out of range"}) {
+    const std::string text = reason;
+    const std::size_t kept = message.size() - std::min(message.size(), text.size());
+    if (message.compare(kept, std::string::npos, text) == 0) return message.substr(0, kept);
+  }
+  return message;
+}
+
 /// Returns what the end of a message means, if it is the standard library's; else null.
-const char* meaningOf(const std::string& message) {
+const char* meaningOf(const std::string& given) {
+  const std::string message = withoutReason(given);
   for (const StandardText& known : kStandardTexts) {
     const std::string text = known.text;
     const std::size_t place = message.rfind(text);
     if (place == std::string::npos) continue;
     const bool begins = place == 0 || message[place - 1] == ' ';
+    if (known.word && place != 0 && (place < 2 || message[place - 2] != ':')) continue;
     if (begins && (!known.whole || place + text.size() == message.size())) return known.meaning;
   }
   return nullptr;

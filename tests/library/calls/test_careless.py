@@ -32,6 +32,32 @@ def test_mistakes_of_a_pass(load_plugin: LoadPlugin, mistake: str, text: str, me
     assert library.path in str(caught.value)
 
 
+OTHER_TEXTS = [
+    ("stoi: no conversion", "no number"),
+    ("stod: out of range", "no number"),
+    ("vector", "beyond the end"),
+    ("deque", "beyond the end"),
+    ("basic_string", "beyond the end"),
+    ("vector<bool>::_M_range_check: __n (which is 3)", "beyond the end"),
+    ("basic_string::erase: __pos (which is 9)", "beyond the end"),
+    ("it has no vector", ""),
+    ("the axis: out of range", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "meaning"), OTHER_TEXTS)
+def test_texts_of_other_standard_libraries(
+    load_plugin: LoadPlugin, text: str, meaning: str
+) -> None:
+    load_plugin("careless")
+    symbol = passlib.sym.exp(passlib.sym.var("x"), name="y")
+    with pytest.raises(PassError) as caught:
+        symbol.optimize_for("careless", mistake="other text", text=text)
+    assert text in str(caught.value)
+    assert ("That text means" in str(caught.value)) == bool(meaning)
+    assert meaning in str(caught.value)
+
+
 def test_mistakes_of_others(load_plugin: LoadPlugin) -> None:
     load_plugin("careless")
     x = passlib.sym.var("x")
