@@ -137,12 +137,14 @@ AFTER = "target_compile_options(keep PRIVATE -O1)"
         ([], "", "", "-O2"),
         (["-DCMAKE_BUILD_TYPE=Release"], "", "", "-O3"),
         (["-DCMAKE_BUILD_TYPE=Debug"], "", "", None),
+        (["-DCMAKE_BUILD_TYPE=None"], "", "", "-O2"),
+        (["-DCMAKE_BUILD_TYPE=Mine", "-DCMAKE_CXX_FLAGS_MINE=-g"], "", "", None),
         (["-DCMAKE_CXX_FLAGS=-g -O0"], "", "", "-O0"),
         (["-DCMAKE_CXX_FLAGS=-DX-O0"], "", "", "-O2"),
         ([], "add_compile_options(-Os)", "", "-Os"),
         ([], "", AFTER, "-O1"),
     ],
-    ids=["plain", "release", "debug", "flags", "no-flag", "folder", "target"],
+    ids=["plain", "release", "debug", "none", "own", "flags", "no-flag", "folder", "target"],
 )
 def test_optimization(
     options: list[str], before: str, after: str, wanted: str | None, package: Path, tmp_path: Path
