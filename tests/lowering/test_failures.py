@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import passlib
 from passlib.errors import GraphError, InternalError, PasslibError, UnsupportedError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import Lowerings, Operation, TypeSpec, Value, lower_graph
@@ -87,6 +88,27 @@ def test_other_errors_are_the_models(
 ) -> None:
     with pytest.raises(expected, match=text):
         lower_graph(OneNode(), table_of(error), INPUTS, {})
+
+
+class Enormous(OneNode):
+    node = Node("Op", "op", {"n": str(10**20)}, [Entry(Node("null", "x"))], 1)
+
+
+@pytest.mark.parametrize("read", ["int", "ints", "optional_int", "optional_ints"])
+def test_numbers_beyond_64_bits_are_the_models(read: str) -> None:
+    table = Lowerings("mxnet")
+
+    @table.register("Op")
+    def reads(op: Operation) -> Value:
+        return op.constant(np.asarray(getattr(op, read)("n"), np.int64))
+
+    with pytest.raises(UnsupportedError, match=r"node 'op' \(Op\): attribute 'n' .*64 bits"):
+        lower_graph(Enormous(), table, INPUTS, {})
+
+
+def test_sizes_beyond_64_bits_are_the_models() -> None:
+    with pytest.raises(GraphError, match=r"\(_arange\): .* exceed what 64 bits count"):
+        passlib.sym.arange(0, 1e30).infer_shape()
 
 
 def test_interruption_passes() -> None:

@@ -24,6 +24,18 @@ PASS = "removeDeadNodes"
 CALLS: dict[str, tuple[Callable[[Model, Path], Any], type[Exception], str]] = {
     "run_array": (lambda m, _: m.run(X), TypeError, f"inputs.*ndarray.*{MAPPING}array"),
     "run_list": (lambda m, _: m.run([1, 2]), TypeError, f"inputs.*list.*{MAPPING}array"),
+    "run_none": (
+        lambda m, _: m.run({"data": None}),
+        TypeError,
+        "'data' is of type NoneType",
+    ),
+    "run_text": (lambda m, _: m.run({"data": "abc"}), TypeError, "'data' is of type str.*array"),
+    "run_ragged": (
+        lambda m, _: m.run({"data": [[1, 2], [3]]}),
+        TypeError,
+        "'data' is of type list.*all of one length",
+    ),
+    "call_dict": (lambda m, _: m({"data": X}), TypeError, "'data' is of type dict.*array"),
     "run_name": (
         lambda m, _: m.run({"data": X, "dota": X}),
         GraphError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ __all__ = ["Attributes", "blame"]
 
 _T = TypeVar("_T")
 _REQUIRED: Any = object()
+_LEAST: Final = -(2**63)
 
 
 def blame(node: Node) -> str:
@@ -49,12 +50,12 @@ class Attributes:
         return self._texts.get(name, default)
 
     def int(self, name: str, default: builtins.int = _REQUIRED) -> builtins.int:
-        """Whole number."""
-        return self._read(name, default, attribute_text.parse_int)
+        """Whole number of at most 64 bits, as in all that follows."""
+        return self._read(name, default, _integer)
 
     def optional_int(self, name: str, default: builtins.int | None = None) -> builtins.int | None:
         """Whole number, or ``None`` for the text ``None``."""
-        return self._read(name, default, _or_none(attribute_text.parse_int))
+        return self._read(name, default, _or_none(_integer))
 
     def float(self, name: str, default: builtins.float = _REQUIRED) -> builtins.float:
         """Real number."""
@@ -86,7 +87,7 @@ class Attributes:
         self, name: str, default: tuple[builtins.int | None, ...] | None = None
     ) -> tuple[builtins.int | None, ...] | None:
         """Tuple of whole numbers whose elements may be ``None``; ``None`` for the text ``None``."""
-        return self._read(name, default, _or_none(attribute_text.parse_optional_ints))
+        return self._read(name, default, _or_none(_integers))
 
     def string(
         self, name: str, default: str = _REQUIRED, choices: Sequence[str] | None = None
@@ -138,8 +139,22 @@ def _or_none(parse: Callable[[str], _T]) -> Callable[[str], _T | None]:
     return lambda text: None if text.strip() == "None" else parse(text)
 
 
-def _whole(text: str) -> tuple[int, ...]:
+def _integer(text: str) -> int:
+    number = attribute_text.parse_int(text)
+    if not _LEAST <= number <= -_LEAST - 1:
+        raise ValueError(f"{text!r} exceeds 64 bits")
+    return number
+
+
+def _integers(text: str) -> tuple[int | None, ...]:
     elements = attribute_text.parse_optional_ints(text)
+    if not all(element is None or _LEAST <= element <= -_LEAST - 1 for element in elements):
+        raise ValueError(f"{text!r} has a number that exceeds 64 bits")
+    return elements
+
+
+def _whole(text: str) -> tuple[int, ...]:
+    elements = _integers(text)
     if None in elements:
         raise ValueError(f"{text!r} has an element None")
     return tuple(element for element in elements if element is not None)

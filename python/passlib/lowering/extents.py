@@ -32,6 +32,9 @@ LAST = np.iinfo(np.int64).max
 
 def vector(op: Operation, *numbers: int) -> Value:
     """Add an int64 constant of shape (n,): axes, starts, shapes."""
+    most = max(numbers, key=abs, default=0)
+    if not ~LAST <= most <= LAST:
+        raise Misfit(f"{most} elements exceed what 64 bits count")
     return op.constant(np.asarray(numbers, np.int64))
 
 

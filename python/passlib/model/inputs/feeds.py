@@ -26,8 +26,13 @@ def as_fed(given: Mapping[str, Any], others: Collection[str]) -> dict[str, Any]:
     -------
     dict of str to object
         Arrays; lists, dictionaries and None where ``others`` permits it.
+
+    Raises
+    ------
+    TypeError
+        A value is not an array of numbers; the message names its input.
     """
-    return {n: _plain(v) if n in others else _as_array(v) for n, v in given.items()}
+    return {n: _plain(v) if n in others else _as_array(n, v) for n, v in given.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -43,7 +48,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(name: str, value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic, BaseSparseNDArray)):
         return value
-    return nd.array(value)
+    reason = ""
+    if value is not None:  # which NumPy takes for NaN
+        try:
+            return nd.array(value)
+        except (TypeError, ValueError) as error:
+            reason = f": {error}"
+    raise TypeError(
+        f"the value of {name!r} is of type {type(value).__name__}, but must be an array, or nested "
+        f"lists of numbers, all of one length at each depth{reason}"
+    )
