@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.numpy_helper
 import pytest
 
 import passlib
@@ -251,6 +253,19 @@ def test_sums_behind_products(name: str, tmp_path: Path) -> None:
     x = np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
     for have, want in zip(results(made, {"x": x}), results(data, {"x": x}), strict=True):
         np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
+
+
+def test_a_layer_without_weights_stays(tmp_path: Path) -> None:
+    model = onnx.load_from_string(
+        parsed("g (float[2, 0] x) => (float[A, B] y) { a = MatMul(x, w) y = Mul(a, c) }")
+    )
+    arrays = {"w": np.zeros((0, 2), np.float32), "c": np.array([np.inf, 1], np.float32)}
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()
+    )
+    data = model.SerializeToString()
+    made = after(data, "foldLinear", tmp_path)
+    assert operators(made) == operators(data)
 
 
 BROADCAST = {

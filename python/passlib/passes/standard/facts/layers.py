@@ -229,13 +229,13 @@ class Layer:
 
 
 def layer_of(model: Model, node: EditableNode) -> Layer | None:
-    """Return a node as a layer; None if it is none, or its weights are not known."""
+    """Return a node as a layer; None if it is none, or its weights are not known or empty."""
     name = operator(node)
     if name not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or node.control_deps:
         return None
     weight = model.array(given(node, 1))
-    if weight is None or weight.dtype.name not in _REAL or weight.ndim < 2:
-        return None
+    if weight is None or weight.dtype.name not in _REAL or weight.ndim < 2 or not weight.size:
+        return None  # sums of no products are 0, which an infinite factor makes NaN
     if name == "MatMul":
         return Layer(model, node, weight.shape[-1], None)
     if name == "Gemm":
