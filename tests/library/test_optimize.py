@@ -261,6 +261,29 @@ def test_allocating_without_a_dictionary(load_plugin: LoadPlugin, resnet: Symbol
     assert "styledAlloc" in str(caught.value)
 
 
+def test_lists_of_arrays(load_plugin: LoadPlugin) -> None:
+    """Scripts for MXNet 1.7 give arrays in the order of the variables."""
+    load_plugin("mxnet_style")
+    total = passlib.sym.exp(passlib.sym.var("x") + passlib.sym.var("y"))
+    args: list[Any] = [passlib.nd.zeros((2, 3)), passlib.nd.zeros((2, 3))]
+    aux: list[Any] = []
+    first = args[0]
+    changed = total.optimize_for("styledAlloc", args, aux)
+    assert changed.list_arguments() == ["x", "y", "styled_alloc"]
+    assert args[0] is first
+    assert aux == []
+    np.testing.assert_array_equal(changed.bind(passlib.cpu(), args).forward()[0], 2.5)
+    new: list[Any] = []
+    total.optimize_for("styledAlloc", new)
+    assert [array.shape for array in new] == [(1,)]
+    with pytest.raises(ValueError, match="args has 1 arrays, but the symbol wants 2: x, y"):
+        total.optimize_for("styledWalk", new)
+    with pytest.raises(ValueError, match="aux has 1 arrays, but the symbol wants 0: none"):
+        total.optimize_for("styledWalk", aux=new)
+    with pytest.raises(TypeError, match="args and aux of several passes must be dictionaries"):
+        total.optimize_for(["styledWalk", "styledWalk"], args)
+
+
 def test_threads(load_plugin: LoadPlugin, resnet: Symbol) -> None:
     """Four threads with different libraries and one symbol; each gets its own output."""
     for name in ("good", "edits", "mxnet_style", "plain_c_11"):

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import logging
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,8 @@ class Request:
     """
 
     backend: str | Backend
-    args: MutableMapping[str, Any] | None = None
-    aux: MutableMapping[str, Any] | None = None
+    args: MutableMapping[str, Any] | list[Any] | None = None
+    aux: MutableMapping[str, Any] | list[Any] | None = None
     ctx: Context | None = None
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     types: Mapping[str, Any] = field(default_factory=dict)
@@ -79,6 +79,8 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     if isinstance(found, str):
         found = find_backend(found)
     args, aux = request.args, request.aux
+    if isinstance(args, list) or isinstance(aux, list):
+        return _of_lists(symbol, request)
     dialect = symbol.family
     found.declaration.require_dialect(dialect.name)
     options = found.declaration.checked(request.options)
@@ -109,6 +111,31 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
         outcome.attributes.pop(_DIALECT, None)
         own = dialect.own_after(symbol, outcome.graph)
         return outcome.graph, {**outcome.attributes, **own}
+
+
+def _of_lists(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+    """Take lists, as MXNet 1.7 does: in the order of the variables, new arrays at the end."""
+    variables = symbol.family.variables(symbol.graph)
+    by_name: list[MutableMapping[str, Any] | None] = []
+    for what, given, names in zip(
+        ("args", "aux"), (request.args, request.aux), variables, strict=True
+    ):
+        if isinstance(given, list):
+            if given and len(given) != len(names):
+                raise ValueError(
+                    f"{what} has {len(given)} arrays, but the symbol wants {len(names)}: "
+                    f"{', '.join(names) or 'none'}"
+                )
+            by_name.append(dict(zip(names, given, strict=False)))
+        else:
+            by_name.append(given)
+    result = optimize_graph(symbol, replace(request, args=by_name[0], aux=by_name[1]))
+    for given, found, names in zip((request.args, request.aux), by_name, variables, strict=True):
+        if isinstance(given, list) and found is not None:
+            # Those of removed variables keep their places.
+            given[:] = [found.get(name, old) for name, old in zip(names, given, strict=False)]
+            given.extend(array for name, array in found.items() if name not in names)
+    return result
 
 
 def _commit(

@@ -94,7 +94,7 @@ def run_steps(
     symbol: _S,
     steps: Steps,
     text: Any,
-    weights: tuple[MutableMapping[str, Any] | None, MutableMapping[str, Any] | None],
+    weights: tuple[MutableMapping[str, Any] | list[Any] | None, ...],
     run: Callable[..., _S],
 ) -> _S:
     """Run passes in order.
@@ -116,6 +116,8 @@ def run_steps(
         A pass or an option is unknown, before anything runs; or a pass failed.
     UnsupportedError
         A step is a named pipeline, which needs a model.
+    TypeError
+        args or aux is a list.
     """
     if has_named(steps):
         raise UnsupportedError(
@@ -126,14 +128,22 @@ def run_steps(
     watched = any(isinstance(step, Repeat) for step in steps)
     held = tuple(
         None if given is None else {n: _shown(a, watched) for n, a in given.items()}
-        for given in weights
+        for given in map(_dictionary, weights)
     )
     result = execute(steps, _State(symbol, held), options, _Observer(run))
-    for given, before, after in zip(weights, held, result.weights, strict=True):
+    for given, before, after in zip(map(_dictionary, weights), held, result.weights, strict=True):
         if given is not None and before is not None and after is not None:
             _commit(given, before, after)
     made: _S = result.symbol
     return made
+
+
+def _dictionary(
+    given: MutableMapping[str, Any] | list[Any] | None,
+) -> MutableMapping[str, Any] | None:
+    if isinstance(given, list):
+        raise TypeError("args and aux of several passes must be dictionaries of arrays by name")
+    return given
 
 
 def _shown(array: Any, watched: bool) -> Any:

@@ -163,8 +163,8 @@ class Symbol(ForArrays, Arithmetic):
     def optimize_for(
         self,
         backend: Any,
-        args: MutableMapping[str, Any] | None = None,
-        aux: MutableMapping[str, Any] | None = None,
+        args: MutableMapping[str, Any] | list[Any] | None = None,
+        aux: MutableMapping[str, Any] | list[Any] | None = None,
         ctx: Context | None = None,
         shape_dict: Mapping[str, Sequence[int]] | None = None,
         type_dict: Mapping[str, Any] | None = None,
@@ -184,7 +184,8 @@ class Symbol(ForArrays, Arithmetic):
         args, aux : dict of str to array, optional
             Weights (and data) and auxiliary states by name. The pass reads and writes their
             memory. After success these dictionaries also hold the parameters that it allocated,
-            and no longer those whose node is gone.
+            and no longer those whose node is gone. A list, as in MXNet 1.7, has an array for
+            each variable or none; what the pass allocates is appended to it.
         ctx : Context, optional
             Must be the CPU.
         shape_dict, type_dict, stype_dict : mapping, optional
@@ -202,8 +203,8 @@ class Symbol(ForArrays, Arithmetic):
 
         Raises
         ------
-        TypeError
-            Shapes or types are no mappings of these; the message shows the right form.
+        TypeError, ValueError
+            Shapes or types are no mappings; a list has another length.
         PasslibError
             No loaded library has the pass.
         PassError
