@@ -109,7 +109,15 @@ def _sorted_last(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     turned = op.emit("Transpose", data, perm=[*others, *axes]) if rank > 1 else data
     rest = tuple(range(len(others), rank))
     flat = reshaped(op, turned, [*((axis,) for axis in range(len(others))), rest])
+    # TopK of ONNX Runtime 1.29 ends the process where there is nothing beside the last axis.
+    sizes = [op.sizes_of(data)[axis] for axis in others]
+    if 0 in sizes:
+        return flat
     count = extent(op, flat, len(others))
+    if None in sizes:
+        first = op.emit("Transpose", flat, perm=[len(others), *range(len(others))])
+        ordered = op.emit("TopK", first, count, axis=0, largest=0, sorted=1, outputs=2)[0]
+        return op.emit("Transpose", ordered, perm=[*range(1, len(others) + 1), 0])
     return op.emit("TopK", flat, count, axis=-1, largest=0, sorted=1, outputs=2)[0]
 
 
