@@ -134,7 +134,8 @@ def _of_lists(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[s
         if isinstance(given, list) and found is not None:
             # Those of removed variables keep their places.
             given[:] = [found.get(name, old) for name, old in zip(names, given, strict=False)]
-            given.extend(array for name, array in found.items() if name not in names)
+            known = set(names)
+            given.extend(array for name, array in found.items() if name not in known)
     return result
 
 

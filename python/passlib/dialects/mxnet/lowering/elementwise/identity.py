@@ -16,7 +16,7 @@ __all__ = [
     "cast",
     "cast_storage",
     "identity",
-    "sparsely_regularised",
+    "sparsely_regularized",
 ]
 
 
@@ -43,7 +43,7 @@ def identity(op: Operation) -> Value:
 
 
 @table.register("IdentityAttachKLSparseReg")
-def sparsely_regularised(op: Operation) -> Value:
+def sparsely_regularized(op: Operation) -> Value:
     """Return the first input, (N, C, ...); the regularization affects only the gradient."""
     op.require_rank(op.inputs[0], least=2)
     return op.emit("Identity", op.inputs[0])

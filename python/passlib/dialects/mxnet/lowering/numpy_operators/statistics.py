@@ -109,7 +109,8 @@ def _sorted_last(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     turned = op.emit("Transpose", data, perm=[*others, *axes]) if rank > 1 else data
     rest = tuple(range(len(others), rank))
     flat = reshaped(op, turned, [*((axis,) for axis in range(len(others))), rest])
-    # TopK of ONNX Runtime 1.29 ends the process where there is nothing beside the last axis.
+    # Where another axis is empty, TopK of ONNX Runtime 1.29 ends the process, but not along the
+    # first axis.
     sizes = [op.sizes_of(data)[axis] for axis in others]
     if 0 in sizes:
         return flat
