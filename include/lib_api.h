@@ -60,6 +60,10 @@
 #if __cplusplus >= 201703L
 #include <charconv>
 #endif
+#if defined(__NVCC__)
+#include <cuda_runtime.h>
+#include <curand_kernel.h>
+#endif
 
 // ================================================================================================
 // Options. Define before including.
@@ -2543,22 +2547,46 @@ inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
   return true;
 }
 
+/// What stands between whole part and fraction in the C library's numbers, which the locale says.
+inline std::string decimalPoint() {
+  char buffer[32];
+  const int size = snprintf(buffer, sizeof(buffer), "%.1f", 0.5);
+  return size > 2 ? std::string(buffer + 1, static_cast<std::size_t>(size) - 2) : std::string(".");
+}
+
+/// Reads a decimal number as the nearest double, infinity where it is too large, independent of the
+/// locale. Returns false if text is left. Without streams, which take many times as long.
+inline bool scanDouble(const std::string& text, double* value) {
+  // The C library reads hexadecimal numbers and names too.
+  if (text.find_first_not_of("0123456789.eE+-") != std::string::npos) return false;
+  char* end = nullptr;
+  *value = strtod(text.c_str(), &end);
+  if (*end != '.') return *end == '\0' && end != text.c_str();
+  std::string local = text;
+  local.replace(static_cast<std::size_t>(end - text.c_str()), 1, decimalPoint());
+  *value = strtod(local.c_str(), &end);
+  return *end == '\0';
+}
+
+/// The double as text of `digits` digits, independent of the locale.
+inline std::string printDouble(double value, int digits) {
+  char buffer[64];  // the longest has 24 characters and a point of several bytes
+  std::string text(
+      buffer, static_cast<std::size_t>(snprintf(buffer, sizeof(buffer), "%.*g", digits, value)));
+  const std::size_t point = text.find_first_not_of("0123456789+-e");
+  if (point == std::string::npos || text[point] == '.') return text;
+  const std::size_t fraction = text.find_first_of("0123456789", point);
+  return text.replace(point, fraction - point, ".");
+}
+
 /// Reads a number in JSON's grammar as double, independent of the locale.
 inline double parseDouble(const std::string& text) {
-#if defined(__cpp_lib_to_chars)
-  double fast = 0;
-  const char* end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, fast).ec == std::errc()) return fast;
-#endif
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
   double value = 0;
-  if (stream >> value) return value;
-  // Out of range: streams return the nearest limit and fail.
-  if (value == (std::numeric_limits<double>::max)()) return std::numeric_limits<double>::infinity();
-  if (value == std::numeric_limits<double>::lowest()) {
-    return -std::numeric_limits<double>::infinity();
-  }
+#if defined(__cpp_lib_to_chars)
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, value).ec == std::errc()) return value;
+#endif
+  scanDouble(text, &value);
   return value;
 }
 
@@ -3049,11 +3077,7 @@ inline JsonVal JsonVal::real(double value) {
         std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
     text.assign(buffer, result.ptr);
 #else
-    std::ostringstream stream;
-    stream.imbue(std::locale::classic());
-    stream.precision(digits);
-    stream << value;
-    text = stream.str();
+    text = detail::printDouble(value, digits);
 #endif
     if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
   }
@@ -4608,7 +4632,7 @@ inline void ParamTable::assign(const std::vector<Node*>& variables) {
     if (paramName(*node, &copy) == names_[next]) node->tensor = &tensors_[next++];
   }
   if (next == names_.size()) return;
-  std::unordered_map<std::string, MXTensor*> by_name;
+  std::unordered_map<std::string, MXTensor*, TextHash> by_name;
   for (std::size_t pos = 0; pos < names_.size(); ++pos) by_name[names_[pos]] = &tensors_[pos];
   for (Node* node : variables) {
     const auto found = by_name.find(paramName(*node, &copy));
@@ -4756,14 +4780,7 @@ inline bool readReal(const std::string& given, double* value) {
     return true;
   }
   if (size.empty() || size.find_first_not_of("0123456789.eE+-") != std::string::npos) return false;
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
-  // A stream fails on numbers out of range, but gives the nearest double.
-  const bool read = static_cast<bool>(stream >> *value);
-  if (read) return stream.peek() == std::istringstream::traits_type::eof();
-  const double limit = (std::numeric_limits<double>::max)();
-  if (*value == limit || *value == -limit) *value *= 2;
-  return std::isinf(*value);
+  return scanDouble(text, value);
 }
 
 /// Reads a list: "(1, 2)", "[1, 2]" or "1, 2". Items in quotes, which JSON and Python put around
@@ -5969,9 +5986,7 @@ inline bool isWordPart(char character) {
 /// Reads the text of a number without surroundings.
 inline bool parseReal(const std::string& text, double* value) {
   if (text.empty() || !(isDigit(text.back()) || text.back() == '.')) return false;
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
-  return (stream >> *value) && stream.peek() == std::istringstream::traits_type::eof();
+  return scanDouble(text, value) && std::isfinite(*value);
 }
 
 /// Reads the text of a pattern, or of its replacement, which refers to the pattern's names.

@@ -41,11 +41,11 @@ mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
 """
 
 
-def compile_quietly(compiler: str, standard: str, source: Path) -> None:
+def compile_quietly(compiler: str, standard: str, source: Path, *flags: str) -> None:
     # What C++23 is called depends on the compiler's age.
     for spelling in (standard, standard.replace("23", "2b")):
         run = subprocess.run(
-            [compiler, f"-std={spelling}", *STRICT, "-I", str(INCLUDE), str(source)],
+            [compiler, f"-std={spelling}", *STRICT, *flags, "-I", str(INCLUDE), str(source)],
             capture_output=True,
             text=True,
             check=False,
@@ -80,11 +80,20 @@ def test_ways_to_include_it(include: str, tmp_path: Path) -> None:
     compile_quietly("g++", "c++11", source)
 
 
+def test_cuda_types_under_nvcc(tmp_path: Path) -> None:
+    """CUDA's compiler gets the types of streams and random states from CUDA's own headers."""
+    (tmp_path / "cuda_runtime.h").write_text("typedef struct Stream* cudaStream_t;\n")
+    (tmp_path / "curand_kernel.h").write_text("struct curandStatePhilox4_32_10_t {};\n")
+    source = tmp_path / "minimal.cc"
+    source.write_text('#define __NVCC__\n#include "lib_api.h"\n' + MINIMAL)
+    compile_quietly("g++", "c++11", source, "-isystem", str(tmp_path))
+
+
 PUBLIC = {"op", "at", "do", "if", "or", "DL"}
 """Names of two letters that are the interface's, the standard library's or the language's."""
 
 STANDARD_HEADERS = re.findall(
-    r"^#include <(?!cxxabi)(\w+(?:\.h)?)>", (INCLUDE / "lib_api.h").read_text(), re.M
+    r"^#include <(?!cxxabi|cu)(\w+(?:\.h)?)>", (INCLUDE / "lib_api.h").read_text(), re.M
 )
 
 

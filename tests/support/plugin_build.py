@@ -113,6 +113,10 @@ PROGRAMS: dict[str, Recipe] = {
     "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
     "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-O1", "-DPASSLIB_NO_ENTRY_POINTS")),
     "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "reals": Recipe(("cpp/reals.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "reals_without_charconv": Recipe(
+        ("cpp/reals.cc",), (*CXX, "-std=c++11", "-DPASSLIB_NO_ENTRY_POINTS")
+    ),
 }
 
 
