@@ -63,8 +63,11 @@ class Cache(Generic[_V]):
             Returns the size of a value in bytes.
         """
         with self._lock:
-            slot = self._slots.setdefault(key, _Slot())
-            self._slots.move_to_end(key)
+            slot = self._slots.get(key)
+            if slot is None:
+                slot = self._slots[key] = _Slot()
+            else:
+                self._slots.move_to_end(key)
         with slot.lock:
             value = slot.value
             if value is not None and fits(value):

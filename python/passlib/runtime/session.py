@@ -140,14 +140,16 @@ class Session:
         GraphError, PasslibError
             See `run`.
         """
-        updates = self._lowered.updates
-        arrays = self._compute(feeds, (*self.output_names, *updates.values()))
-        count = len(self.output_names)
+        updates, names = self._lowered.updates, self.output_names
+        if not updates:
+            return self._compute(feeds, names), {}
+        arrays = self._compute(feeds, (*names, *updates.values()))
+        count = len(names)
         return arrays[:count], dict(zip(updates, arrays[count:], strict=True))
 
     def _compute(self, feeds: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-        unknown = sorted(set(feeds) - set(self._inputs))
-        if unknown:
+        if not feeds.keys() <= self._inputs.keys():
+            unknown = sorted(feeds.keys() - self._inputs.keys())
             raise InputError(
                 f"the model has no input {', '.join(map(repr, unknown))}; "
                 f"its inputs are {', '.join(self._inputs) or 'none'}"
