@@ -130,6 +130,15 @@ def test_big_endian_numbers_become_native() -> None:
     np.testing.assert_array_equal(np.asarray(array), [0, 1, 2])
 
 
+@pytest.mark.parametrize("descr", [",f4", "(2,", ",,,", "\\x00f4"])
+def test_element_types_that_are_none(descr: str) -> None:
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': (1,), }}"
+    with pytest.raises(
+        FormatError, match=r"header of .* is invalid: (NumPy|MXNet) has no|not under"
+    ):
+        nd.load_frombuffer(header(text, bytes(4)))
+
+
 def test_compressed_members() -> None:
     content = archive({"a.npy": npy(np.zeros(1000))}, zipfile.ZIP_DEFLATED)
     assert len(content) < 1000

@@ -131,7 +131,10 @@ def _dtype(descr: object) -> np.dtype[Any]:
         return dtypes.from_code(dtypes.BFLOAT16_CODE)
     if not isinstance(descr, str) or len(descr) != 3:
         raise ValueError(f"MXNet has no element type {_shown(descr)}")
-    dtype = np.dtype(descr)
+    try:
+        dtype = np.dtype(descr)
+    except SyntaxError as error:  # NumPy reads what stands before a comma as Python
+        raise ValueError(f"NumPy has no element type {_shown(descr)}") from error
     try:
         dtypes.code(dtype)
     except UnsupportedError as error:
