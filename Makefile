@@ -18,6 +18,9 @@ FUZZ_SECONDS ?= 600
 
 TESTS := tests --ignore tests/interop --sample 30
 
+# Where it is set, every process that a test starts compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models release-check sanitize fuzz $(FUZZERS) sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.

@@ -29,11 +29,6 @@ mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
 """
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "passlib", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
@@ -53,7 +48,8 @@ def test_options_print_a_line_each(
 
 
 def test_the_module_is_run() -> None:
-    result = run("--include")
+    command = [sys.executable, "-m", "passlib", "--include"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == f"{passlib.get_include()}\n"
 
@@ -61,7 +57,7 @@ def test_the_module_is_run() -> None:
 def test_flags_compile_a_library(tmp_path: Path) -> None:
     source = tmp_path / "empty.cc"
     source.write_text(SOURCE, "utf-8")
-    flags = run("--include-flags").stdout.split()
+    flags = passlib_command("--include-flags").stdout.split()
     compile_to(tmp_path / "empty.so", ("g++", "-shared", "-fPIC", "-std=c++11", *flags), [source])
 
 
@@ -74,7 +70,7 @@ def test_without_an_option_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_an_unknown_option_is_an_error() -> None:
-    result = run("--libs")
+    result = passlib_command("--libs")
     assert result.returncode == 1
     assert result.stderr == "passlib: unrecognized arguments: --libs; see passlib --help\n"
 

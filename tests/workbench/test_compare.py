@@ -143,6 +143,7 @@ class TestCompare:
 
     def test_folded_nodes_have_the_value_of_the_last_one(self, tmp_path: Path) -> None:
         """A convolution into which a normalization was folded keeps its name, not its value."""
+        pl.library.load_standard()
         model = block_model(tmp_path / "m.onnx", 2)
         folded = model.optimize_for("foldBatchNormalization")
         origins = {node.name: node.attrs.get("__origin__") for node in folded.symbol.nodes()}
