@@ -16,5 +16,6 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindOnnx(&m);
   passlib::bindOnnxWriter(&m);
   passlib::bindJson(&m);
+  passlib::bindPlainFiles(&m);
   passlib::bindArrays(&m);
 }

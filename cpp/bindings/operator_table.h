@@ -16,6 +16,7 @@ struct OperatorFacts {
   bool varying = false;    ///< the number of outputs depends on attributes
   bool carrying = false;   ///< outputs are those of the node's subgraph
   std::string registered;  ///< of an alias, the registered name; else empty
+  std::string counting;    ///< the attribute that states the number of outputs; else empty
 
   /// The number of outputs that the subgraph of a node determines; 0 if there is none.
   int carried(const Node& node) const {
@@ -29,7 +30,7 @@ class OperatorTable {
   using Names = TextSet;
 
   OperatorTable(const TextMap<int>& fixed, const Names& varying, const Names& carrying,
-                const TextMap<std::string>& registered) {
+                const TextMap<std::string>& registered, const TextMap<std::string>& counting) {
     for (const auto& [op, outputs] : fixed) facts_[op].outputs = outputs;
     for (const std::string& op : varying) facts_[op].varying = true;
     for (const std::string& op : carrying) facts_[op].carrying = true;
@@ -37,6 +38,7 @@ class OperatorTable {
       facts_[alias].registered = name;
       has_aliases_ = true;
     }
+    for (const auto& [op, attribute] : counting) facts_[op].counting = attribute;
   }
 
   bool hasAliases() const { return has_aliases_; }

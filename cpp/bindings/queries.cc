@@ -38,8 +38,10 @@ py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
     const OperatorFacts& facts = operators.find(node.op);
     const int carried = facts.carried(node);
     const int known = facts.outputs != 0 ? facts.outputs : carried;
+    const bool stated = !facts.counting.empty() &&
+                        attributeOf(node, facts.counting) == std::to_string(node.num_outputs);
     const bool settled =
-        known != 0 ? node.num_outputs == known : node.num_outputs > 0 && !facts.varying;
+        known != 0 ? node.num_outputs == known : node.num_outputs > 0 && (stated || !facts.varying);
     if (!settled)
       list.append(py::make_tuple(i, node.op, attributeDict(node), node.num_outputs, carried));
   }
@@ -182,9 +184,10 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
   using Names = OperatorTable::Names;
   using NameMap = TextMap<std::string>;
   py::class_<OperatorTable>(*m, "OperatorTable")
-      .def(py::init<const TextMap<int>&, const Names&, const Names&, const NameMap&>(),
+      .def(py::init<const TextMap<int>&, const Names&, const Names&, const NameMap&,
+                    const NameMap&>(),
            py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names(),
-           py::arg("registered") = NameMap());
+           py::arg("registered") = NameMap(), py::arg("counting") = NameMap());
   graphs->def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
       .def("nodes_with", &listNodesWith, py::arg("operators"))

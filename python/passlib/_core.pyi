@@ -1,6 +1,6 @@
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -140,6 +140,7 @@ class OperatorTable:
         varying: set[str],
         carrying: set[str] = ...,
         registered: dict[str, str] = ...,
+        counting: dict[str, str] = ...,
     ) -> None: ...
 
 class EditableAttributes(MutableMapping[str, str]):
@@ -273,13 +274,7 @@ def close_gate(seconds: float) -> int: ...
 
 class CallSettings:
     def __init__(
-        self,
-        *,
-        accept_args: bool,
-        accept_aux: bool,
-        force_json: bool,
-        consume: bool,
-        ordered: bool,
+        self, *, accept_args: bool, accept_aux: bool, force_json: bool, consume: bool, ordered: bool
     ) -> None: ...
 
 class PartitionSettings:
@@ -355,20 +350,19 @@ def writable_arrays(arrays: dict[str, Any], own: type) -> list[str]: ...
 def same_arrays(arrays: dict[str, Bytes], among: dict[str, Bytes]) -> bool: ...
 
 class JsonObject(dict[str, Any]):
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
+    start: Final[int]
+    end: Final[int]
 
 class JsonArray(list[Any]):
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
+    start: Final[int]
+    end: Final[int]
 
 def parse_json(
     text: bytes, number: Callable[[str], Any], comments: bool, max_depth: int
 ) -> Any: ...
+def read_nnvm(
+    text: bytes, place: str, per_entry: dict[str, str], max_depth: int
+) -> tuple[Graph, list[tuple[str, int, int]]] | None: ...
 def run_pass(
     library: Library,
     index: int,

@@ -16,6 +16,7 @@ import passlib._core as _core
 from passlib._core import JsonArray, JsonObject
 
 __all__ = [
+    "MAX_DEPTH",
     "JsonArray",
     "JsonNumber",
     "JsonObject",
@@ -25,7 +26,7 @@ __all__ = [
     "print_json",
 ]
 
-_MAX_DEPTH = 200
+MAX_DEPTH = 200
 """Models nest a dozen levels; deeper nesting could only exhaust a stack."""
 
 
@@ -64,7 +65,7 @@ def parse(text: bytes, *, comments: bool = False) -> Any:
     FormatError
         The text is not JSON, an object has a key twice, or values nest more than 200 levels deep.
     """
-    return _core.parse_json(text, JsonNumber, comments, _MAX_DEPTH)
+    return _core.parse_json(text, JsonNumber, comments, MAX_DEPTH)
 
 
 def parse_plain(text: str) -> Any:

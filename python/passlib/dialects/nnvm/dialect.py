@@ -13,8 +13,8 @@ from typing import Any
 import passlib._core as _core
 from passlib.dialects.nnvm import schema
 from passlib.dialects.nnvm.lowering import load_table, lower
-from passlib.dialects.nnvm.reading.document import PLACE, Document
-from passlib.dialects.nnvm.reading.file import read_file
+from passlib.dialects.nnvm.reading.file import Document, read_file
+from passlib.dialects.nnvm.reading.template import PLACE
 from passlib.dialects.nnvm.reading.types import input_types
 from passlib.dialects.nnvm.reading.weights import WEIGHTS_SUFFIX, read_weights, weights_path
 from passlib.dialects.nnvm.validation import validate
@@ -150,7 +150,9 @@ class NNVM(Dialect):
     input_types = staticmethod(input_types)
 
 
-_UNCOUNTED = _core.OperatorTable({VARIABLE: 1}, set(schema.DECLARING))
+_UNCOUNTED = _core.OperatorTable(
+    {VARIABLE: 1}, set(schema.DECLARING), counting={schema.TVM_OPERATOR: "num_outputs"}
+)
 
 
 dialect = NNVM()

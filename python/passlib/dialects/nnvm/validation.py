@@ -17,8 +17,8 @@ from passlib.dialects.model_checks import (
     unknown_operators,
 )
 from passlib.dialects.nnvm.lowering import load_table
-from passlib.dialects.nnvm.reading.document import parse
 from passlib.dialects.nnvm.reading.file import read_file
+from passlib.dialects.nnvm.reading.template import parse
 from passlib.dialects.nnvm.reading.types import input_types
 from passlib.dialects.nnvm.reading.weights import bytes_left, read_weights, weights_path
 from passlib.dialects.nnvm.schema import NOT_LOWERED, TVM_OPERATOR

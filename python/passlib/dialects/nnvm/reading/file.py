@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import passlib._core as _core
+from passlib.dialects.json_text import MAX_DEPTH, parse
 from passlib.dialects.nnvm.printing import NNVM, print_value
-from passlib.dialects.nnvm.reading.document import Document, GraphTemplate, read
+from passlib.dialects.nnvm.reading.graph_attributes import PER_ENTRY
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.reading.template import PLACE, GraphTemplate, read
+from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, read_regular
 
-__all__ = ["ATTRIBUTES", "STRUCTURE", "load", "own_attributes", "read_file"]
+__all__ = ["ATTRIBUTES", "STRUCTURE", "Document", "load", "own_attributes", "read_file"]
 
 ATTRIBUTES: Final = "attrs"
 """The name of a graph's typed attributes for passes, whatever their key in the file."""
 
 STRUCTURE: Final = ("nodes", "arg_nodes", "node_row_ptr", "heads")
 """Members of a graph object that define the graph."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file that was read.
+
+    Attributes
+    ----------
+    text : bytes
+    native : _core.Graph
+        The graph that passes see, which must not be changed.
+    attributes : mapping of str to str
+        The top-level members that passes see, as JSON by key.
+    weights : tuple of str
+        Names in the weight file next to it, in its order.
+    mxnet_weights : bool
+        Whether the weight file was one of MXNet's, with names that begin ``arg:`` or ``aux:``.
+    """
+
+    text: bytes
+    native: _core.Graph
+    attributes: Mapping[str, str]
+    weights: tuple[str, ...] = ()
+    mxnet_weights: bool = False
+
+    @cached_property
+    def graph(self) -> GraphTemplate:
+        """The graph object as parsed, which is needed for writing a changed model."""
+        return replace(read(self.text)[0], graph=self.native)
+
+    def is_of(self, model: ModelData) -> bool:
+        """Whether a model is as it was read, but for its weights."""
+        return dict(model.attributes) == self.attributes and self.native.equals(model.graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reread, (self.text, self.weights, self.mxnet_weights)
+
+
+def _reread(text: bytes, weights: tuple[str, ...], mxnet_weights: bool) -> Document:
+    return replace(load(text)[2], weights=weights, mxnet_weights=mxnet_weights)
 
 
 def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
@@ -29,8 +75,25 @@ def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
     FormatError
         The text is no graph.
     """
-    graph, document = read(text)
-    return graph, own_attributes(document.graph, text), document
+    plain = _core.read_nnvm(text, PLACE, PER_ENTRY, MAX_DEPTH)
+    if plain is None:
+        template, graph = read(text)
+        attributes = own_attributes(template, text)
+    else:
+        graph, members = plain
+        attributes = {
+            _visible(key): _printed(text[start:end]).decode() for key, start, end in members
+        }
+    graph.check()
+    return graph, attributes, Document(text, graph, dict(attributes))
+
+
+def _printed(value: bytes) -> bytes:
+    return value if value[:1] in b"{[" else print_value(parse(value), value, NNVM)
+
+
+def _visible(key: str) -> str:
+    return ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
 
 
 def read_file(path: Path) -> tuple[_core.Graph, dict[str, str], Document]:
@@ -48,6 +111,5 @@ def own_attributes(template: GraphTemplate, text: bytes) -> dict[str, str]:
     found = {}
     for key, value in template.root.items():
         if key not in STRUCTURE:
-            name = ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
-            found[name] = print_value(value, text, NNVM).decode()
+            found[_visible(key)] = print_value(value, text, NNVM).decode()
     return found

@@ -9,8 +9,8 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.dialects.json_text import parse_plain
-from passlib.dialects.nnvm.reading.document import PLACE, Document
-from passlib.dialects.nnvm.reading.file import ATTRIBUTES
+from passlib.dialects.nnvm.reading.file import ATTRIBUTES, Document
+from passlib.dialects.nnvm.reading.template import PLACE
 from passlib.dialects.protocol import ModelData
 from passlib.errors import PasslibError
 from passlib.graph.attribute_text import parse_position

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import passlib._core as _core
-from passlib.dialects.nnvm.reading.document import PLACE, GraphTemplate, visible_attributes
+from passlib.dialects.nnvm.reading.template import PLACE, GraphTemplate, visible_attributes
 from passlib.dialects.nnvm.schema import count_outputs
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import VARIABLE

@@ -7,9 +7,14 @@ from typing import Any
 
 from passlib.dialects import json_text
 from passlib.dialects.nnvm.printing import NNVM, print_value, style_of
-from passlib.dialects.nnvm.reading.document import Document, GraphTemplate
-from passlib.dialects.nnvm.reading.file import ATTRIBUTES, STRUCTURE, own_attributes
+from passlib.dialects.nnvm.reading.file import (
+    ATTRIBUTES,
+    STRUCTURE,
+    Document,
+    own_attributes,
+)
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.reading.template import GraphTemplate
 from passlib.dialects.nnvm.writing.graph import EMPTY, graph_object
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError
@@ -32,6 +37,8 @@ def render(model: ModelData) -> bytes:
         The value of a new output in a list with one value for each output is unknown.
     """
     document = model.template if isinstance(model.template, Document) else None
+    if document is not None and document.is_of(model):
+        return document.text
     if document is None:
         template, text, style = EMPTY, b"", NNVM
     else:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import passlib._core as _core
-from passlib.dialects.nnvm.reading.document import GraphTemplate, visible_attributes
 from passlib.dialects.nnvm.reading.file import STRUCTURE
 from passlib.dialects.nnvm.reading.findings import is_integer
 from passlib.dialects.nnvm.reading.structure import BACKWARD_SOURCE, GRAPH_ATTRIBUTE_KEYS
+from passlib.dialects.nnvm.reading.template import GraphTemplate, visible_attributes
 from passlib.dialects.nnvm.reading.types import listed_types
 from passlib.dialects.nnvm.schema import TVM_OPERATOR
 from passlib.dialects.nnvm.writing.arrangement import Arrangement

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from passlib.dialects.nnvm.reading.document import PLACE, visible_attributes
 from passlib.dialects.nnvm.reading.structure import ATTRIBUTE_KEYS, BACKWARD_SOURCE
+from passlib.dialects.nnvm.reading.template import PLACE, visible_attributes
 from passlib.graph.node import VARIABLE
 
 __all__ = ["NodeStyle", "changed_object", "entry_list", "new_object", "node_style"]

@@ -1,9 +1,9 @@
-"""From the text of a graph to the graph that passes see, and a template for writing it back."""
+"""From the text of a graph to a template for writing it back, and the graph that passes see."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -18,7 +18,6 @@ from passlib.graph.ordering import depth_first_order
 
 __all__ = [
     "PLACE",
-    "Document",
     "GraphTemplate",
     "merged_attributes",
     "parse",
@@ -61,29 +60,6 @@ class GraphTemplate:
         return nodes
 
 
-@dataclass(frozen=True)
-class Document:
-    """A file that was read.
-
-    Attributes
-    ----------
-    text : bytes
-    graph : GraphTemplate
-    weights : tuple of str
-        Names in the weight file next to it, in its order.
-    mxnet_weights : bool
-        Whether the weight file was one of MXNet's, with names that begin ``arg:`` or ``aux:``.
-    """
-
-    text: bytes
-    graph: GraphTemplate
-    weights: tuple[str, ...] = ()
-    mxnet_weights: bool = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reread, (self.text, self.weights, self.mxnet_weights)
-
-
 def parse(text: bytes, *, warnings: bool = True) -> tuple[Any, list[Finding]]:
     """Parse a text and check it.
 
@@ -110,8 +86,8 @@ def parse(text: bytes, *, warnings: bool = True) -> tuple[Any, list[Finding]]:
     return root, findings
 
 
-def read(text: bytes) -> tuple[_core.Graph, Document]:
-    """Read a graph, and the document for writing it back.
+def read(text: bytes) -> tuple[GraphTemplate, _core.Graph]:
+    """Read a graph, with the template for writing it back.
 
     Raises
     ------
@@ -127,13 +103,7 @@ def read(text: bytes) -> tuple[_core.Graph, Document]:
         more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
         kind = UnsoundFileError if first.unsound else FormatError
         raise kind(f"{first.place}: {first.message}{more}")
-    template, graph = _template(root)
-    graph.check()
-    return graph, Document(text, template)
-
-
-def _reread(text: bytes, weights: tuple[str, ...], mxnet_weights: bool) -> Document:
-    return replace(read(text)[1], weights=weights, mxnet_weights=mxnet_weights)
+    return _template(root)
 
 
 def merged_attributes(node: Mapping[str, Any]) -> dict[str, str]:
