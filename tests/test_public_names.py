@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import onnx_models
 import passlib
 
 # Names that scripts written for MXNet use, by module.
@@ -97,6 +99,29 @@ def test_the_package_imports_its_modules_when_they_are_used() -> None:
     code = "import sys, passlib; print({'numpy', 'passlib.model'} & {*sys.modules})"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+SMALL = {
+    "load": ("passlib.load(path)", "nd model.checkpoint dialects.onnx.validation.file"),
+    "inspect": (
+        "from passlib.cli import main\nmain(['inspect', path])",
+        "nd symbol model library runtime dialects.onnx.lowering.model dialects.onnx.writing.storage",
+    ),
+    "simplify": ("passlib.simplify(path)", "nd model.checkpoint runtime.export.model workbench"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_not_used_is_not_imported(name: str, tmp_path: Path) -> None:
+    statement, left_out = SMALL[name]
+    path = onnx_models.save(onnx_models.CHAIN, tmp_path / "m.onnx")
+    code = f"import sys, passlib\npath = sys.argv[1]\n{statement}\n"
+    code += f"names = {{'passlib.' + name for name in {left_out.split()!r}}} | {{'onnxruntime'}}\n"
+    code += "print(names & {*sys.modules})"
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.endswith("set()\n")
 
 
 ARRAY = """

@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from passlib.arrays.views import AnyArray, to_parts
 from passlib.dialects.mxnet import files
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names, split_names
 from passlib.files.journal import settle
-from passlib.nd.files import AnyArray, to_parts
 from passlib.nd.weights import load_weights
 from passlib.symbol import files as symbol_files
 

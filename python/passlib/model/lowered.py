@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlib import dialects
+from passlib.arrays.views import from_parts
 from passlib.dialects import ModelData
 from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.lowering import Lowered
 from passlib.model.inputs import input_types
-from passlib.nd.files import from_parts
 from passlib.runtime.sessions import as_dense
 from passlib.symbol.symbol import Symbol
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlib import dialects
+from passlib.arrays import NDArray
 from passlib.arrays.given import as_mapping
 from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, UnsupportedError
@@ -18,7 +19,6 @@ from passlib.model.inputs import as_fed
 from passlib.model.lowered import lowered_for
 from passlib.model.optimized import OptimizedModel
 from passlib.model.weights import check_weights, frozen, remaining, replaced
-from passlib.nd import NDArray
 from passlib.runtime.export.file import save_onnx
 from passlib.runtime.export.opset import OPSET
 from passlib.runtime.settings import DEFAULT, Settings, settings_of

@@ -12,6 +12,7 @@ import numpy as np
 
 from passlib import dialects
 from passlib.arrays.storage import Array
+from passlib.arrays.views import from_parts, to_parts
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
 from passlib.graph.native import without_origins
@@ -19,7 +20,6 @@ from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.weights import Weights, all_frozen, frozen, owner
-from passlib.nd.files import from_parts, to_parts
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol

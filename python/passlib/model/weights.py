@@ -13,7 +13,7 @@ import passlib._core as _core
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
 from passlib.arrays.given import as_mapping
-from passlib.arrays.read_only import read_only
+from passlib.arrays.views import read_only
 from passlib.dialects import Dialect, infer
 from passlib.errors import GraphError, listed
 from passlib.symbol.symbol import Symbol
@@ -188,7 +188,7 @@ def all_frozen(arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def frozen(name: str, array: Any) -> Any:
-    """Return a weight as the model holds it, see `passlib.arrays.read_only.read_only`.
+    """Return a weight as the model holds it, see `passlib.arrays.views.read_only`.
 
     Raises
     ------

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from passlib.arrays.context import cpu
-from passlib.arrays.ndarray import NDArray
-from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
-from passlib.arrays.storage import Array, Sparse
+from passlib.arrays.sparse_array import BaseSparseNDArray
+from passlib.arrays.storage import Array
+from passlib.arrays.views import AnyArray, from_parts, to_parts
 from passlib.dialects.weights import params
 from passlib.dialects.weights.params_writer import write_list
 from passlib.files.source import Source
 
-__all__ = ["AnyArray", "from_parts", "load", "load_frombuffer", "save", "to_parts"]
-
-AnyArray: TypeAlias = NDArray | BaseSparseNDArray
-"""An array as `load` returns it."""
+__all__ = ["load", "load_frombuffer", "save"]
 
 
 def save(
@@ -123,45 +120,6 @@ def load_frombuffer(buf: bytes | bytearray | memoryview) -> dict[str, AnyArray] 
     [(2, 3)]
     """
     return _wrap_all(params.read_source(Source(bytearray(buf), "<buffer>")))
-
-
-def to_parts(array: Any) -> Array:
-    """Return an array as readers and writers of dialects use it.
-
-    Parameters
-    ----------
-    array : NDArray, numpy.ndarray or BaseSparseNDArray
-
-    Returns
-    -------
-    numpy.ndarray or Sparse
-        The same memory.
-
-    Raises
-    ------
-    TypeError
-        The argument is not an array.
-    """
-    if isinstance(array, BaseSparseNDArray):
-        return array.parts
-    if isinstance(array, np.ndarray):
-        return np.asarray(array)
-    raise TypeError(f"{type(array).__name__} is not an array; make one with passlib.nd.array")
-
-
-def from_parts(parts: Array) -> AnyArray:
-    """Return an array from a reader as users see it.
-
-    Parameters
-    ----------
-    parts : numpy.ndarray or Sparse
-
-    Returns
-    -------
-    NDArray, RowSparseNDArray or CSRNDArray
-        The same memory, labelled ``cpu(0)``.
-    """
-    return wrap(parts, cpu()) if isinstance(parts, Sparse) else parts.view(NDArray)
 
 
 def _wrap_all(content: dict[str, Array] | list[Array]) -> dict[str, AnyArray] | list[AnyArray]:

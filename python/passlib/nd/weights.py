@@ -11,13 +11,13 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.storage import Array, Sparse
+from passlib.arrays.views import AnyArray, from_parts, to_parts
 from passlib.dialects.weights.files import load_parts
 from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 from passlib.files.unit import replacing
-from passlib.nd.files import AnyArray, from_parts, to_parts
 
 __all__ = ["load_weights", "save_weights"]
 

@@ -13,12 +13,12 @@ import numpy as np
 from passlib import symbol
 from passlib.arrays import BaseSparseNDArray
 from passlib.arrays.context import require_host
+from passlib.arrays.views import to_parts
 from passlib.dialects.mxnet import files
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.names import ARG, AUX
 from passlib.errors import GraphError, PasslibError, listed
 from passlib.graph.substitute import substitute
-from passlib.nd.files import to_parts
 from passlib.nn.block_graph import BlockGraph, PassCall
 from passlib.nn.initializers import Initial
 from passlib.nn.nesting import flatten, regroup

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passlib.arrays.read_only import read_only
+from passlib.arrays.views import read_only
 from passlib.dialects.inference import declared, infer
 from passlib.errors import GraphError
 from passlib.lowering import TypeSpec

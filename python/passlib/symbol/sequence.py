@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from passlib.arrays.read_only import read_only
+from passlib.arrays.views import read_only
 from passlib.errors import PasslibError, UnsupportedError
 from passlib.library import backends
 from passlib.library.pipeline import (

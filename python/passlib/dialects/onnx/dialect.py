@@ -12,18 +12,11 @@ import numpy as np
 import passlib._core as _core
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
-from passlib.dialects.onnx.lowering.inference import infer
-from passlib.dialects.onnx.lowering.model import lower
-from passlib.dialects.onnx.lowering.stated import stated_texts
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
 from passlib.dialects.onnx.parsing import map_file
 from passlib.dialects.onnx.reading.file import read, read_bytes
-from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
-from passlib.dialects.onnx.validation.file import validate
-from passlib.dialects.onnx.writing import storage
-from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file, output_names
-from passlib.dialects.onnx.writing.options import converted, placement_of
+from passlib.dialects.onnx.writing.assembly import output_names
 from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
 from passlib.dialects.onnx.writing.stated import STATED, stated_text
 from passlib.dialects.protocol import Dialect, ModelData, Problem
@@ -33,7 +26,7 @@ from passlib.files.regular import check_path
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import TypeSpec
+from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
 __all__ = ["dialect"]
 
@@ -125,30 +118,50 @@ class ONNX(Dialect):
         opset: int | None = None,
         **options: Any,
     ) -> tuple[str, ...]:
+        from passlib.dialects.onnx.writing import saving
+
         self.refuse(options)
         check_path(path, writing=True)
-        placement = placement_of(external_data, location, size_threshold)
-        document = model.template
-        if not isinstance(document, Document):
-            document = document_of(model.attributes)
-        params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
-        assembled = assemble_for_file(model.graph, model.attributes, document, params)
-        if opset is not None:
-            assembled = converted(assembled or as_in_file(document), opset)
-        if assembled is not None:
-            writer = assembled.writer
-            kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
-            if kinds is None or not are_accepted(kinds, writer.described_outputs()):
-                check_accepted(assembled.model, assembled.arrays, document.model)
-        return storage.save(path, assembled, document, placement)
+        placement = saving.placement_of(external_data, location, size_threshold)
+        return saving.save(path, model, placement, opset)
+
+    # What only writes, checks or runs models is imported when somebody does so: `inspect` and
+    # loading take half as long without.
 
     def validate(self, path: Path) -> list[Problem]:
+        from passlib.dialects.onnx.validation.file import validate
+
         return validate(path)
 
-    lower = staticmethod(lower)
+    def lower(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, TypeSpec],
+        params: Mapping[str, np.ndarray],
+        *,
+        train: bool = False,
+    ) -> Lowered:
+        from passlib.dialects.onnx.lowering.model import lower
 
-    infer = staticmethod(infer)
-    stated_texts = staticmethod(stated_texts)
+        return lower(graph, inputs, params, train=train)
+
+    def infer(
+        self,
+        graph: Graph,
+        shapes: Mapping[str, Sequence[int] | Shape],
+        types: Mapping[str, np.dtype] | None = None,
+        *,
+        default_dtype: np.dtype | None = None,
+        train: bool = False,
+    ) -> Mapping[Node, tuple[TypeSpec, ...]]:
+        from passlib.dialects.onnx.lowering.inference import infer
+
+        return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
+
+    def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+        from passlib.dialects.onnx.lowering.stated import stated_texts
+
+        return stated_texts(graph, params)
 
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         return other_inputs(graph)

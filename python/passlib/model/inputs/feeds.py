@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlib import nd
-from passlib.nd import BaseSparseNDArray
+from passlib.arrays import BaseSparseNDArray
+from passlib.arrays.creation import array
 
 __all__ = ["as_fed"]
 
@@ -54,7 +54,7 @@ def _as_array(name: str, value: Any) -> Any:
     reason = ""
     if value is not None:  # which NumPy takes for NaN
         try:
-            return nd.array(value)
+            return array(value)
         except (TypeError, ValueError) as error:
             reason = f": {error}"
     raise TypeError(

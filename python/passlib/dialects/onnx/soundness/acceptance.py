@@ -169,7 +169,8 @@ def _objection(check: Callable[[Any], object], model: Any) -> str:
 
 
 def _infer_strictly(model: Any) -> None:
-    if growing_nodes(model, versions_of(model.opset_import)):
+    graphs = list(graphs_within(model.graph))
+    if growing_nodes(model, graphs, versions_of(model.opset_import)):
         return  # it would take the memory
     inference: Any = require("onnx.shape_inference", extra="onnx")
     inference.infer_shapes(model, check_type=True, strict_mode=True)

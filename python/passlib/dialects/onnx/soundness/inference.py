@@ -58,28 +58,35 @@ def inferred(model: Any, *, data: bool = False) -> Any:
     check_model(model)
     open_sizes(model)
     versions = versions_of(model.opset_import)
-    skipped = growing_nodes(model, versions)
-    found = _around(model, skipped, data=False)
+    graphs = list(graphs_within(model.graph))
+    skipped = growing_nodes(model, graphs, versions)
+    found, graphs = _around(model, graphs, skipped, data=False)
     follows = False
     for _ in range(_MOST_ROUNDS):
         # Types that the last round found may show that a node is harmless.
-        unsafe = growing_nodes(found, versions)
+        unsafe = growing_nodes(found, graphs, versions)
         if data:
-            unsafe = sorted({*unsafe, *followed_nodes(found)})
+            unsafe = sorted({*unsafe, *followed_nodes(found, graphs)})
         if unsafe == skipped and follows == data:
             break
         skipped, follows = unsafe, data
-        found = _around(found, unsafe, data=data)
+        found, graphs = _around(found, graphs, unsafe, data=data)
     return found
 
 
-def _around(model: Any, unsafe: list[tuple[int, int]], *, data: bool) -> Any:
-    """Infer types, but not through some of the nodes."""
-    names = rename_operators(model, unsafe, [_UNKNOWN] * len(unsafe))
+def _around(
+    model: Any, graphs: list[Any], unsafe: list[tuple[int, int]], *, data: bool
+) -> tuple[Any, list[Any]]:
+    """Infer types, but not through some of the nodes; return a model and its graphs."""
+    names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
     found = _once(model, data=data)
-    for each in (model, found):
-        rename_operators(each, unsafe, names)
-    return found
+    rename_operators(graphs, unsafe, names)
+    if found is model:
+        return model, graphs
+    # Inference adds no graphs, so a model without nested ones needs no search for them.
+    found_graphs = list(graphs_within(found.graph)) if len(graphs) > 1 else [found.graph]
+    rename_operators(found_graphs, unsafe, names)
+    return found, found_graphs
 
 
 def _once(model: Any, *, data: bool) -> Any:

@@ -6,10 +6,8 @@ each element of a vector that these operators take, whatever its type: 5 GB for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
-
-from passlib.dialects.onnx.messages import graphs_within
 
 __all__ = ["MOST_ELEMENTS", "followed_nodes", "rename_operators"]
 
@@ -23,22 +21,23 @@ _FOLLOWED: Final = frozenset(
 """The operators of ONNX whose inference has ``data_prop`` rules for vectors, or whose bodies do."""
 
 
-def followed_nodes(model: Any) -> list[tuple[int, int]]:
+def followed_nodes(model: Any, graphs: Sequence[Any]) -> list[tuple[int, int]]:
     """Find the nodes that take a vector of more elements, or of an unknown number.
 
     Parameters
     ----------
     model : onnx.ModelProto
         With the types of its values as far as they are known.
+    graphs : sequence of onnx.GraphProto
+        Those of the model, in the order of `graphs_within`.
 
     Returns
     -------
     list of (int, int)
-        Number of the graph, in the order of `graphs_within`, and of the node in it. Nodes that call
-        functions of the model are among them: what happens inside is not known.
+        Number of the graph and of the node in it. Nodes that call functions of the model are among
+        them: what happens inside is not known.
     """
     functions = {(function.domain, function.name) for function in model.functions}
-    graphs = list(graphs_within(model.graph))
     small = {name for graph in graphs for name in _small_values(graph)}
     large = {name for graph in graphs for name in _values(graph)} - small
     found = []
@@ -73,18 +72,19 @@ def _small_values(graph: Any) -> Iterator[str]:
             yield weight.name
 
 
-def rename_operators(model: Any, places: list[tuple[int, int]], names: list[str]) -> list[str]:
+def rename_operators(
+    graphs: Sequence[Any], places: Sequence[tuple[int, int]], names: Sequence[str]
+) -> list[str]:
     """Replace the operators of nodes, and return the former ones.
 
     Parameters
     ----------
-    model : onnx.ModelProto
-    places : list of (int, int)
+    graphs : sequence of onnx.GraphProto
+    places : sequence of (int, int)
         Of nodes, see `followed_nodes`.
-    names : list of str
+    names : sequence of str
         An operator for each of them.
     """
-    graphs = list(graphs_within(model.graph))
     nodes = [graphs[number].node[place] for number, place in places]
     before = [node.op_type for node in nodes]
     for node, name in zip(nodes, names, strict=True):

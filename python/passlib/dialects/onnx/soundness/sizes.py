@@ -66,7 +66,9 @@ def _check_values(model: Any) -> None:
 def _check_axes(model: Any) -> None:
     """Refuse values of so many axes that inference in ONNX Runtime would take the memory."""
     graphs = list(graphs_within(model.graph))
-    for number, place in growing_nodes(model, versions_of(model.opset_import), certain=True):
+    for number, place in growing_nodes(
+        model, graphs, versions_of(model.opset_import), certain=True
+    ):
         node = graphs[number].node[place]
         raise GraphError(
             f"node {node.name or place!r} ({node.op_type}): its result has more than {MOST_AXES} "

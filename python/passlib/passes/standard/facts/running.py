@@ -1,4 +1,4 @@
-"""The values of operators that depend on constants alone, computed by ONNX Runtime."""
+"""The values of operators that depend on constants alone, as ONNX Runtime computes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from passlib._core import EditableValue
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import PasslibError
 from passlib.library.python import Graph
-from passlib.runtime.session import run
+from passlib.passes.standard.facts.movements import moved
+from passlib.passes.standard.facts.nodes import Model
 
 __all__ = ["computed"]
 
@@ -19,10 +20,10 @@ _REPRESENTABLE = frozenset(ELEMENT_TYPES.values())
 
 
 def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[Any, Any] | None]:
-    """Compute values, all at once.
+    """Compute values.
 
-    ONNX Runtime runs without optimization, so that each number is the one that the operator
-    returns in the model.
+    ONNX Runtime runs once for all of them, without optimization, so that each number is the one
+    that the operator returns in the model. It is left out where elements are only moved.
 
     Parameters
     ----------
@@ -35,9 +36,11 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
     list of numpy.ndarray or None
         None for a value whose computation fails, and for one that cannot be a weight.
     """
-    found: list[np.ndarray[Any, Any] | None] = [None] * len(values)
+    model = Model(graph) if graph.dialect == "onnx" else None
+    found = [None if model is None else moved(model, value) for value in values]
+    rest = [place for place, array in enumerate(found) if array is None]
     # A value that fails is found by halves: the others are computed all the same.
-    pending = [range(len(values))] if values else []
+    pending = [rest] if rest else []
     while pending:
         places = pending.pop()
         arrays = _run(graph, [values[place] for place in places])
@@ -52,6 +55,9 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
 
 
 def _run(graph: Graph, values: Sequence[EditableValue]) -> list[Any] | None:
+    # It takes the longest of all imports, and many graphs need nothing of it.
+    from passlib.runtime.session import run
+
     part = graph.plain(values)
     names = part.list_inputs()
     weights = {name: graph.args[name] for name in names if name in graph.args}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -29,6 +30,9 @@ _UNARY = frozenset(
 
 _BINARY = frozenset(("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub", "Sum"))
 
+_JOINING = _BINARY | {"Concat"}
+"""Operators all of whose inputs have the axes of the result."""
+
 _SUMS = frozenset(("ReduceMean", "ReduceSum"))
 """Operators that may end a region, because no axis is left that would be in another place."""
 
@@ -42,13 +46,16 @@ def sink_transposes(model: Model, reorder_sums: bool) -> None:
     reorder_sums : bool
         Also move them into reductions, which then add in another order.
     """
-    nodes = model.graph.sorted()
-    orders = {node: order for node in nodes if (order := _order(node)) is not None}
-    for order in dict.fromkeys(orders.values()):
-        region = _Region(model, order, reorder_sums)
+    nodes = _Sorted(model)
+    for order in list(nodes.turning):
+        region = _Region(model, order, reorder_sums, nodes)
+        changed = False
         for part in list(region.parts()):
             if region.gain(part) > 0:
                 region.move(part)
+                changed = True
+        if changed:
+            nodes = _Sorted(model)
 
 
 def _order(node: EditableNode) -> Order | None:
@@ -59,32 +66,55 @@ def _order(node: EditableNode) -> Order | None:
     return None if stated is None or stated == sorted(stated) else tuple(stated)
 
 
+class _Sorted:
+    """The places of a graph's nodes, and the Transposes of each order."""
+
+    def __init__(self, model: Model) -> None:
+        self.places: dict[EditableNode, int] = {}
+        self.turning: dict[Order, list[EditableNode]] = {}
+        for place, node in enumerate(model.graph.sorted()):
+            self.places[node] = place
+            order = _order(node)
+            if order is not None:
+                self.turning.setdefault(order, []).append(node)
+
+
 class _Region:
     """Operators whose inputs have all been transposed to one order, directly or by others."""
 
-    def __init__(self, model: Model, order: Order, reorder_sums: bool) -> None:
+    def __init__(self, model: Model, order: Order, reorder_sums: bool, nodes: _Sorted) -> None:
         self._model = model
         self._order = order
         self._reorder_sums = reorder_sums
         self._inside: dict[EditableNode, None] = {}
         self._made: dict[EditableValue, EditableValue] = {}
         self._replaced: list[EditableNode] = []
-        for node in model.graph.sorted():
-            if not node.is_variable and self._fits(node):
+        self._turning = frozenset(nodes.turning.get(order, ()))
+        # An operator is looked at after its inputs, and only if one of them is turned.
+        found = {user for node in self._turning for user in node.users}
+        pending = [(nodes.places[user], user) for user in found]
+        heapify(pending)
+        while pending:
+            _, node = heappop(pending)
+            if self._fits(node):
                 self._inside[node] = None
+                new = {user for user in node.users if user not in found}
+                found |= new
+                for user in new:
+                    heappush(pending, (nodes.places[user], user))
 
     def _is_turned(self, value: EditableValue) -> bool:
-        return value.node in self._inside or _order(value.node) == self._order
+        return value.node in self._inside or value.node in self._turning
 
     def _data(self, node: EditableNode) -> Sequence[EditableValue]:
         """Return the inputs that have the axes of the result."""
-        return node.inputs if operator(node) in (*_BINARY, "Concat") else node.inputs[:1]
+        return node.inputs if operator(node) in _JOINING else node.inputs[:1]
 
     def _fits(self, node: EditableNode) -> bool:
         name = operator(node)
         if node.control_deps or node.num_outputs != 1 or node.subgraphs or not node.inputs:
             return False
-        data = self._data(node)
+        data = node.inputs if name in _JOINING else node.inputs[:1]
         if not any(self._is_turned(value) for value in data):
             return False
         rank = len(self._order)

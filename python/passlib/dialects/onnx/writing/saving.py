@@ -1,0 +1,56 @@
+"""Saving of ONNX models, in the form in which they were read as far as it still holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlib.dialects.onnx.document import Document, document_of
+from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
+from passlib.dialects.onnx.writing import storage
+from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file
+from passlib.dialects.onnx.writing.options import Placement, converted, placement_of
+from passlib.dialects.protocol import ModelData
+
+__all__ = ["placement_of", "save"]
+
+
+def save(
+    path: Path, model: ModelData, placement: Placement | None, opset: int | None
+) -> tuple[str, ...]:
+    """Write a model and its external data as a whole, or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    model : ModelData
+    placement : Placement or None
+        Where weights lie; None for where the model had them.
+    opset : int or None
+        The operator set to convert to.
+
+    Returns
+    -------
+    tuple of str
+        The files that were written.
+
+    Raises
+    ------
+    GraphError, UnsupportedError
+        ONNX's checker would refuse the file, or the model has no form as ONNX.
+    """
+    document = model.template
+    if not isinstance(document, Document):
+        document = document_of(model.attributes)
+    params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
+    assembled = assemble_for_file(model.graph, model.attributes, document, params)
+    if opset is not None:
+        assembled = converted(assembled or as_in_file(document), opset)
+    if assembled is not None:
+        writer = assembled.writer
+        kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
+        if kinds is None or not are_accepted(kinds, writer.described_outputs()):
+            check_accepted(assembled.model, assembled.arrays, document.model)
+    return storage.save(path, assembled, document, placement)
