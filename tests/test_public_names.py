@@ -105,7 +105,8 @@ SMALL = {
     "load": ("passlib.load(path)", "nd model.checkpoint dialects.onnx.validation.file"),
     "inspect": (
         "from passlib.cli import main\nmain(['inspect', path])",
-        "nd symbol model library runtime dialects.onnx.lowering.model dialects.onnx.writing.storage",
+        "nd symbol model library runtime dialects.onnx.lowering.model "
+        "dialects.onnx.writing.storage",
     ),
     "simplify": ("passlib.simplify(path)", "nd model.checkpoint runtime.export.model workbench"),
 }
