@@ -3,9 +3,12 @@
 #define PASSLIB_DIALECTS_PLAIN_JSON_H_
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib_api.h"
 
@@ -40,8 +43,9 @@ auto unlessRefused(Read read) -> std::optional<decltype(read())> {
 /// value is another.
 class PlainJson {
  public:
-  PlainJson(std::string_view text, std::size_t max_depth)
-      : reader_(text.data(), text.size(), options(max_depth)) {}
+  /// The text must outlive the reader, `comments` as in JsonOptions.
+  PlainJson(std::string_view text, std::size_t max_depth, bool comments = false)
+      : text_(text), reader_(text.data(), text.size(), options(max_depth, comments)) {}
 
   /// Calls visit(key) for each member, which must read its value and notice repeated keys. The key
   /// is valid until then.
@@ -67,6 +71,16 @@ class PlainJson {
     return std::string_view(slice.data, slice.size);
   }
 
+  /// A string, valid as long as the reader.
+  std::string_view keptText() { return keep(text()); }
+
+  bool boolean() { return reader_.readBool(); }
+
+  /// Returns a text that is valid as long as the reader: itself if it is a part of the file.
+  std::string_view keep(std::string_view text) {
+    return isPart(text) ? text : std::string_view(kept_.emplace_back(text));
+  }
+
   /// A number that Python spells the same way and that has 64 bits.
   int64_t integer() {
     const Slice slice = reader_.readNumber();
@@ -85,6 +99,9 @@ class PlainJson {
   /// Reads a value of any type.
   void skip() { reader_.readValue(); }
 
+  /// Reads an object and returns its text. Quicker than skip(), but without escapes in keys.
+  std::string_view objectText();
+
   /// The first character of the next value, and its offset.
   char peek() { return reader_.peek(); }
   std::size_t offset() const { return reader_.offset(); }
@@ -94,13 +111,32 @@ class PlainJson {
  private:
   using Slice = mxnet::ext::JsonReader::Slice;
 
-  static mxnet::ext::JsonOptions options(std::size_t max_depth) {
+  bool isPart(std::string_view text) const {
+    const std::less<> before;
+    return !before(text.data(), text_.data()) && before(text.data(), text_.data() + text_.size());
+  }
+
+  static mxnet::ext::JsonOptions options(std::size_t max_depth, bool comments) {
     mxnet::ext::JsonOptions reading;
     reading.max_depth = max_depth;
+    reading.allow_comments = comments;
     return reading;
   }
 
+  /// Moves to the next value in the open containers of objectText; false at the end of the first.
+  bool advance();
+
+  struct Open {
+    bool is_object;
+    bool first;
+    std::size_t keys;  // of the containers around it
+  };
+
+  std::string_view text_;
   mxnet::ext::JsonReader reader_;
+  std::deque<std::string> kept_;
+  std::vector<Open> open_;              // containers, of objectText
+  std::vector<std::string_view> keys_;  // of the objects among them
 };
 
 /// The keys of an object that were met, of a set that is known beforehand.

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -65,6 +66,9 @@ py::object own(PyObject* made) {
 /// Cache of values by their text: keys, type names and common numbers recur often.
 class TextCache {
  public:
+  /// `size`: of the whole text. A short one pays for few entries.
+  explicit TextCache(std::size_t size)
+      : entries_(std::min(std::max(size / 16, std::size_t{16}), std::size_t{1024})) {}
   /// The value for this text, or an empty object.
   py::object find(std::string_view text) {
     const Entry& entry = entries_[slot(text)];
@@ -81,16 +85,17 @@ class TextCache {
     std::string text;
     py::object value;
   };
-  static std::size_t slot(std::string_view text) {
-    return std::hash<std::string_view>()(text) % kEntries;
+  std::size_t slot(std::string_view text) const {
+    return std::hash<std::string_view>()(text) % entries_.size();
   }
-  static constexpr std::size_t kEntries = 1024;
-  std::vector<Entry> entries_ = std::vector<Entry>(kEntries);
+  std::vector<Entry> entries_;
 };
 
 class Builder {
  public:
-  Builder(JsonReader* reader, py::object number) : reader_(*reader), number_(std::move(number)) {}
+  /// `size`: of the text that the reader reads.
+  Builder(JsonReader* reader, std::size_t size, py::object number)
+      : reader_(*reader), number_(std::move(number)), strings_(size), numbers_(size) {}
 
   py::object build() {
     py::object root = value();
@@ -226,7 +231,7 @@ py::object parseJson(const py::bytes& text, const py::object& number, bool comme
   reading.allow_comments = comments;
   reading.max_depth = max_depth;
   JsonReader reader(data, static_cast<std::size_t>(size), reading);
-  py::object value = Builder(&reader, number).build();
+  py::object value = Builder(&reader, static_cast<std::size_t>(size), number).build();
   reader.finish();
   return value;
 }

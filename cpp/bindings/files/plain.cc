@@ -6,11 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
+#include "dialects/dlprim/file.h"
 #include "dialects/nnvm/file.h"
 #include "graph/source.h"
 
@@ -36,10 +39,61 @@ py::object readNnvm(const py::bytes& text, std::string place, TextMap<std::strin
   return py::make_tuple(std::make_shared<GraphSource>(std::move(file->graph)), members);
 }
 
+dlprim::Attributes attributesOf(const py::handle& texts) {
+  dlprim::Attributes attributes;
+  for (const auto& [key, value] : texts.cast<py::dict>()) {
+    attributes.emplace_back(key.cast<std::string>(), value.cast<std::string>());
+  }
+  return attributes;
+}
+
+/// The graph of a network; names of inputs and outputs; types of parameters, by name. `schema` has
+/// the functions of dlprim::Schema, and the list `specs`, of types by number.
+py::object readDlprim(const py::bytes& text, const py::object& schema,
+                      const std::tuple<std::string, std::string, std::string>& notes,
+                      std::size_t max_depth) {
+  dlprim::Schema calls;
+  calls.input = [&](std::string_view dtype,
+                    const std::vector<int64_t>& shape) -> std::optional<dlprim::Input> {
+    const BorrowedGil held;
+    const py::object found = schema.attr("input")(dtype, py::tuple(py::cast(shape)));
+    if (found.is_none()) return std::nullopt;
+    const py::tuple parts = found;
+    return dlprim::Input{parts[0].cast<dlprim::Spec>(), attributesOf(parts[1])};
+  };
+  calls.infer = [&](std::string_view op, std::string_view options,
+                    const std::vector<dlprim::Spec>& inputs) -> std::optional<dlprim::Inferred> {
+    const BorrowedGil held;
+    const py::object found =
+        schema.attr("infer")(op, py::bytes(options.data(), options.size()), inputs);
+    if (found.is_none()) return std::nullopt;
+    const py::tuple parts = found;
+    return dlprim::Inferred{attributesOf(parts[0]), parts[1].cast<dlprim::Spec>(),
+                            parts[2].cast<std::vector<dlprim::Spec>>(), parts[3].cast<bool>()};
+  };
+  const dlprim::Notes names{std::get<0>(notes), std::get<1>(notes), std::get<2>(notes)};
+  const std::string_view view = text;
+  std::optional<dlprim::File> file;
+  {
+    const ReleasedGil released;
+    file = dlprim::readPlain(view, calls, names, max_depth);
+  }
+  if (!file) return py::none();
+  py::dict parameters;
+  const py::list specs = schema.attr("specs");
+  for (const auto& [node, spec] : file->parameters) {
+    parameters[decode(file->graph->nodes[node]->name)] = specs[static_cast<std::size_t>(spec)];
+  }
+  return py::make_tuple(std::make_shared<GraphSource>(std::move(file->graph)), file->inputs,
+                        file->outputs, parameters);
+}
+
 }  // namespace
 
 void bindPlainFiles(py::module_* m) {
   m->def("read_nnvm", &readNnvm, py::arg("text"), py::arg("place"), py::arg("per_entry"),
+         py::arg("max_depth"));
+  m->def("read_dlprim", &readDlprim, py::arg("text"), py::arg("schema"), py::arg("notes"),
          py::arg("max_depth"));
 }
 

@@ -18,14 +18,19 @@ from passlib.dialects.dlprim import notes
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.inference import infer, input_spec
 from passlib.dialects.dlprim.lowering import lower
-from passlib.dialects.dlprim.reading.files import network_path, read_document, weights_path
+from passlib.dialects.dlprim.reading.document import Template
+from passlib.dialects.dlprim.reading.files import (
+    network_path,
+    read_graph,
+    read_stated,
+    weights_path,
+)
 from passlib.dialects.dlprim.reading.recognition import looks_like_network
-from passlib.dialects.dlprim.reading.versions import build_graph
 from passlib.dialects.dlprim.reading.weights import read_weights
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.template import Template, WeightFile
 from passlib.dialects.dlprim.validation.files import validate
 from passlib.dialects.dlprim.validation.network import check_network
+from passlib.dialects.dlprim.weight_file import WeightFile
 from passlib.dialects.dlprim.writing.files import write_files
 from passlib.dialects.dlprim.writing.network import write_network
 from passlib.dialects.json_text import parse_plain
@@ -140,26 +145,23 @@ class DLPrimitives(Dialect):
         strict: bool,
         allow_missing: bool,
     ) -> ModelData:
-        findings = Findings()
         file = network_path(path)
-        document = read_document(file, findings)
-        network = document.network
-        if findings.failed:
-            findings.fail(str(file))
         if strict:
-            check_network(network, findings)
-            for problem in findings.problems:
-                warnings.warn(f"{file}: {problem.place}: {problem.message}", stacklevel=6)
-        graph = build_graph(network)
-        names = [output.name for output in network.outputs]
-        attributes = {_OUTPUTS: json.dumps(names)} if names else {}
+            findings = Findings()
+            network = read_stated(file, findings)
+            if not findings.failed:
+                check_network(network, findings)
+                for problem in findings.problems:
+                    warnings.warn(f"{file}: {problem.place}: {problem.message}", stacklevel=6)
+        graph, document = read_graph(file)
+        attributes = {_OUTPUTS: json.dumps(document.outputs)} if document.outputs else {}
         weight_file = Path(params) if params is not None else weights_path(path)
         if weight_file is None:
             return ModelData(graph, attributes, template=Template(document, graph, None))
-        wanted = network.parameters
+        wanted = document.parameters
         arrays, weights = read_weights(weight_file, wanted, allow_missing=allow_missing)
         auxiliary = set(self.variables(graph)[1])
-        inputs = {item.name for item in network.inputs}
+        inputs = set(document.inputs)
         # Arrays that no operator uses are kept, except those named like an input.
         arrays = {n: a for n, a in arrays.items() if n in wanted or n not in inputs}
         return ModelData(

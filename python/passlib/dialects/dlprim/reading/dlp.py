@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.dialects.dlprim.template import (
+from passlib.dialects.dlprim.types import NAMES, Spec, numpy_type
+from passlib.dialects.dlprim.weight_file import (
     DLP_LENGTH_BYTES,
     DLP_LONGEST_HEADER,
     DLP_MAGIC,
     DlpEntry,
     DlpHeader,
 )
-from passlib.dialects.dlprim.types import NAMES, Spec, numpy_type
 from passlib.dialects.json_text import JsonObject, parse
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import copyreg
 from pathlib import Path
+from typing import Any
 
+import passlib._core as _core
 from passlib.dialects.dlprim.findings import Findings
+from passlib.dialects.dlprim.network import Network
+from passlib.dialects.dlprim.reading.document import Document
 from passlib.dialects.dlprim.reading.network import read_network
-from passlib.dialects.dlprim.template import NETWORK_SUFFIX, WEIGHT_SUFFIXES, Document
+from passlib.dialects.dlprim.reading.plain import read_plain
+from passlib.dialects.dlprim.reading.versions import build_graph
+from passlib.dialects.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
 from passlib.files.regular import check_path, memory_named, read_regular
 
-__all__ = ["network_path", "read_document", "weights_path"]
+__all__ = ["network_path", "read_graph", "read_stated", "weights_path"]
 
 
 def network_path(path: Path) -> Path:
@@ -45,8 +50,8 @@ def weights_path(path: Path) -> Path | None:
     return next((each for each in candidates if each.exists() and not each.is_dir()), None)
 
 
-def read_document(path: Path, findings: Findings) -> Document:
-    """Read a network file as far as possible.
+def read_stated(path: Path, findings: Findings) -> Network:
+    """Read the network of a file as far as possible.
 
     Raises
     ------
@@ -55,18 +60,31 @@ def read_document(path: Path, findings: Findings) -> Document:
         than a file.
     """
     with memory_named(path):
+        return _examined(path, read_regular(path), findings)[1]
+
+
+def read_graph(path: Path) -> tuple[_core.Graph, Document]:
+    """Read the graph of a network file.
+
+    Raises
+    ------
+    FormatError, GraphError, UnsupportedError
+    """
+    with memory_named(path):
         text = read_regular(path)
-        try:
-            root = parse(text, comments=True)
-        except FormatError as error:
-            raise error.within(path) from error
-        return Document(text, root, read_network(text, root, findings))
+        plain = read_plain(text)
+        if plain is not None:
+            return plain
+        findings = Findings()
+        root, network = _examined(path, text, findings)
+        if findings.failed:
+            findings.fail(str(path))
+        return build_graph(network), Document.of(text, root, network)
 
 
-def _reread(text: bytes) -> Document:
-    root = parse(text, comments=True)
-    return Document(text, root, read_network(text, root, Findings()))
-
-
-# Members refer to their place in the text, which only the parser can set: pickle the text alone.
-copyreg.pickle(Document, lambda document: (_reread, (document.text,)))
+def _examined(path: Path, text: bytes, findings: Findings) -> tuple[Any, Network]:
+    try:
+        root = parse(text, comments=True)
+    except FormatError as error:
+        raise error.within(path) from error
+    return root, read_network(text, root, findings)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from passlib.dialects.dlprim.reading import dlp, h5
-from passlib.dialects.dlprim.template import DLP_MAGIC, WeightFile
 from passlib.dialects.dlprim.types import Spec
+from passlib.dialects.dlprim.weight_file import DLP_MAGIC, WeightFile
 from passlib.errors import FormatError, GraphError, listed
 from passlib.files.regular import open_regular
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from passlib.dialects.dlprim.findings import Findings
-from passlib.dialects.dlprim.reading.files import network_path, read_document, weights_path
+from passlib.dialects.dlprim.reading.files import network_path, read_stated, weights_path
 from passlib.dialects.dlprim.reading.weights import read_weights
 from passlib.dialects.dlprim.validation.network import check_network
 from passlib.dialects.model_checks import file_problem
@@ -18,18 +18,18 @@ __all__ = ["validate"]
 def validate(path: Path) -> list[Problem]:
     """Check a network and its weights; see `Dialect.validate`."""
     findings = Findings()
-    network = network_path(path)
+    file = network_path(path)
     try:
-        document = read_document(network, findings)
+        network = read_stated(file, findings)
     except FormatError as error:
-        return [file_problem(network, error)]
+        return [file_problem(file, error)]
     if findings.failed:
         return findings.problems
-    check_network(document.network, findings)
+    check_network(network, findings)
     weights = weights_path(path)
     if weights is not None:
         try:
-            read_weights(weights, document.network.parameters)
+            read_weights(weights, network.parameters)
         except (PasslibError, OSError) as error:
             findings.problems.append(file_problem(weights, error))
     return findings.problems

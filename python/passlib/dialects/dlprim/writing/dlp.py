@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects.dlprim.template import (
+from passlib.dialects.dlprim.types import Spec, file_name
+from passlib.dialects.dlprim.weight_file import (
     DLP_LENGTH_BYTES,
     DLP_LONGEST_HEADER,
     DLP_MAGIC,
     DlpEntry,
     DlpHeader,
 )
-from passlib.dialects.dlprim.types import Spec, file_name
 from passlib.errors import UnsupportedError
 
 __all__ = ["write"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from passlib.dialects.dlprim.template import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
+from passlib.dialects.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
 from passlib.dialects.dlprim.writing import dlp, h5
 from passlib.files.journal import settle
 from passlib.files.unit import Unit

@@ -8,8 +8,8 @@ from typing import Any
 import passlib._core as _core
 from passlib.dialects.dlprim import options
 from passlib.dialects.dlprim.network import Network, Operator, Output, is_loss, parameter_names
+from passlib.dialects.dlprim.reading.document import Document, Template
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.dlprim.template import Document, Template
 from passlib.dialects.dlprim.types import file_name
 from passlib.dialects.dlprim.writing.draft import Draft, Value
 from passlib.dialects.dlprim.writing.drafting import draft_network
@@ -69,14 +69,14 @@ def _unchanged(
     graph: _core.Graph, arrays: Mapping[str, Any], template: Template, names: Sequence[str]
 ) -> bool:
     """Whether the file already describes this graph."""
-    network = template.document.network
-    parameters = network.parameters
+    document = template.document
+    parameters = document.parameters
     fitting = all(
         (tuple(array.shape), array.dtype.name) == (parameters[name].shape, parameters[name].dtype)
         for name, array in arrays.items()
         if name in parameters
     )
-    if not fitting or list(names) != [output.name for output in network.outputs]:
+    if not fitting or tuple(names) != document.outputs:
         return False
     return template.graph.equals(graph)
 

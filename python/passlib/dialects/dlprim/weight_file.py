@@ -1,13 +1,11 @@
-"""The files that a model was read from, kept so that unchanged parts can be written back as is."""
+"""Weight files: where they stand, and what was in the one that a model was read from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import passlib._core as _core
-from passlib.dialects.dlprim.network import Network
 from passlib.dialects.dlprim.types import Spec
 
 __all__ = [
@@ -18,8 +16,6 @@ __all__ = [
     "WEIGHT_SUFFIXES",
     "DlpEntry",
     "DlpHeader",
-    "Document",
-    "Template",
     "WeightFile",
 ]
 
@@ -29,24 +25,6 @@ WEIGHT_SUFFIXES: Final = (".dlp", ".h5", ".hdf5")
 DLP_MAGIC: Final = b"DLPW"
 DLP_LENGTH_BYTES: Final = 4
 DLP_LONGEST_HEADER: Final = 64 << 20
-
-
-@dataclass(frozen=True)
-class Document:
-    """A network file.
-
-    Attributes
-    ----------
-    text : bytes
-    root : JsonObject
-        The parsed text.
-    network : Network
-        Sound if reading it found no errors.
-    """
-
-    text: bytes
-    root: Any
-    network: Network
 
 
 @dataclass(frozen=True)
@@ -93,21 +71,3 @@ class WeightFile:
     suffix: str = ".dlp"
     header: DlpHeader | None = None
     order: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Template:
-    """The files that a model was read from.
-
-    Attributes
-    ----------
-    document : Document
-    graph : _core.Graph
-        The graph of the network, which is never modified.
-    weights : WeightFile or None
-        None if there was no weight file.
-    """
-
-    document: Document
-    graph: _core.Graph
-    weights: WeightFile | None
