@@ -16,7 +16,8 @@ CHAPTERS := lib_pass/test_pass.py lib_fold/test_fold.py lib_custom_op/test_gemm.
 FUZZERS := fuzz-onnx fuzz-symbol fuzz-npz fuzz-h5 fuzz-header
 FUZZ_SECONDS ?= 600
 
-TESTS := tests --ignore tests/interop --sample 30
+# A process of the tests that has nothing left takes tests of the other one.
+TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -95,7 +95,7 @@ def test_every_block_is_known(document: str) -> None:
 MARKS = {"docs/deployment.md": unless_sanitized("its own memory is beyond the limit shown there")}
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("folder", "document"),
     [pytest.param(each, each, marks=MARKS.get(each, ())) for each in DOCUMENTS],

@@ -218,6 +218,7 @@ def test_every_command_is_in_the_table() -> None:
     assert {line.split()[0] for line, _, _ in CODES} == {*COMMANDS}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("line", ["inspect m.onnx", "passes", "--version", "diff m.onnx m.onnx"])
 @pytest.mark.parametrize(("output", "status"), [(">&-", 0), (">/dev/full", 1)])
 def test_output_that_goes_nowhere(line: str, output: str, status: int, folder: Path) -> None:

@@ -65,7 +65,7 @@ def test_compiles_quietly(compiler: str, standard: str, tmp_path: Path) -> None:
     compile_quietly(compiler, standard, source)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_patterns_compile_quietly(compiler: str, standard: str) -> None:

@@ -119,7 +119,7 @@ OTHERWISE: dict[str, tuple[tuple[str, ...], tuple[str, str] | None, str]] = {
 """Compiler, a change of the header, and what the difference is said to be."""
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", OTHERWISE)
 def test_what_is_laid_out_otherwise_gets_json(name: str, tmp_path: Path) -> None:
     command, change, difference = OTHERWISE[name]

@@ -26,6 +26,7 @@ def library() -> pl.library.Library:
     return pl.library.load(build_example("lib_subgraph", "subgraph_lib.cc"), verbose=False)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dedup", [False, True])
 @pytest.mark.parametrize(("name", "backend"), CASES)
 def test_same_outputs(name: str, backend: str, dedup: bool) -> None:

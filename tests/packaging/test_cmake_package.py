@@ -131,6 +131,7 @@ def compiler_options(project: Path, package: Path, *options: str) -> list[str]:
 AFTER = "target_compile_options(keep PRIVATE -O1)"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("options", "before", "after", "wanted"),
     [

@@ -95,6 +95,7 @@ def test_the_result_is_that_of_this_process(model: pl.Model, passes: Path) -> No
     assert [(s.text, s.modified) for s in there.steps] == [(s.text, s.modified) for s in here.steps]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

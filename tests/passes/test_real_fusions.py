@@ -33,6 +33,7 @@ def operators(model: passlib.Model) -> int:
     return sum(node.op != "null" for node in model.symbol.nodes())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SIZES)
 def test_fusions_on_real_models(name: str, tmp_path: Path) -> None:
     path = find(name)

@@ -3,7 +3,8 @@
  *
  * -DABI=n says which version it claims. As in MXNet, versions up to 7 have no messages.
  * -DRESULTS registers passes that give back wrong text, -DSAME_NAME two of one name, -DNO_FREE
- * leaves out _opCallFree.
+ * leaves out _opCallFree, -DNO_INITIALIZE initialize, -DMISSING_SYMBOL a part that it was to be
+ * linked with.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -88,7 +89,15 @@ static const struct {
 };
 
 int _opVersion(void) { return ABI; }
+#ifdef MISSING_SYMBOL
+void neverDefinedAnywhere(void);
+int initialize(int version) {
+  neverDefinedAnywhere();
+  return version > 0;
+}
+#elif !defined(NO_INITIALIZE)
 int initialize(int version) { return version > 0; }
+#endif
 #ifndef NO_FREE
 void _opCallFree(void* ptr) { free(ptr); }
 #endif

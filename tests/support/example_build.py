@@ -7,11 +7,11 @@ import hashlib
 from pathlib import Path
 
 from places import ROOT, TESTS
-from plugin_build import CACHE, INCLUDE, compile_new, compiler_version, headers
+from plugin_build import CACHE, INCLUDE, compile_once, compiler_version, headers
 
 __all__ = ["build_example", "extension_libraries"]
 
-COMMAND = ("g++", "-shared", "-fPIC", "-std=c++11", "-O2", "-I", str(INCLUDE))
+COMMAND = ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE))
 
 
 @functools.cache
@@ -37,6 +37,4 @@ def _build(folder: Path, source: str) -> Path:
     for path in sorted({folder / source, *folder.glob("*.h")}):
         digest.update(path.read_bytes())
     target = CACHE / digest.hexdigest()[:16] / f"lib{Path(source).stem}.so"
-    if not target.exists():
-        compile_new(target, COMMAND, [folder / source])
-    return target
+    return compile_once(target, COMMAND, [folder / source])

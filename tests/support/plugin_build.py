@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,13 +21,13 @@ __all__ = [
     "Builder",
     "Recipe",
     "compile_new",
+    "compile_once",
     "compile_to",
     "plain_operator",
 ]
 
 INCLUDE = ROOT / "include"
 CACHE = ROOT / "build" / "tests"
-JOBS = 2
 CXX = ("g++", "-std=c++17", "-I", str(INCLUDE))
 """Without optimization, which would take a third of the time of a cold run of the suite."""
 LIBRARY = ("-shared", "-fPIC")
@@ -43,6 +43,8 @@ class Recipe:
 
     sources: tuple[str, ...]
     command: tuple[str, ...] = (*CXX, *LIBRARY)
+    included: tuple[str, ...] = ()
+    """Sources that are compiled together with the first one: the header takes most of the time."""
 
 
 def library(*sources: str, flags: tuple[str, ...] = ()) -> Recipe:
@@ -87,8 +89,6 @@ PLUGINS: dict[str, Recipe] = {
     "careless": library("careless.cc"),
     "declared": library("declared.cc"),
     "declares_text": Recipe(("plugins/declares_text.c",), ("gcc", *LIBRARY)),
-    "missing_symbol": library("missing_symbol.cc"),
-    "no_initialize": library("no_initialize.cc"),
     **{f"plain_c_{abi}": plain_c(abi) for abi in range(6, 13)},
     "operators": library("operators.cc"),
     "bad_operators": library("bad_operators.cc"),
@@ -96,6 +96,8 @@ PLUGINS: dict[str, Recipe] = {
     "plain_c_results": plain_c(11, "-DRESULTS"),
     "plain_c_same_name": plain_c(11, "-DSAME_NAME"),
     "plain_c_no_free": plain_c(11, "-DNO_FREE"),
+    "missing_symbol": plain_c(11, "-DMISSING_SYMBOL"),
+    "no_initialize": plain_c(11, "-DNO_INITIALIZE"),
     "failing_calls": Recipe(("plugins/failing_calls.c",), ("gcc", *LIBRARY)),
     "program": Recipe(("plugins/program.c",), ("gcc", "-no-pie")),
     "program_pie": Recipe(("plugins/program.c",), ("gcc", "-fPIE", "-pie")),
@@ -103,11 +105,12 @@ PLUGINS: dict[str, Recipe] = {
 
 PROGRAMS: dict[str, Recipe] = {
     "unit": Recipe(
+        ("cpp/main.cc",),
+        (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
         tuple(
             f"cpp/{name}.cc"
-            for name in ("main", "attributes", "json", "graph", "helpers", "random_edits", "tensor")
+            for name in ("attributes", "json", "graph", "helpers", "random_edits", "tensor")
         ),
-        (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
     ),
     "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),
     "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
@@ -131,12 +134,24 @@ def compile_new(target: Path, command: tuple[str, ...], sources: list[Path]) -> 
     partial.replace(target)
 
 
+def compile_once(
+    target: Path, command: tuple[str, ...], sources: list[Path], *, wait: bool = True
+) -> Path:
+    """Compile what is not there yet; wait for a process or thread that compiles it, or leave it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return target
+        if not target.exists():
+            compile_new(target, command, sources)
+    return target
+
+
 def compile_to(target: Path, command: tuple[str, ...], sources: list[Path]) -> None:
     """Compile, or copy what the same compiler made of the same text with the same flags before."""
-    digest = _digest_of(command, sources)
-    kept = CACHE / digest / "compiled"
-    if not kept.exists():
-        compile_new(kept, command, sources)
+    kept = compile_once(CACHE / _digest_of(command, sources) / "compiled", command, sources)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{os.getpid()}-{target.name}")
     shutil.copy(kept, partial)
@@ -185,37 +200,35 @@ def headers() -> bytes:
 
 
 class Builder:
-    """Builds requested files first and, if `ahead`, all others in the background."""
+    """Builds a file when it is wanted and, if `ahead`, all others in the background."""
 
     def __init__(self, recipes: dict[str, Recipe], suffix: str, *, ahead: bool = False) -> None:
         self._recipes = recipes
         self._suffix = suffix
-        self._ahead = ahead
-        self._pool = ThreadPoolExecutor(JOBS)
-        self._futures: dict[str, Future[Path]] = {}
+        self._left = [*recipes] if ahead else []
+        self._pool = ThreadPoolExecutor(1)
+        self._made: dict[str, Path] = {}
 
     def __call__(self, name: str) -> Path:
-        for wanted in (name, *(self._recipes if self._ahead else ())):
-            if wanted not in self._futures:
-                self._futures[wanted] = self._pool.submit(self._make, wanted)
-        return self._futures[name].result()
+        while self._left:
+            self._pool.submit(self._make, self._left.pop(0), wait=False)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def _make(self, name: str) -> Path:
+    def _make(self, name: str, *, wait: bool = True) -> Path:
         recipe = self._recipes[name]
-        sources = [TESTS / source for source in recipe.sources]
-        digest = hashlib.sha256(" ".join((*recipe.command, *EXTRA_FLAGS)).encode())
-        digest.update(compiler_version(recipe.command[0]))
+        command = (*recipe.command, *EXTRA_FLAGS)
+        for source in recipe.included:
+            command += ("-include", str(TESTS / source))
+        digest = hashlib.sha256(" ".join(command).encode())
+        digest.update(compiler_version(command[0]))
         digest.update(headers())
-        for source in sources:
-            digest.update(source.read_bytes())
+        for source in (*recipe.sources, *recipe.included):
+            digest.update((TESTS / source).read_bytes())
         target = CACHE / digest.hexdigest()[:16] / f"{name}{self._suffix}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Test processes run in parallel: the first one builds, the others wait for it.
-        with (target.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not target.exists():
-                compile_new(target, (*recipe.command, *EXTRA_FLAGS), sources)
-        return target
+        sources = [TESTS / source for source in recipe.sources]
+        return compile_once(target, command, sources, wait=wait)

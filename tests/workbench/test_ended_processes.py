@@ -89,6 +89,7 @@ def reproducers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ENDS)
 def test_bisect_names_the_step(name: str, passes: Path, reproducers: Path, tmp_path: Path) -> None:
     message, how, timeout = ENDS[name]
@@ -106,6 +107,7 @@ def test_bisect_names_the_step(name: str, passes: Path, reproducers: Path, tmp_p
     assert any(node.op == "LeakyRelu" for node in found.before.symbol.nodes())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ENDS)
 def test_reduce_leaves_the_node(name: str, passes: Path, reproducers: Path, tmp_path: Path) -> None:
     _, how, timeout = ENDS[name]
@@ -139,6 +141,7 @@ def test_simplify_in_a_process_of_its_own(tmp_path: Path) -> None:
         pl.Pipeline("simplify").run(model, timeout=1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ENDS)
 def test_the_commands(name: str, passes: Path, tmp_path: Path) -> None:
     message, _, timeout = ENDS[name]

@@ -126,6 +126,7 @@ def loaded(proto: onnx.ModelProto, kind: str, folder: Path) -> pl.Model:
     return pl.load(saved(with_noise(proto) if kind == RANDOM else proto, folder / "model.onnx"))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -136,6 +137,7 @@ def test_networks(kind: str, network: str, count: int, tmp_path: Path) -> None:
     case.check()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nested_graphs(kind: str, tmp_path: Path) -> None:
     x = np.random.default_rng(0).standard_normal((2, 8, 6, 6)).astype(np.float32)

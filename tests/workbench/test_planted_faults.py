@@ -43,6 +43,7 @@ def most_runs(found: Guilty) -> float:
     return 2 * math.log2(max(found.number_of_rewrites, 1)) + 10
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("blocks", [1, 30])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_bisect_names_the_rewrite(fault: str, blocks: int, tmp_path: Path) -> None:
@@ -65,6 +66,7 @@ def test_bisect_names_the_rewrite(fault: str, blocks: int, tmp_path: Path) -> No
         assert "relu20" in names, "a right rewrite was applied as well"
 
 
+@pytest.mark.sample(0)
 def test_bisect_among_200_rewrites(tmp_path: Path) -> None:
     model = block_model(tmp_path / "model.onnx", 200)
     step = plant("swapped_of_200", FAULTS["swapped_inputs"][0])
@@ -74,6 +76,7 @@ def test_bisect_among_200_rewrites(tmp_path: Path) -> None:
     assert found.runs <= most_runs(found)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_reduce_leaves_few_nodes(fault: str, tmp_path: Path) -> None:
     model = block_model(tmp_path / "model.onnx", 20)
@@ -134,6 +137,7 @@ def test_a_renamed_output(tmp_path: Path) -> None:
     assert found.runs <= most_runs(found)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["squeezenet1.1", "mobilenet0.25"])
 def test_networks_of_mxnet(name: str) -> None:
     model = pl.load(MODELS / name)

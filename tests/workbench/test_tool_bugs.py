@@ -58,6 +58,7 @@ def test_bug_is_seen(script: str, model: str, tmp_path: Path) -> None:
     assert subprocess.run([*command, path], capture_output=True, check=False).returncode == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("script", "model"), BUGS)
 def test_bug_is_reduced(script: str, model: str, tmp_path: Path) -> None:
     module, most = BUGS[script, model]

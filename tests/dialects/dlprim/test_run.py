@@ -77,6 +77,7 @@ def test_all_golden_files_are_there() -> None:
     assert len(GOLDEN) == 21
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("path", OPCASES, ids=lambda path: path.name.split(".")[0])
 def test_pytorch(path: Path, tmp_path: Path) -> None:
     opener = gzip.open if path.suffix == ".gz" else open

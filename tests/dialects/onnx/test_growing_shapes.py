@@ -74,6 +74,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 """
 
 
+@pytest.mark.sample(3)
 @unless_sanitized("its own memory is beyond the limit")
 @pytest.mark.parametrize("what", HOSTILE)
 def test_shapes_of_very_many_axes_take_no_memory(what: str, tmp_path: Path) -> None:

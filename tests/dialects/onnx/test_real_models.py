@@ -12,6 +12,7 @@ import passlib
 from real_models import SIZES, feeds, find
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SIZES)
 def test_real_models_compute_what_onnx_runtime_computes(name: str, tmp_path: Path) -> None:
     path = find(name)

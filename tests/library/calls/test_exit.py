@@ -69,6 +69,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("kind", "seconds", "finish"), CASES)
 def test_daemon_threads_at_exit(
     plugin: Callable[[str], Path], tmp_path: Path, kind: str, seconds: str, finish: str

@@ -31,6 +31,7 @@ def extremes(name: str) -> np.ndarray[Any, Any]:
     return np.array([low, high, 0, 1, 2, high // 2 + 1, high - 1], dtype)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("before", NUMBERS)
 def test_no_number_changes(before: str, tmp_path: Path) -> None:
     x = extremes(before)
