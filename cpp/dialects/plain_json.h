@@ -81,6 +81,12 @@ class PlainJson {
     return isPart(text) ? text : std::string_view(kept_.emplace_back(text));
   }
 
+  /// The text of a number, valid until the next call.
+  std::string_view number() {
+    const Slice slice = reader_.readNumber();
+    return std::string_view(slice.data, slice.size);
+  }
+
   /// A number that Python spells the same way and that has 64 bits.
   int64_t integer() {
     const Slice slice = reader_.readNumber();

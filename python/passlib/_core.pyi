@@ -363,6 +363,9 @@ def parse_json(
 def read_nnvm(
     text: bytes, place: str, per_entry: dict[str, str], max_depth: int
 ) -> tuple[Graph, list[tuple[str, int, int]]] | None: ...
+def read_ark(
+    text: bytes, schema: dict[str, Any], max_depth: int
+) -> tuple[Graph, int, int] | None: ...
 def read_dlprim(
     text: bytes, schema: object, notes: tuple[str, str, str], max_depth: int
 ) -> tuple[Graph, list[str], list[str], dict[str, Any]] | None: ...

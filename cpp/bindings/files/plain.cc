@@ -13,6 +13,7 @@
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
+#include "dialects/ark/file.h"
 #include "dialects/dlprim/file.h"
 #include "dialects/nnvm/file.h"
 #include "graph/source.h"
@@ -88,11 +89,37 @@ py::object readDlprim(const py::bytes& text, const py::object& schema,
                         file->outputs, parameters);
 }
 
+/// The graph of a model file, its rank and the number of ranks. `schema` has members like
+/// ark::Schema.
+py::object readArk(const py::bytes& text, const py::dict& schema, std::size_t max_depth) {
+  const auto name = [&](const char* key) { return schema[key].cast<std::string>(); };
+  const ark::Schema known{schema["pure"].cast<TextSet>(),
+                          schema["sinks"].cast<TextSet>(),
+                          schema["item_sizes"].cast<TextMap<int>>(),
+                          name("view"),
+                          name("place"),
+                          name("outputs"),
+                          name("reads"),
+                          name("effects"),
+                          name("is_virtual"),
+                          name("parts")};
+  const std::string_view view = text;
+  std::optional<ark::File> file;
+  {
+    const ReleasedGil released;
+    file = ark::readPlain(view, known, max_depth);
+  }
+  if (!file) return py::none();
+  return py::make_tuple(std::make_shared<GraphSource>(std::move(file->graph)), file->rank,
+                        file->world_size);
+}
+
 }  // namespace
 
 void bindPlainFiles(py::module_* m) {
   m->def("read_nnvm", &readNnvm, py::arg("text"), py::arg("place"), py::arg("per_entry"),
          py::arg("max_depth"));
+  m->def("read_ark", &readArk, py::arg("text"), py::arg("schema"), py::arg("max_depth"));
   m->def("read_dlprim", &readDlprim, py::arg("text"), py::arg("schema"), py::arg("notes"),
          py::arg("max_depth"));
 }

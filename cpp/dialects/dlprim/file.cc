@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "dialects/name_index.h"
+#include "dialects/index.h"
 #include "dialects/plain_json.h"
 #include "graph/text_table.h"
 

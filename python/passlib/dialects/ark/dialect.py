@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -13,8 +12,8 @@ import passlib._core as _core
 from passlib.dialects.ark import schema
 from passlib.dialects.ark.lowering.lower import lower
 from passlib.dialects.ark.reading.graph import read
+from passlib.dialects.ark.reading.template import Template
 from passlib.dialects.ark.resolve import Resolver
-from passlib.dialects.ark.template import Template
 from passlib.dialects.ark.tensors import numpy_type
 from passlib.dialects.ark.validation.file import validate
 from passlib.dialects.ark.writing.file import write
@@ -78,8 +77,7 @@ class Ark(Dialect):
                 graph, template = read(text)
             except FormatError as error:
                 raise error.within(path) from error
-        root = template.document.root
-        attributes = {key: json.dumps(root[key]) for key in ("Rank", "WorldSize")}
+        attributes = {"Rank": str(template.rank), "WorldSize": str(template.world_size)}
         return ModelData(graph, attributes, {}, {}, template)
 
     def save(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copyreg
+from functools import lru_cache
+from typing import Any
 
 import passlib._core as _core
-from passlib.dialects.ark.document import Document
-from passlib.dialects.ark.reading.document import read_document
-from passlib.dialects.ark.reading.heads import find_heads
-from passlib.dialects.ark.reading.ops import read_ops
-from passlib.dialects.ark.reading.order import order_units
-from passlib.dialects.ark.reading.wiring import Wired, wire
-from passlib.dialects.ark.template import Template
-from passlib.errors import GraphError, UnsoundFileError, UnsupportedError
+from passlib.dialects.ark import operators, schema
+from passlib.dialects.ark.reading.parts import read_parts
+from passlib.dialects.ark.reading.template import Template
+from passlib.dialects.ark.tensors import ITEM_SIZES
+from passlib.dialects.json_text import MAX_DEPTH
+from passlib.errors import GraphError
 
-__all__ = ["read"]
-
-_MOST_SOURCES = 2_000_000
-"""Edges between the nodes of one file."""
+__all__ = ["read", "read_plain"]
 
 
 def read(text: bytes) -> tuple[_core.Graph, Template]:
@@ -30,27 +27,44 @@ def read(text: bytes) -> tuple[_core.Graph, Template]:
     UnsoundFileError
         It contradicts itself or is empty.
     """
-    document = read_document(text)
-    ops = read_ops(document)
-    ordered = ops if document.plan else order_units(document, ops)
-    wired = wire(ordered, document.rank)
-    positions: dict[int, int] = {}
-    needs: list[set[int]] = []
-    control: list[set[int]] = []
-    if not document.plan:
-        positions = {unit["Id"]: i for i, unit in enumerate(document.units)}
-        needs, control = _control(document, wired, positions)
-    heads = [(node, index, 0) for node, index in find_heads(wired, document.rank)]
-    if not heads:
-        raise UnsoundFileError(f"{document.units_key}: no op returns or uses a tensor")
+    plain = read_plain(text)
+    if plain is not None:
+        return plain
+    parts = read_parts(text)
+    root = parts.document.root
+    template = Template(text, parts.graph, root["Rank"], root["WorldSize"])
+    template.__dict__["parts"] = parts  # what the cached property would read again
+    return parts.graph, template
+
+
+def read_plain(text: bytes) -> tuple[_core.Graph, Template] | None:
+    """Read a sound model file in the usual form, as `read_parts` would; None for any other."""
+    found = _core.read_ark(text, _schema(), MAX_DEPTH)
+    if found is None:
+        return None
+    graph, rank, world_size = found
     try:
-        graph = _core.Graph.build(wired.nodes, heads)
         graph.check()
-    except GraphError as error:
-        raise UnsoundFileError(str(error)) from error
-    by_key = {op.place.key: op for op in ops}
-    names = {key: wired.nodes[node].name for key, node in wired.node_of.items()}
-    return graph, Template(document, by_key, names, graph, positions, needs, control)
+    except GraphError:
+        return None  # `read_parts` reports it
+    return graph, Template(text, graph, rank, world_size)
+
+
+@lru_cache(maxsize=1)
+def _schema() -> dict[str, Any]:
+    known = {name: schema.find(name) for name in schema.names()}
+    return {
+        "pure": {name for name, found in known.items() if found and not found.effects},
+        "sinks": {name for name, found in known.items() if found and not found.writes},
+        "item_sizes": ITEM_SIZES,
+        "view": schema.TENSOR,
+        "place": operators.ID,
+        "outputs": operators.OUTPUTS,
+        "reads": operators.READS,
+        "effects": operators.EFFECTS,
+        "is_virtual": operators.VIRTUAL,
+        "parts": operators.PARTS,
+    }
 
 
 def _reread(text: bytes) -> Template:
@@ -58,61 +72,4 @@ def _reread(text: bytes) -> Template:
 
 
 # JSON objects hold their place in the text, which only the parser can set: pickle the text alone.
-copyreg.pickle(Template, lambda template: (_reread, (template.document.text,)))
-
-
-def _control(
-    document: Document, wired: Wired, positions: dict[int, int]
-) -> tuple[list[set[int]], list[set[int]]]:
-    """Add producers from which a node uses no tensor as its control dependencies.
-
-    Returns
-    -------
-    needs, control : list of set of int
-        As in `Template`.
-    """
-    units: list[list[int]] = [[] for _ in document.units]
-    unit_of: list[int] = []
-    for node, op in enumerate(wired.op_of):
-        unit_of.append(-1 if op is None else op.place.unit)
-        if op is not None:
-            units[op.place.unit].append(node)
-    needs: list[set[int]] = []
-    control: list[set[int]] = []
-    steps = 0
-    for number, unit in enumerate(document.units):
-        shown = {
-            unit_of[source]
-            for node in units[number]
-            for source in _real_sources(node, wired, unit_of)
-        } - {-1, number}
-        steps += len(shown)
-        if steps > _MOST_SOURCES:
-            raise UnsupportedError(
-                f"{document.units_key}[{number}]: up to here, memory is written in so many parts "
-                "that the nodes depend on each other in too many ways"
-            )
-        hidden = [positions[producer] for producer in unit["ProducerNodeIds"]]
-        hidden = [producer for producer in hidden if producer not in shown | {number}]
-        for producer in hidden:
-            if units[number] and units[producer]:
-                wired.nodes[units[number][0]].control_deps.append(units[producer][-1])
-        control.append(set(hidden))
-        needs.append(shown | control[-1])
-    return needs, control
-
-
-def _real_sources(node: int, wired: Wired, unit_of: list[int]) -> set[int]:
-    """Find the nodes of the file that a node uses, directly or through implied nodes."""
-    found: set[int] = set()
-    pending = [source for source, _, _ in wired.nodes[node].inputs]
-    if len(pending) == 1 and unit_of[pending[0]] >= 0:
-        return {pending[0]}
-    while pending:
-        source = pending.pop()
-        if source in found:
-            continue
-        found.add(source)
-        if unit_of[source] < 0:
-            pending += [further for further, _, _ in wired.nodes[source].inputs]
-    return found
+copyreg.pickle(Template, lambda template: (_reread, (template.text,)))

@@ -9,8 +9,8 @@ from passlib.dialects.ark import schema
 from passlib.dialects.ark.describing import Describer
 from passlib.dialects.ark.operators import ID, FileOp
 from passlib.dialects.ark.ordering import ordered
+from passlib.dialects.ark.reading.template import Template
 from passlib.dialects.ark.resolve import Resolved, Resolver
-from passlib.dialects.ark.template import Template
 from passlib.dialects.ark.writing.checks import require_fit, require_order
 from passlib.dialects.ark.writing.items import Item
 from passlib.dialects.ark.writing.printer import print_document
@@ -43,7 +43,7 @@ def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False
         A new node cannot be described in this format.
     """
     if template.graph.equals(graph):
-        return template.document.text
+        return template.text
     described = graph.nodes()
     nodes = _nodes(described)
     claims = _claims(template, nodes)
@@ -117,7 +117,7 @@ def _claims(template: Template, nodes: Sequence[Node]) -> dict[int, FileOp]:
 def _require_effects(template: Template, claims: Mapping[int, FileOp]) -> None:
     present = {op.place.key for op in claims.values()}
     gone = [
-        f"{template.names[key]!r} ({op.type})"
+        f"{template.parts.names[key]!r} ({op.type})"
         for key, op in template.ops.items()
         if op.effects and key not in present
     ]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.ark.template import Template
+from passlib.dialects.ark.reading.template import Template
 from passlib.dialects.ark.writing.items import Item
 
 __all__ = ["arrange_plan"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlib.dialects.ark.template import Template
+from passlib.dialects.ark.reading.template import Template
 from passlib.dialects.ark.writing.grouping import group_items, original_unit
 from passlib.dialects.ark.writing.items import Item
 from passlib.dialects.ark.writing.plan_units import arrange_plan
@@ -116,12 +116,12 @@ def _producers(
     """Return the producers of a node: the old list without removed nodes, then the new ones."""
     if original is None:
         return sorted(needs)
-    before = template.needs[original]
+    before = template.parts.needs[original]
     listed: list[int] = []
     for producer in template.document.units[original]["ProducerNodeIds"]:
-        unit = template.positions[producer]
+        unit = template.parts.positions[producer]
         bridged = [unit]
-        if unit not in number_of and unit in template.control[original]:
+        if unit not in number_of and unit in template.parts.control[original]:
             bridged = _bridge(template, unit, number_of)
         for source in bridged:
             group = number_of.get(source)
@@ -139,7 +139,7 @@ def _bridge(template: Template, unit: int, present: dict[int, int]) -> list[int]
     seen, pending = {unit}, [unit]
     while pending:
         for producer in template.document.units[pending.pop()]["ProducerNodeIds"]:
-            further = template.positions[producer]
+            further = template.parts.positions[producer]
             if further in seen:
                 continue
             seen.add(further)
@@ -158,7 +158,7 @@ def _consumers(
     known = set(users)
     listed: dict[int, None] = {}
     for consumer in old["ConsumerNodeIds"]:
-        group = number_of.get(template.positions.get(consumer, -1))
+        group = number_of.get(template.parts.positions.get(consumer, -1))
         if group in known:
             listed[group] = None
     return [*listed, *(user for user in users if user not in listed)]

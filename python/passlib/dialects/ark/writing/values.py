@@ -9,7 +9,7 @@ from passlib.dialects.ark import arguments, schema
 from passlib.dialects.ark.document import GROUPS
 from passlib.dialects.ark.json_values import compact_json, plain_json
 from passlib.dialects.ark.operators import CONFIG
-from passlib.dialects.ark.template import Template
+from passlib.dialects.ark.reading.template import Template
 from passlib.dialects.ark.tensors import Tensor
 from passlib.dialects.ark.writing.items import Item
 from passlib.dialects.ark.writing.matmul_args import derived_arguments
@@ -42,7 +42,7 @@ def op_value(template: Template, item: Item) -> dict[str, Any]:
         "IsVirtual": value.get("IsVirtual", one.virtual),
         **lists,
     }
-    if original is not None and template.names[original.place.key] != one.node.name:
+    if original is not None and template.parts.names[original.place.key] != one.node.name:
         members["Name"] = one.node.name
     old_args = value.get("Args", {})
     if one.virtual and original is None:
