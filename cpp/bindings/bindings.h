@@ -43,7 +43,7 @@ void bindExitGate(pybind11::module_* m);
 /// Adds JsonObject, JsonArray and parse_json.
 void bindJson(pybind11::module_* m);
 
-/// Adds read_ark, read_dlprim and read_nnvm. Needs Graph.
+/// Adds json_members, read_ark, read_dlprim and read_nnvm. Needs Graph.
 void bindPlainFiles(pybind11::module_* m);
 
 /// Adds OnnxFile, is_onnx, strip_onnx and occurs_outside_weights. Needs Graph.

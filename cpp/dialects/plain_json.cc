@@ -4,8 +4,8 @@
 
 namespace passlib {
 
-std::string_view PlainJson::objectText() {
-  require(reader_.peek() == '{');
+std::string_view PlainJson::valueText() {
+  reader_.peek();
   const std::size_t start = reader_.offset();
   open_.clear();
   keys_.clear();

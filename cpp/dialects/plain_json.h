@@ -105,8 +105,9 @@ class PlainJson {
   /// Reads a value of any type.
   void skip() { reader_.readValue(); }
 
-  /// Reads an object and returns its text. Quicker than skip(), but without escapes in keys.
-  std::string_view objectText();
+  /// Reads a value of any type and returns its text. Quicker than skip(), but without escapes in
+  /// keys.
+  std::string_view valueText();
 
   /// The first character of the next value, and its offset.
   char peek() { return reader_.peek(); }
@@ -129,7 +130,7 @@ class PlainJson {
     return reading;
   }
 
-  /// Moves to the next value in the open containers of objectText; false at the end of the first.
+  /// Moves to the next value in the open containers of valueText; false at the end of the first.
   bool advance();
 
   struct Open {
@@ -141,7 +142,7 @@ class PlainJson {
   std::string_view text_;
   mxnet::ext::JsonReader reader_;
   std::deque<std::string> kept_;
-  std::vector<Open> open_;              // containers, of objectText
+  std::vector<Open> open_;              // containers, of valueText
   std::vector<std::string_view> keys_;  // of the objects among them
 };
 

@@ -16,11 +16,33 @@
 #include "dialects/ark/file.h"
 #include "dialects/dlprim/file.h"
 #include "dialects/nnvm/file.h"
+#include "dialects/plain_json.h"
 #include "graph/source.h"
 
 namespace passlib {
 
 namespace {
+
+/// The first characters of the values of an object's members, by key; None for what has to be
+/// looked at, such as a text that is no object.
+py::object jsonMembers(const py::bytes& text, bool comments, std::size_t max_depth) {
+  std::vector<std::pair<std::string, char>> members;
+  const std::string_view view = text;
+  const auto read = [&] {
+    PlainJson json(view, max_depth, comments);
+    json.object([&](std::string_view key) {
+      members.emplace_back(key, json.peek());
+      json.valueText();
+    });
+    json.finish();
+    return true;
+  };
+  if (!unlessRefused(read)) return py::none();
+  py::dict kinds;
+  for (const auto& [key, kind] : members) kinds[decode(key)] = std::string(1, kind);
+  if (kinds.size() != members.size()) return py::none();  // a key occurs twice
+  return std::move(kinds);
+}
 
 /// The graph of a file, and its other top-level members: key, start and end of the value.
 py::object readNnvm(const py::bytes& text, std::string place, TextMap<std::string> per_entry,
@@ -119,6 +141,7 @@ py::object readArk(const py::bytes& text, const py::dict& schema, std::size_t ma
 void bindPlainFiles(py::module_* m) {
   m->def("read_nnvm", &readNnvm, py::arg("text"), py::arg("place"), py::arg("per_entry"),
          py::arg("max_depth"));
+  m->def("json_members", &jsonMembers, py::arg("text"), py::arg("comments"), py::arg("max_depth"));
   m->def("read_ark", &readArk, py::arg("text"), py::arg("schema"), py::arg("max_depth"));
   m->def("read_dlprim", &readDlprim, py::arg("text"), py::arg("schema"), py::arg("notes"),
          py::arg("max_depth"));

@@ -126,7 +126,8 @@ class Reader {
         readNames(&made.params);
       } else if (key == "options") {
         seen.add(kOptions);
-        made.options = json_.objectText();
+        require(json_.peek() == '{');
+        made.options = json_.valueText();
       } else {
         require(key == "frozen");
         seen.add(kFrozen);

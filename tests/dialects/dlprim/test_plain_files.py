@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import passlib
 import passlib._core as _core
-from dlprim_files import COPIED, network, operator, relu
+from dlprim_files import COPIED, dialect, network, operator, relu
 from passlib.dialects.dlprim.reading.files import read_graph
 from passlib.dialects.dlprim.reading.plain import read_plain
 from plain_readings import both_outcomes, is_plain
@@ -206,3 +206,27 @@ def test_edited_network_keeps_what_was_not_edited(tmp_path: Path) -> None:
     model.save(target)
     assert target.read_bytes() == path.read_bytes()
     assert len(model._template.document.network.operators) == 1
+
+
+NO_NETWORKS = {
+    "a list of inputs alone": b'{"inputs": [], "operators": {}}',
+    "operators alone": b'{"operators": [], "x": "inputs"}',
+    "operators inside": b'{"x": {"operators": [], "inputs": []}}',
+    "a repeated key": b'{"operators": [], "inputs": [], "inputs": []}',
+    "escapes in a key": b'{"operators": [], "inputs": [], "\\u0061": 1}',
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*ACCEPTED.values(), *REFUSED.values(), *NO_NETWORKS.values()],
+    ids=[*ACCEPTED, *REFUSED, *NO_NETWORKS],
+)
+def test_network_is_recognised_as_by_parsing_it(
+    text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "net.json"
+    path.write_bytes(text)
+    native = dialect.recognises(path)
+    monkeypatch.setattr(_core, "json_members", lambda *_, **__: None)
+    assert dialect.recognises(path) == native
