@@ -81,11 +81,16 @@ bool sameContent(const py::array& left, const py::array& right) {
 }
 
 py::array ownedBytes(Buffer buffer) {
+  const auto size = static_cast<int64_t>(buffer.size());
+  return ownedArray(std::move(buffer), py::dtype::of<uint8_t>(), {size});
+}
+
+py::array ownedArray(Buffer buffer, const py::dtype& type, const std::vector<int64_t>& shape) {
   OwnedMemory memory = buffer.release();
   const py::capsule owner(memory.get(), [](void* pointer) { FreeMemory()(pointer); });
   memory.release();
-  return py::array_t<uint8_t>({static_cast<py::ssize_t>(buffer.size())}, {1},
-                              static_cast<const uint8_t*>(buffer.data()), owner);
+  return py::array(type, std::vector<py::ssize_t>(shape.begin(), shape.end()), buffer.data(),
+                   owner);
 }
 
 void bindArrays(py::module_* m) {

@@ -6,7 +6,9 @@
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "library/memory.h"
 
@@ -17,6 +19,10 @@ bool sameContent(const pybind11::array& left, const pybind11::array& right);
 
 /// Returns the bytes of a buffer as an array, which owns the memory.
 pybind11::array ownedBytes(Buffer buffer);
+
+/// An array of a type and a shape, which owns the memory of a buffer that is as large.
+pybind11::array ownedArray(Buffer buffer, const pybind11::dtype& type,
+                           const std::vector<int64_t>& shape);
 
 }  // namespace passlib
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -137,14 +138,29 @@ void renameOperators(GraphSource& source, const OperatorTable& table) {
   forEachAlias(source.edit(), table, [](Node* node, const std::string& name) { node->op = name; });
 }
 
-/// The variables: name, and the value of one attribute, empty if a variable has none.
-py::list variablesWith(GraphSource& source, const std::string& key) {
+/// The variables: name, and the value of one attribute, empty if a variable has none. Others than
+/// empty values are only those that begin with a prefix.
+py::list variablesWith(GraphSource& source, const std::string& key, const std::string& prefix) {
   const std::shared_ptr<const Graph> graph = source.get();
   py::list list;
   for (const Node* node : graph->nodes) {
-    if (node->op == "null") list.append(py::make_tuple(node->name, attributeOf(*node, key)));
+    if (node->op != "null") continue;
+    const std::string_view value = attributeOf(*node, key);
+    if (value.empty() || value.compare(0, prefix.size(), prefix) == 0) {
+      list.append(py::make_tuple(node->name, value));
+    }
   }
   return list;
+}
+
+/// Those of some names that no variable has.
+TextSet namesWithoutVariable(GraphSource& source, TextSet names) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  for (const Node* node : graph->nodes) {
+    if (names.empty()) break;
+    if (node->op == "null") names.erase(node->name);
+  }
+  return names;
 }
 
 /// The outputs of the graph: the value of one attribute of the node, its name, and the output.
@@ -193,7 +209,8 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def("nodes_with", &listNodesWith, py::arg("operators"))
       .def("difference", &difference, py::arg("other"))
       .def("missing_variables", &missingVariables, py::arg("other"))
-      .def("variables_with", &variablesWith, py::arg("key"))
+      .def("variables_with", &variablesWith, py::arg("key"), py::arg("prefix") = "")
+      .def("names_without_variable", &namesWithoutVariable, py::arg("names"))
       .def("heads_with", &headsWith, py::arg("key"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)

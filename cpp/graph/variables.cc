@@ -42,19 +42,28 @@ std::vector<std::string> namesOfVariables(const Graph& graph) {
 }
 
 std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
-  // Most passes leave most variables in place: only names after the first difference are looked
-  // up.
-  std::size_t same = 0;
-  while (same < names.size() && same < graph.inputs.size() &&
-         graph.inputs[same]->name == names[same]) {
-    ++same;
+  // Most passes leave most variables in their order: only names that are not found among the next
+  // few are looked up.
+  constexpr std::size_t kNext = 8;
+  std::vector<std::string> left;
+  TextViewSet added;
+  std::size_t place = 0;
+  for (std::string& name : names) {
+    const std::size_t end = std::min(place + kNext, graph.inputs.size());
+    std::size_t found = place;
+    while (found < end && graph.inputs[found]->name != name) ++found;
+    if (found == end) {
+      left.push_back(std::move(name));
+      continue;
+    }
+    for (; place < found; ++place) added.insert(graph.inputs[place]->name);
+    ++place;
   }
-  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(same));
-  TextViewSet present;
-  for (std::size_t i = same; i < graph.inputs.size(); ++i) present.insert(graph.inputs[i]->name);
-  const auto found = [&](const std::string& name) { return present.count(name) != 0; };
-  names.erase(std::remove_if(names.begin(), names.end(), found), names.end());
-  return names;
+  if (left.empty()) return left;
+  for (; place < graph.inputs.size(); ++place) added.insert(graph.inputs[place]->name);
+  const auto isPresent = [&](const std::string& name) { return added.count(name) != 0; };
+  left.erase(std::remove_if(left.begin(), left.end(), isPresent), left.end());
+  return left;
 }
 
 }  // namespace passlib

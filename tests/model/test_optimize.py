@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import passlib
 from dense_layer import X, Y, layer, weights
 from passlib import model
 from passlib.errors import PassError
@@ -47,6 +48,15 @@ def test_added_and_removed_weights(small, tmp_path):
     np.testing.assert_allclose(changed(X), expected)
     changed.save(tmp_path / "x")
     np.testing.assert_allclose(model.load(tmp_path / "x")(X), expected)
+
+
+def test_nobody_can_write_to_weights_that_a_pass_made(small):
+    changed = small.optimize_for("appendScale", name="by", value=3)
+    changed = changed.optimize_for("scaleInPlace", name="fc_weight", factor=2)
+    for name in ("by", "fc_weight"):
+        assert isinstance(changed.args[name], passlib.nd.NDArray)
+        with pytest.raises(ValueError, match="read-only"):
+            changed.args[name][:] = 0
 
 
 def test_added_states(small):

@@ -5,6 +5,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,10 +41,17 @@ std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
   return list;
 }
 
-/// A new parameter as (name, is_arg, dtype code, shape, bytes).
-py::tuple takeParam(NewParam param) {
-  return py::make_tuple(param.name, param.is_arg, param.dtype, py::tuple(py::cast(param.shape)),
-                        ownedBytes(std::move(param.memory)));
+/// New parameters, each as name, is_arg and array.
+py::list takeParams(std::vector<NewParam> params, const py::function& type_of) {
+  std::map<int, py::dtype> types;
+  py::list list;
+  for (NewParam& param : params) {
+    auto type = types.find(param.dtype);
+    if (type == types.end()) type = types.emplace(param.dtype, type_of(param.dtype)).first;
+    list.append(py::make_tuple(decode(param.name), param.is_arg,
+                               ownedArray(std::move(param.memory), type->second, param.shape)));
+  }
+  return list;
 }
 
 /// The settings of a call that are not parameters or options of the pass.
@@ -65,12 +73,14 @@ std::shared_ptr<Library> openLibrary(const std::string& path, int version,
   return library;
 }
 
-/// Runs a pass; its output goes to `write`, a function of a str. Returns the graph, its top-level
-/// attributes, new parameters, and the names of removed variables.
+/// Runs a pass; its output goes to `write`, a function of a str; `type_of` returns the element type
+/// of one of MXNet's numbers. Returns the graph, its top-level attributes, new parameters, and the
+/// names of removed variables.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                    const std::shared_ptr<GraphSource>& graph, const AttributeTexts& attributes,
                    const OptionList& options, const LentArrays& args, const LentArrays& aux,
-                   const CallSettings& settings, const py::function& write) {
+                   const CallSettings& settings, const py::function& type_of,
+                   const py::function& write) {
   const GateHold hold;
   PassCall call{library.get(),
                 index,
@@ -89,8 +99,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
   const std::string what = describePass(call);
   const auto fail = [&](const std::string& problem) { throw PassError(what + " " + problem); };
   runNative({*library, what, fail}, write, [&]() { result = runPass(call, graph.get()); });
-  py::list params;
-  for (NewParam& param : result.params) params.append(takeParam(std::move(param)));
+  const py::list params = takeParams(std::move(result.params), type_of);
   AttributeTexts texts = printAttributes(result.graph->attrs);
   for (auto& [key, text] : texts) {
     const auto before = printed.find(key);
@@ -127,7 +136,7 @@ void bindLibraries(py::module_* m) {
 
   m->def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
          py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
-         py::arg("settings"), py::arg("write"));
+         py::arg("settings"), py::arg("type_of"), py::arg("write"));
 }
 
 }  // namespace passlib

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -30,10 +30,7 @@ class NewParam(NamedTuple):
 
     name: str
     is_arg: bool
-    dtype: int
-    shape: tuple[int, ...]
-    data: np.ndarray[Any, Any]
-    """The bytes, which own the memory."""
+    array: np.ndarray[Any, Any]
 
 
 class Holder(Protocol):
@@ -48,15 +45,15 @@ class Holder(Protocol):
         """Whether there is a dictionary to put new parameters into."""
 
     def commit(
-        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Sequence[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date, after everything else has succeeded.
 
         Parameters
         ----------
-        gone : iterable of str
+        gone : sequence of str
             Variables that are gone from the graph.
-        new : iterable of NewParam
+        new : sequence of NewParam
             Parameters that the pass allocated.
         is_parameter : callable
             Whether a name in ``gone`` was a parameter; data inputs stay.

@@ -15,7 +15,21 @@ from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.files.collector import collection_off
 from passlib.library.call import Call, NewParam, Param
 
-__all__ = ["Lent", "as_lent_array", "lent_arrays", "require_dictionary", "wrap"]
+__all__ = ["Lent", "NumpyArrays", "as_lent_array", "lent_arrays", "require_dictionary"]
+
+
+class NumpyArrays(dict[str, Any]):
+    """Weights of a model by name, of which large models have very many.
+
+    Passes of libraries add arrays of NumPy, which nobody can write to.
+
+    Attributes
+    ----------
+    gone : sequence of str or None
+        The variables that the pass of a library removed; None if no such pass ran.
+    """
+
+    gone: Sequence[str] | None = None
 
 
 class Lent:
@@ -64,7 +78,7 @@ class Lent:
         self._kind = kind
         self._given = given
         self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
-        if type(given) is dict:
+        if type(given) is dict or type(given) is NumpyArrays:
             plain = given
         else:
             plain = {name: given[name] for name in names if name in given} if given else {}
@@ -97,9 +111,11 @@ class Lent:
         return name, copy, dtypes.code(copy.dtype)
 
     def commit(
-        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Sequence[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date; see `Holder.commit`."""
+        if type(self._given) is NumpyArrays:
+            self._given.gone = gone
         removed = [name for name in gone if is_parameter(name)]
         if self._given is None:
             if removed:
@@ -115,13 +131,19 @@ class Lent:
         with collection_off():
             changed = self.arrays.changed(over)
         for name, copy in changed:
-            self._given[name] = copy.view(NDArray)
+            self._given[name] = self._as_given(copy)
         for name in self._changed(self._copies.keys() - over):
             self._write_back(name, self._copies[name][0])
         for name in removed:
             self._given.pop(name, None)
         for param in new:
-            self._given[param.name] = wrap(param)
+            self._given[param.name] = self._as_given(param.array)
+
+    def _as_given(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if type(self._given) is not NumpyArrays:
+            return array.view(NDArray)
+        array.setflags(write=False)
+        return array
 
     def _changed(self, among: Iterable[str]) -> list[str]:
         """Return the names of parameters whose copies differ in any bit from the originals."""
@@ -148,12 +170,6 @@ def lent_arrays(call: Call) -> tuple[_core.LentArrays, _core.LentArrays]:
     assert isinstance(call.args, Lent)
     assert isinstance(call.aux, Lent)
     return call.args.arrays, call.aux.arrays
-
-
-def wrap(param: NewParam) -> NDArray:
-    """Return a parameter that a pass allocated as an array, in the memory that it wrote to."""
-    dtype = dtypes.from_code(param.dtype)
-    return param.data.view(dtype).reshape(param.shape).view(NDArray)
 
 
 def require_dictionary(kind: str, given: object) -> None:

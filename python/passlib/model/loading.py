@@ -67,7 +67,8 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
             data = family.load(Path(path), **options)
         model = Model.of_data(data, family.name)
         # Files may have arrays that no operator uses; those of another model lack others as well.
-        names = {*data.args, *data.aux}
-        if options.get("params") is not None or is_foreign(model.symbol, family, names):
+        names = data.args.keys() | data.aux.keys() if family.weight_suffixes else set()
+        apart = bool(family.weight_suffixes) and is_foreign(model.symbol, family, names)
+        if options.get("params") is not None or apart:
             check_weights(model.symbol, {**model.args, **model.aux})
         return model

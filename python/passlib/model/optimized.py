@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from passlib.errors import UnsupportedError
 from passlib.files.collector import collection_off
+from passlib.library.lent import NumpyArrays
 from passlib.library.pipeline import Step, Steps, check, execute, steps_of, weights_differ
 from passlib.library.pipeline.cost import CostName
 from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
@@ -57,7 +58,7 @@ class OptimizedModel(ModelParts):
         if steps is not None and has_named(steps):
             return self._through(steps, name if isinstance(name, str) else "", options)
         # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
-        args, aux = dict(self._args), dict(self._aux)
+        args, aux = NumpyArrays(self._args), NumpyArrays(self._aux)
         graph = self._symbol.optimize_for(name, args, aux, **options)
         with collection_off():
             kept = remaining(self._symbol, graph, args, aux)

@@ -16,6 +16,7 @@ from passlib.arrays.given import as_mapping
 from passlib.arrays.views import read_only
 from passlib.dialects import Dialect, infer
 from passlib.errors import GraphError, listed
+from passlib.library.lent import NumpyArrays
 from passlib.symbol.symbol import Symbol
 
 __all__ = [
@@ -223,7 +224,12 @@ def _summary(array: Any) -> str:
 
 def remaining(before: Symbol, after: Symbol, *weights: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return weights without those of variables that a pass removed."""
-    gone = set(before.graph.missing_variables(after.graph))
+    known = [arrays.gone for arrays in weights if isinstance(arrays, NumpyArrays)]
+    stated = [names for names in known if names is not None]
+    if len(stated) == len(weights):
+        gone = {name for names in stated for name in names}
+    else:
+        gone = set(before.graph.missing_variables(after.graph))
     if not gone:
         return [dict(arrays) for arrays in weights]
     return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]

@@ -49,11 +49,11 @@ def removed_parameters(
 
 def used_among(graph: _core.Graph, names: set[str]) -> set[str]:
     """Return those of some names that variables of a graph have, or of graphs nested in it."""
-    missing = set(names)
+    missing = names
     pending = [graph]
     while pending and missing:
         current = pending.pop()
-        missing.difference_update(current.variables({})[0])
+        missing = current.names_without_variable(missing)
         if missing:  # nested graphs take a copy of each
             for *_, nested in current.nodes_with(set(current.operators())):
                 pending.extend(nested)

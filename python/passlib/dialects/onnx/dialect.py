@@ -50,7 +50,7 @@ class ONNX(Dialect):
         They are in the order of the file, whatever the order of the nodes; new ones are last.
         """
         inputs = []
-        for name, key in graph.variables_with(ID):
+        for name, key in graph.variables_with(ID, "input"):
             if name != ABSENT:
                 first, _, number = (key or "input.").partition(".")
                 if first == "input":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import passlib._core as _core
+from passlib.arrays import dtypes
 from passlib.dialects import Dialect
 from passlib.library.call import Backend, Call, NewParam, Outcome
 from passlib.library.handle import Library
@@ -66,6 +67,7 @@ class CompiledPass(Compiled):
             call.option_texts(declared=self.declaration.options is not None),
             *lent_arrays(call),
             settings,
+            dtypes.from_code,
             write,
         )
         return Outcome(result, own, [NewParam(*param) for param in params], gone)

@@ -117,7 +117,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             )
 
     def commit(
-        self, gone: Iterable[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Sequence[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date; see `Holder.commit`."""
         del new  # which passes in Python do not allocate

@@ -122,7 +122,7 @@ def assemble(
     """
     imports = _imports(attributes, document)
     # Inputs of the file keep the types that it states, which may be no tensors of numbers.
-    own = {n for n, key in graph.variables_with(ID) if key.startswith("input.")} if fed else ()
+    own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
     stated = {n: _stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
     functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
 
