@@ -19,6 +19,8 @@ bool isConstant(Bytes node) {
 
 KnownValues::KnownValues(const ModelWriter& model) {
   const WrittenGraph& graph = model.graph();
+  known_ = NameMap<Known>(graph.inputs.size() + graph.values.size() + graph.outputs.size() +
+                          graph.initializers.size());
   for (const auto* list : {&graph.inputs, &graph.values, &graph.outputs}) {
     for (const Bytes value : *list) {
       Known* known = known_.insert(bodyOf(value, kValueName), {}).first;

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "onnx/original/originals.h"
 #include "onnx/reading/name_map.h"
 #include "onnx/wire/arena.h"
 
@@ -12,33 +14,37 @@ namespace passlib::onnx {
 
 using NameSet = NameMap<bool>;
 
-/// Gives names that are not in use yet, in constant time each on average.
+/// Gives names that are not in use yet, in constant time each on average. Names are put into a
+/// table when the first one is asked for: most passes need none.
 class FreshNames {
  public:
-  /// `base`: names in use, or null. New names are kept in `arena`.
-  FreshNames(const NameSet* base, Arena* arena) : base_(base), arena_(arena) {}
+  /// Those of `originals` are in use, unless it is null. New names are kept in `arena`.
+  FreshNames(const Originals* originals, Arena* arena) : originals_(originals), arena_(arena) {}
 
-  bool isUsed(Bytes name) const {
-    return used_.find(name) != nullptr || (base_ != nullptr && base_->find(name) != nullptr);
-  }
-  void use(Bytes name) {
-    if (base_ == nullptr || base_->find(name) == nullptr) used_.insert(name, true);
-  }
+  void use(Bytes name) { waiting_.push_back(name); }
 
   /// Claims a name: `wish` itself if it is free, or `wish` followed by a number.
   Bytes fresh(Bytes wish) {
+    for (const Bytes name : waiting_) used_.insert(name, true);
+    waiting_.clear();
     Bytes name = wish;
     uint32_t& count = *counts_.insert(wish, 0).first;
     while (isUsed(name)) {
       name = arena_->emplace_back(std::string(wish) + "_" + std::to_string(++count));
     }
-    use(name);
+    used_.insert(name, true);
     return name;
   }
 
  private:
-  const NameSet* base_;
+  bool isUsed(Bytes name) const {
+    return used_.find(name) != nullptr ||
+           (originals_ != nullptr && originals_->names().find(name) != nullptr);
+  }
+
+  const Originals* originals_;
   Arena* arena_;
+  std::vector<Bytes> waiting_;
   NameSet used_;
   NameMap<uint32_t> counts_;
 };

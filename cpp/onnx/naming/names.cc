@@ -21,7 +21,7 @@ struct OldOutputs {
 class Namer {
  public:
   Namer(const Draft& draft, FreshNames* fresh, Arena* arena)
-      : draft_(draft), fresh_(*fresh), arena_(*arena) {}
+      : draft_(draft), fresh_(*fresh), arena_(*arena), reserved_(draft.size()) {}
 
   Names choose() {
     countValues();

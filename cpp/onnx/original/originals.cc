@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kLongestPosition = 12;
 
+/// How the identifiers of initializers of the main graph begin.
+constexpr Bytes kInitializerId = "initializer.";
+
 void readItems(OriginalGraph* graph) {
   Field field;
   for (Fields fields(graph->message); fields.next(&field);) {
@@ -95,7 +98,7 @@ Bytes Original::message() const {
 }
 
 Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
-    : model_(model), graph_(std::move(graph)), names_(graph_->nodes.size()) {
+    : model_(model), graph_(std::move(graph)) {
   Message main;
   Field field;
   for (Fields fields(model); fields.next(&field);) {
@@ -115,6 +118,7 @@ Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
     listInputs(&made);
   }
   operators_.resize(graphs_.front().nodes.size(), 0);
+  initializers_.resize(graphs_.front().initializers.size(), 0);
   for (const OriginalGraph& made : graphs_) by_place_.insert(made.place, &made);
   std::vector<const Graph*> read(graphs_.size(), nullptr);
   read[0] = graph_.get();
@@ -136,15 +140,8 @@ void Originals::collect(const OriginalGraph& original, const Graph& graph,
     if (id.data() == nullptr) continue;  // an omitted input, or a value from outside
     add(original, node, id);
     const Original& made = all_.back();
-    if (made.what != Original::kOperator) {
-      names_.insert(node->name, true);
-      continue;
-    }
+    if (made.what != Original::kOperator) continue;
     const NodeRecord& record = made.record();
-    for (uint32_t i = 0; i < record.outputs.count; ++i) {
-      const Bytes name = made.name(record.outputs, i);
-      if (!name.empty()) names_.insert(name, true);
-    }
     std::size_t subgraph = 0;
     for (uint32_t i = 0; i < record.attributes.count; ++i) {
       const Range& levels = original.level.attributes[record.attributes.first + i].levels;
@@ -177,21 +174,44 @@ void Originals::add(const OriginalGraph& original, const Node* node, Bytes id) {
                                 original.nodes.size()};
   if (number >= counts[made.what]) throw GraphError("the graph is not that of its file");
   all_.push_back(made);
-  if (isNumber(id)) {
-    operators_[number] = made.index + 1;
+  if (const uint32_t* place = placeOf(id)) {
+    *const_cast<uint32_t*>(place) = made.index + 1;
   } else {
     *by_id_.insert(id, made.index).first = made.index;
   }
 }
 
-const Original* Originals::find(Bytes id) const {
-  if (!isNumber(id)) {
-    const uint32_t* index = by_id_.find(id);
-    return index == nullptr ? nullptr : &all_[*index];
-  }
+const uint32_t* Originals::placeOf(Bytes id) const {
+  const bool is_initializer = id.substr(0, kInitializerId.size()) == kInitializerId;
+  const std::vector<uint32_t>& places = is_initializer ? initializers_ : operators_;
+  const Bytes text = is_initializer ? id.substr(kInitializerId.size()) : id;
   std::size_t number = 0;
-  if (!parsePosition(id, &number) || number >= operators_.size()) return nullptr;
-  return operators_[number] == 0 ? nullptr : &all_[operators_[number] - 1];
+  if (!isNumber(text) || !parsePosition(text, &number) || number >= places.size()) return nullptr;
+  return &places[number];
+}
+
+const Original* Originals::find(Bytes id) const {
+  if (const uint32_t* place = placeOf(id)) return *place == 0 ? nullptr : &all_[*place - 1];
+  const uint32_t* index = by_id_.find(id);
+  return index == nullptr ? nullptr : &all_[*index];
+}
+
+const NameMap<bool>& Originals::names() const {
+  if (!names_) {
+    names_.emplace(all_.size());
+    for (const Original& each : all_) {
+      if (each.what != Original::kOperator) {
+        names_->insert(each.node->name, true);
+        continue;
+      }
+      const Range& outputs = each.record().outputs;
+      for (uint32_t i = 0; i < outputs.count; ++i) {
+        const Bytes name = each.name(outputs, i);
+        if (!name.empty()) names_->insert(name, true);
+      }
+    }
+  }
+  return *names_;
 }
 
 }  // namespace passlib::onnx

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,13 +68,16 @@ class Originals {
   /// Returns what an identifier stands for; null if it is not of the file.
   const Original* find(Bytes id) const;
   std::size_t size() const { return all_.size(); }
-  /// The names of all values, nested graphs included.
-  const NameMap<bool>& names() const { return names_; }
+  /// The names of all values, nested graphs included. Collected at the first call: one at a time.
+  const NameMap<bool>& names() const;
 
  private:
   void collect(const OriginalGraph& original, const Graph& graph,
                std::vector<const Graph*>* nested);
   void add(const OriginalGraph& original, const Node* node, Bytes id);
+  /// Returns the place of an identifier that is a number among the operators or initializers of the
+  /// main graph; null for others.
+  const uint32_t* placeOf(Bytes id) const;
 
   Bytes model_;
   std::shared_ptr<const Graph> graph_;
@@ -81,10 +85,12 @@ class Originals {
   Arena arena_;
   std::deque<OriginalGraph> graphs_;
   std::deque<Original> all_;
-  std::vector<uint32_t> operators_;  ///< of the main graph, by number: one more than the index
-  NameMap<uint32_t> by_id_;          ///< all others
+  // Of the main graph, by number: one more than the index.
+  std::vector<uint32_t> operators_;
+  std::vector<uint32_t> initializers_;
+  NameMap<uint32_t> by_id_;  ///< all others
   NameMap<const OriginalGraph*> by_place_;
-  NameMap<bool> names_;
+  mutable std::optional<NameMap<bool>> names_;
 };
 
 /// Returns the value of a field of bytes, the last one; empty, not null, if there is none.

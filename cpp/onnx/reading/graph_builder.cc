@@ -44,7 +44,10 @@ class Builder {
     Node* node = graph_->addNode(std::string(name), "null");
     node->_declareOutputs(1);
     graph_->inputs.push_back(node);
-    if (!key.empty()) addAttribute(node, keys::kId, key);
+    if (!key.empty()) {
+      std::pair<std::string, std::string> id(keys::kId, std::move(key));
+      node->attrs._pack(&id, 1);
+    }
     return node;
   }
 
@@ -222,8 +225,8 @@ class Builder {
     for (uint32_t i = 0; i < record.attributes.count; ++i) {
       const AttributeRecord& item = level_.attributes[record.attributes.first + i];
       const std::string name(item.attribute.name);
-      collect(name, attributeText(item.attribute, key + "/" + name, node->subgraphs.size(),
-                                  item.levels.count, arena_));
+      collect(name, attributeText(item.attribute, key, node->subgraphs.size(), item.levels.count,
+                                  arena_));
       for (uint32_t k = 0; k < item.levels.count; ++k) {
         node->subgraphs.push_back(nullptr);
         node->subgraphs.back() = built_[item.levels.first + k].graph.release();

@@ -67,9 +67,10 @@ std::string at(const std::string& where, std::size_t number) {
 
 }  // namespace
 
-std::string attributeText(const Attribute& attribute, const std::string& where,
+std::string attributeText(const Attribute& attribute, const std::string& node,
                           std::size_t graphs_before, std::size_t graphs, Arena* arena) {
   if (!attribute.reference.empty()) return "@" + decoded(attribute.reference);
+  const auto where = [&] { return node + "/" + std::string(attribute.name); };
   std::string text;
   switch (attribute.kind) {
     case Kind::kInt:
@@ -93,19 +94,19 @@ std::string attributeText(const Attribute& attribute, const std::string& where,
       return "subgraph[" + std::to_string(graphs_before) + ":" +
              std::to_string(graphs_before + graphs) + "]";
     case Kind::kTensor:
-      appendTensorText(readTensor(attribute.content), where, &text);
+      appendTensorText(readTensor(attribute.content), where(), &text);
       return text;
     case Kind::kTensors:
       return listOf(attribute, numbers::kTensors, [&](Bytes body, std::size_t i, std::string* out) {
-        appendTensorText(readTensor(body), at(where, i), out);
+        appendTensorText(readTensor(body), at(where(), i), out);
       });
     case Kind::kSparseTensor:
-      appendSparse(attribute.content, where, arena, &text);
+      appendSparse(attribute.content, where(), arena, &text);
       return text;
     case Kind::kSparseTensors:
       return listOf(attribute, numbers::kSparseTensors,
                     [&](Bytes body, std::size_t i, std::string* out) {
-                      appendSparse(body, at(where, i), arena, out);
+                      appendSparse(body, at(where(), i), arena, out);
                     });
     case Kind::kTypeProto:
       appendTypeText(attribute.content, arena, &text);
@@ -118,7 +119,7 @@ std::string attributeText(const Attribute& attribute, const std::string& where,
       break;
   }
   text = "{\"kind\": 0, \"same_as\": ";
-  appendJsonString(where, true, &text);
+  appendJsonString(where(), true, &text);
   return text + "}";
 }
 

@@ -36,7 +36,7 @@ class GraphWriter {
         originals_(originals),
         host_(host),
         arena_(arena),
-        fresh_(&originals.names(), arena),
+        fresh_(&originals, arena),
         changes_(originals.size()),
         taken_(originals.size(), false) {}
 

@@ -44,7 +44,7 @@ Pieces ModelWriter::assemble(Content content) const {
 std::vector<std::string> nameOutputs(const Originals& originals, const Graph& graph,
                                      const Present& present) {
   Arena arena;
-  FreshNames fresh(&originals.names(), &arena);
+  FreshNames fresh(&originals, &arena);
   std::vector<bool> taken(originals.size(), false);
   const Surroundings nowhere;
   const Draft draft(graph, originals, &originals.main(), &taken, nowhere, present);
