@@ -36,6 +36,8 @@ class _Resolving:
         self._model = Model(graph)
         self._graph = graph
         self._document = document_of(graph.own_attributes)
+        # As long as nothing is replaced: the order of the nodes, and what is known of their shapes.
+        self._known: tuple[list[EditableNode], Shapes] | None = None
 
     def resolve(self, node: EditableNode) -> list[EditableNode]:
         """Replace one node if that is possible; return the nodes with nested graphs it had."""
@@ -56,7 +58,7 @@ class _Resolving:
     def _take_branch(self, node: EditableNode, branch: str) -> list[EditableNode]:
         number = _number_of(node, branch)
         results, inside = self._absorb(node, number, {})
-        self._model.replace(node, results)
+        self._replace(node, results)
         return inside
 
     def _must_squeeze(self, node: EditableNode) -> bool:
@@ -68,12 +70,17 @@ class _Resolving:
         source = self._squeezed(node)
         if source is None:
             return False
-        shapes = Shapes(self._model)
+        if self._known is None:
+            self._known = self._graph.sorted(), Shapes(self._model)
+        order, shapes = self._known
         rank = shapes.rank(source)
         if rank is None:
             return False
-        order = self._graph.sorted()
         return fails_with_rank(node.outputs[0], rank, order, shapes, self._constant)
+
+    def _replace(self, node: EditableNode, values: list[EditableValue]) -> None:
+        self._known = None
+        self._model.replace(node, values)
 
     def _squeezed(self, node: EditableNode) -> EditableValue | None:
         """Return the value that one branch squeezes, and the other returns as it is."""
@@ -112,7 +119,7 @@ class _Resolving:
         carried = list(node.inputs[2 : integer_of(node)])
         if any(value.uses or value.is_output for value in node.outputs[len(carried) :]):
             return []  # the sizes of empty collected results are not known
-        self._model.replace(node, carried)
+        self._replace(node, carried)
         return []
 
     def _run_once(self, node: EditableNode) -> list[EditableNode]:
@@ -132,7 +139,7 @@ class _Resolving:
         values.update(zip(parameters[2:], carried, strict=True))
         results, inside = self._absorb(node, 0, values)
         collected = [self._collected(node, value) for value in results[1 + len(carried) :]]
-        self._model.replace(node, [*results[1 : 1 + len(carried)], *collected])
+        self._replace(node, [*results[1 : 1 + len(carried)], *collected])
         self._model.remove_unused([results[0].node, *(value.node for value in values.values())])
         return inside
 
