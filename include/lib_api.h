@@ -5962,6 +5962,12 @@ inline const char* buildTag() {
   return tag.c_str();
 }
 
+/// The family of models that a graph belongs to.
+inline std::string dialectOf(const Graph& graph) {
+  const auto found = graph.attrs.find("dialect");
+  return found != graph.attrs.end() && found->second.type == STR ? found->second.str : "mxnet";
+}
+
 }  // namespace detail
 
 inline bool passInterrupted() {
@@ -6693,11 +6699,6 @@ inline const char* commutativeOperators(const std::string& dialect) {
   }
   if (dialect == "ark") return "Add Mul";
   return dialect == "dlprim" ? "Elementwise" : "";
-}
-
-inline std::string dialectOf(const Graph& graph) {
-  const auto found = graph.attrs.find("dialect");
-  return found != graph.attrs.end() && found->second.type == STR ? found->second.str : "mxnet";
 }
 
 /// Whether a node stands for an omitted optional input of ONNX.
@@ -9101,6 +9102,61 @@ struct Calls<CustomPartitioner, Unused> {
 };
 
 }  // namespace detail
+
+// ================================================================================================
+// For hosts: what a program that loads libraries shares with the header. No pass needs it.
+//
+// A host uses nothing else of `detail`. It is compiled with this very file, so names here may
+// change with it; what they do is stated here, and is what a change must keep or state anew.
+// ================================================================================================
+
+namespace host {
+
+// Texts.
+
+/// quoted(name): a name as messages spell it.
+using detail::quoted;
+/// textOf(exception): its text, or a substitute where what() is null.
+using detail::textOf;
+/// utf8Length(cursor, end): the bytes of the character at `cursor`, 0 if it is not UTF-8. Reads
+/// nothing from `end` on; `cursor` lies before it.
+using detail::utf8Length;
+/// parseInteger(text, size, &value): whether a text is a decimal integer of 64 bits, with nothing
+/// around it; leading zeros and -0 count.
+using detail::parseInteger;
+/// A hash of texts for tables whose keys come from files, which cannot be chosen to collide.
+using detail::TextHash;
+
+// Graphs.
+
+/// forEachGraph(root, visit): calls visit(Graph*) once for a graph and each one nested in it, a
+/// graph before its own. visit may change nodes, and their number.
+using detail::forEachGraph;
+/// forEachNode(root, enter, visit): the same, and visit(Graph*, Node*) for the nodes of each.
+using detail::forEachNode;
+/// dialectOf(graph): the family of models that it states, "mxnet" if it states none.
+using detail::dialectOf;
+/// dropConsumer(producer, consumer, slot): takes an input that is to be replaced out of the list
+/// of the producer's consumers.
+using detail::dropConsumer;
+/// prefetchNode(nodes, position, member): a hint to the processor, in walks over all nodes.
+using detail::prefetchNode;
+/// A table of variables by name, for as many as it is told: add(node) returns the one that already
+/// has the name, or null.
+using detail::NameTable;
+/// GraphWriter(pretty, &buffer).write(graph, attributes): writes the JSON of a graph that passed
+/// the host's checks.
+using detail::GraphWriter;
+/// A text in blocks, which is never moved while it grows: take() returns them.
+using detail::TextBuffer;
+
+// Libraries.
+
+/// buildTag(): the layout of everything that crosses as an object, to compare with what a library
+/// returns from _passlibBuildTag().
+using detail::buildTag;
+
+}  // namespace host
 
 }  // namespace PASSLIB_NAMESPACE
 }  // namespace ext

@@ -45,7 +45,7 @@ std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, 
                                        owner, reading, ordered);
 }
 
-py::str makeString(mxnet::ext::detail::TextBuffer* buffer) {
+py::str makeString(mxnet::ext::host::TextBuffer* buffer) {
   if (!buffer->isAscii()) {
     const std::string text = buffer->str();
     PyObject* string =
@@ -68,10 +68,10 @@ py::str makeString(mxnet::ext::detail::TextBuffer* buffer) {
 }
 
 py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
-  mxnet::ext::detail::TextBuffer buffer;
+  mxnet::ext::host::TextBuffer buffer;
   {
     const ReleasedGil released;
-    mxnet::ext::detail::GraphWriter(pretty, &buffer).write(*source.get(), parseAttributes(texts));
+    mxnet::ext::host::GraphWriter(pretty, &buffer).write(*source.get(), parseAttributes(texts));
   }
   return makeString(&buffer);
 }

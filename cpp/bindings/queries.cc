@@ -113,7 +113,7 @@ std::vector<std::string> missingVariables(GraphSource& source, GraphSource& othe
 /// Calls `visit` with each node of a graph and of its nested graphs.
 template <typename Visit>
 void forEachNode(Graph* root, Visit visit) {
-  mxnet::ext::detail::forEachNode(root, [](Graph*) {}, [&](Graph*, Node* node) { visit(node); });
+  mxnet::ext::host::forEachNode(root, [](Graph*) {}, [&](Graph*, Node* node) { visit(node); });
 }
 
 /// Calls `visit` with each node whose operator is an alias, in nested graphs too.

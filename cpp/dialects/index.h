@@ -38,7 +38,7 @@ class Index {
   };
 
   static uint32_t hashOf(std::string_view text) {
-    return static_cast<uint32_t>(mxnet::ext::detail::TextHash()(text));
+    return static_cast<uint32_t>(mxnet::ext::host::TextHash()(text));
   }
   static uint32_t hashOf(int64_t id) {
     return hashOf(std::string_view(reinterpret_cast<const char*>(&id), sizeof(id)));

@@ -91,7 +91,7 @@ class PlainJson {
   int64_t integer() {
     const Slice slice = reader_.readNumber();
     int64_t value = 0;
-    require(mxnet::ext::detail::parseInteger(slice.data, slice.size, &value));
+    require(mxnet::ext::host::parseInteger(slice.data, slice.size, &value));
     require(value != 0 || slice.size == 1);  // not -0
     return value;
   }

@@ -14,8 +14,8 @@
 namespace passlib {
 namespace {
 
-namespace detail = mxnet::ext::detail;
-using detail::quoted;
+namespace host = mxnet::ext::host;
+using host::quoted;
 
 /// More outputs than any operator has; larger numbers are uninitialised memory.
 constexpr int kMostOutputs = 1 << 24;
@@ -26,7 +26,7 @@ bool isUtf8(std::string_view text) {
   for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
   }
   while (p < end) {
-    const std::size_t length = detail::utf8Length(p, end);
+    const std::size_t length = host::utf8Length(p, end);
     if (length == 0) return false;
     p += length;
   }
@@ -80,7 +80,7 @@ bool checkLevel(Graph* graph, std::vector<const Node*>* owners) {
   std::vector<Node*> variables;
   bool sorted = true;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    detail::prefetchNode(graph->nodes, i, &Node::control_deps);
+    host::prefetchNode(graph->nodes, i, &Node::control_deps);
     Node& node = *graph->nodes[i];
     checkText(node, i);
     if (node.op == "null") variables.push_back(&node);
@@ -105,7 +105,7 @@ bool checkLevel(Graph* graph, std::vector<const Node*>* owners) {
   for (std::size_t k = 0; k < graph->outputs.size(); ++k) {
     checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
   }
-  detail::NameTable names(variables.size());
+  host::NameTable names(variables.size());
   for (const Node* variable : variables) {
     if (names.add(variable) == nullptr) continue;
     throw GraphError("two variables are named " + quoted(variable->name));

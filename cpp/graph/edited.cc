@@ -10,7 +10,7 @@
 namespace passlib {
 namespace {
 
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 std::string outputText(const NodeEntry& value) {
   return "output " + std::to_string(value.entry) + " of node " + quoted(value.node->name) + " (" +
@@ -20,7 +20,7 @@ std::string outputText(const NodeEntry& value) {
 /// Removes the edges into a node from the lists of its producers.
 void detachInputs(Node* node) {
   for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-    mxnet::ext::detail::dropConsumer(node->inputs[i].node, node, static_cast<int>(i));
+    mxnet::ext::host::dropConsumer(node->inputs[i].node, node, static_cast<int>(i));
   }
   node->inputs.clear();
 }

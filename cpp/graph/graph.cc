@@ -147,7 +147,7 @@ std::unique_ptr<Graph> copyGraph(const Graph& graph) {
 }
 
 void orderGraph(Graph* root) {
-  mxnet::ext::detail::forEachGraph(root, [](Graph* graph) {
+  mxnet::ext::host::forEachGraph(root, [](Graph* graph) {
     const NodeTable table(graph->nodes);
     std::vector<Node*> order = reachable(*graph, table);
     if (order == graph->nodes) return;
@@ -168,7 +168,7 @@ void orderGraph(Graph* root) {
 }
 
 void sortGraph(Graph* root) {
-  mxnet::ext::detail::forEachGraph(
+  mxnet::ext::host::forEachGraph(
       root, [](Graph* graph) { graph->nodes = sortNodes(graph->nodes, NodeTable(graph->nodes)); });
 }
 

@@ -14,13 +14,13 @@ namespace passlib {
 /// Names in a file can be chosen so that std::hash gives all of them the same place, which costs
 /// quadratic time. The hash of these differs from process to process.
 template <typename Value>
-using TextMap = std::unordered_map<std::string, Value, mxnet::ext::detail::TextHash>;
-using TextSet = std::unordered_set<std::string, mxnet::ext::detail::TextHash>;
+using TextMap = std::unordered_map<std::string, Value, mxnet::ext::host::TextHash>;
+using TextSet = std::unordered_set<std::string, mxnet::ext::host::TextHash>;
 
 /// The same for texts that stay where they are meanwhile.
 template <typename Value>
-using TextViewMap = std::unordered_map<std::string_view, Value, mxnet::ext::detail::TextHash>;
-using TextViewSet = std::unordered_set<std::string_view, mxnet::ext::detail::TextHash>;
+using TextViewMap = std::unordered_map<std::string_view, Value, mxnet::ext::host::TextHash>;
+using TextViewSet = std::unordered_set<std::string_view, mxnet::ext::host::TextHash>;
 
 }  // namespace passlib
 

@@ -97,7 +97,7 @@ void checkLength(const std::string& path, std::ifstream* file, const Elf64_Ehdr&
 }  // namespace
 
 void refuseLibrary(const std::string& path, const std::string& reason) {
-  throw LoadError("cannot load library " + mxnet::ext::detail::quoted(path) + ": " + reason);
+  throw LoadError("cannot load library " + mxnet::ext::host::quoted(path) + ": " + reason);
 }
 
 void checkLibraryFile(const std::string& path) {

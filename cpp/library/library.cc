@@ -13,7 +13,7 @@
 namespace passlib {
 namespace {
 
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 /// Pairs devices with functions. A library may list a device more than once.
 template <typename Function>
@@ -107,7 +107,7 @@ std::shared_ptr<Library> Library::open(const std::string& path, int version, OnI
     throw;
   } catch (const std::exception& error) {
     refuseLibrary(path,
-                  "it threw while it listed what it holds: " + mxnet::ext::detail::textOf(error));
+                  "it threw while it listed what it holds: " + mxnet::ext::host::textOf(error));
   }
   PASSLIB_RETHROW_END_OF_THREAD
   catch (...) {
@@ -317,7 +317,7 @@ std::string Library::differenceOfTags() const {
   const void* release = nullptr;
   const char* text = tag(&allocate, &release);
   if (text == nullptr) return "its _passlibBuildTag returned nothing";
-  const std::string difference = differentLine(text, mxnet::ext::detail::buildTag());
+  const std::string difference = differentLine(text, mxnet::ext::host::buildTag());
   if (!difference.empty()) return difference;
   void* (*own_allocate)(std::size_t) = &::operator new;
   void (*own_release)(void*) = &::operator delete;

@@ -13,7 +13,7 @@
 namespace passlib {
 namespace {
 
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 }  // namespace
 

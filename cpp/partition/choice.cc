@@ -6,7 +6,7 @@
 namespace passlib {
 namespace {
 
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 // Numbers that supportedOps returns; others are numbers of subgraphs.
 constexpr int kAnySubgraph = -1;

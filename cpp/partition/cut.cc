@@ -100,7 +100,7 @@ std::string Cutter::outputName(const NodeEntry& entry) {
 void Cutter::finish() {
   std::vector<Node*>& nodes = graph_->nodes;
   nodes.erase(std::remove(nodes.begin(), nodes.end(), nullptr), nodes.end());
-  mxnet::ext::detail::forEachGraph(graph_, linkOutputs);
+  mxnet::ext::host::forEachGraph(graph_, linkOutputs);
   if (!has_control_) return;
   for (Node* each : nodes) {
     std::vector<Node*> deps;

@@ -7,7 +7,7 @@
 namespace passlib {
 namespace {
 
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 /// More attributes than any node has. Bounds what the host reads for a library.
 constexpr int kMostAttributes = 1000000;

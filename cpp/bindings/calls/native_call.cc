@@ -66,7 +66,7 @@ void writeText(const std::string& text, const py::object& write) {
 void warnOfArithmetic(const Library& library) {
   if (!library.state().takeArithmeticNote()) return;
   const std::string text =
-      "library " + mxnet::ext::detail::quoted(library.path()) +
+      "library " + mxnet::ext::host::quoted(library.path()) +
       " changed how this process computes with floating-point numbers (rounding, or numbers near 0 "
       "taken as 0); passlib has restored it. Link the library without -Ofast and -ffast-math";
   if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw py::error_already_set();

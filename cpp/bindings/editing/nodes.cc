@@ -18,7 +18,7 @@ namespace passlib {
 namespace {
 
 namespace py = pybind11;
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 NodeHandle nodeHandle(const ValueHandle& value) {
   return {value.owner, value.graph, value.entry.node};

@@ -116,7 +116,7 @@ py::object addOperation(const MatchHandle& handle, const std::string& op,
 ValueHandle addVariable(const MatchHandle& handle, const std::string& suffix,
                         const py::array& array, int dtype) {
   const bool nested = handle.live().graph() != handle.owner->root();
-  if (nested && mxnet::ext::detail::dialectOf(*handle.owner->root()) != "onnx") {
+  if (nested && mxnet::ext::host::dialectOf(*handle.owner->root()) != "onnx") {
     throw UnsupportedError(
         "a nested graph of this dialect cannot get a parameter: leave this match as it is");
   }

@@ -200,7 +200,7 @@ class Builder {
   py::object number(const JsonReader::Slice& slice) {
     int64_t integer = 0;
     const std::string_view text(slice.data, slice.size);
-    if (mxnet::ext::detail::parseInteger(text.data(), text.size(), &integer) && text != "-0") {
+    if (mxnet::ext::host::parseInteger(text.data(), text.size(), &integer) && text != "-0") {
       return own(PyLong_FromLongLong(integer));
     }
     if (text.size() > TextCache::kLongest) return number_(std::string(text));

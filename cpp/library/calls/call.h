@@ -50,7 +50,7 @@ CallOutcome callLibrary(const Library& library, Body body) {
   try {
     outcome.returned_success = body() == mxnet::ext::MX_SUCCESS;
   } catch (const std::exception& error) {
-    outcome.thrown = "it threw: " + mxnet::ext::detail::textOf(error);
+    outcome.thrown = "it threw: " + mxnet::ext::host::textOf(error);
   }
   PASSLIB_RETHROW_END_OF_THREAD
   catch (...) {

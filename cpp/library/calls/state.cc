@@ -41,7 +41,7 @@ std::string CallState::refusal() {
 void CallState::requireUsable() {
   const std::string why = refusal();
   if (why.empty()) return;
-  throw LoadError("library " + mxnet::ext::detail::quoted(path_) +
+  throw LoadError("library " + mxnet::ext::host::quoted(path_) +
                   " cannot be called any more: " + why);
 }
 

@@ -12,7 +12,7 @@
 namespace passlib {
 namespace {
 
-using mxnet::ext::detail::quoted;
+using mxnet::ext::host::quoted;
 
 /// More inputs or outputs than any graph has. Bounds what the host allocates for a library.
 constexpr int kMostArity = 1000000;

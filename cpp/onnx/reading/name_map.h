@@ -48,7 +48,7 @@ class NameMap {
   };
 
   static uint32_t hashOf(Bytes name) {
-    return static_cast<uint32_t>(mxnet::ext::detail::TextHash()(name)) | 1U << 31;
+    return static_cast<uint32_t>(mxnet::ext::host::TextHash()(name)) | 1U << 31;
   }
 
   std::size_t place(Bytes name, uint32_t hash) const {

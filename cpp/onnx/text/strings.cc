@@ -7,7 +7,7 @@
 namespace passlib::onnx {
 namespace {
 
-using mxnet::ext::detail::utf8Length;
+using mxnet::ext::host::utf8Length;
 
 const char kDigits[] = "0123456789abcdef";
 
