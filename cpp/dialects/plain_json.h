@@ -102,11 +102,8 @@ class PlainJson {
     return value;
   }
 
-  /// Reads a value of any type.
-  void skip() { reader_.readValue(); }
-
-  /// Reads a value of any type and returns its text. Quicker than skip(), but without escapes in
-  /// keys.
+  /// Reads a value of any type without escapes in keys, and returns its text. Makes no tree of it,
+  /// which would take a hundred times the memory of the text.
   std::string_view valueText();
 
   /// The first character of the next value, and its offset.

@@ -288,6 +288,7 @@ class Wiring {
   /// Whether each node returns computed values or views of them.
   std::vector<bool> findComputed() const {
     std::vector<bool> computed(sources_.size(), false);
+    std::vector<int64_t> buffers;  // of computed inputs, sorted
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const Source& source = sources_[i];
       if (graph_.nodes[i]->op == kVariable) continue;
@@ -295,12 +296,14 @@ class Wiring {
         computed[i] = true;
         continue;
       }
+      buffers.clear();
       for (const Output& input : source.inputs) {
-        if (!computed[at(input.node)]) continue;
-        for (const int32_t result : source.results) {
-          computed[i] = computed[i] || tensor(result).buffer == tensor(resultOf(input)).buffer;
-        }
+        if (computed[at(input.node)]) buffers.push_back(tensor(resultOf(input)).buffer);
       }
+      std::sort(buffers.begin(), buffers.end());
+      computed[i] = std::any_of(source.results.begin(), source.results.end(), [&](int32_t result) {
+        return std::binary_search(buffers.begin(), buffers.end(), tensor(result).buffer);
+      });
     }
     return computed;
   }

@@ -43,7 +43,7 @@ void Ops::read() {
       for (const std::string& other : others) require(other != key);
       require(others.size() < kMostMembers);
       others.emplace_back(key);
-      json_.skip();
+      json_.valueText();
     }
   });
   json_.finish();

@@ -76,7 +76,7 @@ class Reader {
       seen_.add(kTyped);
       per_entry_counts_ = readTypedAttributes(&json_, conventions_.per_entry);
     } else {
-      json_.skip();
+      json_.valueText();
     }
     file_.members.push_back(Member{std::move(key), start, json_.offset()});
   }
@@ -107,7 +107,7 @@ class Reader {
       } else {
         require(key == "backward_source_id");
         seen.add(kSource);
-        json_.skip();
+        json_.valueText();
       }
     });
     require(seen.has(kOp) && seen.has(kName) && seen.has(kInputs) && !node->op.empty());

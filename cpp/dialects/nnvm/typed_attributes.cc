@@ -23,7 +23,7 @@ std::size_t readTyped(PlainJson* json, std::string_view type) {
   } else if (type == "list_shape") {
     json->list([&] { json->list([&] { json->integer(); }), ++count; });
   } else {
-    json->skip();
+    json->valueText();
   }
   return count;
 }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,6 +192,23 @@ def test_ranks_that_wait_forever(tmp_path: Path) -> None:
         symbols.append(passlib.model.load(builder.write(tmp_path / f"{rank}.json")).symbol)
     with pytest.raises(GraphError, match=r"wait for messages that no rank sends.*'recv'"):
         lower_ranks(symbols)
+
+
+@pytest.mark.parametrize("pair", [[[1], 3], [1, {}], [1, 1.5], [True, 3], [1]])
+def test_tags_that_are_none(pair: Any, tmp_path: Path) -> None:
+    """They are findings of `validate`, and no message has them."""
+    builder = Builder(0, 2)
+    target = builder.tensor("FP32", (4,), Rank=1, RecvTags=[pair, [-1, 3]])
+    builder.raw("Send", [builder.tensor("FP32", (4,), SendTags=[[1, 3], pair])], [target], 1)
+    builder.op("Copy", [builder.tensor("FP32", (4,), RecvTags=[pair])], target)
+    path = builder.write(tmp_path / "0.json")
+    problems = passlib.validate(path)
+    assert {p.place.rpartition(".")[2] for p in problems if "a rank and a tag" in p.message} == {
+        "RecvTags[0]",
+        "SendTags[1]",
+    }
+    with pytest.raises(GraphError, match="ranks"):
+        lower_ranks([passlib.load(path).symbol])
 
 
 def test_message_of_another_size(tmp_path: Path) -> None:

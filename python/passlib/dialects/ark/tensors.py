@@ -137,11 +137,11 @@ class Tensor(NamedTuple):
         return ITEM_SIZES.get(self.dtype, 1)
 
     def tags(self, key: str) -> list[tuple[int, int]]:
-        """Pairs of a remote rank and a tag, from ``SendTags`` or ``RecvTags``."""
+        """Pairs of a remote rank and a tag, from ``SendTags`` or ``RecvTags``; not what is none."""
         return [
             (pair[0], pair[1])
             for pair in self.source["Buffer"].get(key, ())
-            if isinstance(pair, list) and len(pair) == 2
+            if isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is type(pair[1]) is int
         ]
 
 

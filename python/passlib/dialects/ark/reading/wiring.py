@@ -19,6 +19,7 @@ from passlib.dialects.ark.json_values import compact_json
 from passlib.dialects.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text
 from passlib.dialects.ark.tensors import Box, Tensor, overlap
 from passlib.errors import UnsoundFileError, UnsupportedError
+from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
 
 __all__ = ["Output", "Wired", "wire"]
@@ -109,7 +110,7 @@ class _Wiring:
         self._ops = ops
         self._wired = Wired()
         # An implied node must not take the name of a node that is in the file.
-        self._names: set[str] = {op.place.value["Name"] for op in ops}
+        self._names = NameSource({op.place.value["Name"] for op in ops})
         self._given: set[str] = set()
         self._made: dict[int, Output] = {}
         self._produced = {tensor.id for op in ops for tensor in op.results} - _ambiguous(ops)
@@ -237,10 +238,7 @@ class _Wiring:
         return self._fresh(f"{wish}_{key}")
 
     def _fresh(self, wish: str) -> str:
-        name, count = wish, 0
-        while name in self._given or name in self._names:
-            count += 1
-            name = f"{wish}_{count}"
+        name = self._names.fresh(wish)
         self._given.add(name)
         return name
 
