@@ -15,9 +15,14 @@ std::size_t hashContent(const std::string& path, const struct stat& status) {
   return std::hash<std::string>()(content);
 }
 
-bool sameTime(const struct stat& left, const struct stat& right) {
-  return left.st_mtim.tv_sec == right.st_mtim.tv_sec &&
-         left.st_mtim.tv_nsec == right.st_mtim.tv_nsec;
+bool sameTime(const struct timespec& left, const struct timespec& right) {
+  return left.tv_sec == right.tv_sec && left.tv_nsec == right.tv_nsec;
+}
+
+/// Whether nobody can have written to the file between the two. The time of the last change of
+/// anything about it counts too: that of the content can be set back.
+bool untouched(const struct stat& left, const struct stat& right) {
+  return sameTime(left.st_mtim, right.st_mtim) && sameTime(left.st_ctim, right.st_ctim);
 }
 
 }  // namespace
@@ -33,9 +38,9 @@ bool LoadedFile::overwritten() {
   if (!known_ || stat(path_.c_str(), &now) != 0) return false;
   if (now.st_dev != was_.st_dev || now.st_ino != was_.st_ino) return false;
   if (now.st_size != was_.st_size) return true;
-  if (sameTime(now, was_)) return false;
+  if (untouched(now, was_)) return false;
   if (hashContent(path_, now) != content_) return true;
-  was_ = now;  // touched only
+  was_ = now;  // only touched, linked or given other rights
   return false;
 }
 

@@ -16,7 +16,8 @@ class LoadedFile {
   explicit LoadedFile(std::string path);
 
   /// Whether the file was written to since, unless its content is the same. A new file under the
-  /// path is no harm: the old one stays mapped. Costs one stat.
+  /// path is no harm: the old one stays mapped. Costs one stat, and reading the file once after
+  /// each change of its times, rights or links.
   bool overwritten();
 
  private:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 # The interpreter must not end normally, because that would run destructors of the library.
 OVERWRITTEN = """
 import gc, os, sys
@@ -27,12 +29,22 @@ calls = {
     "symbol": lambda: pl.sym.add_number0(x).infer_shape(x=(2, 2)),
     "state": lambda: counted.forward(),
 }
-os.utime(path, (1, 1))
-for call in calls.values():
-    call()
+# None of these changes the content.
+for change in (
+    lambda: os.utime(path, (1, 1)),
+    lambda: os.chmod(path, 0o700),
+    lambda: os.link(path, path + ".link"),
+    lambda: (os.rename(path, path + ".moved"), os.rename(path + ".moved", path)),
+):
+    change()
+    for call in calls.values():
+        call()
+before = os.stat(path)
 data = open(path, "rb").read()
 with open(path, "r+b") as file:
     file.write(bytes(len(data)))
+if sys.argv[2] == "earlier":
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 for name, call in calls.items():
     try:
         call()
@@ -46,11 +58,14 @@ os._exit(0)
 """
 
 
-def test_overwritten_library_is_not_called(plugin: Callable[[str], Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("time", ["now", "earlier"])
+def test_overwritten_library_is_not_called(
+    plugin: Callable[[str], Path], tmp_path: Path, time: str
+) -> None:
     path = tmp_path / "copy.so"
     shutil.copy(plugin("all_kinds_0"), path)
     run = subprocess.run(
-        [sys.executable, "-c", OVERWRITTEN, str(path)],
+        [sys.executable, "-c", OVERWRITTEN, str(path), time],
         capture_output=True,
         text=True,
         timeout=60,
