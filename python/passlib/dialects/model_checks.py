@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import passlib._core as _core
-from passlib.dialects.protocol import Problem
+from passlib.dialects.problem import Problem
 from passlib.errors import listed
 from passlib.graph.node import VARIABLE
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_names",
     "check_shapes",
     "file_problem",
+    "misfit",
     "unknown_operators",
 ]
 
@@ -170,3 +171,18 @@ def check_shapes(
             sizes = ", ".join("?" if size is None else str(size) for size in shape)
             message = f"{name!r} has the shape {tuple(array.shape)}, the graph states ({sizes})"
             yield Problem("warning", place, message)
+
+
+def misfit(weights: Mapping[str, Any], stated: Mapping[str, tuple[int | None, ...] | None]) -> str:
+    """Return in one sentence what `check_shapes` reports; empty if nothing.
+
+    Parameters
+    ----------
+    weights : mapping of str to array
+    stated : mapping of str to tuple or None
+        Shapes by variable; unknown sizes are None.
+    """
+    found = [problem.message for problem in check_shapes("", weights, stated)]
+    if not found:
+        return ""
+    return f"{len(found)} of {len(weights)} have another shape: {listed(found, 3)}"

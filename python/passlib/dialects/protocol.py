@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 import passlib._core as _core
 from passlib.dialects.operator_rules import Rules
+from passlib.dialects.problem import Problem
 from passlib.errors import UnsupportedError
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
@@ -21,25 +22,6 @@ from passlib.lowering.walk import Overriding
 __all__ = ["Dialect", "ModelData", "Problem"]
 
 _UNKNOWN = TypeSpec(None, None)
-
-
-class Problem(NamedTuple):
-    """Something wrong with a file.
-
-    Examples
-    --------
-    >>> import passlib as pl
-    >>> str(pl.Problem("error", "node 'fc'", "it has no weight"))
-    "error: node 'fc': it has no weight"
-    """
-
-    severity: Literal["error", "warning"]
-    place: str
-    """A path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.place}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -356,6 +338,14 @@ class Dialect(ABC):
         """
         del shapes, types, default_dtype, train
         return {node: (_UNKNOWN,) * max(node.num_outputs, 1) for node in graph.nodes()}
+
+    def misfit(self, model: ModelData) -> str:
+        """Return what contradicts the graph in weights that were put into a model.
+
+        Only what `infer` does not find: by default nothing, which is the empty text.
+        """
+        del model
+        return ""
 
     def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
         """Return `ext_shape` and `ext_dtype` of all nodes if the file states all that holds."""

@@ -67,8 +67,8 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
             data = family.load(Path(path), **options)
         model = Model.of_data(data, family.name)
         # Files may have arrays that no operator uses; those of another model lack others as well.
-        names = data.args.keys() | data.aux.keys() if family.weight_suffixes else set()
-        apart = bool(family.weight_suffixes) and is_foreign(model.symbol, family, names)
-        if options.get("params") is not None or apart:
-            check_weights(model.symbol, {**model.args, **model.aux})
+        apart = bool(family.weight_suffixes)
+        foreign = apart and is_foreign(model.symbol, family, data.args.keys() | data.aux.keys())
+        if options.get("params") is not None or foreign:
+            check_weights(model.symbol, model.data())
         return model

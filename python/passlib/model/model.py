@@ -79,7 +79,7 @@ class Model(OptimizedModel):
                 f"{family.name!r}"
             )
         self._set(symbol, args or {}, aux or {}, template)
-        check_weights(symbol, {**self._args, **self._aux})
+        check_weights(symbol, self.data())
 
     def run(
         self,
@@ -223,9 +223,10 @@ class Model(OptimizedModel):
         new_args = replaced("args", self._args, args, self._aux)
         new_aux = replaced("aux", self._aux, aux, self._args)
         added = (new_args.keys() | new_aux.keys()) - self._args.keys() - self._aux.keys()
+        made = Model.of_parts(self._symbol, new_args, new_aux, self._template)
         if added:
-            check_weights(self._symbol, {**new_args, **new_aux})
-        return Model.of_parts(self._symbol, new_args, new_aux, self._template)
+            check_weights(made.symbol, made.data())
+        return made
 
     def extract(
         self, inputs: Sequence[str] | str | None = None, outputs: Sequence[str] | str | None = None

@@ -14,7 +14,7 @@ from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
 from passlib.arrays.given import as_mapping
 from passlib.arrays.views import read_only
-from passlib.dialects import Dialect, infer
+from passlib.dialects import Dialect, ModelData, find, infer
 from passlib.errors import GraphError, listed
 from passlib.library.lent import NumpyArrays
 from passlib.symbol.symbol import Symbol
@@ -94,16 +94,24 @@ class Weights(Mapping[str, Any]):
         return "\n".join(("{", *lines, "}"))
 
 
-def check_weights(symbol: Symbol, arrays: Mapping[str, Any]) -> None:
-    """Check that arrays are weights of a graph.
+def check_weights(symbol: Symbol, model: ModelData) -> None:
+    """Check that the weights of a model fit its graph.
 
-    Their shapes are compared where the package onnx is installed, which inference needs.
+    Shapes are inferred where the package onnx is installed, which inference needs.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        The graph.
+    model : ModelData
+        With the same graph.
 
     Raises
     ------
     GraphError
         There are no variables of some names, or a shape contradicts the graph.
     """
+    arrays = {**model.args, **model.aux}
     known = symbol.list_inputs()
     unknown = sorted(arrays.keys() - set(known))
     if unknown:
@@ -113,8 +121,17 @@ def check_weights(symbol: Symbol, arrays: Mapping[str, Any]) -> None:
             f"{listed(unknown, 4)}; its variables without a weight are {listed(lacking, 4)}. "
             "Are they the weights of another model?"
         )
-    if not arrays or importlib.util.find_spec("onnx") is None:
+    if not arrays:
         return
+    problem = _contradiction(symbol, arrays) or find(symbol.dialect).misfit(model)
+    if problem:
+        raise GraphError(f"the weights do not fit the graph: {problem}")
+
+
+def _contradiction(symbol: Symbol, arrays: Mapping[str, Any]) -> str:
+    """Return what inference has against weights, and not against the graph alone."""
+    if importlib.util.find_spec("onnx") is None:
+        return ""
     shapes = {name: array.shape for name, array in arrays.items()}
     try:
         infer(symbol, shapes, {name: array.dtype for name, array in arrays.items()})
@@ -122,8 +139,9 @@ def check_weights(symbol: Symbol, arrays: Mapping[str, Any]) -> None:
         try:
             infer(symbol, {})
         except GraphError:
-            return  # the graph is unsound by itself, as saving and running will report
-        raise GraphError(f"the weights do not fit the graph: {error}") from error
+            return ""  # as saving and running will report
+        return str(error)
+    return ""
 
 
 def replaced(

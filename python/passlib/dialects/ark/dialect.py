@@ -17,8 +17,9 @@ from passlib.dialects.ark.resolve import Resolver
 from passlib.dialects.ark.tensors import numpy_type
 from passlib.dialects.ark.validation.file import validate
 from passlib.dialects.ark.writing.file import write
+from passlib.dialects.model_checks import misfit
 from passlib.dialects.protocol import Dialect, ModelData, Problem
-from passlib.errors import FormatError, UnsupportedError
+from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.files.regular import memory_named, open_regular, read_regular
 from passlib.files.unit import Unit
 from passlib.graph.node import VARIABLE, Node
@@ -113,6 +114,13 @@ class Ark(Dialect):
                 dtype = numpy_type(tensor.dtype, f"input {name!r}")
                 types[name] = TypeSpec(dtype, tensor.shape)
         return types
+
+    def misfit(self, model: ModelData) -> str:
+        try:
+            stated = self.input_types(model)
+        except PasslibError:
+            return ""  # the graph is unsound by itself
+        return misfit(model.args, {name: spec.shape for name, spec in stated.items()})
 
 
 @lru_cache(maxsize=1)

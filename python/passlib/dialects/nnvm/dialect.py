@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import passlib._core as _core
+from passlib.dialects.model_checks import misfit
 from passlib.dialects.nnvm import schema
 from passlib.dialects.nnvm.lowering import load_table, lower
 from passlib.dialects.nnvm.reading.file import Document, read_file
@@ -24,7 +25,7 @@ from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.table import find
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names
-from passlib.errors import FormatError, UnsupportedError
+from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.files.journal import read_together, settle
 from passlib.files.regular import check_path, is_regular, open_regular
 from passlib.files.unit import Unit
@@ -148,6 +149,13 @@ class NNVM(Dialect):
     lower = staticmethod(lower)
     lowerings = staticmethod(load_table)
     input_types = staticmethod(input_types)
+
+    def misfit(self, model: ModelData) -> str:
+        try:
+            stated = input_types(model)
+        except PasslibError:
+            return ""  # the attributes of the graph are unsound
+        return misfit({**model.args, **model.aux}, {n: spec.shape for n, spec in stated.items()})
 
 
 _UNCOUNTED = _core.OperatorTable(

@@ -158,6 +158,11 @@ class ONNX(Dialect):
 
         return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
 
+    def misfit(self, model: ModelData) -> str:
+        from passlib.dialects.onnx.lowering.misfit import misfit
+
+        return misfit(model)
+
     def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
         from passlib.dialects.onnx.lowering.stated import stated_texts
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.json_text import parse_plain
 from passlib.dialects.nnvm.reading.file import ATTRIBUTES, Document
@@ -32,18 +33,27 @@ def input_types(model: ModelData) -> dict[str, TypeSpec]:
         return {}
     attributes = parse_plain(model.attributes[ATTRIBUTES])
     listed = listed_types(attributes if isinstance(attributes, dict) else {})
+    nodes = model.graph.nodes()
     first = [0]
-    if isinstance(model.template, Document):
-        for outputs in model.template.graph.outputs:
-            first.append(first[-1] + outputs)
+    for outputs in _outputs(model, nodes):
+        first.append(first[-1] + outputs)
     types = {}
-    for node in model.graph.nodes():
+    for node in nodes:
         place = parse_position(node.attrs.get(PLACE, ""))
         if node.op != VARIABLE or place is None or place >= len(first) - 1:
             continue
         if first[place] < len(listed):
             types[node.name] = listed[first[place]]
     return types
+
+
+def _outputs(model: ModelData, nodes: Sequence[_core.NodeTuple]) -> Sequence[int]:
+    """Return the number of outputs of each node of the file; none if that is not known."""
+    if isinstance(model.template, Document):
+        return model.template.graph.outputs
+    if any(node.attrs.get(PLACE) != str(place) for place, node in enumerate(nodes)):
+        return ()
+    return [node.num_outputs for node in nodes]
 
 
 def listed_types(attributes: Mapping[str, Any]) -> list[TypeSpec]:

@@ -6,7 +6,11 @@ end the process where they are not.
 
 from __future__ import annotations
 
-from passlib.dialects.onnx.soundness.acceptance import check_accepted, without_weights
+from passlib.dialects.onnx.soundness.acceptance import (
+    check_accepted,
+    objection_to_types,
+    without_weights,
+)
 from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
 from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
@@ -23,6 +27,7 @@ __all__ = [
     "complaint_about",
     "drop_omitted",
     "inferred",
+    "objection_to_types",
     "open_sizes",
     "without_weights",
 ]

@@ -18,7 +18,13 @@ from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["check_accepted", "is_accepted", "lacks_type", "without_weights"]
+__all__ = [
+    "check_accepted",
+    "is_accepted",
+    "lacks_type",
+    "objection_to_types",
+    "without_weights",
+]
 
 _SMALL: Final = 1024
 """Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
@@ -77,6 +83,20 @@ def is_accepted(model: Any) -> bool:
         return False
     open_sizes(model)
     return not (_objection(_infer_strictly, model) or _objection(_check, model))
+
+
+def objection_to_types(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> str:
+    """Return what ONNX's strict inference has against a model; empty if nothing.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    arrays : mapping of int to numpy.ndarray
+        As for `check_accepted`.
+    """
+    if not _is_sound(model):
+        return ""  # ONNX's code must not get it
+    return _objection(_infer_strictly, without_weights(model, arrays))
 
 
 def lacks_type(value: Any) -> bool:

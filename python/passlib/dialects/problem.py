@@ -1,0 +1,26 @@
+"""What `validate` reports."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["Problem"]
+
+
+class Problem(NamedTuple):
+    """Something wrong with a file.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> str(pl.Problem("error", "node 'fc'", "it has no weight"))
+    "error: node 'fc': it has no weight"
+    """
+
+    severity: Literal["error", "warning"]
+    place: str
+    """A path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.place}: {self.message}"
