@@ -11,6 +11,7 @@ import pytest
 
 import passlib
 from passlib.errors import PasslibError
+from passlib.files.unit import durability
 
 checker = pytest.importorskip("onnx.checker")
 
@@ -35,8 +36,9 @@ def content(folder: Path) -> dict[str, tuple[int, int]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """pytest keeps what is in its folders."""
-    yield tmp_path
+    """A folder that pytest does not keep, and files that need not reach the disk."""
+    with durability(False):
+        yield tmp_path
     shutil.rmtree(tmp_path)
 
 
