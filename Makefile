@@ -22,7 +22,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models release-check sanitize fuzz $(FUZZERS) sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -41,6 +41,10 @@ models: build/models/fetched
 build/models/fetched: .venv/installed tests/real_models.txt
 	$(BIN)/python tests/support/fetch_models.py build/models
 	touch $@
+
+# Other compilers and a browser, which some tests use and skip without. As root, or by sudo.
+debian-packages:
+	bash tests/support/debian_packages.sh
 
 # Of large tables a sample; test-all runs every case.
 test: .venv/installed

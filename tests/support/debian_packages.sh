@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what tests use of Debian's or Ubuntu's packages and skip without: other compilers, another
+# C++ library, a browser. As root, or by sudo without a password.
+set -euo pipefail
+
+default=$(g++ -dumpversion 2>/dev/null | cut -d. -f1)
+other_gcc() { # the first g++ of another major version that is there, or can be
+  for major in 11 12 13 14; do
+    [ "$major" = "$default" ] && continue
+    if "$@" "g++-$major" >/dev/null 2>&1; then
+      echo "g++-$major"
+      return
+    fi
+  done
+}
+
+wanted=()
+command -v clang++ >/dev/null || wanted+=(clang)
+echo '#include <string>' | clang++ -stdlib=libc++ -fsyntax-only -x c++ - 2>/dev/null ||
+  wanted+=(libc++-dev libc++abi-dev)
+[ -n "$(other_gcc command -v)" ] || wanted+=(other_gcc)
+command -v chromium google-chrome >/dev/null || wanted+=(chromium)
+[ "${#wanted[@]}" -gt 0 ] || exit 0
+
+command -v apt-get >/dev/null || { echo "without apt-get, tests skip what needs ${wanted[*]}"; exit 0; }
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(sudo -n)
+"${as_root[@]}" apt-get update -qq >/dev/null 2>&1 || true
+for package in "${wanted[@]}"; do
+  [ "$package" = other_gcc ] && package=$(other_gcc apt-cache show)
+  "${as_root[@]}" apt-get install -y -qq "$package" >/dev/null 2>&1 ||
+    echo "${package:-another g++} cannot be installed: tests skip what needs it"
+done
