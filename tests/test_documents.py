@@ -64,10 +64,14 @@ REGISTER_PASS(%(name)s).setBody(%(name)s);
 
 @pytest.fixture
 def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Copy the folder of a document to its place in an otherwise empty repository."""
+    """Copy the folder of a document to its place in an otherwise empty repository.
+
+    README has no place in it: whoever reads it on a package index has no clone.
+    """
     document = ROOT / request.param
-    for name in ("include", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    if document.parent != ROOT:
+        for name in ("include", "tests"):
+            (tmp_path / name).symlink_to(ROOT / name)
     target = tmp_path / document.parent.relative_to(ROOT)
     target.mkdir(parents=True, exist_ok=True)
     if document.parent != ROOT:
