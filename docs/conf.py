@@ -35,6 +35,8 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 nitpicky = False
+# Names in docstrings are links where they are documented.
+default_role = "py:obj"
 copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "furo"
