@@ -102,11 +102,10 @@ wheel: .venv/installed
 	$(BIN)/pip install -q --group wheel
 	bash tests/packaging/wheel.sh
 
-# The source distribution, in dist/.
+# The source distribution, in dist/, and a wheel of it without network.
 sdist: .venv/installed
 	$(BIN)/pip install -q --group wheel
-	rm -f dist/*.tar.gz
-	$(BIN)/python -m build -q --sdist --no-isolation -o dist
+	bash tests/packaging/sdist.sh
 
 # Everything that a release needs; prints what is missing. TAG is that of the release.
 release-check: .venv/installed
