@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import doctest
 import inspect
+import itertools
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,22 @@ def test_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     report: list[str] = []
     doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
     assert not report, "".join(report)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if hasattr(NAMES[name], "_fields")])
+def test_fields_are_explained(name: str) -> None:
+    """Where nothing stands, Python says "Alias for field number 0"."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(NAMES[name]))).body
+    assert isinstance(tree, ast.ClassDef)
+    explained = [
+        field.target.id
+        for field, after in itertools.pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+    ]
+    assert explained == list(NAMES[name]._fields)
 
 
 def test_every_module_is_on_a_page() -> None:

@@ -74,7 +74,7 @@ def speaks_of_a_release_to_come(page: Path) -> bool:
 
 
 def index_accepts(file: Path) -> bool:
-    """Whether the metadata of a file in dist/ are what a package index takes, and its readme shows."""
+    """Whether a package index takes the metadata of a file in dist/, and shows its readme."""
     command = [sys.executable, "-m", "twine", "check", "--strict", str(file)]
     return subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode == 0
 
@@ -93,7 +93,7 @@ def conditions(tag: str | None) -> Iterator[tuple[str, bool]]:
     )
     pages = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     early = [page.name for page in pages if speaks_of_a_release_to_come(page)]
-    yield f"no page speaks of a release to come ({', '.join(early) or 'none'} does)", not early
+    yield f"pages that speak of a release to come: {', '.join(early) or 'none'}", not early
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     for name, address in re.findall(r'^(\w+) = "(https://[^"]+)"$', text, re.MULTILINE):
         yield f"{name} of the metadata answers: {address}", answers(address)

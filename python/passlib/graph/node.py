@@ -28,7 +28,9 @@ class Entry(NamedTuple):
     """
 
     node: Node
+    """The node whose output it is."""
     index: int = 0  # type: ignore[assignment]
+    """Number of the output, from 0."""
     version: int = 0
     """How often the variable was mutated in place before this use (NNVM's third number)."""
 
