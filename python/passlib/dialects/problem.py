@@ -1,4 +1,4 @@
-"""What `validate` reports."""
+"""What is wrong with a file of a model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ class Problem(NamedTuple):
     """
 
     severity: Literal["error", "warning"]
+    """An error makes the file unusable to its own framework, a warning does not."""
     place: str
     """A path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
     message: str
+    """What is wrong."""
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.place}: {self.message}"

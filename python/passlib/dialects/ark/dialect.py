@@ -18,7 +18,8 @@ from passlib.dialects.ark.tensors import numpy_type
 from passlib.dialects.ark.validation.file import validate
 from passlib.dialects.ark.writing.file import write
 from passlib.dialects.model_checks import misfit
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.files.regular import memory_named, open_regular, read_regular
 from passlib.files.unit import Unit

@@ -34,7 +34,8 @@ from passlib.dialects.dlprim.weight_file import WeightFile
 from passlib.dialects.dlprim.writing.files import write_files
 from passlib.dialects.dlprim.writing.network import write_network
 from passlib.dialects.json_text import parse_plain
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.journal import read_together
 from passlib.graph.node import VARIABLE, Node

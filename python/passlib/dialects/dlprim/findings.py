@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from passlib.dialects.protocol import Problem
+from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, PasslibError, UnsoundFileError, UnsupportedError
 
 __all__ = ["Findings"]

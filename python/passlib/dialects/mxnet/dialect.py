@@ -23,7 +23,8 @@ from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.dialects.mxnet.validation import validate
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.operator_rules import Rules
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed

@@ -21,7 +21,8 @@ from passlib.dialects.mxnet.numpy_mode import mode_of
 from passlib.dialects.mxnet.reading.symbol import read_file
 from passlib.dialects.mxnet.schema import variables
 from passlib.dialects.mxnet.schema.node_checks import check_nodes
-from passlib.dialects.protocol import Dialect, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect
 from passlib.dialects.weights.files import bytes_left, load_parts
 from passlib.dialects.weights.names import split_names
 from passlib.errors import FormatError, GraphError, PasslibError, listed

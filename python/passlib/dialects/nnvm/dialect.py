@@ -21,7 +21,8 @@ from passlib.dialects.nnvm.reading.weights import WEIGHTS_SUFFIX, read_weights, 
 from passlib.dialects.nnvm.validation import validate
 from passlib.dialects.nnvm.writing.file import render
 from passlib.dialects.nnvm.writing.tvm_params import write as write_tvm_params
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
 from passlib.dialects.table import find
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names

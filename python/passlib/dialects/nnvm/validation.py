@@ -22,7 +22,8 @@ from passlib.dialects.nnvm.reading.template import parse
 from passlib.dialects.nnvm.reading.types import input_types
 from passlib.dialects.nnvm.reading.weights import bytes_left, read_weights, weights_path
 from passlib.dialects.nnvm.schema import NOT_LOWERED, TVM_OPERATOR
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
 from passlib.dialects.table import find
 from passlib.errors import FormatError, PasslibError
 from passlib.files.regular import memory_named, read_regular

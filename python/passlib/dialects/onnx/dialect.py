@@ -19,7 +19,8 @@ from passlib.dialects.onnx.reading.file import read, read_bytes
 from passlib.dialects.onnx.writing.assembly import output_names
 from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
 from passlib.dialects.onnx.writing.stated import STATED, stated_text
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import GraphError
 from passlib.files.journal import read_together
 from passlib.files.regular import check_path

@@ -15,7 +15,7 @@ from passlib.dialects.ark.validation.ops import check_op
 from passlib.dialects.ark.validation.plan import check_plan
 from passlib.dialects.ark.validation.report import Report
 from passlib.dialects.ark.validation.tensors import TensorChecker
-from passlib.dialects.protocol import Problem
+from passlib.dialects.problem import Problem
 from passlib.errors import FormatError
 
 __all__ = ["validate"]

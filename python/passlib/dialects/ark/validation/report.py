@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlib.dialects.ark.json_values import TYPE_NAMES, kind
-from passlib.dialects.protocol import Problem
+from passlib.dialects.problem import Problem
 
 __all__ = ["Report"]
 

@@ -9,7 +9,7 @@ from passlib.dialects.dlprim.reading.files import network_path, read_stated, wei
 from passlib.dialects.dlprim.reading.weights import read_weights
 from passlib.dialects.dlprim.validation.network import check_network
 from passlib.dialects.model_checks import file_problem
-from passlib.dialects.protocol import Problem
+from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, PasslibError
 
 __all__ = ["validate"]

@@ -19,7 +19,7 @@ from passlib.dialects.onnx.reading.file import read
 from passlib.dialects.onnx.soundness import check_model, complaint_about
 from passlib.dialects.onnx.validation.early import LateInput, late_inputs
 from passlib.dialects.onnx.validation.isolated import Findings, check
-from passlib.dialects.protocol import Problem
+from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
 
