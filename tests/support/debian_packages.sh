@@ -3,7 +3,7 @@
 # C++ library, a browser. As root, or by sudo without a password.
 set -euo pipefail
 
-default=$(g++ -dumpversion 2>/dev/null | cut -d. -f1)
+default=$(g++ -dumpversion 2>/dev/null | cut -d. -f1 || true)
 other_gcc() { # the first g++ of another major version that is there, or can be
   for major in 11 12 13 14; do
     [ "$major" = "$default" ] && continue
