@@ -94,6 +94,21 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: single("RoiAlign", 16, ["x", "x", "x"], sampling_ratio=1 << 62),
         "sampling_ratio is 4611686018427387904",
     ),
+    "more skipped than there is": (
+        lambda: single(
+            "TfIdfVectorizer",
+            9,
+            ["x"],
+            mode="TF",
+            min_gram_length=2,
+            max_gram_length=2,
+            max_skip_count=1 << 62,
+            ngram_counts=[0, 0],
+            ngram_indexes=[0],
+            pool_int64s=[2, 3],
+        ),
+        "max_skip_count is 4611686018427387904",
+    ),
     "a function that calls itself": (lambda: functions(("f", ["g"]), ("g", ["f"])), "calls itself"),
     "functions that grow": (
         lambda: functions(*((f"f{i}", [f"f{i + 1}"] * 9) for i in range(12)), ("f12", ["Relu"])),
@@ -142,6 +157,51 @@ def test_an_omitted_last_input_is_left_out(version: int, tmp_path: Path) -> None
     np.testing.assert_allclose(found, expected, rtol=1e-4)
     again = load_onnx(model.save(tmp_path / "a.onnx")[0]).graph.node[0]
     assert list(again.input) == ["x", "s", ""]
+
+
+LOOP = helper.make_graph(
+    [
+        helper.make_node("Identity", ["c"], ["d"]),
+        helper.make_node("Neg", ["s"], ["t"]),
+        helper.make_node("Split", ["s"], ["", "half"]),
+    ],
+    "body",
+    [
+        helper.make_tensor_value_info("i", TensorProto.INT64, []),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("s", TensorProto.FLOAT, [2]),
+    ],
+    [
+        helper.make_tensor_value_info("d", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("t", TensorProto.FLOAT, [2]),
+        helper.make_tensor_value_info("half", TensorProto.FLOAT, [1]),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "outputs", "attributes", "expected"),
+    [
+        ("Split", ["x"], ["", "y"], {}, [2]),
+        ("Split", ["x"], ["omitted_0", ""], {}, [1]),
+        ("Loop", ["n", "", "x"], ["", "y"], {"body": LOOP}, [[2], [-2], [2]]),
+    ],
+)
+def test_omitted_outputs_get_names_before_native_code_sees_them(
+    op: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], expected: Any
+) -> None:
+    """ONNX Runtime 1.32 ends the process on Split and Loop that omit one."""
+    node = helper.make_node(op, inputs, outputs, **attributes)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    y = helper.make_tensor_value_info(
+        next(name for name in outputs if name), TensorProto.FLOAT, ["N"] + ["M"] * (op == "Loop")
+    )
+    n = helper.make_tensor("n", TensorProto.INT64, [], [3])
+    graph = helper.make_graph([node], "g", [x], [y], [n])
+    imports = [helper.make_opsetid("", 13)]
+    model = passlib.load(helper.make_model(graph, opset_imports=imports, ir_version=7))
+    (found,) = model.run({"x": np.array([1, 2], np.float32)}).values()
+    np.testing.assert_array_equal(found, expected)
 
 
 SIZES = {

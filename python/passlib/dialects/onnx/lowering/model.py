@@ -12,7 +12,13 @@ from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import OPAQUE
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
 from passlib.dialects.onnx.messages import external_tensors
-from passlib.dialects.onnx.soundness import check_model, check_sizes, drop_omitted, open_sizes
+from passlib.dialects.onnx.soundness import (
+    check_model,
+    check_sizes,
+    drop_omitted,
+    name_omitted,
+    open_sizes,
+)
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble
 from passlib.errors import UnsupportedError
@@ -76,6 +82,7 @@ def lower(
     check_model(model)
     open_sizes(model)
     drop_omitted(model)
+    name_omitted(model)
     for value in model.graph.input:
         _refuse_other_kinds(value, "input")
         fix_sizes(value, inputs)

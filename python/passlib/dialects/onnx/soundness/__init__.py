@@ -15,7 +15,7 @@ from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
 from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.soundness.model import check_model
-from passlib.dialects.onnx.soundness.omitted import drop_omitted
+from passlib.dialects.onnx.soundness.omitted import drop_omitted, name_omitted
 from passlib.dialects.onnx.soundness.sizes import check_sizes
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "complaint_about",
     "drop_omitted",
     "inferred",
+    "name_omitted",
     "objection_to_types",
     "open_sizes",
     "without_weights",

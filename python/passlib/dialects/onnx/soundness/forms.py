@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from passlib.dialects.onnx import attributes, schema
 from passlib.files.optional import require
 
-__all__ = ["complaint_about", "fewest_inputs", "is_defined"]
+__all__ = ["complaint_about", "fewest_inputs", "first_of_any_number", "is_defined"]
 
 _MOST_AXES: Final = 64
 """No tensor has more axes; ONNX Runtime's limits are lower."""
@@ -20,6 +20,9 @@ _MOST_PLACES: Final = 1 << 24
 
 _MOST_SAMPLES: Final = 1024
 """In each direction, for one element of the result."""
+
+_MOST_SKIPPED: Final = 1 << 24
+"""Items that an n-gram leaves out."""
 
 _AXES: Final = frozenset(
     ("axes", "axis", "axis_w", "batch_axis", "batch_dims", "perm", "scan_input_axes",
@@ -39,6 +42,8 @@ class _Formal(NamedTuple):
         The inputs that cannot be omitted.
     repeated : int
         The first input of those whose number is free, none of which can be omitted either.
+    repeated_outputs : int
+        The first output of those whose number is free.
     attributes : mapping of str to int
         Types by name.
     mandatory : frozenset of str
@@ -48,6 +53,7 @@ class _Formal(NamedTuple):
     outputs: tuple[int, int]
     required: frozenset[int]
     repeated: int
+    repeated_outputs: int
     attributes: Mapping[str, int]
     mandatory: frozenset[str]
 
@@ -61,12 +67,16 @@ def _formal(op: str, domain: str, version: int) -> _Formal | None:
         return None
     single = defs.OpSchema.FormalParameterOption.Single
     variadic = defs.OpSchema.FormalParameterOption.Variadic
-    free = (i for i, formal in enumerate(found.inputs) if formal.option == variadic)
+    free, free_outputs = (
+        next((i for i, formal in enumerate(each) if formal.option == variadic), schema.INT_MAX)
+        for each in (found.inputs, found.outputs)
+    )
     return _Formal(
         (found.min_input, found.max_input),
         (found.min_output, found.max_output),
         frozenset(i for i, formal in enumerate(found.inputs) if formal.option == single),
-        next(free, schema.INT_MAX),
+        free,
+        free_outputs,
         {name: int(value.type.value) for name, value in found.attributes.items()},
         frozenset(name for name, value in found.attributes.items() if value.required),
     )
@@ -83,12 +93,26 @@ def fewest_inputs(domain: str, op: str, version: int) -> int | None:
     ONNX Runtime has some operators in older operator sets than ONNX: then those of the newest one
     count.
     """
+    formal = _known_form(domain, op, version)
+    return None if formal is None else formal.inputs[0]
+
+
+def first_of_any_number(domain: str, op: str, version: int) -> int:
+    """Return the first of the outputs whose number an operator leaves free.
+
+    A number that no node reaches if it has none, or is not known.
+    """
+    formal = _known_form(domain, op, version)
+    return schema.INT_MAX if formal is None else formal.repeated_outputs
+
+
+def _known_form(domain: str, op: str, version: int) -> _Formal | None:
     domain = schema.plain(domain)
     formal = _formal(op, domain, version)
     if formal is None and not domain:
         newest: int = require("onnx.defs", extra="onnx").onnx_opset_version()
         formal = _formal(op, domain, newest)
-    return None if formal is None else formal.inputs[0]
+    return formal
 
 
 def complaint_about(node: Any, versions: Mapping[str, int]) -> str:
@@ -204,6 +228,14 @@ def _roi_align(node: Any) -> str:
     return f"sampling_ratio is {ratio}, which must be 0 to {_MOST_SAMPLES}"
 
 
+def _tf_idf(node: Any) -> str:
+    # ONNX Runtime tries each distance, however few items there are.
+    skipped = _integer(node, "max_skip_count") or 0
+    if 0 <= skipped <= _MOST_SKIPPED:
+        return ""
+    return f"max_skip_count is {skipped}, which must be 0 to {_MOST_SKIPPED}"
+
+
 _OWN: Final = {
     "AveragePool": _pool,
     "BatchNormalization": _batch_normalization,
@@ -213,4 +245,5 @@ _OWN: Final = {
     "RoiAlign": _roi_align,
     "Scan": _scan,
     "Split": _split,
+    "TfIdfVectorizer": _tf_idf,
 }

@@ -1,16 +1,16 @@
-"""Inputs that nodes omit at the end of their lists."""
+"""Inputs that nodes omit at the end of their lists, and outputs that they omit anywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.messages import graphs_within
-from passlib.dialects.onnx.soundness.forms import fewest_inputs
+from passlib.dialects.onnx.soundness.forms import fewest_inputs, first_of_any_number
 from passlib.dialects.onnx.soundness.model import versions_of
 
-__all__ = ["drop_omitted"]
+__all__ = ["drop_omitted", "name_omitted"]
 
 
 def drop_omitted(model: Any) -> None:
@@ -26,6 +26,50 @@ def drop_omitted(model: Any) -> None:
     _drop(model.graph, versions)
     for function in model.functions:
         _drop(function, versions_of(function.opset_import) or versions)
+
+
+def name_omitted(model: Any) -> None:
+    """Give names to omitted outputs of nodes that have any number of them, such as Split and Loop.
+
+    ONNX Runtime 1.32 ends the process on Split and Loop with one, and refuses If and Scan.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    """
+    versions = versions_of(model.opset_import)
+    _name(model.graph, versions)
+    for function in model.functions:
+        _name(function, versions_of(function.opset_import) or versions)
+
+
+def _name(body: Any, versions: Mapping[str, int]) -> None:
+    omitting = []
+    for graph in graphs_within(body):
+        for node in graph.node:
+            if all(node.output):
+                continue
+            version = versions.get(schema.plain(node.domain), 0)
+            first = first_of_any_number(node.domain, node.op_type, version)
+            places = [i for i, name in enumerate(node.output) if i >= first and not name]
+            omitting += [(node, place) for place in places]
+    if not omitting:
+        return
+    used = {name for graph in graphs_within(body) for name in _names(graph)}
+    number = 0
+    for node, place in omitting:
+        while f"omitted_{number}" in used:
+            number += 1
+        node.output[place] = f"omitted_{number}"
+        number += 1
+
+
+def _names(graph: Any) -> Iterator[str]:
+    for node in graph.node:
+        yield from node.output
+    for part in ("input", "initializer"):
+        for item in getattr(graph, part, ()):  # those of functions are names
+            yield item if isinstance(item, str) else item.name
 
 
 def _drop(body: Any, versions: Mapping[str, int]) -> None:
