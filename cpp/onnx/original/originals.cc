@@ -174,24 +174,30 @@ void Originals::add(const OriginalGraph& original, const Node* node, Bytes id) {
                                 original.nodes.size()};
   if (number >= counts[made.what]) throw GraphError("the graph is not that of its file");
   all_.push_back(made);
-  if (const uint32_t* place = placeOf(id)) {
-    *const_cast<uint32_t*>(place) = made.index + 1;
+  const auto [list, place] = placeOf(id);
+  if (list != nullptr) {
+    (this->*list)[place] = made.index + 1;
   } else {
     *by_id_.insert(id, made.index).first = made.index;
   }
 }
 
-const uint32_t* Originals::placeOf(Bytes id) const {
+std::pair<std::vector<uint32_t> Originals::*, std::size_t> Originals::placeOf(Bytes id) const {
   const bool is_initializer = id.substr(0, kInitializerId.size()) == kInitializerId;
-  const std::vector<uint32_t>& places = is_initializer ? initializers_ : operators_;
+  const auto list = is_initializer ? &Originals::initializers_ : &Originals::operators_;
   const Bytes text = is_initializer ? id.substr(kInitializerId.size()) : id;
   std::size_t number = 0;
-  if (!isNumber(text) || !parsePosition(text, &number) || number >= places.size()) return nullptr;
-  return &places[number];
+  const bool known =
+      isNumber(text) && parsePosition(text, &number) && number < (this->*list).size();
+  return {known ? list : nullptr, number};
 }
 
 const Original* Originals::find(Bytes id) const {
-  if (const uint32_t* place = placeOf(id)) return *place == 0 ? nullptr : &all_[*place - 1];
+  const auto [list, place] = placeOf(id);
+  if (list != nullptr) {
+    const uint32_t number = (this->*list)[place];
+    return number == 0 ? nullptr : &all_[number - 1];
+  }
   const uint32_t* index = by_id_.find(id);
   return index == nullptr ? nullptr : &all_[*index];
 }

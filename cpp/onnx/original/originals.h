@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/attributes.h"
@@ -68,16 +69,17 @@ class Originals {
   /// Returns what an identifier stands for; null if it is not of the file.
   const Original* find(Bytes id) const;
   std::size_t size() const { return all_.size(); }
-  /// The names of all values, nested graphs included. Collected at the first call: one at a time.
+  /// The names of all values, nested graphs included. Collected by the first call, next to which
+  /// there must be no other.
   const NameMap<bool>& names() const;
 
  private:
   void collect(const OriginalGraph& original, const Graph& graph,
                std::vector<const Graph*>* nested);
   void add(const OriginalGraph& original, const Node* node, Bytes id);
-  /// Returns the place of an identifier that is a number among the operators or initializers of the
-  /// main graph; null for others.
-  const uint32_t* placeOf(Bytes id) const;
+  /// Returns the list that has an operator or initializer of the main graph, and its place there;
+  /// null for other identifiers.
+  std::pair<std::vector<uint32_t> Originals::*, std::size_t> placeOf(Bytes id) const;
 
   Bytes model_;
   std::shared_ptr<const Graph> graph_;

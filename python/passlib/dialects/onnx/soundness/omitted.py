@@ -22,10 +22,8 @@ def drop_omitted(model: Any) -> None:
     ----------
     model : onnx.ModelProto
     """
-    versions = versions_of(model.opset_import)
-    _drop(model.graph, versions)
-    for function in model.functions:
-        _drop(function, versions_of(function.opset_import) or versions)
+    for body, versions in _bodies(model):
+        _drop(body, versions)
 
 
 def name_omitted(model: Any) -> None:
@@ -37,10 +35,16 @@ def name_omitted(model: Any) -> None:
     ----------
     model : onnx.ModelProto
     """
+    for body, versions in _bodies(model):
+        _name(body, versions)
+
+
+def _bodies(model: Any) -> Iterator[tuple[Any, Mapping[str, int]]]:
+    """Iterate over the main graph and the functions, each with its operator sets."""
     versions = versions_of(model.opset_import)
-    _name(model.graph, versions)
+    yield model.graph, versions
     for function in model.functions:
-        _name(function, versions_of(function.opset_import) or versions)
+        yield function, versions_of(function.opset_import) or versions
 
 
 def _name(body: Any, versions: Mapping[str, int]) -> None:
@@ -70,6 +74,8 @@ def _names(graph: Any) -> Iterator[str]:
     for part in ("input", "initializer"):
         for item in getattr(graph, part, ()):  # those of functions are names
             yield item if isinstance(item, str) else item.name
+    for item in getattr(graph, "sparse_initializer", ()):
+        yield item.values.name
 
 
 def _drop(body: Any, versions: Mapping[str, int]) -> None:
