@@ -80,6 +80,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/run.py --mxnet .venv-mxnet/bin/python
 	$(BIN)/python bench/compile.py --mxnet .venv-mxnet/bin/python
 	$(BIN)/python bench/partition.py --mxnet .venv-mxnet/bin/python
+	$(BIN)/python bench/handover.py
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
 	$(BIN)/python bench/running.py

@@ -60,6 +60,9 @@
 #if __cplusplus >= 201703L
 #include <charconv>
 #endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #if defined(__NVCC__)
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
@@ -172,6 +175,8 @@ struct JsonVal;
 namespace detail {
 struct Layout;
 class PatternSession;
+/// Whether an object lies in memory that is released as a whole, see NodeMemory.
+bool isLent(const void* object);
 }  // namespace detail
 
 // ================================================================================================
@@ -558,7 +563,7 @@ class NodeAttributes {
   NodeAttributes(std::initializer_list<value_type> items) : map_(new Map(items)) {}
   NodeAttributes(const NodeAttributes& other) : map_(nullptr) { copy(other); }
   NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr) { swap(other); }
-  ~NodeAttributes() { delete known(); }
+  ~NodeAttributes() { clear(); }
 
   NodeAttributes& operator=(const NodeAttributes& other) {
     if (this != &other) NodeAttributes(other).swap(*this);
@@ -607,7 +612,10 @@ class NodeAttributes {
     return static_cast<const Map&>(read()).equal_range(key);
   }
 
-  void clear() noexcept { NodeAttributes().swap(*this); }
+  void clear() noexcept {
+    delete map_.exchange(nullptr);
+    dropBlock();
+  }
   void swap(NodeAttributes& other) noexcept;
   void swap(Map& other) { write().swap(other); }
   void reserve(size_type count) { write().reserve(count); }
@@ -673,6 +681,24 @@ class NodeAttributes {
   /// Replaces all attributes by these, which it sorts if they are few. Returns null, or a key that
   /// occurs twice; some of the attributes are missing then.
   const std::string* _pack(std::pair<std::string, std::string>* items, std::size_t count);
+  /// Returns the attributes as they lie in memory, see block_, and the number of words; null if
+  /// there are none, or if a map has been made, which has what counts.
+  const uint32_t* _packed(std::size_t* count) const {
+    const bool packed = known() == nullptr && block_ != nullptr;
+    *count = packed ? words() : 0;
+    return packed ? &block_[0] : nullptr;
+  }
+  /// Replaces all attributes by a copy of such words, which are well-formed.
+  void _setPacked(const uint32_t* packed, std::size_t count) {
+    clear();
+    block_.reset(new uint32_t[count]);
+    memcpy(&block_[0], packed, count * sizeof(uint32_t));
+  }
+  /// Replaces all attributes by such words in memory for which isLent holds.
+  void _lendPacked(uint32_t* packed) {
+    clear();
+    block_.reset(packed);
+  }
 
  private:
   friend struct detail::Layout;
@@ -688,14 +714,21 @@ class NodeAttributes {
   Map& read() const;
   Map& write() {
     Map& map = read();
-    block_.reset();
+    dropBlock();
     return map;
   }
+  void dropBlock() noexcept {
+    uint32_t* const words = block_.release();
+    if (words != nullptr && !detail::isLent(words)) delete[] words;
+  }
+  /// Makes the attributes independent of the call of a pass.
+  void keep();
 
   // The map, once there is one, has what counts: it may have been changed through an iterator. The
   // block goes with the first call that cannot be a concurrent reader's.
   mutable std::atomic<Map*> map_;
-  // Of n attributes: n, the size of all texts, n sizes of key and value, and the texts in turn.
+  // Of n attributes, at most 64 and sorted by key: n, the size of all texts, n sizes of key and
+  // value, and the texts in turn; zeros fill the last word.
   std::unique_ptr<uint32_t[]> block_;
 };
 
@@ -703,6 +736,8 @@ class NodeAttributes {
 class Node {
  public:
   Node() : tensor(nullptr), num_outputs(0), doomed_(false), declared_op_(0), res_(nullptr) {}
+  /// Nodes that a host described lie in memory that is released as a whole.
+  static void operator delete(void* node);
 
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). After the pass the caller's args or aux have it
@@ -1840,6 +1875,74 @@ class Registry {
       outstypes, in_indices, out_indices, in_indptr, out_indptr, in_indices_shapes,            \
       out_indices_shapes, in_indptr_shapes, out_indptr_shapes, rng_cpu_states, rng_gpu_states
 
+/// Version of the flat form of graphs: the structs whose names begin with Flat. A host uses it only
+/// with libraries of the same version.
+#define PASSLIB_FLAT_VERSION 1
+
+/// A text, not terminated. `data` may be null if `size` is 0.
+struct FlatText {
+  const char* data;
+  uint64_t size;
+};
+/// An attribute, or a member of a JSON object, whose value is then JSON.
+struct FlatPair {
+  FlatText key;
+  FlatText text;
+};
+/// The end of an edge: the position of the producer in its graph, its output, and the version.
+struct FlatEdge {
+  uint32_t node;
+  int32_t entry;
+  int32_t version;
+};
+/// A node. What it has several of lies in the arrays of the model, as many as it says, behind what
+/// the nodes before it have there.
+struct FlatNode {
+  FlatText op;
+  FlatText name;
+  /// Attributes in one block: their number n, at most 64; the bytes of all texts; n times the bytes
+  /// of key and text; key and text in turn, without terminators; zeros up to a multiple of 4 bytes.
+  /// Sorted by the bytes of the keys, none of which occurs twice. May be null; aligned to 4 bytes.
+  /// In a result, it may be that of the node which the host showed at this place of the outermost
+  /// graph.
+  const uint32_t* packed;
+  uint32_t packed_words;      ///< length of `packed`; 0 if it is null
+  uint32_t num_attrs;         ///< in `pairs`, in any order: attributes that are not packed
+  uint32_t num_extra;         ///< in `pairs`, behind them: Node::extra
+  uint32_t num_inputs;        ///< in `edges`
+  uint32_t num_control_deps;  ///< in `control_deps`
+  uint32_t num_subgraphs;     ///< in `graphs`
+  int32_t num_outputs;        ///< as in Node
+  uint32_t outputs_declared;  ///< 1: num_outputs is known for the present operator; 0: it is not
+};
+/// A graph. Its nodes lie in the model's `nodes`, behind those of the graphs before it. Behind what
+/// its nodes have in the other arrays come its outputs, in `edges`, and its attributes, in `pairs`.
+struct FlatGraph {
+  uint64_t num_nodes;
+  uint64_t num_outputs;
+  uint64_t num_attrs;
+};
+/// A graph with all that is nested in it, as plain arrays, for compilers and standard libraries
+/// with different C++ types. graphs[0] is the outermost; the others are the subgraphs of all nodes
+/// in turn. An array may be null if its length is 0. The texts are UTF-8. All belongs to who made
+/// it, and none of it is changed.
+struct FlatModel {
+  uint32_t version;  ///< PASSLIB_FLAT_VERSION
+  uint32_t size;     ///< sizeof(FlatModel)
+  const FlatGraph* graphs;
+  uint64_t num_graphs;
+  const FlatNode* nodes;
+  uint64_t num_nodes;
+  const FlatEdge* edges;
+  uint64_t num_edges;
+  const uint32_t* control_deps;  ///< positions of nodes in their graph
+  uint64_t num_control_deps;
+  const FlatPair* pairs;
+  uint64_t num_pairs;
+  uint64_t packed_words;  ///< of all nodes
+  void* owner;            ///< for who made it
+};
+
 typedef int (*opVersion_t)();
 typedef int (*initialize_t)(int version);
 typedef int (*msgSize_t)();
@@ -1914,6 +2017,13 @@ typedef int (*passlibCallGraphPass_t)(graphPass_t function, Graph* graph, PASSLI
                                       const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
                                       PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
                                       const void* nd_alloc);
+typedef int (*passlibFlatVersion_t)();
+typedef int (*passlibCallFlatPass_t)(graphPass_t function, const FlatModel* in,
+                                     const FlatModel** out, PASSLIB_OPTION_BLOCK,
+                                     const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
+                                     PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
+                                     const void* nd_alloc);
+typedef void (*passlibFreeFlat_t)(const FlatModel* model);
 typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void** operator_delete);
 typedef int (*interrupted_t)(const void* host);
 typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host);
@@ -1972,6 +2082,20 @@ PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet:
                                         PASSLIB_OPTION_BLOCK, const char* pass_name,
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                         mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
+/// Version of the flat form that the library takes and returns. Not part of MXNet's ABI, as are the
+/// two that follow.
+PASSLIB_ENTRY int _passlibFlatVersion();
+/// Runs a pass on a graph in the flat form, which the host owns and keeps until the call returns.
+/// *out: the result, null on failure. It belongs to the library, with all that it points to but
+/// FlatNode::packed; the host reads it and then calls _passlibFreeFlat.
+PASSLIB_ENTRY int _passlibCallFlatPass(mxnet::ext::graphPass_t function,
+                                       const mxnet::ext::FlatModel* in,
+                                       const mxnet::ext::FlatModel** out, PASSLIB_OPTION_BLOCK,
+                                       const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
+                                       PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
+                                       const void* nd_alloc);
+/// Releases a result of _passlibCallFlatPass, or null.
+PASSLIB_ENTRY void _passlibFreeFlat(const mxnet::ext::FlatModel* model);
 /// Sets what passInterrupted() asks: function(host), which returns 0 or 1, needs no lock, never
 /// throws, and stays valid until the process ends. Called before initialize. Not part of MXNet's
 /// ABI.
@@ -3271,8 +3395,23 @@ class NameTable {
 }  // namespace detail
 
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
+  keep();
+  other.keep();
   other.map_.store(map_.exchange(other.known()));
   block_.swap(other.block_);
+}
+
+inline void NodeAttributes::keep() {
+  if (block_ == nullptr || !detail::isLent(&block_[0])) return;
+  if (known() != nullptr) {
+    dropBlock();
+  } else {
+    const uint32_t* const lent = block_.release();
+    const std::size_t count =
+        2 + 2 * static_cast<std::size_t>(lent[0]) + (static_cast<std::size_t>(lent[1]) + 3) / 4;
+    block_.reset(new uint32_t[count]);
+    std::copy(lent, lent + count, &block_[0]);
+  }
 }
 
 inline void NodeAttributes::copy(const NodeAttributes& other) {
@@ -3868,6 +4007,8 @@ class GraphWriter {
   GraphWriter(bool pretty, TextBuffer* out)
       : pretty_(pretty), blank_("\n" + std::string(2 * 64, ' ')), out_(*out) {}
 
+  /// Writes a value alone.
+  void write(const JsonVal& value) { writeValue(value, 0); }
   /// `attributes`: top-level keys other than NNVM's own, usually those of the graph.
   void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
     begin(root, attributes, 0);
@@ -5665,10 +5806,451 @@ int inferInPlace(Function function, const options_map_t& attributes, int* inputs
   return MX_SUCCESS;
 }
 
+/// Returns memory for one large piece, to be freed by free(). What takes long of large pieces is
+/// that the kernel gives them page by page, so it is asked for large pages.
+inline void* allocateLarge(std::size_t size) {
+  const bool large = size >= (std::size_t(1) << 20);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, large ? std::size_t(2) << 20 : 64, size) != 0) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  if (large) madvise(memory, size, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
+/// The nodes of a graph that a host described and their attributes, in one piece of memory. What a
+/// pass deletes of them stays in it. The host calls a library in one thread at a time, so that the
+/// list needs no lock.
+class NodeMemory {
+ public:
+  /// `words`: the length of all packed attributes.
+  NodeMemory(std::size_t count, std::size_t words)
+      : next_(static_cast<char*>(
+            allocateLarge((count + 1) * sizeof(Node) + words * sizeof(uint32_t)))),
+        begin_(next_),
+        end_(begin_ + count * sizeof(Node) + words * sizeof(uint32_t)),
+        words_(reinterpret_cast<uint32_t*>(begin_ + count * sizeof(Node))),
+        next_words_(words_),
+        older_(newest()) {
+    newest() = this;
+  }
+  NodeMemory(const NodeMemory&) = delete;
+  NodeMemory& operator=(const NodeMemory&) = delete;
+  ~NodeMemory() {
+    NodeMemory** place = &newest();
+    while (*place != this) place = &(*place)->older_;
+    *place = older_;
+    free(begin_);
+  }
+  Node* make() {
+    Node* node = ::new (next_) Node();
+    next_ += sizeof(Node);
+    return node;
+  }
+  uint32_t* copy(const uint32_t* packed, std::size_t count) {
+    uint32_t* const words = next_words_;
+    memcpy(words, packed, count * sizeof(uint32_t));
+    next_words_ += count;
+    return words;
+  }
+  /// Whether these are the nodes that were made first, in their order.
+  bool beginsWith(const std::vector<Node*>& nodes) const {
+    std::size_t pos = 0;
+    while (pos < nodes.size() && nodes[pos] == first() + pos) ++pos;
+    return pos == nodes.size();
+  }
+  const Node* first() const { return reinterpret_cast<const Node*>(begin_); }
+  /// Those of the first node, before those of the second, and so on.
+  const uint32_t* words() const { return words_; }
+  static bool has(const void* node) {
+    for (const NodeMemory* memory = newest(); memory != nullptr; memory = memory->older_) {
+      if (!std::less<const void*>()(node, memory->begin_) &&
+          std::less<const void*>()(node, memory->end_)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static NodeMemory*& newest() {
+    static NodeMemory* memory = nullptr;
+    return memory;
+  }
+  char* next_;
+  char* begin_;
+  char* end_;
+  uint32_t* words_;
+  uint32_t* next_words_;
+  NodeMemory* older_;
+};
+
+}  // namespace detail
+
+inline void Node::operator delete(void* node) {
+  if (!detail::isLent(node)) ::operator delete(node);
+}
+
+namespace detail {
+
+inline bool isLent(const void* object) { return NodeMemory::has(object); }
+
+/// An array of structs of any one kind.
+class FlatArray {
+ public:
+  FlatArray() : data_(nullptr), size_(0), room_(0) {}
+  FlatArray(const FlatArray&) = delete;
+  FlatArray& operator=(const FlatArray&) = delete;
+  ~FlatArray() { free(data_); }
+  void reserve(std::size_t bytes) {
+    char* moved = static_cast<char*>(allocateLarge(bytes));
+    if (size_ != 0) memcpy(moved, data_, size_);
+    free(data_);
+    data_ = moved;
+    room_ = bytes;
+  }
+  template <typename Item>
+  void push(const Item& item) {
+    if (room_ - size_ < sizeof(Item)) reserve((std::max)(2 * room_, std::size_t(1024)));
+    memcpy(data_ + size_, &item, sizeof(Item));
+    size_ += sizeof(Item);
+  }
+  template <typename Item>
+  uint64_t get(const Item** items) const {
+    *items = reinterpret_cast<const Item*>(data_);
+    return size_ / sizeof(Item);
+  }
+  std::size_t size() const { return size_; }
+  char* data() { return data_; }
+
+ private:
+  char* data_;
+  std::size_t size_;
+  std::size_t room_;
+};
+
+/// Positions of the nodes of a graph: by their addresses, if they still lie in the order in which a
+/// host described them, otherwise by a table.
+class FlatPositions {
+ public:
+  FlatPositions(const std::vector<Node*>& nodes, const NodeMemory* memory)
+      : begin_(memory != nullptr && memory->beginsWith(nodes)
+                   ? reinterpret_cast<const char*>(memory->first())
+                   : nullptr),
+        end_(begin_ + (begin_ == nullptr ? 0 : nodes.size() * sizeof(Node))),
+        table_(begin_ == nullptr ? nodes : std::vector<Node*>()) {}
+  int64_t find(const Node* node) const {
+    const char* const place = reinterpret_cast<const char*>(node);
+    if (begin_ == nullptr) return table_.find(node);
+    if (std::less<const char*>()(place, begin_) || !std::less<const char*>()(place, end_)) {
+      return -1;
+    }
+    return (place - begin_) / static_cast<std::ptrdiff_t>(sizeof(Node));
+  }
+
+ private:
+  const char* begin_;
+  const char* end_;
+  NodeTable table_;
+};
+
+/// A graph in the flat form: the arrays, and the texts that are not the graph's own.
+struct FlatStore {
+  FlatModel model = {};
+  std::unique_ptr<NodeMemory> memory;  // of the graph's nodes
+  std::unique_ptr<Graph> graph;        // if it belongs to this object
+
+  /// Sets `model`. Throws GraphStructureError for edges to nodes outside their graph, and for
+  /// subgraphs that are null or belong to two nodes. `root` is borrowed.
+  /// `shown`: what `graph` was made of, if it was.
+  void flatten(const Graph& root, const FlatModel* shown = nullptr);
+  /// Sets `graph` and returns it.
+  Graph* unflatten(const FlatModel& shown);
+
+ private:
+  void add(const Graph& level);
+  void addNode(const Node& node, const FlatPositions& positions, const FlatNode* shown);
+  static uint32_t found(const Node& node, std::size_t pos, int64_t position) {
+    if (position < 0) dependency(node, pos, NodeTable(std::vector<Node*>()));  // says what is wrong
+    return static_cast<uint32_t>(position);
+  }
+  void addPair(const JsonReader::Slice& key, const JsonReader::Slice& text) {
+    pairs_.push(FlatPair{{key.data, key.size}, {text.data, text.size}});
+    ++num_pairs_;
+  }
+  void addValue(const std::string& key, const JsonVal& value);
+
+  FlatArray graphs_;
+  FlatArray nodes_;
+  FlatArray edges_;
+  FlatArray control_deps_;
+  FlatArray pairs_;
+  uint32_t num_pairs_ = 0;
+  const FlatNode* shown_ = nullptr;  // what the host showed at the place of the next node
+  const FlatNode* shown_end_ = nullptr;
+  const uint32_t* lent_ = nullptr;  // the copy of its attributes
+  std::vector<std::string> json_;
+  std::vector<const Graph*> levels_;        // the graphs of the nodes so far
+  std::unordered_set<const Graph*> known_;  // the same
+};
+
+inline void FlatStore::addValue(const std::string& key, const JsonVal& value) {
+  TextBuffer buffer;
+  GraphWriter(false, &buffer).write(value);
+  json_.push_back(buffer.str());
+  // Where the text is follows when there are no more of them.
+  addPair(JsonReader::Slice{key.data(), key.size()},
+          JsonReader::Slice{nullptr, json_.back().size()});
+}
+
+inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
+                               const FlatNode* shown) {
+  FlatNode flat = {};
+  flat.op = FlatText{node.op.data(), node.op.size()};
+  flat.name = FlatText{node.name.data(), node.name.size()};
+  std::size_t words = 0;
+  flat.packed = node.attrs._packed(&words);
+  flat.packed_words = static_cast<uint32_t>(words);
+  model.packed_words += words;
+  if (shown != nullptr && shown->packed != nullptr) {
+    // What nobody touched is named as the host's own, which need not look at it.
+    if (flat.packed == lent_) flat.packed = shown->packed;
+    lent_ += shown->packed_words;
+  }
+  num_pairs_ = 0;
+  if (flat.packed == nullptr) {
+    node.attrs._visit([this](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+      addPair(key, text);
+    });
+  }
+  flat.num_attrs = num_pairs_;
+  for (const auto& member : node.extra) addValue(member.first, member.second);
+  flat.num_extra = num_pairs_ - flat.num_attrs;
+  flat.num_inputs = static_cast<uint32_t>(node.inputs.size());
+  flat.num_control_deps = static_cast<uint32_t>(node.control_deps.size());
+  flat.num_subgraphs = static_cast<uint32_t>(node.subgraphs.size());
+  flat.num_outputs = node.num_outputs;
+  flat.outputs_declared = node.num_outputs > 0 && !node._hasOutput(node.num_outputs) ? 1 : 0;
+  nodes_.push(flat);
+  for (std::size_t pos = 0; pos < flat.num_inputs; ++pos) {
+    const NodeEntry& input = node.inputs[pos];
+    edges_.push(FlatEdge{found(node, pos, positions.find(input.node)), input.entry, input.version});
+  }
+  for (std::size_t pos = 0; pos < flat.num_control_deps; ++pos) {
+    control_deps_.push(found(node, flat.num_inputs + pos, positions.find(node.control_deps[pos])));
+  }
+  for (const Graph* nested : node.subgraphs) {
+    const bool fresh = nested == nullptr || known_.insert(nested).second;
+    if (nested == nullptr || !fresh) {
+      throw GraphStructureError("a subgraph of node " + quoted(node.name) +
+                                (fresh ? " is null" : " also belongs to another node"));
+    }
+    levels_.push_back(nested);
+  }
+}
+
+inline void FlatStore::add(const Graph& level) {
+  const FlatPositions positions(level.nodes, memory.get());
+  for (std::size_t pos = 0; pos < level.nodes.size(); ++pos) {
+    prefetchNode(level.nodes, pos, &Node::op);
+    addNode(*level.nodes[pos], positions, shown_ == shown_end_ ? nullptr : shown_++);
+  }
+  for (const NodeEntry& head : level.outputs) {
+    const int64_t position = positions.find(head.node);
+    if (position < 0) {
+      throw GraphStructureError("an output of the graph comes from a node that is not in it");
+    }
+    edges_.push(FlatEdge{static_cast<uint32_t>(position), head.entry, head.version});
+  }
+  for (const auto& attribute : level.attrs) addValue(attribute.first, attribute.second);
+  graphs_.push(FlatGraph{level.nodes.size(), level.outputs.size(), level.attrs.size()});
+}
+
+inline void FlatStore::flatten(const Graph& root, const FlatModel* shown) {
+  if (shown != nullptr) {
+    shown_ = shown->nodes;
+    shown_end_ = shown_ + shown->graphs[0].num_nodes;
+    lent_ = memory->words();
+  }
+  nodes_.reserve((root.nodes.size() + 8) * sizeof(FlatNode));
+  edges_.reserve((2 * root.nodes.size() + 8) * sizeof(FlatEdge));
+  levels_.push_back(&root);
+  known_.insert(&root);
+  for (std::size_t pos = 0; pos < levels_.size(); ++pos) {
+    add(*levels_[pos]);
+    shown_ = shown_end_;
+  }
+  FlatPair* pair = reinterpret_cast<FlatPair*>(pairs_.data());
+  for (std::size_t next = 0; next < json_.size(); ++pair) {
+    if (pair->text.data == nullptr && pair->text.size != 0) pair->text.data = json_[next++].data();
+  }
+  model.version = PASSLIB_FLAT_VERSION;
+  model.size = sizeof(FlatModel);
+  model.num_graphs = graphs_.get(&model.graphs);
+  model.num_nodes = nodes_.get(&model.nodes);
+  model.num_edges = edges_.get(&model.edges);
+  model.num_control_deps = control_deps_.get(&model.control_deps);
+  model.num_pairs = pairs_.get(&model.pairs);
+  model.owner = this;
+}
+
+/// Makes the graph that a host describes, which is sound.
+class FlatReader {
+ public:
+  /// `memory`: for all nodes.
+  FlatReader(const FlatModel& model, NodeMemory* memory)
+      : memory_(memory),
+        node_(model.nodes),
+        edge_(model.edges),
+        dep_(model.control_deps),
+        pair_(model.pairs) {}
+
+  std::unique_ptr<Graph> read(const FlatGraph* level, const FlatGraph* end) {
+    std::unique_ptr<Graph> root(new Graph());
+    levels_.push_back(root.get());
+    for (std::size_t pos = 0; level != end; ++level, ++pos) readLevel(*level, levels_[pos]);
+    return root;
+  }
+
+ private:
+  static void assign(const FlatText& text, std::string* target) {
+    target->assign(text.data, static_cast<std::size_t>(text.size));
+  }
+  std::string takePair(JsonVal* value) {
+    JsonOptions reading;
+    reading.allow_control_characters = true;  // as in a graph that is read from JSON
+    const FlatText& text = pair_->text;
+    *value = JsonReader(text.data, static_cast<std::size_t>(text.size), reading).readValue();
+    std::string key;
+    assign((pair_++)->key, &key);
+    return key;
+  }
+
+  void readLevel(const FlatGraph& level, Graph* graph) {
+    const FlatNode* const first = node_;
+    const std::size_t count = static_cast<std::size_t>(level.num_nodes);
+    std::vector<uint32_t> uses(count, 0);
+    const FlatEdge* ahead = edge_;
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) ++uses[(ahead++)->node];
+    }
+    graph->nodes.reserve(count);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      graph->nodes.push_back(memory_->make());
+      readNode(*node_++, uses[pos], graph->nodes.back());
+      if (graph->nodes.back()->op == "null") graph->inputs.push_back(graph->nodes.back());
+    }
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      Node* node = graph->nodes[pos];
+      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) {
+        Node* producer = graph->nodes[edge_->node];
+        node->inputs.emplace_back(producer, edge_->entry, edge_->version);
+        producer->outputs.emplace_back(node, static_cast<int>(nth));
+        ++edge_;
+      }
+      for (uint32_t nth = 0; nth < first[pos].num_control_deps; ++nth) {
+        node->control_deps.push_back(graph->nodes[*dep_++]);
+      }
+    }
+    for (uint64_t nth = 0; nth < level.num_outputs; ++nth, ++edge_) {
+      graph->outputs.emplace_back(graph->nodes[edge_->node], edge_->entry, edge_->version);
+    }
+    for (uint64_t nth = 0; nth < level.num_attrs; ++nth) {
+      JsonVal value;
+      const std::string key = takePair(&value);
+      graph->attrs[key] = std::move(value);
+    }
+  }
+
+  void readNode(const FlatNode& from, uint32_t uses, Node* node) {
+    assign(from.op, &node->op);
+    assign(from.name, &node->name);
+    // Every list gets its room at once, next to its node: walks read both.
+    node->inputs.reserve(from.num_inputs);
+    node->outputs.reserve(uses);
+    if (from.packed != nullptr) {
+      node->attrs._lendPacked(memory_->copy(from.packed, from.packed_words));
+    }
+    for (uint32_t nth = 0; nth < from.num_attrs; ++nth, ++pair_) {
+      std::string key;
+      assign(pair_->key, &key);
+      assign(pair_->text, &node->attrs[key]);
+    }
+    for (uint32_t nth = 0; nth < from.num_extra; ++nth) {
+      JsonVal value;
+      std::string key = takePair(&value);
+      node->extra.emplace_back(std::move(key), std::move(value));
+    }
+    for (uint32_t nth = 0; nth < from.num_subgraphs; ++nth) {
+      node->subgraphs.push_back(nullptr);
+      node->subgraphs.back() = new Graph();
+      levels_.push_back(node->subgraphs.back());
+    }
+    node->num_outputs = from.num_outputs;
+    if (from.outputs_declared != 0) node->_declareOutputs(from.num_outputs);
+  }
+
+  NodeMemory* memory_;
+  std::vector<Graph*> levels_;  // those of the nodes read so far
+  const FlatNode* node_;        // what comes next
+  const FlatEdge* edge_;
+  const uint32_t* dep_;
+  const FlatPair* pair_;
+};
+
+inline Graph* FlatStore::unflatten(const FlatModel& shown) {
+  memory.reset(new NodeMemory(static_cast<std::size_t>(shown.num_nodes),
+                              static_cast<std::size_t>(shown.packed_words)));
+  graph = FlatReader(shown, memory.get()).read(shown.graphs, shown.graphs + shown.num_graphs);
+  return graph.get();
+}
+
 inline std::unique_ptr<Graph> readGraph(const char* json) {
   JsonOptions reading;
   reading.allow_control_characters = true;  // MXNet does not escape them
   return std::unique_ptr<Graph>(Graph::fromString(json, strlen(json), reading));
+}
+
+/// The graph of a pass's call, in one of three ways, and where the result goes unless it is shared.
+struct PassGraph {
+  Graph* shared;
+  const char* json;
+  char** json_result;
+  const FlatModel* flat;
+  const FlatModel** flat_result;
+};
+
+/// The body of the three entry points of passes.
+inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION_BLOCK,
+                    const char* pass_name, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                    nd_malloc_t nd_malloc, const void* nd_alloc) {
+  return guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
+    ParamTable args = makeParams(PASSLIB_PARAM_NAMES(arg));
+    ParamTable aux = makeParams(PASSLIB_PARAM_NAMES(aux));
+    std::unique_ptr<FlatStore> store;
+    std::unique_ptr<Graph> read;
+    Graph* graph = given.shared;
+    if (given.flat != nullptr) {
+      store.reset(new FlatStore());
+      graph = store->unflatten(*given.flat);
+    } else if (given.json != nullptr) {
+      read = readGraph(given.json);
+      graph = read.get();
+    }
+    if (runPass(function, graph, makeOptions(opt_keys, opt_vals, num_opts), pass_name, &args, &aux,
+                nd_malloc, nd_alloc) != MX_SUCCESS) {
+      return MX_FAIL;
+    }
+    if (given.flat != nullptr) {
+      store->flatten(*graph, given.flat);
+      *given.flat_result = &store.release()->model;
+    } else if (given.json != nullptr) {
+      Handout memory;
+      *given.json_result = memory.copy(graph->toString());
+      memory.release();
+    }
+    return MX_SUCCESS;
+  });
 }
 
 /// The graph of a partitioner's call: that of the host, or one that is read from its JSON.
@@ -9152,6 +9734,8 @@ using detail::TextBuffer;
 
 // Libraries.
 
+/// FlatStore: flatten(graph) sets `model`, the graph in the flat form.
+using detail::FlatStore;
 /// buildTag(): the layout of everything that crosses as an object, to compare with what a library
 /// returns from _passlibBuildTag().
 using detail::buildTag;
@@ -9204,21 +9788,13 @@ inline int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_g
                               char** out_graph, PASSLIB_OPTION_BLOCK, const char* pass_name,
                               PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                               mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
-  using namespace mxnet::ext;  // NOLINT: this function only
   *out_graph = nullptr;
-  return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
-    detail::ParamTable args = detail::makeParams(PASSLIB_PARAM_NAMES(arg));
-    detail::ParamTable aux = detail::makeParams(PASSLIB_PARAM_NAMES(aux));
-    const std::unique_ptr<Graph> graph = detail::readGraph(in_graph);
-    const int result =
-        detail::runPass(function, graph.get(), detail::makeOptions(opt_keys, opt_vals, num_opts),
-                        pass_name, &args, &aux, nd_malloc, nd_alloc);
-    if (result != MX_SUCCESS) return MX_FAIL;
-    detail::Handout memory;
-    *out_graph = memory.copy(graph->toString());
-    memory.release();
-    return MX_SUCCESS;
-  });
+  mxnet::ext::detail::PassGraph given = {};
+  given.json = in_graph;
+  given.json_result = out_graph;
+  return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
+                                      PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
+                                      nd_alloc);
 }
 
 inline const char* _passlibBuildTag(const void** operator_new, const void** operator_delete) {
@@ -9233,13 +9809,31 @@ inline int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::G
                                  PASSLIB_OPTION_BLOCK, const char* pass_name,
                                  PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                  mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
-  using namespace mxnet::ext;  // NOLINT: this function only
-  return detail::guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
-    detail::ParamTable args = detail::makeParams(PASSLIB_PARAM_NAMES(arg));
-    detail::ParamTable aux = detail::makeParams(PASSLIB_PARAM_NAMES(aux));
-    return detail::runPass(function, graph, detail::makeOptions(opt_keys, opt_vals, num_opts),
-                           pass_name, &args, &aux, nd_malloc, nd_alloc);
-  });
+  mxnet::ext::detail::PassGraph given = {};
+  given.shared = graph;
+  return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
+                                      PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
+                                      nd_alloc);
+}
+
+inline int _passlibFlatVersion() { return PASSLIB_FLAT_VERSION; }
+
+inline int _passlibCallFlatPass(mxnet::ext::graphPass_t function, const mxnet::ext::FlatModel* in,
+                                const mxnet::ext::FlatModel** out, PASSLIB_OPTION_BLOCK,
+                                const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
+                                PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
+                                const void* nd_alloc) {
+  *out = nullptr;
+  mxnet::ext::detail::PassGraph given = {};
+  given.flat = in;
+  given.flat_result = out;
+  return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
+                                      PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
+                                      nd_alloc);
+}
+
+inline void _passlibFreeFlat(const mxnet::ext::FlatModel* model) {
+  if (model != nullptr) delete static_cast<mxnet::ext::detail::FlatStore*>(model->owner);
 }
 
 inline void _passlibSetInterrupted(mxnet::ext::interrupted_t function, const void* host) {

@@ -1,4 +1,4 @@
-"""Fixtures: compiled libraries and programs, models, and the two ways a graph is passed."""
+"""Fixtures: compiled libraries and programs, models, and the ways a graph is passed."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ def compile_plain() -> Callable[..., Path]:
     return compile_with
 
 
-@pytest.fixture(params=["direct", "json"])
+@pytest.fixture(params=["direct", "flat", "json"])
 def handover(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the test with the graph handed over as an object, and again as JSON text."""
+    """Run the test with the graph handed over as an object, as plain arrays, and as JSON text."""
     way: str = request.param
-    monkeypatch.setenv("PASSLIB_FORCE_JSON", "1" if way == "json" else "0")
+    monkeypatch.setenv("PASSLIB_HANDOVER", way)
     return way
 
 

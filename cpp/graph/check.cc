@@ -20,19 +20,6 @@ using host::quoted;
 /// More outputs than any operator has; larger numbers are uninitialised memory.
 constexpr int kMostOutputs = 1 << 24;
 
-bool isUtf8(std::string_view text) {
-  const char* p = text.data();
-  const char* end = p + text.size();
-  for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
-  }
-  while (p < end) {
-    const std::size_t length = host::utf8Length(p, end);
-    if (length == 0) return false;
-    p += length;
-  }
-  return true;
-}
-
 void checkText(const Node& node, std::size_t position) {
   if (!isUtf8(node.name)) {
     throw GraphError("the name of node number " + std::to_string(position) + " is not UTF-8");
@@ -75,14 +62,14 @@ bool entryFine(const NodeEntry& entry) {
 /// Checks a graph without its nested graphs; adds the nodes that have some. Lists the variables
 /// anew, which follow from the nodes: passes that write to either may have forgotten the other.
 /// Returns whether each node comes after those it depends on.
-bool checkLevel(Graph* graph, std::vector<const Node*>* owners) {
+bool checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<const Node*>* owners) {
   const NodeTable table(graph->nodes);
   std::vector<Node*> variables;
   bool sorted = true;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     host::prefetchNode(graph->nodes, i, &Node::control_deps);
     Node& node = *graph->nodes[i];
-    checkText(node, i);
+    if (i >= fine.size() || !fine[i]) checkText(node, i);
     if (node.op == "null") variables.push_back(&node);
     if (!node.subgraphs.empty()) owners->push_back(&node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
@@ -132,8 +119,22 @@ void checkOwners(const std::unordered_set<const Graph*>& graphs) {
 
 }  // namespace
 
-bool checkGraph(Graph* graph, int max_depth) {
+bool isUtf8(std::string_view text) {
+  const char* p = text.data();
+  const char* end = p + text.size();
+  for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
+  }
+  while (p < end) {
+    const std::size_t length = host::utf8Length(p, end);
+    if (length == 0) return false;
+    p += length;
+  }
+  return true;
+}
+
+bool checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine) {
   bool sorted = true;
+  const std::vector<bool> none;
   try {
     std::vector<std::pair<Graph*, int>> pending{{graph, 0}};
     std::unordered_set<const Graph*> known{graph};
@@ -145,7 +146,7 @@ bool checkGraph(Graph* graph, int max_depth) {
                          " deep, the limit for what a library returns");
       }
       std::vector<const Node*> owners;
-      sorted = checkLevel(level, &owners) && sorted;
+      sorted = checkLevel(level, level == graph ? fine : none, &owners) && sorted;
       for (const Node* node : owners) {
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph == nullptr) {

@@ -3,18 +3,24 @@
 #define PASSLIB_GRAPH_CHECK_H_
 
 #include <limits>
+#include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 
 namespace passlib {
 
+bool isUtf8(std::string_view text);
+
 /// Throws GraphError if the graph or one of its subgraphs is inconsistent: null or repeated nodes,
 /// nodes of two graphs, subgraphs in subgraphs beyond `max_depth` levels,
 /// edges to nodes outside the graph or to outputs that a node does not have, no heads, a cycle, two
 /// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
-/// Lists the variables of each graph anew. Returns whether all nodes come after those they depend
-/// on.
-bool checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max());
+/// `fine`: which nodes of the outermost graph have texts that were checked before; the others, and
+/// all beyond it, were not. Lists the variables of each graph anew. Returns whether all nodes come
+/// after those they depend on.
+bool checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max(),
+                const std::vector<bool>& fine = {});
 
 }  // namespace passlib
 

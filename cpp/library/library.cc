@@ -103,6 +103,7 @@ std::shared_ptr<Library> Library::open(const std::string& path, int version, OnI
     library->listPartitioners();
     library->listOperators();
     library->compareTags();
+    library->findFlatCalls();
   } catch (const LoadError&) {
     throw;
   } catch (const std::exception& error) {
@@ -307,6 +308,14 @@ void Library::compareTags() {
       find<mxnet::ext::passlibPartCallCreateSelector_t>("_passlibPartCallCreateSelector");
   calls.review_direct =
       find<mxnet::ext::passlibPartCallReviewSubgraph_t>("_passlibPartCallReviewSubgraph");
+}
+
+void Library::findFlatCalls() {
+  const auto version = find<mxnet::ext::passlibFlatVersion_t>("_passlibFlatVersion");
+  if (version == nullptr || version() != PASSLIB_FLAT_VERSION) return;
+  free_flat_ = find<mxnet::ext::passlibFreeFlat_t>("_passlibFreeFlat");
+  if (free_flat_ == nullptr) return;
+  call_pass_flat_ = find<mxnet::ext::passlibCallFlatPass_t>("_passlibCallFlatPass");
 }
 
 /// Returns what keeps the library from sharing objects with this host; "" if nothing does.

@@ -18,6 +18,13 @@ namespace passlib {
 constexpr int kOldestAbi = 7;
 constexpr int kNewestAbi = MX_LIBRARY_VERSION;
 
+/// How a pass is handed its graph, from the fastest to the slowest.
+enum class Handover {
+  kDirect,  ///< as the object itself
+  kFlat,    ///< as arrays of plain structs
+  kJson,    ///< as text
+};
+
 class Library {
  public:
   struct Pass {
@@ -101,6 +108,12 @@ class Library {
   const PartitionerCalls& partitionerCalls() const { return partitioner_calls_; }
   const std::vector<Operator>& operators() const { return operators_; }
   const OperatorCalls& operatorCalls() const { return operator_calls_; }
+  /// The fastest way that its passes can be handed a graph.
+  Handover handover() const {
+    return sharesTypes()                ? Handover::kDirect
+           : call_pass_flat_ != nullptr ? Handover::kFlat
+                                        : Handover::kJson;
+  }
   /// Whether the library was built like this host and can take a Graph object.
   bool sharesTypes() const { return call_pass_direct_ != nullptr; }
   /// Why it cannot, as a clause; "" if it can.
@@ -112,6 +125,8 @@ class Library {
 
   mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }
   mxnet::ext::passlibCallGraphPass_t callPassDirect() const { return call_pass_direct_; }
+  mxnet::ext::passlibCallFlatPass_t callPassFlat() const { return call_pass_flat_; }
+  mxnet::ext::passlibFreeFlat_t freeFlat() const { return free_flat_; }
   /// Releases memory that the library returned; takes the lock.
   void release(void* memory) const;
 
@@ -137,6 +152,7 @@ class Library {
   void findOperatorCalls();
   void checkOperator(const Operator& op) const;
   void compareTags();
+  void findFlatCalls();
   std::string differenceOfTags() const;
 
   std::string path_;
@@ -155,6 +171,8 @@ class Library {
   mxnet::ext::msgGet_t message_get_ = nullptr;
   mxnet::ext::passCallGraphPass_t call_pass_ = nullptr;
   mxnet::ext::passlibCallGraphPass_t call_pass_direct_ = nullptr;
+  mxnet::ext::passlibCallFlatPass_t call_pass_flat_ = nullptr;
+  mxnet::ext::passlibFreeFlat_t free_flat_ = nullptr;
   CallState* state_ = nullptr;
 };
 

@@ -8,6 +8,7 @@
 #include "graph/variables.h"
 #include "library/calls/call.h"
 #include "library/calls/restore.h"
+#include "library/handover/flat_result.h"
 #include "library/text_columns.h"
 
 namespace passlib {
@@ -23,12 +24,55 @@ class Caller {
         allocator_(allocator),
         options_(call.options) {}
 
+  /// What is known to be as it was.
+  const Kept& kept() const { return kept_; }
+
+  std::string described(const std::string& what) const { return describePass(call_) + " " + what; }
+
+  /// Runs the pass on the graph, handed over in the fastest way that both sides allow.
+  std::unique_ptr<Graph> call(std::unique_ptr<Graph> graph) {
+    switch (std::max(call_.handover, call_.library->handover())) {
+      case Handover::kDirect:
+        return callDirect(std::move(graph));
+      case Handover::kFlat:
+        if (call_.library->callPassFlat() != nullptr) return callFlat(std::move(graph));
+        [[fallthrough]];
+      case Handover::kJson:
+        break;
+    }
+    return callWithJson(std::move(graph));
+  }
+
+ private:
   /// Passes the graph itself, which the library changes.
   std::unique_ptr<Graph> callDirect(std::unique_ptr<Graph> result) {
     run([&](auto... rest) {
       return call_.library->callPassDirect()(pass_.body, result.get(), rest...);
     });
     return result;
+  }
+
+  /// Passes plain arrays that refer to the graph, which becomes what comes back.
+  std::unique_ptr<Graph> callFlat(std::unique_ptr<Graph> graph) {
+    const mxnet::ext::FlatModel* result = nullptr;
+    mxnet::ext::host::FlatStore shown;
+    shown.flatten(*graph);
+    run([&](auto... rest) {
+      return call_.library->callPassFlat()(pass_.body, &shown.model, &result, rest...);
+    });
+    if (result == nullptr) throw PassResultError(described("succeeded, but returned no graph"));
+    const auto release = [this](const mxnet::ext::FlatModel* model) {
+      const CallState::Lock lock(&call_.library->state());
+      call_.library->freeFlat()(model);
+    };
+    const std::unique_ptr<const mxnet::ext::FlatModel, decltype(release)> owned(result, release);
+    try {
+      kept_ = readFlatResult(result, graph.get());
+    } catch (const GraphError& error) {
+      throw PassResultError(
+          described(std::string("returned a flat graph that is not well-formed: ") + error.what()));
+    }
+    return graph;
   }
 
   std::unique_ptr<Graph> callWithJson(std::unique_ptr<Graph> graph) {
@@ -54,9 +98,6 @@ class Caller {
     }
   }
 
-  std::string described(const std::string& what) const { return describePass(call_) + " " + what; }
-
- private:
   /// `enter` calls an entry point; the arguments that both entry points share are given to it.
   template <typename Enter>
   void run(Enter enter) {
@@ -75,6 +116,7 @@ class Caller {
   const Library::Pass& pass_;
   Allocator* allocator_;
   TextColumns options_;
+  Kept kept_;
 };
 
 }  // namespace
@@ -84,10 +126,11 @@ int mostNestedGraphs(GraphSource* before) {
   return std::max(kMostNestedGraphs, before->depth());
 }
 
-void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth) {
+void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth,
+                 const std::vector<bool>& fine) {
   bool sorted = false;
   try {
-    sorted = checkGraph(graph, max_depth);
+    sorted = checkGraph(graph, max_depth, fine);
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }
@@ -102,16 +145,16 @@ std::string describePass(const PassCall& call) {
 PassResult runPass(const PassCall& call, GraphSource* source) {
   Allocator allocator(call.accept_args, call.accept_aux);
   Caller caller(call, &allocator);
-  const bool direct = call.library->sharesTypes() && !call.force_json;
   const int max_depth = mostNestedGraphs(source);
   std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
   std::vector<std::string> names = namesOfVariables(*shown);
   shown->attrs = call.attributes;
   PassResult result;
-  result.graph =
-      direct ? caller.callDirect(std::move(shown)) : caller.callWithJson(std::move(shown));
-  finishGraph(result.graph.get(), call.ordered,
-              caller.described("returned a graph that is not sound"), max_depth);
+  result.graph = caller.call(std::move(shown));
+  // Edges that are as they were are in order, as those of all graphs that a pass is shown.
+  finishGraph(result.graph.get(), call.ordered && !caller.kept().edges,
+              caller.described("returned a graph that is not sound"), max_depth,
+              caller.kept().texts);
   result.gone = missingNames(std::move(names), *result.graph);
   result.params = allocator.take();
   return result;

@@ -27,9 +27,9 @@ struct PassCall {
   const ParamBlock& aux;
   bool accept_args = false;
   bool accept_aux = false;
-  bool force_json = false;  ///< never pass the Graph object itself
-  bool consume = false;     ///< the source is not used afterwards
-  bool ordered = false;     ///< see orderGraph
+  Handover handover = Handover::kDirect;  ///< no faster way than this one
+  bool consume = false;                   ///< the source is not used afterwards
+  bool ordered = false;                   ///< see orderGraph
 };
 
 struct PassResult {
@@ -52,8 +52,10 @@ int mostNestedGraphs(GraphSource* before);
 
 /// Checks a graph that a pass changed and arranges it, see arrangeGraph. Throws PassResultError,
 /// with `what` before the problem; also for subgraphs nested more than `max_depth` levels deep.
+/// `fine`: see checkGraph.
 void finishGraph(Graph* graph, bool ordered, const std::string& what,
-                 int max_depth = std::numeric_limits<int>::max());
+                 int max_depth = std::numeric_limits<int>::max(),
+                 const std::vector<bool>& fine = {});
 
 }  // namespace passlib
 

@@ -102,6 +102,7 @@ def test_other_compilers_share_types(name: str, tmp_path: Path) -> None:
     library = passlib.library.load(build(tmp_path, name, *ALIKE[name]), verbose=False)
     assert library.why_not_shared == ""
     assert library.shares_types
+    assert library.handover == "direct"
     assert renamed_by(name)
 
 
@@ -130,7 +131,7 @@ OTHERWISE: dict[str, tuple[tuple[str, ...], tuple[str, str] | None, str]] = {
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", OTHERWISE)
-def test_what_is_laid_out_otherwise_gets_json(name: str, tmp_path: Path) -> None:
+def test_what_is_laid_out_otherwise_gets_plain_arrays(name: str, tmp_path: Path) -> None:
     command, change, difference = OTHERWISE[name]
     header = HEADER.replace(*change) if change else ""
     assert header != HEADER, "the change no longer applies"
@@ -144,5 +145,6 @@ def test_what_is_laid_out_otherwise_gets_json(name: str, tmp_path: Path) -> None
         raise
     library = passlib.library.load(path, verbose=False)
     assert not library.shares_types
+    assert library.handover == "flat"
     assert difference in library.why_not_shared
     assert renamed_by(name)

@@ -75,6 +75,14 @@ class TestEdits:
             result = result.optimize_for("deleteLast")
         assert [node.name for node in result.nodes()] == ["x", "relu0", "relu1"]
 
+    def test_attributes_outlive_the_call(self) -> None:
+        x = passlib.sym.var("x")
+        pooled = passlib.sym.Pooling(x, kernel=(2, 2), name="pooled")
+        taken = pooled.optimize_for("keepAttributes", what="take")
+        assert taken.list_attr() == {}
+        result = passlib.sym.relu(x).optimize_for("keepAttributes", what="give")
+        assert result.list_attr() == pooled.list_attr() == {"kernel": "(2, 2)"}
+
     def test_nest_a_graph(self, resnet: Symbol) -> None:
         result = resnet.optimize_for("nest")
         (nested,) = result.nodes()[-1].subgraphs

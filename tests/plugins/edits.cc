@@ -115,4 +115,17 @@ MXReturnValue splitHead(Graph* graph, const Options&) {
 }
 REGISTER_PASS(splitHead).setBody(splitHead);
 
+/// Keeps the attributes of the node at the head, or gives the kept ones to it.
+MXReturnValue keepAttributes(Graph* graph, const Options& options) {
+  static NodeAttributes kept;
+  Node* head = graph->outputs.at(0).node;
+  if (options.at("what") == "take") {
+    kept = std::move(head->attrs);
+  } else {
+    head->attrs.swap(kept);
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(keepAttributes).setBody(keepAttributes);
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

@@ -58,7 +58,7 @@ py::list takeParams(std::vector<NewParam> params, const py::function& type_of) {
 struct CallSettings {
   bool accept_args;
   bool accept_aux;
-  bool force_json;
+  Handover handover;
   bool consume;
   bool ordered;
 };
@@ -90,7 +90,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                 aux.block(),
                 settings.accept_args,
                 settings.accept_aux,
-                settings.force_json,
+                settings.handover,
                 settings.consume,
                 settings.ordered};
   // Attributes that the pass leaves alone keep their original text.
@@ -113,6 +113,11 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
 }  // namespace
 
 void bindLibraries(py::module_* m) {
+  py::enum_<Handover>(*m, "Handover")
+      .value("direct", Handover::kDirect)
+      .value("flat", Handover::kFlat)
+      .value("json", Handover::kJson);
+
   py::class_<Library, std::shared_ptr<Library>>(*m, "Library")
       .def(py::init(&openLibrary), py::arg("path"), py::arg("version"), py::arg("write"))
       .def_property_readonly("path", &Library::path)
@@ -121,17 +126,18 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("partitioners", &listPartitioners)
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
       .def_property_readonly("shares_types", &Library::sharesTypes)
+      .def_property_readonly("handover", &Library::handover)
       .def_property_readonly("why_not_shared", &Library::whyNotShared)
       .def_property_readonly("is_ours", &Library::isOurs)
       .def_property_readonly("declarations",
                              [](const Library& l) { return py::bytes(l.declarations()); });
 
   py::class_<CallSettings>(*m, "CallSettings")
-      .def(py::init(
-               [](bool accept_args, bool accept_aux, bool force_json, bool consume, bool ordered) {
-                 return CallSettings{accept_args, accept_aux, force_json, consume, ordered};
-               }),
-           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("force_json"),
+      .def(py::init([](bool accept_args, bool accept_aux, Handover handover, bool consume,
+                       bool ordered) {
+             return CallSettings{accept_args, accept_aux, handover, consume, ordered};
+           }),
+           py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("handover"),
            py::arg("consume"), py::arg("ordered"));
 
   m->def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),

@@ -60,8 +60,18 @@ class Library:
     inode: tuple[int, int] = field(repr=False, compare=False)
 
     @property
+    def handover(self) -> str:
+        """How passes get their graph.
+
+        ``"direct"``: as the object itself; ``"flat"``: as arrays of plain structs, which takes
+        longer; ``"json"``: as text, which takes longest. Partitioners get text unless the way is
+        direct.
+        """
+        return self.core.handover.name
+
+    @property
     def shares_types(self) -> bool:
-        """Whether passes get the graph itself. Other libraries get JSON, which takes longer."""
+        """Whether passes get the graph itself; `handover` tells what others get."""
         return self.core.shares_types
 
     @property

@@ -38,9 +38,25 @@ class Compiled(Backend):
         return self.source
 
     @staticmethod
-    def force_json() -> bool:
-        """Whether graphs cross as JSON text even to libraries that could take them as objects."""
-        return os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0")
+    def handover() -> _core.Handover:
+        """Return the fastest way in which graphs may cross, by the environment.
+
+        Raises
+        ------
+        ValueError
+            If ``PASSLIB_HANDOVER`` is no way.
+        """
+        if os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"):
+            return _core.Handover.json
+        wanted = os.environ.get("PASSLIB_HANDOVER") or "direct"
+        ways = _core.Handover.__members__
+        if wanted not in ways:
+            message = (
+                f"the environment variable PASSLIB_HANDOVER is {wanted!r}, which is none of "
+                f"{', '.join(map(repr, ways))}"
+            )
+            raise ValueError(message)
+        return ways[wanted]
 
     def lend(self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]) -> Lent:
         """Lend the memory of the arrays itself, if the pass needs it."""
@@ -55,7 +71,7 @@ class CompiledPass(Compiled):
         settings = _core.CallSettings(
             accept_args=call.args.accepts_new,
             accept_aux=call.aux.accepts_new,
-            force_json=self.force_json(),
+            handover=self.handover(),
             consume=call.types_known,
             ordered=dialect.ordered,
         )

@@ -1,0 +1,92 @@
+"""The ways a graph is handed to a pass that changes nothing: direct, flat and JSON, in one run.
+
+Usage: handover.py [--nodes N] [--rounds N] [--compiler COMMAND ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import passlib
+from generate import write_chain
+from run import DATA, HERE
+
+COMPILERS = ("g++", "g++-11", "clang++", "clang++ -stdlib=libc++")
+WAYS = ("direct", "flat", "json")
+HEAD = """\
+| compiler | nodes | direct, ms | flat, ms | JSON, ms | flat / direct | flat / JSON |
+|---|---|---|---|---|---|---|"""
+
+
+def build(compiler: str) -> Path | None:
+    """Compile the identity pass, under a name of its own; None if this compiler cannot."""
+    command = shlex.split(compiler)
+    if shutil.which(command[0]) is None:
+        return None
+    name = "identity" + "".join(c for c in compiler if c.isalnum())
+    DATA.mkdir(exist_ok=True)
+    source, target = DATA / f"{name}.cc", DATA / f"lib{name}.so"
+    text = (HERE / "identity.cc").read_text("utf-8")
+    source.write_text(text.replace("REGISTER_PASS(identity)", f"REGISTER_PASS({name})"), "utf-8")
+    flags = ["-O2", "-shared", "-fPIC", "-std=c++11", "-I", str(HERE.parent / "include")]
+    done = subprocess.run([*command, *flags, str(source), "-o", str(target)], check=False)
+    return target if done.returncode == 0 else None
+
+
+def measure(text: str, library: Path, rounds: int) -> dict[str, float]:
+    """Return the best processor time of each way that the library has, in seconds."""
+    loaded = passlib.library.load(str(library), verbose=False)
+    (name,) = loaded.passes
+    ways = WAYS[WAYS.index(loaded.handover) :]
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(rounds):
+        for way in ways:
+            os.environ["PASSLIB_HANDOVER"] = way
+            symbol = passlib.sym.load_json(text)
+            gc.collect()
+            start = time.process_time()
+            result = symbol.optimize_for(name)
+            best[way] = min(best[way], time.process_time() - start)
+            del symbol, result
+    return best
+
+
+def main() -> None:
+    """Measure each compiler's library and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--compiler", nargs="*", default=COMPILERS)
+    options = parser.parse_args()
+    path = DATA / f"chain{options.nodes}.json"
+    DATA.mkdir(exist_ok=True)
+    nodes = write_chain(path, options.nodes)
+    text = path.read_text("utf-8")
+    print(HEAD)
+    direct = None
+    for compiler in options.compiler:
+        library = build(compiler)
+        if library is None:
+            print(f"| {compiler} | is not installed | | | | | |", flush=True)
+            continue
+        best = measure(text, library, options.rounds)
+        direct = best.get("direct", direct)
+        cells = [
+            compiler,
+            f"{nodes:,}",
+            *(f"{best[way] * 1e3:.1f}" if way in best else "" for way in WAYS),
+        ]
+        cells.append(f"{best['flat'] / direct:.2f}" if direct else "")
+        cells.append(f"{best['flat'] / best['json']:.2f}")
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+// Graphs in the flat form, as a library returns them.
+#ifndef PASSLIB_LIBRARY_HANDOVER_FLAT_RESULT_H_
+#define PASSLIB_LIBRARY_HANDOVER_FLAT_RESULT_H_
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace passlib {
+
+/// What a pass left as it was.
+struct Kept {
+  bool edges = false;       ///< all nodes, edges, control dependencies and outputs
+  std::vector<bool> texts;  ///< by node of the outermost graph: name, operator and attributes
+};
+
+/// Makes `graph`, the sound graph that a library was shown, what the library returned. Nodes are
+/// used again by position, whatever they become, since most are as they were: what is equal is not
+/// written anew. What remains to be checked is what checkGraph does.
+///
+/// Nothing in `model` is trusted: numbers, positions, lengths and texts are checked before they are
+/// used. Throws GraphError; the graph is then in an undefined but destructible state.
+Kept readFlatResult(const mxnet::ext::FlatModel* model, Graph* graph);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_HANDOVER_FLAT_RESULT_H_
