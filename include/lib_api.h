@@ -1895,16 +1895,15 @@ struct FlatEdge {
   int32_t entry;
   int32_t version;
 };
-/// A node. What it has several of lies in the arrays of the model, as many as it says, behind what
-/// the nodes before it have there.
+/// A node. In a result, `op`, `name` and `packed` may be those of the node that the host showed at
+/// this place of the outermost graph. What it has several of lies in the arrays of the model, as
+/// many as it says, behind what the nodes before it have there.
 struct FlatNode {
   FlatText op;
   FlatText name;
   /// Attributes in one block: their number n, at most 64; the bytes of all texts; n times the bytes
   /// of key and text; key and text in turn, without terminators; zeros up to a multiple of 4 bytes.
   /// Sorted by the bytes of the keys, none of which occurs twice. May be null; aligned to 4 bytes.
-  /// In a result, it may be that of the node which the host showed at this place of the outermost
-  /// graph.
   const uint32_t* packed;
   uint32_t packed_words;      ///< length of `packed`; 0 if it is null
   uint32_t num_attrs;         ///< in `pairs`, in any order: attributes that are not packed
@@ -2086,8 +2085,8 @@ PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet:
 /// two that follow.
 PASSLIB_ENTRY int _passlibFlatVersion();
 /// Runs a pass on a graph in the flat form, which the host owns and keeps until the call returns.
-/// *out: the result, null on failure. It belongs to the library, with all that it points to but
-/// FlatNode::packed; the host reads it and then calls _passlibFreeFlat.
+/// *out: the result, null on failure. It belongs to the library, with all that it points to, except
+/// for what FlatNode says; the host reads it and then calls _passlibFreeFlat.
 PASSLIB_ENTRY int _passlibCallFlatPass(mxnet::ext::graphPass_t function,
                                        const mxnet::ext::FlatModel* in,
                                        const mxnet::ext::FlatModel** out, PASSLIB_OPTION_BLOCK,
@@ -5974,6 +5973,7 @@ struct FlatStore {
     if (position < 0) dependency(node, pos, NodeTable(std::vector<Node*>()));  // says what is wrong
     return static_cast<uint32_t>(position);
   }
+  FlatText keepText(const std::string& text, const FlatText* shown);
   void addPair(const JsonReader::Slice& key, const JsonReader::Slice& text) {
     pairs_.push(FlatPair{{key.data, key.size}, {text.data, text.size}});
     ++num_pairs_;
@@ -5989,6 +5989,7 @@ struct FlatStore {
   const FlatNode* shown_ = nullptr;  // what the host showed at the place of the next node
   const FlatNode* shown_end_ = nullptr;
   const uint32_t* lent_ = nullptr;  // the copy of its attributes
+  TextBuffer texts_;
   std::vector<std::string> json_;
   std::vector<const Graph*> levels_;        // the graphs of the nodes so far
   std::unordered_set<const Graph*> known_;  // the same
@@ -6003,17 +6004,31 @@ inline void FlatStore::addValue(const std::string& key, const JsonVal& value) {
           JsonReader::Slice{nullptr, json_.back().size()});
 }
 
+/// A host copies the texts, so that a library finds them one behind the other. A library names
+/// those that it was shown as the host's own.
+inline FlatText FlatStore::keepText(const std::string& text, const FlatText* shown) {
+  const std::size_t size = text.size();
+  if (shown != nullptr && shown->size == size && memcmp(shown->data, text.data(), size) == 0) {
+    return *shown;
+  }
+  if (memory != nullptr) return FlatText{text.data(), size};
+  char* const copy = texts_.room(size);
+  memcpy(copy, text.data(), size);
+  texts_.advance(size);
+  return FlatText{copy, size};
+}
+
 inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
                                const FlatNode* shown) {
   FlatNode flat = {};
-  flat.op = FlatText{node.op.data(), node.op.size()};
-  flat.name = FlatText{node.name.data(), node.name.size()};
+  flat.op = keepText(node.op, shown == nullptr ? nullptr : &shown->op);
+  flat.name = keepText(node.name, shown == nullptr ? nullptr : &shown->name);
   std::size_t words = 0;
   flat.packed = node.attrs._packed(&words);
   flat.packed_words = static_cast<uint32_t>(words);
   model.packed_words += words;
   if (shown != nullptr && shown->packed != nullptr) {
-    // What nobody touched is named as the host's own, which need not look at it.
+    // What nobody touched is named as the host's own, too.
     if (flat.packed == lent_) flat.packed = shown->packed;
     lent_ += shown->packed_words;
   }
@@ -6072,6 +6087,7 @@ inline void FlatStore::flatten(const Graph& root, const FlatModel* shown) {
     shown_end_ = shown_ + shown->graphs[0].num_nodes;
     lent_ = memory->words();
   }
+  if (memory == nullptr) texts_.room(32 * root.nodes.size());
   nodes_.reserve((root.nodes.size() + 8) * sizeof(FlatNode));
   edges_.reserve((2 * root.nodes.size() + 8) * sizeof(FlatEdge));
   levels_.push_back(&root);
@@ -6136,6 +6152,11 @@ class FlatReader {
     }
     graph->nodes.reserve(count);
     for (std::size_t pos = 0; pos < count; ++pos) {
+      if (pos + 16 < count && first[pos + 16].packed != nullptr) {
+        const char* later = reinterpret_cast<const char*>(first[pos + 16].packed);
+        __builtin_prefetch(later);
+        __builtin_prefetch(later + 64);
+      }
       graph->nodes.push_back(memory_->make());
       readNode(*node_++, uses[pos], graph->nodes.back());
       if (graph->nodes.back()->op == "null") graph->inputs.push_back(graph->nodes.back());

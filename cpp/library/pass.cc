@@ -67,7 +67,7 @@ class Caller {
     };
     const std::unique_ptr<const mxnet::ext::FlatModel, decltype(release)> owned(result, release);
     try {
-      kept_ = readFlatResult(result, graph.get());
+      kept_ = readFlatResult(result, shown.model, graph.get());
     } catch (const GraphError& error) {
       throw PassResultError(
           described(std::string("returned a flat graph that is not well-formed: ") + error.what()));

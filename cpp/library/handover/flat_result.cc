@@ -25,10 +25,47 @@ using mxnet::ext::FlatText;
 using mxnet::ext::JsonVal;
 using mxnet::ext::host::quoted;
 
+/// What a graph of the library was shown as: the outermost one; nothing, if it is another.
+class Before {
+ public:
+  Before(const FlatModel& shown, bool outermost)
+      : shown_(shown), graph_(outermost ? shown.graphs[0] : FlatGraph{0, 0, 0}) {}
+
+  std::size_t count() const { return static_cast<std::size_t>(graph_.num_nodes); }
+  /// Whether a node was shown with the same texts in the same place of memory, and all of it is in
+  /// its record.
+  bool isEqual(std::size_t i, const FlatNode& flat) const {
+    return i < count() && flat.num_attrs == 0 && flat.num_extra == 0 && flat.num_subgraphs == 0 &&
+           std::memcmp(&shown_.nodes[i], &flat, sizeof(flat)) == 0;
+  }
+  bool hasAsManyEdges(std::size_t i, const FlatNode& flat) const {
+    return shown_.nodes[i].num_inputs == flat.num_inputs &&
+           shown_.nodes[i].num_control_deps == flat.num_control_deps;
+  }
+  /// Of as many nodes with as many edges each.
+  bool hasEdges(const FlatEdge* edges, uint64_t num_inputs, uint64_t num_outputs) const {
+    return num_outputs == graph_.num_outputs && same(edges, shown_.edges, num_inputs + num_outputs);
+  }
+  bool hasDependencies(const uint32_t* deps, uint64_t num_deps) const {
+    return same(deps, shown_.control_deps, num_deps);
+  }
+
+ private:
+  template <typename Item>
+  static bool same(const Item* left, const Item* right, uint64_t count) {
+    return count == 0 ||
+           std::memcmp(left, right, static_cast<std::size_t>(count) * sizeof(Item)) == 0;
+  }
+
+  const FlatModel& shown_;
+  const FlatGraph graph_;
+};
+
 class FlatResultReader {
  public:
-  FlatResultReader(const FlatModel& model, Graph* root)
+  FlatResultReader(const FlatModel& model, const FlatModel& shown, Graph* root)
       : model_(model),
+        shown_(shown),
         graphs_("graphs", model.graphs, model.num_graphs, &budget_),
         nodes_("nodes", model.nodes, model.num_nodes, &budget_),
         edges_("edges", model.edges, model.num_edges, &budget_),
@@ -61,32 +98,35 @@ class FlatResultReader {
   Kept readLevel(const FlatGraph& level, Graph* graph) {
     Kept kept;
     const FlatNode* flat = nodes_.take(level.num_nodes);
-    kept.edges = resize(static_cast<std::size_t>(level.num_nodes), graph);
-    const std::vector<Node*>& nodes = graph->nodes;
-    kept.texts.resize(nodes.size(), false);
-    inEachNode(nodes, [&](std::size_t i) {
-      prefetch(flat, i, nodes);
-      kept.texts[i] = readNode(flat[i], nodes[i]);
+    const auto count = static_cast<std::size_t>(level.num_nodes);
+    const Before before(shown_, graph == levels_[0]);
+    kept.edges = resize(count, graph) && before.count() == count;
+    kept.texts.resize(count, false);
+    uint64_t num_inputs = 0;
+    uint64_t num_deps = 0;
+    inEachNode(graph->nodes, [&](std::size_t i) {
+      num_inputs += flat[i].num_inputs;
+      num_deps += flat[i].num_control_deps;
+      kept.edges = kept.edges && before.hasAsManyEdges(i, flat[i]);
+      if (before.isEqual(i, flat[i])) {
+        packed_words_ += flat[i].packed_words;
+        kept.texts[i] = true;
+      } else {
+        readNode(flat[i], graph->nodes[i]);
+      }
     });
-    FlatArray<FlatEdge> edges = edges_;
-    FlatArray<uint32_t> deps = deps_;
-    inEachNode(nodes, [&](std::size_t i) {
-      mxnet::ext::host::prefetchNode(nodes, i, &Node::control_deps);
-      const FlatEdge* edge = edges.take(flat[i].num_inputs);
-      const uint32_t* dep = deps.take(flat[i].num_control_deps);
-      kept.edges = kept.edges && hasInputs(*nodes[i], edge, flat[i].num_inputs, nodes) &&
-                   hasDependencies(*nodes[i], dep, flat[i].num_control_deps, nodes);
-    });
-    if (!kept.edges) relink(flat, nodes);
-    edges_ = edges;
-    deps_ = deps;
-    const FlatEdge* head = edges_.take(level.num_outputs);
-    std::vector<NodeEntry> outputs;
-    for (uint64_t k = 0; k < level.num_outputs; ++k) {
-      outputs.push_back(resolve(head[k], "output", k, nodes));
+    const FlatEdge* edges = edges_.take(num_inputs);
+    const FlatEdge* heads = edges_.take(level.num_outputs);
+    const uint32_t* deps = deps_.take(num_deps);
+    kept.edges = kept.edges && before.hasEdges(edges, num_inputs, level.num_outputs) &&
+                 before.hasDependencies(deps, num_deps);
+    if (!kept.edges) {
+      link(flat, edges, deps, graph->nodes);
+      graph->outputs.clear();
+      for (uint64_t k = 0; k < level.num_outputs; ++k) {
+        graph->outputs.push_back(resolve(heads[k], "output", k, graph->nodes));
+      }
     }
-    kept.edges = kept.edges && outputs == graph->outputs;
-    graph->outputs = std::move(outputs);
     graph->attrs.clear();
     readMembers(level.num_attrs, [graph](std::string key, JsonVal value) {
       graph->attrs.emplace(std::move(key), std::move(value));
@@ -102,19 +142,6 @@ class FlatResultReader {
     } catch (const GraphError& error) {
       throw GraphError("node number " + std::to_string(i) + ": " + error.what());
     }
-  }
-
-  /// Asks for what is read some nodes later; most of the time goes by waiting for memory.
-  static void prefetch(const FlatNode* flat, std::size_t i, const std::vector<Node*>& nodes) {
-    if (i + 16 >= nodes.size()) return;
-    const Node* later = nodes[i + 16];
-    __builtin_prefetch(&later->op);
-    __builtin_prefetch(&later->inputs);
-    __builtin_prefetch(&later->attrs);
-    __builtin_prefetch(&later->extra);
-    __builtin_prefetch(flat[i + 16].op.data);
-    __builtin_prefetch(flat[i + 16].name.data);
-    __builtin_prefetch(nodes[i + 8]->name.data());
   }
 
   /// Gives the graph as many nodes, of which the first are those that it has. Returns whether all
@@ -136,11 +163,11 @@ class FlatResultReader {
     return kept;
   }
 
-  /// Reads all but the edges. Returns whether the texts are as they were.
-  bool readNode(const FlatNode& flat, Node* node) {
-    const bool same_name = assign(budget_.text(flat.name, "its name"), &node->name);
-    const bool same_op = assign(budget_.text(flat.op, "its operator"), &node->op);
-    const bool same_attributes = readAttributes(flat, node);
+  /// Reads all but the edges.
+  void readNode(const FlatNode& flat, Node* node) {
+    node->name = budget_.text(flat.name, "its name");
+    node->op = budget_.text(flat.op, "its operator");
+    readAttributes(flat, node);
     node->extra.clear();
     readMembers(flat.num_extra, [node](std::string key, JsonVal value) {
       node->extra.emplace_back(std::move(key), std::move(value));
@@ -160,22 +187,13 @@ class FlatResultReader {
       node->subgraphs.back() = new Graph();
       levels_.push_back(node->subgraphs.back());
     }
-    return same_name && same_op && same_attributes;
   }
 
-  static bool assign(std::string_view text, std::string* target) {
-    if (*target == text) return true;
-    target->assign(text);
-    return false;
-  }
-
-  /// Returns whether they are as they were.
-  bool readAttributes(const FlatNode& flat, Node* node) {
+  void readAttributes(const FlatNode& flat, Node* node) {
     const FlatPair* pair = pairs_.take(flat.num_attrs);
     packed_words_ += flat.packed_words;
     if (flat.packed == nullptr) {
       if (flat.packed_words != 0) throw GraphError("its packed attributes are null");
-      if (flat.num_attrs == 0 && node->attrs.empty()) return true;
       texts_.resize(std::max<std::size_t>(texts_.size(), flat.num_attrs));
       for (uint32_t k = 0; k < flat.num_attrs; ++k) {
         texts_[k].first = budget_.text(pair[k].key, "the key of an attribute");
@@ -183,26 +201,20 @@ class FlatResultReader {
       }
       const std::string* repeated = node->attrs._pack(texts_.data(), flat.num_attrs);
       if (repeated != nullptr) throw GraphError("attribute " + quoted(*repeated) + " occurs twice");
-      return false;
+      return;
     }
     if (flat.num_attrs != 0) throw GraphError("some of its attributes are packed, others are not");
     std::size_t words = 0;
     const uint32_t* present = node->attrs._packed(&words);
-    if (flat.packed == present && flat.packed_words == words) return true;
-    const std::size_t size = sizeof(uint32_t) * flat.packed_words;
+    if (flat.packed == present && flat.packed_words == words) return;
     if (reinterpret_cast<uintptr_t>(flat.packed) % alignof(uint32_t) != 0) {
       throw GraphError("its packed attributes are misaligned");
     }
     if (!budget_.spend(flat.packed_words, sizeof(uint32_t))) {
       throw GraphError("its packed attributes take more memory than this machine has");
     }
-    if (present != nullptr && words == flat.packed_words &&
-        std::memcmp(present, flat.packed, size) == 0) {
-      return true;
-    }
     checkPackedAttributes(flat.packed, flat.packed_words);
     node->attrs._setPacked(flat.packed, flat.packed_words);
-    return false;
   }
 
   /// Reads members of a JSON object, and calls add(key, value) for each.
@@ -232,43 +244,21 @@ class FlatResultReader {
     }
   }
 
-  static bool hasInputs(const Node& node, const FlatEdge* edge, std::size_t count,
-                        const std::vector<Node*>& nodes) {
-    if (node.inputs.size() != count) return false;
-    for (std::size_t k = 0; k < count; ++k) {
-      const NodeEntry& input = node.inputs[k];
-      if (edge[k].node >= nodes.size() || nodes[edge[k].node] != input.node ||
-          edge[k].entry != input.entry || edge[k].version != input.version) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  static bool hasDependencies(const Node& node, const uint32_t* dep, std::size_t count,
-                              const std::vector<Node*>& nodes) {
-    return std::equal(node.control_deps.begin(), node.control_deps.end(), dep, dep + count,
-                      [&nodes](const Node* present, uint32_t position) {
-                        return position < nodes.size() && nodes[position] == present;
-                      });
-  }
-
   /// Sets both sides of all edges between nodes.
-  void relink(const FlatNode* flat, const std::vector<Node*>& nodes) {
+  static void link(const FlatNode* flat, const FlatEdge* edge, const uint32_t* dep,
+                   const std::vector<Node*>& nodes) {
     for (Node* node : nodes) node->outputs.clear();
     inEachNode(nodes, [&](std::size_t i) {
       Node* node = nodes[i];
-      const FlatEdge* edge = edges_.take(flat[i].num_inputs);
-      const uint32_t* dep = deps_.take(flat[i].num_control_deps);
       node->inputs.clear();
       node->inputs.reserve(flat[i].num_inputs);
       for (uint32_t k = 0; k < flat[i].num_inputs; ++k) {
-        node->inputs.push_back(resolve(edge[k], "input", k, nodes));
+        node->inputs.push_back(resolve(*edge++, "input", k, nodes));
         node->inputs.back().node->outputs.emplace_back(node, static_cast<int>(k));
       }
       node->control_deps.clear();
       for (uint32_t k = 0; k < flat[i].num_control_deps; ++k) {
-        node->control_deps.push_back(resolve({dep[k], 0, 0}, "control dependency", k, nodes).node);
+        node->control_deps.push_back(resolve({*dep++, 0, 0}, "control dependency", k, nodes).node);
       }
     });
   }
@@ -283,6 +273,7 @@ class FlatResultReader {
 
   FlatBudget budget_;
   const FlatModel& model_;
+  const FlatModel& shown_;
   uint64_t packed_words_ = 0;
   FlatArray<FlatGraph> graphs_;
   FlatArray<FlatNode> nodes_;
@@ -296,7 +287,7 @@ class FlatResultReader {
 
 }  // namespace
 
-Kept readFlatResult(const FlatModel* model, Graph* graph) {
+Kept readFlatResult(const FlatModel* model, const FlatModel& shown, Graph* graph) {
   if (reinterpret_cast<uintptr_t>(model) % alignof(FlatModel) != 0) {
     throw GraphError("its address is misaligned");
   }
@@ -306,7 +297,7 @@ Kept readFlatResult(const FlatModel* model, Graph* graph) {
                      std::to_string(PASSLIB_FLAT_VERSION) + " and " +
                      std::to_string(sizeof(FlatModel)));
   }
-  return FlatResultReader(*model, graph).read();
+  return FlatResultReader(*model, shown, graph).read();
 }
 
 }  // namespace passlib

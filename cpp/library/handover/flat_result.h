@@ -14,13 +14,14 @@ struct Kept {
   std::vector<bool> texts;  ///< by node of the outermost graph: name, operator and attributes
 };
 
-/// Makes `graph`, the sound graph that a library was shown, what the library returned. Nodes are
-/// used again by position, whatever they become, since most are as they were: what is equal is not
-/// written anew. What remains to be checked is what checkGraph does.
+/// Makes `graph`, a sound graph that a library was shown as `shown`, what the library returned.
+/// Nodes are used again by position, whatever they become, since most are as they were: those are
+/// not even looked at. What remains to be checked is what checkGraph does.
 ///
 /// Nothing in `model` is trusted: numbers, positions, lengths and texts are checked before they are
 /// used. Throws GraphError; the graph is then in an undefined but destructible state.
-Kept readFlatResult(const mxnet::ext::FlatModel* model, Graph* graph);
+Kept readFlatResult(const mxnet::ext::FlatModel* model, const mxnet::ext::FlatModel& shown,
+                    Graph* graph);
 
 }  // namespace passlib
 
