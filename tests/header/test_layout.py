@@ -148,3 +148,66 @@ def test_what_is_laid_out_otherwise_gets_plain_arrays(name: str, tmp_path: Path)
     assert library.handover == "flat"
     assert difference in library.why_not_shared
     assert renamed_by(name)
+
+
+FLAT_VERSION = int(re.findall(r"^#define PASSLIB_FLAT_VERSION (\d+)$", HEADER, re.M)[0])
+FLAT = {
+    "FlatText": "data size",
+    "FlatPair": "key text",
+    "FlatEdge": "node entry version",
+    "FlatNode": "op name packed packed_words num_attrs num_extra num_inputs num_control_deps "
+    "num_subgraphs num_outputs outputs_declared",
+    "FlatGraph": "num_nodes num_outputs num_attrs",
+    "FlatModel": "version size graphs num_graphs nodes num_nodes edges num_edges control_deps "
+    "num_control_deps pairs num_pairs packed_words owner",
+}
+
+
+def flat_members() -> dict[str, str]:
+    """Return the members of the structs as the header has them."""
+    found = {}
+    for name, body in re.findall(r"^struct (Flat\w+) \{\n(.*?)^\};", HEADER, re.M | re.S):
+        if name in FLAT:
+            code = re.sub(r"//.*", "", body)
+            found[name] = " ".join(re.findall(r"(\w+);", code))
+    return found
+
+
+@pytest.mark.skipif(
+    (platform.machine(), sys.platform) != ("x86_64", "linux"),
+    reason="the recorded layout is that of 64-bit x86",
+)
+@pytest.mark.parametrize("compiler", [("g++",), ("clang++", "-stdlib=libc++", "-fshort-enums")])
+def test_plain_structs_are_the_ones_recorded(compiler: tuple[str, ...], tmp_path: Path) -> None:
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"{compiler[0]} is not installed")
+    assert flat_members() == FLAT
+    lines = [
+        f'printf("{place} %zu @%zu\\n", sizeof({name}::{member}), offsetof({name}, {member}));'
+        for name, members in FLAT.items()
+        for member in members.split()
+        for place in [f"{name}.{member}"]
+    ]
+    lines += [f'printf("{name} %zu\\n", sizeof({name}));' for name in FLAT]
+    source = tmp_path / "flat.cc"
+    text = [
+        "#define PASSLIB_NO_ENTRY_POINTS",
+        '#include "lib_api.h"',
+        "using namespace mxnet::ext;",
+    ]
+    source.write_text("\n".join([*text, "int main() {", *lines, "}"]), "utf-8")
+    program = tmp_path / "flat"
+    flags = ("-std=c++11", "-O0", "-I", str(INCLUDE))
+    try:
+        compile_to(program, (compiler[0], *flags, *compiler[1:]), [source])
+    except RuntimeError as error:
+        if "-stdlib=libc++" in compiler and "file not found" in str(error):
+            pytest.skip("libc++ is not installed")
+        raise
+    found = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    recorded = DATA / "layout" / f"flat-{FLAT_VERSION}.txt"
+    assert recorded.exists(), f"record the layout of this version:\n{found}"
+    assert found == recorded.read_text("utf-8"), (
+        "a plain struct changed: raise PASSLIB_FLAT_VERSION in include/lib_api.h, and record the "
+        "layout of that version in tests/data/layout"
+    )

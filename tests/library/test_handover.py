@@ -110,6 +110,15 @@ def test_every_bad_result_is_in_the_table(load_plugin: LoadPlugin) -> None:
     assert set(load_plugin("flat_views").passes) == set(BAD) | GOOD
 
 
+def test_what_was_shown_as_the_result(load_plugin: LoadPlugin) -> None:
+    """Texts of the result are those of the graph that it replaces."""
+    load_plugin("flat_views")
+    node = {"op": "null", "name": "x", "inputs": [], "attrs": {"a": "1"}, "note": [1], "more": {}}
+    graph = {"nodes": [node], "arg_nodes": [0], "node_row_ptr": [0, 1], "heads": [[0, 0, 0]]}
+    symbol = passlib.sym.load_json(json.dumps({**graph, "own": {"b": 2}}))
+    assert symbol.optimize_for("flatEcho").tojson() == symbol.tojson()
+
+
 def test_another_graph_than_was_shown(load_plugin: LoadPlugin, small: Symbol) -> None:
     load_plugin("flat_views")
     node = json.loads(passlib.sym.exp(small).optimize_for("flatPlain").tojson())["nodes"][1]

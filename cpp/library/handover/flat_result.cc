@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,10 +128,11 @@ class FlatResultReader {
         graph->outputs.push_back(resolve(heads[k], "output", k, graph->nodes));
       }
     }
-    graph->attrs.clear();
-    readMembers(level.num_attrs, [graph](std::string key, JsonVal value) {
-      graph->attrs.emplace(std::move(key), std::move(value));
+    std::map<std::string, JsonVal> attrs;  // the texts may be those of the present ones
+    readMembers(level.num_attrs, [&attrs](std::string key, JsonVal value) {
+      attrs.emplace(std::move(key), std::move(value));
     });
+    graph->attrs = std::move(attrs);
     return kept;
   }
 
@@ -168,10 +170,11 @@ class FlatResultReader {
     node->name = budget_.text(flat.name, "its name");
     node->op = budget_.text(flat.op, "its operator");
     readAttributes(flat, node);
-    node->extra.clear();
-    readMembers(flat.num_extra, [node](std::string key, JsonVal value) {
-      node->extra.emplace_back(std::move(key), std::move(value));
+    std::vector<std::pair<std::string, JsonVal>> extra;
+    readMembers(flat.num_extra, [&extra](std::string key, JsonVal value) {
+      extra.emplace_back(std::move(key), std::move(value));
     });
+    node->extra = std::move(extra);
     node->num_outputs = flat.num_outputs;
     if (flat.outputs_declared > 1) {
       throw GraphError("outputs_declared is " + std::to_string(flat.outputs_declared) +
@@ -247,8 +250,12 @@ class FlatResultReader {
   /// Sets both sides of all edges between nodes.
   static void link(const FlatNode* flat, const FlatEdge* edge, const uint32_t* dep,
                    const std::vector<Node*>& nodes) {
-    for (Node* node : nodes) node->outputs.clear();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (i + 16 < nodes.size()) __builtin_prefetch(&nodes[i + 16]->outputs, 1);
+      nodes[i]->outputs.clear();
+    }
     inEachNode(nodes, [&](std::size_t i) {
+      mxnet::ext::host::prefetchNode(nodes, i, &Node::outputs);
       Node* node = nodes[i];
       node->inputs.clear();
       node->inputs.reserve(flat[i].num_inputs);
