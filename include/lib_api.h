@@ -563,7 +563,10 @@ class NodeAttributes {
   NodeAttributes(std::initializer_list<value_type> items) : map_(new Map(items)) {}
   NodeAttributes(const NodeAttributes& other) : map_(nullptr) { copy(other); }
   NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr) { swap(other); }
-  ~NodeAttributes() { clear(); }
+  ~NodeAttributes() {
+    delete known();
+    dropBlock();
+  }
 
   NodeAttributes& operator=(const NodeAttributes& other) {
     if (this != &other) NodeAttributes(other).swap(*this);
@@ -613,7 +616,8 @@ class NodeAttributes {
   }
 
   void clear() noexcept {
-    delete map_.exchange(nullptr);
+    delete known();
+    map_.store(nullptr, std::memory_order_relaxed);
     dropBlock();
   }
   void swap(NodeAttributes& other) noexcept;
@@ -2081,8 +2085,8 @@ PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet:
                                         PASSLIB_OPTION_BLOCK, const char* pass_name,
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                         mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
-/// Version of the flat form that the library takes and returns. Not part of MXNet's ABI, as are the
-/// two that follow.
+/// Version of the flat form that the library takes and returns. Neither this function nor the two
+/// that follow are part of MXNet's ABI.
 PASSLIB_ENTRY int _passlibFlatVersion();
 /// Runs a pass on a graph in the flat form, which the host owns and keeps until the call returns.
 /// *out: the result, null on failure. It belongs to the library, with all that it points to, except
@@ -5808,37 +5812,41 @@ int inferInPlace(Function function, const options_map_t& attributes, int* inputs
 /// Returns memory for one large piece, to be freed by free(). What takes long of large pieces is
 /// that the kernel gives them page by page, so it is asked for large pages.
 inline void* allocateLarge(std::size_t size) {
-  const bool large = size >= (std::size_t(1) << 20);
-  void* memory = nullptr;
-  if (posix_memalign(&memory, large ? std::size_t(2) << 20 : 64, size) != 0) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
+  void* memory = nullptr;
+  const bool large = size >= (std::size_t(1) << 20);
+  if (posix_memalign(&memory, large ? std::size_t(2) << 20 : 64, size) != 0) throw std::bad_alloc();
   if (large) madvise(memory, size, MADV_HUGEPAGE);
+#else
+  void* memory = malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
 #endif
   return memory;
 }
 
 /// The nodes of a graph that a host described and their attributes, in one piece of memory. What a
-/// pass deletes of them stays in it. The host calls a library in one thread at a time, so that the
-/// list needs no lock.
+/// pass deletes of them stays in it.
 class NodeMemory {
  public:
   /// `words`: the length of all packed attributes.
   NodeMemory(std::size_t count, std::size_t words)
-      : next_(static_cast<char*>(
+      : begin_(static_cast<char*>(
             allocateLarge((count + 1) * sizeof(Node) + words * sizeof(uint32_t)))),
-        begin_(next_),
-        end_(begin_ + count * sizeof(Node) + words * sizeof(uint32_t)),
+        next_(begin_),
         words_(reinterpret_cast<uint32_t*>(begin_ + count * sizeof(Node))),
         next_words_(words_),
-        older_(newest()) {
-    newest() = this;
+        range_(nullptr) {
+    try {
+      range_ = publish(begin_, words_ + words);
+    } catch (...) {
+      free(begin_);
+      throw;
+    }
   }
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
   ~NodeMemory() {
-    NodeMemory** place = &newest();
-    while (*place != this) place = &(*place)->older_;
-    *place = older_;
+    range_->begin.store(nullptr);
     free(begin_);
   }
   Node* make() {
@@ -5861,27 +5869,48 @@ class NodeMemory {
   const Node* first() const { return reinterpret_cast<const Node*>(begin_); }
   /// Those of the first node, before those of the second, and so on.
   const uint32_t* words() const { return words_; }
-  static bool has(const void* node) {
-    for (const NodeMemory* memory = newest(); memory != nullptr; memory = memory->older_) {
-      if (!std::less<const void*>()(node, memory->begin_) &&
-          std::less<const void*>()(node, memory->end_)) {
-        return true;
-      }
+  /// Whether an object lies in one of these. Any thread may ask, of what lives.
+  static bool has(const void* object) {
+    const std::less<const void*> less;
+    for (const Range* range = newest().load(); range != nullptr; range = range->older) {
+      const void* const begin = range->begin.load();
+      if (begin == nullptr || less(object, begin) || !less(object, range->end.load())) continue;
+      if (range->begin.load() == begin) return true;  // else it became that of another
     }
     return false;
   }
 
  private:
-  static NodeMemory*& newest() {
-    static NodeMemory* memory = nullptr;
-    return memory;
+  /// One of these, or none if begin is null. Never deleted, since other threads may look at it, but
+  /// used again.
+  struct Range {
+    std::atomic<const void*> begin;
+    std::atomic<const void*> end;
+    Range* older;
+  };
+  static std::atomic<Range*>& newest() {
+    static std::atomic<Range*> range(nullptr);
+    return range;
   }
-  char* next_;
+  /// Only one thread at a time calls it, that of a host's call.
+  static Range* publish(const void* begin, const void* end) {
+    Range* range = newest().load();
+    while (range != nullptr && range->begin.load() != nullptr) range = range->older;
+    if (range == nullptr) {
+      range = new Range();
+      range->older = newest().load();
+      newest().store(range);
+    }
+    range->end.store(end);
+    range->begin.store(begin);
+    return range;
+  }
+
   char* begin_;
-  char* end_;
+  char* next_;
   uint32_t* words_;
   uint32_t* next_words_;
-  NodeMemory* older_;
+  Range* range_;
 };
 
 }  // namespace detail
