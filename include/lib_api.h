@@ -2021,8 +2021,8 @@ typedef int (*passlibCallGraphPass_t)(graphPass_t function, Graph* graph, PASSLI
                                       PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
                                       const void* nd_alloc);
 typedef int (*passlibFlatVersion_t)();
-typedef int (*passlibCallFlatPass_t)(graphPass_t function, const FlatModel* in,
-                                     const FlatModel** out, PASSLIB_OPTION_BLOCK,
+typedef int (*passlibCallFlatPass_t)(graphPass_t function, const FlatModel* shown,
+                                     const FlatModel** result, PASSLIB_OPTION_BLOCK,
                                      const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
                                      PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
                                      const void* nd_alloc);
@@ -2089,11 +2089,11 @@ PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet:
 /// that follow are part of MXNet's ABI.
 PASSLIB_ENTRY int _passlibFlatVersion();
 /// Runs a pass on a graph in the flat form, which the host owns and keeps until the call returns.
-/// *out: the result, null on failure. It belongs to the library, with all that it points to, except
-/// for what FlatNode says; the host reads it and then calls _passlibFreeFlat.
+/// *result: the result, null on failure. It belongs to the library, with all that it points to,
+/// except for what FlatNode says; the host reads it and then calls _passlibFreeFlat.
 PASSLIB_ENTRY int _passlibCallFlatPass(mxnet::ext::graphPass_t function,
-                                       const mxnet::ext::FlatModel* in,
-                                       const mxnet::ext::FlatModel** out, PASSLIB_OPTION_BLOCK,
+                                       const mxnet::ext::FlatModel* shown,
+                                       const mxnet::ext::FlatModel** result, PASSLIB_OPTION_BLOCK,
                                        const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
                                        PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
                                        const void* nd_alloc);
@@ -9868,15 +9868,16 @@ inline int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::G
 
 inline int _passlibFlatVersion() { return PASSLIB_FLAT_VERSION; }
 
-inline int _passlibCallFlatPass(mxnet::ext::graphPass_t function, const mxnet::ext::FlatModel* in,
-                                const mxnet::ext::FlatModel** out, PASSLIB_OPTION_BLOCK,
+inline int _passlibCallFlatPass(mxnet::ext::graphPass_t function,
+                                const mxnet::ext::FlatModel* shown,
+                                const mxnet::ext::FlatModel** result, PASSLIB_OPTION_BLOCK,
                                 const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
                                 PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
                                 const void* nd_alloc) {
-  *out = nullptr;
+  *result = nullptr;
   mxnet::ext::detail::PassGraph given = {};
-  given.flat = in;
-  given.flat_result = out;
+  given.flat = shown;
+  given.flat_result = result;
   return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
                                       PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
                                       nd_alloc);

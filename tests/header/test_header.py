@@ -93,7 +93,7 @@ PUBLIC = {"op", "at", "do", "if", "or", "DL"}
 """Names of two letters that are the interface's, the standard library's or the language's."""
 
 STANDARD_HEADERS = re.findall(
-    r"^#include <(?!cxxabi|cu)(\w+(?:\.h)?)>", (INCLUDE / "lib_api.h").read_text(), re.M
+    r"^#include <(?!cxxabi|cu)([\w/]+(?:\.h)?)>", (INCLUDE / "lib_api.h").read_text(), re.M
 )
 
 

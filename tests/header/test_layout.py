@@ -118,6 +118,7 @@ KINDS_SWAPPED = ("{ ERR, STR,", "{ STR, ERR,")
 OTHERWISE: dict[str, tuple[tuple[str, ...], tuple[str, str] | None, str]] = {
     "otherEnums": (("g++", "-fshort-enums"), None, "DLDeviceType 1"),
     "otherDebug": (("g++", "-D_GLIBCXX_DEBUG"), None, "debug mode"),
+    "otherGcc11": (("g++-11", "-D_GLIBCXX_DEBUG"), None, "debug mode"),
     "otherStrings": (("g++", "-D_GLIBCXX_USE_CXX11_ABI=0"), None, "C++11 ABI 0"),
     "otherVectors": (("g++", "-D_GLIBCXX_SANITIZE_VECTOR"), None, "sanitized vectors"),
     "otherNames": (("g++",), NAMES_SWAPPED, "node.op"),
