@@ -60,9 +60,6 @@
 #if __cplusplus >= 201703L
 #include <charconv>
 #endif
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 #if defined(__NVCC__)
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
@@ -1925,6 +1922,13 @@ struct FlatGraph {
   uint64_t num_outputs;
   uint64_t num_attrs;
 };
+/// The host's memory for large pieces: it knows how to get them from the kernel quickly. allocate
+/// returns memory aligned to 64 bytes, or null; release takes it back. Both may be called in any
+/// thread, also after the call of a pass.
+struct FlatMemory {
+  void* (*allocate)(uint64_t size);
+  void (*release)(void* memory);
+};
 /// A graph with all that is nested in it, as plain arrays, for compilers and standard libraries
 /// with different C++ types. graphs[0] is the outermost; the others are the subgraphs of all nodes
 /// in turn. An array may be null if its length is 0. The texts are UTF-8. All belongs to who made
@@ -1943,6 +1947,7 @@ struct FlatModel {
   const FlatPair* pairs;
   uint64_t num_pairs;
   uint64_t packed_words;  ///< of all nodes
+  FlatMemory memory;      ///< of the host; nothing looks at that of a result
   void* owner;            ///< for who made it
 };
 
@@ -5809,19 +5814,10 @@ int inferInPlace(Function function, const options_map_t& attributes, int* inputs
   return MX_SUCCESS;
 }
 
-/// Returns memory for one large piece, to be freed by free(). What takes long of large pieces is
-/// that the kernel gives them page by page, so it is asked for large pages.
-inline void* allocateLarge(std::size_t size) {
-#if defined(MADV_HUGEPAGE)
-  void* memory = nullptr;
-  const bool large = size >= (std::size_t(1) << 20);
-  if (posix_memalign(&memory, large ? std::size_t(2) << 20 : 64, size) != 0) throw std::bad_alloc();
-  if (large) madvise(memory, size, MADV_HUGEPAGE);
-#else
-  void* memory = malloc(size);
-  if (memory == nullptr) throw std::bad_alloc();
-#endif
-  return memory;
+inline char* allocateLarge(const FlatMemory& memory, std::size_t size) {
+  void* const place = memory.allocate(size);
+  if (place == nullptr) throw std::bad_alloc();
+  return static_cast<char*>(place);
 }
 
 /// The nodes of a graph that a host described and their attributes, in one piece of memory. What a
@@ -5829,9 +5825,9 @@ inline void* allocateLarge(std::size_t size) {
 class NodeMemory {
  public:
   /// `words`: the length of all packed attributes.
-  NodeMemory(std::size_t count, std::size_t words)
-      : begin_(static_cast<char*>(
-            allocateLarge((count + 1) * sizeof(Node) + words * sizeof(uint32_t)))),
+  NodeMemory(const FlatMemory& memory, std::size_t count, std::size_t words)
+      : memory_(memory),
+        begin_(allocateLarge(memory, (count + 1) * sizeof(Node) + words * sizeof(uint32_t))),
         next_(begin_),
         words_(reinterpret_cast<uint32_t*>(begin_ + count * sizeof(Node))),
         next_words_(words_),
@@ -5839,7 +5835,7 @@ class NodeMemory {
     try {
       range_ = publish(begin_, words_ + words);
     } catch (...) {
-      free(begin_);
+      memory_.release(begin_);
       throw;
     }
   }
@@ -5847,7 +5843,7 @@ class NodeMemory {
   NodeMemory& operator=(const NodeMemory&) = delete;
   ~NodeMemory() {
     range_->begin.store(nullptr);
-    free(begin_);
+    memory_.release(begin_);
   }
   Node* make() {
     Node* node = ::new (next_) Node();
@@ -5906,6 +5902,7 @@ class NodeMemory {
     return range;
   }
 
+  const FlatMemory memory_;
   char* begin_;
   char* next_;
   uint32_t* words_;
@@ -5926,14 +5923,19 @@ inline bool isLent(const void* object) { return NodeMemory::has(object); }
 /// An array of structs of any one kind.
 class FlatArray {
  public:
-  FlatArray() : data_(nullptr), size_(0), room_(0) {}
+  explicit FlatArray(const FlatMemory* memory)
+      : memory_(memory), data_(nullptr), size_(0), room_(0) {}
   FlatArray(const FlatArray&) = delete;
   FlatArray& operator=(const FlatArray&) = delete;
-  ~FlatArray() { free(data_); }
+  ~FlatArray() {
+    if (data_ != nullptr) memory_->release(data_);
+  }
   void reserve(std::size_t bytes) {
-    char* moved = static_cast<char*>(allocateLarge(bytes));
-    if (size_ != 0) memcpy(moved, data_, size_);
-    free(data_);
+    char* moved = allocateLarge(*memory_, bytes);
+    if (data_ != nullptr) {
+      memcpy(moved, data_, size_);
+      memory_->release(data_);
+    }
     data_ = moved;
     room_ = bytes;
   }
@@ -5952,6 +5954,7 @@ class FlatArray {
   char* data() { return data_; }
 
  private:
+  const FlatMemory* memory_;
   char* data_;
   std::size_t size_;
   std::size_t room_;
@@ -5984,6 +5987,16 @@ class FlatPositions {
 
 /// A graph in the flat form: the arrays, and the texts that are not the graph's own.
 struct FlatStore {
+  /// `large`: the host's.
+  explicit FlatStore(const FlatMemory& large)
+      : graphs_(&model.memory),
+        nodes_(&model.memory),
+        edges_(&model.memory),
+        control_deps_(&model.memory),
+        pairs_(&model.memory) {
+    model.memory = large;
+  }
+
   FlatModel model = {};
   std::unique_ptr<NodeMemory> memory;  // of the graph's nodes
   std::unique_ptr<Graph> graph;        // if it belongs to this object
@@ -6249,7 +6262,7 @@ class FlatReader {
 };
 
 inline Graph* FlatStore::unflatten(const FlatModel& shown) {
-  memory.reset(new NodeMemory(static_cast<std::size_t>(shown.num_nodes),
+  memory.reset(new NodeMemory(model.memory, static_cast<std::size_t>(shown.num_nodes),
                               static_cast<std::size_t>(shown.packed_words)));
   graph = FlatReader(shown, memory.get()).read(shown.graphs, shown.graphs + shown.num_graphs);
   return graph.get();
@@ -6281,7 +6294,7 @@ inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION
     std::unique_ptr<Graph> read;
     Graph* graph = given.shared;
     if (given.flat != nullptr) {
-      store.reset(new FlatStore());
+      store.reset(new FlatStore(given.flat->memory));
       graph = store->unflatten(*given.flat);
     } else if (given.json != nullptr) {
       read = readGraph(given.json);
@@ -9784,7 +9797,7 @@ using detail::TextBuffer;
 
 // Libraries.
 
-/// FlatStore: flatten(graph) sets `model`, the graph in the flat form.
+/// FlatStore(memory): flatten(graph) sets `model`, the graph in the flat form.
 using detail::FlatStore;
 /// buildTag(): the layout of everything that crosses as an object, to compare with what a library
 /// returns from _passlibBuildTag().

@@ -9,6 +9,7 @@
 #include "library/calls/call.h"
 #include "library/calls/restore.h"
 #include "library/handover/flat_result.h"
+#include "library/handover/large_memory.h"
 #include "library/text_columns.h"
 
 namespace passlib {
@@ -55,7 +56,7 @@ class Caller {
   /// Passes plain arrays that refer to the graph, which becomes what comes back.
   std::unique_ptr<Graph> callFlat(std::unique_ptr<Graph> graph) {
     const mxnet::ext::FlatModel* result = nullptr;
-    mxnet::ext::host::FlatStore shown;
+    mxnet::ext::host::FlatStore shown(largeMemory());
     shown.flatten(*graph);
     run([&](auto... rest) {
       return call_.library->callPassFlat()(pass_.body, &shown.model, &result, rest...);

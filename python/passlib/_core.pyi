@@ -1,4 +1,3 @@
-import enum
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -268,28 +267,17 @@ class Library:
     @property
     def why_not_shared(self) -> str: ...
     @property
-    def handover(self) -> Handover: ...
+    def handover(self) -> str: ...
     @property
     def declarations(self) -> bytes: ...
     @property
     def is_ours(self) -> bool: ...
 
-class Handover(enum.Enum):
-    direct = ...
-    flat = ...
-    json = ...
-
 def close_gate(seconds: float) -> int: ...
 
 class CallSettings:
     def __init__(
-        self,
-        *,
-        accept_args: bool,
-        accept_aux: bool,
-        handover: Handover,
-        consume: bool,
-        ordered: bool,
+        self, *, accept_args: bool, accept_aux: bool, handover: str, consume: bool, ordered: bool
     ) -> None: ...
 
 class PartitionSettings:

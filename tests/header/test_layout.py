@@ -159,8 +159,9 @@ FLAT = {
     "FlatNode": "op name packed packed_words num_attrs num_extra num_inputs num_control_deps "
     "num_subgraphs num_outputs outputs_declared",
     "FlatGraph": "num_nodes num_outputs num_attrs",
+    "FlatMemory": "allocate release",
     "FlatModel": "version size graphs num_graphs nodes num_nodes edges num_edges control_deps "
-    "num_control_deps pairs num_pairs packed_words owner",
+    "num_control_deps pairs num_pairs packed_words memory owner",
 }
 
 
@@ -170,7 +171,7 @@ def flat_members() -> dict[str, str]:
     for name, body in re.findall(r"^struct (Flat\w+) \{\n(.*?)^\};", HEADER, re.M | re.S):
         if name in FLAT:
             code = re.sub(r"//.*", "", body)
-            found[name] = " ".join(re.findall(r"(\w+);", code))
+            found[name] = " ".join(re.findall(r"(\w+)\)?(?:\([^)]*\))?;", code))
     return found
 
 

@@ -56,6 +56,7 @@ struct View {
                       pairs.data(),
                       pairs.size(),
                       0,
+                      {nullptr, nullptr},
                       nullptr};
     for (const FlatNode& node : nodes) model.packed_words += node.packed_words;
   }

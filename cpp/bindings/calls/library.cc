@@ -5,6 +5,8 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +54,15 @@ py::list takeParams(std::vector<NewParam> params, const py::function& type_of) {
                                ownedArray(std::move(param.memory), type->second, param.shape)));
   }
   return list;
+}
+
+/// By Handover.
+constexpr const char* kHandovers[] = {"direct", "flat", "json"};
+
+Handover handoverNamed(const std::string& name) {
+  const auto* found = std::find(std::begin(kHandovers), std::end(kHandovers), name);
+  if (found == std::end(kHandovers)) throw py::value_error("no way to hand a graph over: " + name);
+  return static_cast<Handover>(found - kHandovers);
 }
 
 /// The settings of a call that are not parameters or options of the pass.
@@ -113,11 +124,6 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
 }  // namespace
 
 void bindLibraries(py::module_* m) {
-  py::enum_<Handover>(*m, "Handover")
-      .value("direct", Handover::kDirect)
-      .value("flat", Handover::kFlat)
-      .value("json", Handover::kJson);
-
   py::class_<Library, std::shared_ptr<Library>>(*m, "Library")
       .def(py::init(&openLibrary), py::arg("path"), py::arg("version"), py::arg("write"))
       .def_property_readonly("path", &Library::path)
@@ -126,16 +132,18 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("partitioners", &listPartitioners)
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
       .def_property_readonly("shares_types", &Library::sharesTypes)
-      .def_property_readonly("handover", &Library::handover)
+      .def_property_readonly(
+          "handover", [](const Library& l) { return kHandovers[static_cast<int>(l.handover())]; })
       .def_property_readonly("why_not_shared", &Library::whyNotShared)
       .def_property_readonly("is_ours", &Library::isOurs)
       .def_property_readonly("declarations",
                              [](const Library& l) { return py::bytes(l.declarations()); });
 
   py::class_<CallSettings>(*m, "CallSettings")
-      .def(py::init([](bool accept_args, bool accept_aux, Handover handover, bool consume,
+      .def(py::init([](bool accept_args, bool accept_aux, const std::string& handover, bool consume,
                        bool ordered) {
-             return CallSettings{accept_args, accept_aux, handover, consume, ordered};
+             return CallSettings{accept_args, accept_aux, handoverNamed(handover), consume,
+                                 ordered};
            }),
            py::kw_only(), py::arg("accept_args"), py::arg("accept_aux"), py::arg("handover"),
            py::arg("consume"), py::arg("ordered"));

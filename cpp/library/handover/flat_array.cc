@@ -1,13 +1,13 @@
 #include "library/handover/flat_array.h"
 
-#include <sys/sysinfo.h>
+#include <unistd.h>
 
 namespace passlib {
 
 FlatBudget::FlatBudget() : left_(std::numeric_limits<uint32_t>::max()) {
-  struct sysinfo machine;
-  if (sysinfo(&machine) != 0) return;
-  left_ = (static_cast<uint64_t>(machine.totalram) + machine.totalswap) * machine.mem_unit;
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long size = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && size > 0) left_ = static_cast<uint64_t>(pages) * static_cast<uint64_t>(size);
 }
 
 void FlatBudget::refuseText(const mxnet::ext::FlatText& text, const char* what) {

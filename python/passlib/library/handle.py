@@ -67,7 +67,7 @@ class Library:
         longer; ``"json"``: as text, which takes longest. Partitioners get text unless the way is
         direct.
         """
-        return self.core.handover.name
+        return self.core.handover
 
     @property
     def shares_types(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import passlib._core as _core
 from passlib.arrays import dtypes
@@ -16,6 +16,9 @@ from passlib.library.lent import Lent, lent_arrays
 from passlib.library.output import write
 
 __all__ = ["Compiled", "CompiledPass"]
+
+_WAYS: Final = ("direct", "flat", "json")
+"""How a graph may cross, from the fastest way to the slowest."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Compiled(Backend):
         return self.source
 
     @staticmethod
-    def handover() -> _core.Handover:
+    def handover() -> str:
         """Return the fastest way in which graphs may cross, by the environment.
 
         Raises
@@ -47,16 +50,15 @@ class Compiled(Backend):
             If ``PASSLIB_HANDOVER`` is no way.
         """
         if os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"):
-            return _core.Handover.json
+            return "json"
         wanted = os.environ.get("PASSLIB_HANDOVER") or "direct"
-        ways = _core.Handover.__members__
-        if wanted not in ways:
+        if wanted not in _WAYS:
             message = (
                 f"the environment variable PASSLIB_HANDOVER is {wanted!r}, which is none of "
-                f"{', '.join(map(repr, ways))}"
+                f"{', '.join(map(repr, _WAYS))}"
             )
             raise ValueError(message)
-        return ways[wanted]
+        return wanted
 
     def lend(self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]) -> Lent:
         """Lend the memory of the arrays itself, if the pass needs it."""

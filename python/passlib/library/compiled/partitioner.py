@@ -56,7 +56,7 @@ class Partitioner(Compiled):
                 merge_equal=(_MERGE_EQUAL, "True") in options,
                 consume=call.types_known or strategy > 0,
                 ordered=dialect.ordered,
-                force_json=self.handover() is not _core.Handover.direct,
+                force_json=self.handover() != "direct",
             )
             graph = _core.run_partition(
                 self.source.core,
