@@ -115,6 +115,16 @@ MXReturnValue splitHead(Graph* graph, const Options&) {
 }
 REGISTER_PASS(splitHead).setBody(splitHead);
 
+/// Nests a graph with a node that no output needs in the node at the head.
+MXReturnValue nestInHead(Graph* graph, const Options&) {
+  Graph* nested = new Graph();
+  graph->outputs.at(0).node->subgraphs.push_back(nested);
+  nested->addNode("unused", "relu");
+  nested->outputs.emplace_back(nested->addNode("inner", "null"), 0);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(nestInHead).setBody(nestInHead);
+
 /// Keeps the attributes of the node at the head, or gives the kept ones to it.
 MXReturnValue keepAttributes(Graph* graph, const Options& options) {
   static NodeAttributes kept;

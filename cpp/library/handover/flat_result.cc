@@ -108,7 +108,8 @@ class FlatResultReader {
     inEachNode(graph->nodes, [&](std::size_t i) {
       num_inputs += flat[i].num_inputs;
       num_deps += flat[i].num_control_deps;
-      kept.edges = kept.edges && before.hasAsManyEdges(i, flat[i]);
+      // Graphs that are new within a node are not in order.
+      kept.edges = kept.edges && flat[i].num_subgraphs == 0 && before.hasAsManyEdges(i, flat[i]);
       if (before.isEqual(i, flat[i])) {
         packed_words_ += flat[i].packed_words;
         kept.texts[i] = true;

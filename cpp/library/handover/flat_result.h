@@ -10,7 +10,7 @@ namespace passlib {
 
 /// What a pass left as it was.
 struct Kept {
-  bool edges = false;       ///< all nodes, edges, control dependencies and outputs
+  bool edges = false;       ///< all nodes, edges and outputs, and no graphs are nested
   std::vector<bool> texts;  ///< by node of the outermost graph: name, operator and attributes
 };
 
