@@ -54,7 +54,7 @@ def test_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert test.examples or refuses(NAMES[name]), f"{name} has no example"
     monkeypatch.chdir(tmp_path)
     report: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(test, out=report.append)
     assert not report, "".join(report)
 
 
