@@ -50,6 +50,11 @@ bool sameArrays(const py::dict& arrays, const py::dict& among) {
   return true;
 }
 
+/// Makes arrays that nobody else knows read-only.
+void freezeArrays(const py::dict& arrays) {
+  for (const auto& [name, value] : arrays) freeze(value.cast<py::array>());
+}
+
 /// Names of the values that are not read-only arrays of NumPy or of the class `own`.
 py::list writableArrays(const py::dict& arrays, const py::type& own) {
   const PyTypeObject* const plain = py::detail::npy_api::get().PyArray_Type_;
@@ -63,6 +68,10 @@ py::list writableArrays(const py::dict& arrays, const py::type& own) {
 }
 
 }  // namespace
+
+void freeze(const py::array& array) {
+  py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+}
 
 bool sameContent(const py::array& left, const py::array& right) {
   if (left.ndim() != right.ndim() ||
@@ -95,6 +104,7 @@ py::array ownedArray(Buffer buffer, const py::dtype& type, const std::vector<int
 
 void bindArrays(py::module_* m) {
   m->def("differing_arrays", &differingArrays, py::arg("pairs"));
+  m->def("freeze_arrays", &freezeArrays, py::arg("arrays"));
   m->def("writable_arrays", &writableArrays, py::arg("arrays"), py::arg("own"));
   m->def("same_arrays", &sameArrays, py::arg("arrays"), py::arg("among"));
 }

@@ -14,6 +14,9 @@
 
 namespace passlib {
 
+/// Makes an array read-only.
+void freeze(const pybind11::array& array);
+
 /// Whether two arrays are equal in type, shape and every bit.
 bool sameContent(const pybind11::array& left, const pybind11::array& right);
 

@@ -153,16 +153,6 @@ py::list variablesWith(GraphSource& source, const std::string& key, const std::s
   return list;
 }
 
-/// Those of some names that no variable has.
-TextSet namesWithoutVariable(GraphSource& source, TextSet names) {
-  const std::shared_ptr<const Graph> graph = source.get();
-  for (const Node* node : graph->nodes) {
-    if (names.empty()) break;
-    if (node->op == "null") names.erase(node->name);
-  }
-  return names;
-}
-
 /// The outputs of the graph: the value of one attribute of the node, its name, and the output.
 py::list headsWith(GraphSource& source, const std::string& key) {
   const std::shared_ptr<const Graph> graph = source.get();
@@ -210,7 +200,6 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def("difference", &difference, py::arg("other"))
       .def("missing_variables", &missingVariables, py::arg("other"))
       .def("variables_with", &variablesWith, py::arg("key"), py::arg("prefix") = "")
-      .def("names_without_variable", &namesWithoutVariable, py::arg("names"))
       .def("heads_with", &headsWith, py::arg("key"))
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)

@@ -41,6 +41,19 @@ std::vector<std::string> namesOfVariables(const Graph& graph) {
   return names;
 }
 
+TextViewSet usedAmong(TextViewSet names, Graph* graph) {
+  TextViewSet used;
+  mxnet::ext::host::forEachGraph(graph, [&](const Graph* level) {
+    for (const Node* node : level->nodes) {
+      if (used.size() == names.size()) return;
+      if (node->op != "null") continue;
+      const auto found = names.find(node->name);
+      if (found != names.end()) used.insert(*found);
+    }
+  });
+  return used;
+}
+
 std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
   // Most passes leave most variables in their order: only names that are not found among the next
   // few are looked up.

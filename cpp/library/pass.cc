@@ -17,6 +17,21 @@ namespace {
 
 using mxnet::ext::host::quoted;
 
+/// Of some parameters, those that the graph has variables for. Those that a pass allocated for nodes
+/// which it removed again belong to nothing.
+std::vector<NewParam> usedParams(std::vector<NewParam> params, Graph* graph) {
+  if (params.empty()) return params;
+  TextViewSet names;
+  for (const NewParam& param : params) names.insert(param.name);
+  const TextViewSet used = usedAmong(std::move(names), graph);
+  std::vector<NewParam> kept;
+  kept.reserve(params.size());
+  for (NewParam& param : params) {
+    if (used.count(param.name) != 0) kept.push_back(std::move(param));
+  }
+  return kept;
+}
+
 class Caller {
  public:
   Caller(const PassCall& call, Allocator* allocator)
@@ -157,7 +172,7 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
               caller.described("returned a graph that is not sound"), max_depth,
               caller.kept().texts);
   result.gone = missingNames(std::move(names), *result.graph);
-  result.params = allocator.take();
+  result.params = usedParams(allocator.take(), result.graph.get());
   return result;
 }
 

@@ -36,10 +36,6 @@ def test_missing_ones_where_most_stay(
     assert _graph(names).missing_variables(after) == gone
 
 
-@given(present=Names, asked=st.sets(st.integers(0, 50).map("v{}".format)))
-def test_names_without_variable(present: list[str], asked: set[str]) -> None:
-    assert _graph(present).names_without_variable(asked) == asked - set(present)
-
 
 def test_prefix_of_an_attribute() -> None:
     nodes = [

@@ -43,17 +43,18 @@ std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
   return list;
 }
 
-/// New parameters, each as name, is_arg and array.
-py::list takeParams(std::vector<NewParam> params, const py::function& type_of) {
+/// New arguments, and new auxiliary states: arrays by name.
+py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of) {
   std::map<int, py::dtype> types;
-  py::list list;
+  py::dict args;
+  py::dict aux;
   for (NewParam& param : params) {
     auto type = types.find(param.dtype);
     if (type == types.end()) type = types.emplace(param.dtype, type_of(param.dtype)).first;
-    list.append(py::make_tuple(decode(param.name), param.is_arg,
-                               ownedArray(std::move(param.memory), type->second, param.shape)));
+    py::dict& among = param.is_arg ? args : aux;
+    among[decode(param.name)] = ownedArray(std::move(param.memory), type->second, param.shape);
   }
-  return list;
+  return py::make_tuple(std::move(args), std::move(aux));
 }
 
 /// By Handover.
@@ -85,8 +86,8 @@ std::shared_ptr<Library> openLibrary(const std::string& path, int version,
 }
 
 /// Runs a pass; its output goes to `write`, a function of a str; `type_of` returns the element type
-/// of one of MXNet's numbers. Returns the graph, its top-level attributes, new parameters, and the
-/// names of removed variables.
+/// of one of MXNet's numbers. Returns the graph, its top-level attributes, new arguments and states
+/// by name, and the names of removed variables.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                    const std::shared_ptr<GraphSource>& graph, const AttributeTexts& attributes,
                    const OptionList& options, const LentArrays& args, const LentArrays& aux,
@@ -110,7 +111,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
   const std::string what = describePass(call);
   const auto fail = [&](const std::string& problem) { throw PassError(what + " " + problem); };
   runNative({*library, what, fail}, write, [&]() { result = runPass(call, graph.get()); });
-  const py::list params = takeParams(std::move(result.params), type_of);
+  const py::tuple params = takeParams(std::move(result.params), type_of);
   AttributeTexts texts = printAttributes(result.graph->attrs);
   for (auto& [key, text] : texts) {
     const auto before = printed.find(key);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
@@ -100,7 +101,7 @@ class ArrayMaker {
 
  private:
   static py::array frozen(py::array array) {
-    py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+    freeze(array);
     return array;
   }
 

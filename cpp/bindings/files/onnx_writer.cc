@@ -15,6 +15,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/common.h"
+#include "bindings/files/named_arrays.h"
 #include "bindings/files/onnx_file.h"
 #include "errors.h"
 #include "onnx/acceptance/kinds.h"
@@ -36,12 +37,6 @@ using OutputTuple = std::tuple<std::string, std::string, std::string, uint32_t>;
 using PresentTuple = std::tuple<bool, std::optional<std::vector<OutputTuple>>>;
 using RenewedTuple =
     std::tuple<std::map<std::string, std::optional<py::bytes>>, std::map<std::string, py::bytes>>;
-
-PyObject* itemOf(const py::dict& dict, Bytes key) {
-  PyObject* const found = PyDict_GetItemWithError(dict.ptr(), decode(key).ptr());
-  if (found == nullptr && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return found;
-}
 
 onnx::Present makePresent(const PresentTuple& given) {
   onnx::Present present;
@@ -85,7 +80,7 @@ class PythonHost : public onnx::WriteHost {
   }
 
   bool has(Bytes variable) override {
-    PyObject* const found = itemOf(params_, variable);
+    PyObject* const found = params_.find(variable);
     if (found == nullptr || found == Py_None) return false;
     if (!py::isinstance<py::array>(found)) {
       throw UnsupportedError("parameter " + onnx::shown(variable) +
@@ -95,17 +90,15 @@ class PythonHost : public onnx::WriteHost {
   }
 
   bool same(Bytes variable, Bytes constant) override {
-    PyObject* const left = itemOf(params_, variable);
-    PyObject* const right = itemOf(constants_, constant);
+    PyObject* const left = params_.find(variable);
+    PyObject* const right = constants_.find(constant);
     if (left == nullptr || right == nullptr) return false;
     return left == right || sameContent(py::reinterpret_borrow<py::array>(left),
                                         py::reinterpret_borrow<py::array>(right));
   }
 
   GivenArray array(Bytes variable) override {
-    const auto known = arrays_.find(std::string(variable));
-    if (known != arrays_.end()) return known->second;
-    auto array = py::reinterpret_borrow<py::array>(itemOf(params_, variable));
+    auto array = py::reinterpret_borrow<py::array>(params_.find(variable));
     GivenArray given = describe(array, "parameter " + onnx::shown(variable));
     if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
       const py::object little = array.dtype().attr("newbyteorder")("<");
@@ -114,12 +107,11 @@ class PythonHost : public onnx::WriteHost {
     kept_.push_back(array);
     given.data =
         Bytes(static_cast<const char*>(array.data()), static_cast<std::size_t>(array.nbytes()));
-    arrays_.emplace(variable, given);
     return given;
   }
 
   bool inFile(Bytes constant, GivenArray* array) override {
-    PyObject* const found = itemOf(constants_, constant);
+    PyObject* const found = constants_.find(constant);
     if (found == nullptr) return false;
     *array = describe(py::reinterpret_borrow<py::array>(found), "constant");
     return true;
@@ -174,13 +166,12 @@ class PythonHost : public onnx::WriteHost {
     return given;
   }
 
-  py::dict params_;
-  py::dict constants_;
+  NamedArrays params_;
+  NamedArrays constants_;
   Functions functions_;
   std::map<std::string, StatedType> fed_;
   std::map<std::string, onnx::RenewedTypes> renewed_;
   std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
-  std::map<std::string, GivenArray> arrays_;
   std::vector<py::object> kept_;
 };
 

@@ -12,74 +12,79 @@
 
 namespace passlib::onnx {
 
-/// A flat table with open addressing; names refer to memory elsewhere. An empty one has no memory.
+/// A table with open addressing; names refer to memory elsewhere. An empty one has no memory.
+///
+/// What is searched are hashes and places of eight bytes, so that a large table misses the cache
+/// once; names, which lie all over the file, are read only where hashes are equal.
 template <typename Value>
 class NameMap {
  public:
   explicit NameMap(std::size_t expected = 0) {
-    if (expected > 0) resize(expected);
+    if (expected == 0) return;
+    entries_.reserve(expected);
+    resize(expected);
   }
 
   const Value* find(Bytes name) const {
     if (slots_.empty()) return nullptr;
     const Slot& slot = slots_[place(name, hashOf(name))];
-    return slot.hash != 0 ? &slot.value : nullptr;
+    return slot.number != 0 ? &entries_[slot.number - 1].value : nullptr;
   }
 
   /// Adds a name. Returns its value, and whether it is new.
   std::pair<Value*, bool> insert(Bytes name, const Value& value) {
-    if ((count_ + 1) * 2 > slots_.size()) grow();
+    if ((entries_.size() + 1) * 2 > slots_.size()) resize(entries_.size() + 1);
     const uint32_t hash = hashOf(name);
     Slot& slot = slots_[place(name, hash)];
-    const bool fresh = slot.hash == 0;
+    const bool fresh = slot.number == 0;
     if (fresh) {
-      slot = Slot{name, value, hash};
-      ++count_;
+      entries_.push_back({name, value});
+      slot = {hash, static_cast<uint32_t>(entries_.size())};
     }
-    return {&slot.value, fresh};
+    return {&entries_[slot.number - 1].value, fresh};
   }
 
  private:
-  /// Names lie all over the file: they are read only where hashes are equal, and not to grow.
-  struct Slot {
+  struct Entry {
     Bytes name;
-    Value value{};
-    uint32_t hash = 0;  ///< 0 for a free slot
+    Value value;
+  };
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t number = 0;  ///< of an entry, from 1; 0 for a free slot
   };
 
   static uint32_t hashOf(Bytes name) {
-    return static_cast<uint32_t>(mxnet::ext::host::TextHash()(name)) | 1U << 31;
+    return static_cast<uint32_t>(mxnet::ext::host::TextHash()(name));
   }
 
   std::size_t place(Bytes name, uint32_t hash) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = hash & mask;
-    while (slots_[at].hash != 0 && (slots_[at].hash != hash || slots_[at].name != name)) {
+    while (slots_[at].number != 0 &&
+           (slots_[at].hash != hash || entries_[slots_[at].number - 1].name != name)) {
       at = (at + 1) & mask;
     }
     return at;
   }
 
+  /// Makes room for as many names.
   void resize(std::size_t expected) {
     std::size_t size = 16;
     while (size < expected * 2) size *= 2;
-    slots_.resize(size);
-  }
-
-  void grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : slots_.size() * 2);
+    std::vector<Slot> old(size);
     old.swap(slots_);
-    const std::size_t mask = slots_.size() - 1;
+    const std::size_t mask = size - 1;
     for (const Slot& slot : old) {
-      if (slot.hash == 0) continue;
+      if (slot.number == 0) continue;
       std::size_t at = slot.hash & mask;
-      while (slots_[at].hash != 0) at = (at + 1) & mask;
+      while (slots_[at].number != 0) at = (at + 1) & mask;
       slots_[at] = slot;
     }
   }
 
   std::vector<Slot> slots_;
-  std::size_t count_ = 0;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace passlib::onnx

@@ -23,8 +23,7 @@ class Keeper {
         names_(names),
         changes_(changes),
         settled_(settled),
-        arena_(arena),
-        fates_(draft.size()) {}
+        arena_(arena) {}
 
   Annotations keep() {
     Annotations kept;
@@ -52,6 +51,8 @@ class Keeper {
   /// Notes all values of the file's graph as gone.
   void noteOriginals() {
     const Level& level = draft_.file.level;
+    fates_ = NameMap<Fate>(level.nodes.size() + level.initializers.size() + level.sparse.size() +
+                           draft_.file.inputs.size());
     for (const NodeRecord& node : level.nodes) {
       for (uint32_t i = 0; i < node.outputs.count; ++i) {
         fates_.insert(level.names[node.outputs.first + i], Fate());

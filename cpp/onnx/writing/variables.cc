@@ -82,7 +82,7 @@ Bytes Variables::add(std::size_t position) {
     changes_.add(*original, !like, seen && old.dims.size() < kMatrix);
   }
   if (original->what == Original::kConstant) {
-    return makeConstant(*original, node.name, name, same);
+    return makeConstant(*original, name, same ? nullptr : &array);
   }
   const uint64_t order = claim != nullptr ? original->number : kNew + position;
   if (same && original->what == Original::kSparse) {
@@ -96,7 +96,7 @@ Bytes Variables::add(std::size_t position) {
   } else if (same) {
     keep(order, *original, name);
   } else {
-    make(order, node.name, name, original);
+    make(order, node.name, name, array, original);
   }
   if (const uint32_t* number = inputOf(*original)) {
     const Bytes input = original->graph->inputs[*number];
@@ -115,8 +115,9 @@ void Variables::addUntied(std::size_t position, const Original* original, bool g
   if (fed != nullptr && !is_input) {
     inputs_.emplace_back(kNew + position, typed(name, *fed));
   } else if (given) {
-    make(kNew + position, node.name, name, nullptr);
-    new_inputs_.push_back(typed(name, host_.array(node.name)));
+    const GivenArray array = host_.array(node.name);
+    make(kNew + position, node.name, name, array, nullptr);
+    new_inputs_.push_back(typed(name, array));
   } else if (is_input) {
     inputs_.emplace_back(original->number,
                          withName(original->message(), kValueName, name, &arena_));
@@ -157,8 +158,8 @@ void Variables::keep(uint64_t order, const Original& original, Bytes name) {
 }
 
 /// Makes an initializer of a parameter, which may replace that of the file.
-void Variables::make(uint64_t order, Bytes variable, Bytes name, const Original* original) {
-  const GivenArray array = host_.array(variable);
+void Variables::make(uint64_t order, Bytes variable, Bytes name, const GivenArray& array,
+                     const Original* original) {
   const bool dense = original != nullptr && original->what == Original::kInitializer;
   const bool external = dense && readTensor(original->message()).external;
   std::string message;
@@ -180,7 +181,9 @@ void Variables::make(uint64_t order, Bytes variable, Bytes name, const Original*
   initializers_.push_back(made);
 }
 
-Bytes Variables::makeConstant(const Original& original, Bytes variable, Bytes name, bool same) {
+/// Makes the node of a constant, with other elements if `array` is not null.
+Bytes Variables::makeConstant(const Original& original, Bytes name, const GivenArray* array) {
+  const bool same = array == nullptr;
   if (same && name == original.node->name) return original.message();
   std::string made;
   const auto keep = [same](const Field& field) {
@@ -189,11 +192,12 @@ Bytes Variables::makeConstant(const Original& original, Bytes variable, Bytes na
   appendFields(original.message(), keep, &made);
   appendBody(kNodeOutput, name, &made);
   if (!same) {
-    const GivenArray array = host_.array(variable);
     std::string tensor;
-    for (const int64_t size : array.dims) appendNumber(kDims, static_cast<uint64_t>(size), &tensor);
-    appendNumber(kDataType, static_cast<uint64_t>(array.type), &tensor);
-    appendBody(kRawData, array.data, &tensor);
+    for (const int64_t size : array->dims) {
+      appendNumber(kDims, static_cast<uint64_t>(size), &tensor);
+    }
+    appendNumber(kDataType, static_cast<uint64_t>(array->type), &tensor);
+    appendBody(kRawData, array->data, &tensor);
     std::string value;
     appendBody(kName, "value", &value);
     appendNumber(kType, static_cast<uint64_t>(Kind::kTensor), &value);

@@ -56,8 +56,9 @@ class Variables {
 
   void addUntied(std::size_t position, const Original* original, bool given);
   void keep(uint64_t order, const Original& original, Bytes name);
-  void make(uint64_t order, Bytes variable, Bytes name, const Original* original);
-  Bytes makeConstant(const Original& original, Bytes variable, Bytes name, bool same);
+  void make(uint64_t order, Bytes variable, Bytes name, const GivenArray& array,
+            const Original* original);
+  Bytes makeConstant(const Original& original, Bytes name, const GivenArray* array);
   Bytes typed(Bytes name, const GivenArray& like);
   Bytes typed(Bytes name, const StatedType& type);
 

@@ -17,7 +17,7 @@ from passlib.library.declared import Declaration
 from passlib.library.declared.option import list_text
 from passlib.library.handle import Library
 
-__all__ = ["Backend", "Call", "Holder", "NewParam", "Outcome", "Param"]
+__all__ = ["Backend", "Call", "Holder", "Arrays", "Outcome", "Param"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -25,12 +25,8 @@ Param = tuple[str, "np.ndarray[Any, Any]", int]
 """A parameter as inference takes it: name, array, MXNet's dtype code."""
 
 
-class NewParam(NamedTuple):
-    """A parameter that a pass allocated."""
-
-    name: str
-    is_arg: bool
-    array: np.ndarray[Any, Any]
+Arrays = Mapping[str, "np.ndarray[Any, Any]"]
+"""Parameters by name."""
 
 
 class Holder(Protocol):
@@ -45,7 +41,7 @@ class Holder(Protocol):
         """Whether there is a dictionary to put new parameters into."""
 
     def commit(
-        self, gone: Sequence[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date, after everything else has succeeded.
 
@@ -53,7 +49,7 @@ class Holder(Protocol):
         ----------
         gone : sequence of str
             Variables that are gone from the graph.
-        new : sequence of NewParam
+        new : mapping of str to numpy.ndarray
             Parameters that the pass allocated.
         is_parameter : callable
             Whether a name in ``gone`` was a parameter; data inputs stay.
@@ -121,7 +117,8 @@ class Outcome(NamedTuple):
     """Checked."""
     attributes: dict[str, str]
     """The graph's own attributes, as JSON by key."""
-    params: list[NewParam]
+    params: tuple[Arrays, Arrays]
+    """Those that the pass allocated and the graph has variables for: arguments, states."""
     gone: list[str]
     """Variables that the graph had before and no longer has."""
 

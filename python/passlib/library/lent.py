@@ -13,7 +13,7 @@ from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.files.collector import collection_off
-from passlib.library.call import Call, NewParam, Param
+from passlib.library.call import Arrays, Call, Param
 
 __all__ = ["Lent", "NumpyArrays", "as_lent_array", "lent_arrays", "require_dictionary"]
 
@@ -111,11 +111,12 @@ class Lent:
         return name, copy, dtypes.code(copy.dtype)
 
     def commit(
-        self, gone: Sequence[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date; see `Holder.commit`."""
         if type(self._given) is NumpyArrays:
-            self._given.gone = gone
+            self._commit_to_model(self._given, gone, new)
+            return
         removed = [name for name in gone if is_parameter(name)]
         if self._given is None:
             if removed:
@@ -127,23 +128,31 @@ class Lent:
                     stacklevel=4,
                 )
             return
-        over = {*removed, *(param.name for param in new)}
-        with collection_off():
-            changed = self.arrays.changed(over)
-        for name, copy in changed:
-            self._given[name] = self._as_given(copy)
+        over = {*removed, *new}
+        for name, copy in self._written(over):
+            self._given[name] = copy.view(NDArray)
         for name in self._changed(self._copies.keys() - over):
             self._write_back(name, self._copies[name][0])
         for name in removed:
             self._given.pop(name, None)
-        for param in new:
-            self._given[param.name] = self._as_given(param.array)
+        for name, array in new.items():
+            self._given[name] = array.view(NDArray)
 
-    def _as_given(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if type(self._given) is not NumpyArrays:
-            return array.view(NDArray)
-        array.setflags(write=False)
-        return array
+    def _commit_to_model(self, weights: NumpyArrays, gone: Sequence[str], new: Arrays) -> None:
+        """Put what is new into the weights of a model, which drops those of ``gone`` itself."""
+        weights.gone = gone
+        over = {*gone, *new}
+        made = dict(self._written(over))
+        for name in self._changed(self._copies.keys() - over):
+            self._write_back(name, self._copies[name][0])
+        made.update(new)
+        _core.freeze_arrays(made)
+        weights.update(made)
+
+    def _written(self, over: set[str]) -> list[tuple[str, np.ndarray[Any, Any]]]:
+        """Return the lent copies that the pass wrote to, but those of some names."""
+        with collection_off():
+            return self.arrays.changed(over)
 
     def _changed(self, among: Iterable[str]) -> list[str]:
         """Return the names of parameters whose copies differ in any bit from the originals."""

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from passlib.files.collector import collection_off
 from passlib.library.backends import find_backend
 from passlib.library.call import Backend, Call, Holder, Outcome, Param
 from passlib.symbol.composition.composable import Composable
-from passlib.symbol.removed import removed_parameters, used_among
+from passlib.symbol.removed import removed_parameters
 
 __all__ = ["Request", "optimize_graph"]
 
@@ -143,19 +144,15 @@ def _commit(
     symbol: Composable, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
 ) -> None:
     """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
-    parameters = set()
-    if outcome.gone:
+
+    @cache
+    def parameters() -> set[str]:
         readable = {name for part in lent for name, *_ in part.params}
-        parameters = removed_parameters(symbol, outcome.graph, outcome.gone, readable)
-    # Arrays that the pass allocated for nodes that it removed again belong to nothing.
-    kept = used_among(outcome.graph, {param.name for param in outcome.params})
-    made = [param for param in outcome.params if param.name in kept]
-    for part, is_arg in zip(lent, (True, False), strict=True):
-        part.commit(
-            [name for name in outcome.gone if (name not in was_aux) == is_arg],
-            [param for param in made if param.is_arg == is_arg],
-            parameters.__contains__,
-        )
+        return removed_parameters(symbol, outcome.graph, outcome.gone, readable)
+
+    for part, new, is_arg in zip(lent, outcome.params, (True, False), strict=True):
+        gone = [name for name in outcome.gone if (name not in was_aux) == is_arg]
+        part.commit(gone, new, lambda name: name in parameters())
 
 
 def _given_types(

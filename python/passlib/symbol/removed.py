@@ -8,7 +8,7 @@ import passlib._core as _core
 from passlib.graph.node import Node
 from passlib.symbol.composition.composable import Composable
 
-__all__ = ["removed_parameters", "used_among"]
+__all__ = ["removed_parameters"]
 
 
 def removed_parameters(
@@ -45,16 +45,3 @@ def removed_parameters(
             if entry.node.is_variable and entry.node.name in folded:
                 folded[entry.node.name] &= constant[node] and node.name not in remaining
     return found | {name for name, was in folded.items() if was}
-
-
-def used_among(graph: _core.Graph, names: set[str]) -> set[str]:
-    """Return those of some names that variables of a graph have, or of graphs nested in it."""
-    missing = names
-    pending = [graph]
-    while pending and missing:
-        current = pending.pop()
-        missing = current.names_without_variable(missing)
-        if missing:  # nested graphs take a copy of each
-            for *_, nested in current.nodes_with(set(current.operators())):
-                pending.extend(nested)
-    return names - missing

@@ -10,7 +10,7 @@ from typing import Any, Final
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects import Dialect
-from passlib.library.call import Backend, Call, NewParam, Outcome
+from passlib.library.call import Backend, Call, Outcome
 from passlib.library.handle import Library
 from passlib.library.lent import Lent, lent_arrays
 from passlib.library.output import write
@@ -88,4 +88,4 @@ class CompiledPass(Compiled):
             dtypes.from_code,
             write,
         )
-        return Outcome(result, own, [NewParam(*param) for param in params], gone)
+        return Outcome(result, own, params, gone)

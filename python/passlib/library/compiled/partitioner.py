@@ -69,4 +69,4 @@ class Partitioner(Compiled):
                 suffix,
                 write,
             )
-        return Outcome(graph, dict(call.attributes), [], [])
+        return Outcome(graph, dict(call.attributes), ({}, {}), [])

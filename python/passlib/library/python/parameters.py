@@ -10,7 +10,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.errors import PassResultError, listed
-from passlib.library.call import NewParam, Param
+from passlib.library.call import Arrays, Param
 from passlib.library.lent import as_lent_array, require_dictionary
 
 __all__ = ["Parameters"]
@@ -117,7 +117,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             )
 
     def commit(
-        self, gone: Sequence[str], new: Sequence[NewParam], is_parameter: Callable[[str], bool]
+        self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]
     ) -> None:
         """Bring the caller's dictionary up to date; see `Holder.commit`."""
         del new  # which passes in Python do not allocate

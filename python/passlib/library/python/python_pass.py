@@ -86,7 +86,7 @@ class PythonPass(Backend):
             both = sorted(editable.args.keys() & editable.aux.keys())
             if both:
                 raise PassResultError(f"{self.described} left {listed(both)} in both args and aux")
-        return Outcome(result, editable.attributes, [], gone)
+        return Outcome(result, editable.attributes, ({}, {}), gone)
 
     def _check_attributes(self, before: Mapping[str, str], after: Mapping[Any, Any]) -> None:
         """Check that attributes of the graph which the function set are JSON."""
