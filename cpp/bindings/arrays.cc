@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/files/named_arrays.h"
 #include "errors.h"
 
 namespace passlib {
@@ -39,8 +40,9 @@ std::vector<std::size_t> differingArrays(const py::iterable& pairs) {
 
 /// Whether each array equals that of its name in `among` in type, shape and every bit.
 bool sameArrays(const py::dict& arrays, const py::dict& among) {
+  NamedArrays others(among);
   for (const auto& [name, array] : arrays) {
-    PyObject* const other = PyDict_GetItemWithError(among.ptr(), name.ptr());
+    PyObject* const other = others.find(name);
     if (other == nullptr || !py::isinstance<py::array>(array)) return false;
     if (!sameContent(py::reinterpret_borrow<py::array>(array),
                      py::reinterpret_borrow<py::array>(other))) {

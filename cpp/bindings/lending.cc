@@ -7,11 +7,13 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "bindings/calls/exit_gate.h"
+#include "bindings/files/named_arrays.h"
 #include "errors.h"
 #include "library/file_mapping.h"
 
@@ -71,12 +73,10 @@ py::bytes sliceOf(const FileMapping& file, const py::slice& slice) {
 LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
                        const py::function& code_of, const py::function& other, bool lend)
     : lend_(lend) {
+  NamedArrays known(given);
   for (const py::handle name : names) {
-    PyObject* const value = PyDict_GetItemWithError(given.ptr(), name.ptr());
-    if (value == nullptr) {
-      if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-      continue;
-    }
+    PyObject* const value = known.find(name);
+    if (value == nullptr) continue;
     if (!py::isinstance<py::array>(value) || !isPlain(py::reinterpret_borrow<py::array>(value))) {
       const auto made = other(name, py::handle(value)).cast<py::tuple>();
       add(made[0], made[1], made[2]);
@@ -95,15 +95,16 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
 }
 
 void LentArrays::add(py::object name, py::array array, py::object code) {
-  auto text = name.cast<std::string>();
+  const auto text = name.cast<std::string_view>();
   if (text.find('\0') != std::string::npos) {
-    throw GraphError("the parameter named '" + text.substr(0, text.find('\0')) +
+    throw GraphError("the parameter named '" + std::string(text.substr(0, text.find('\0'))) +
                      "' and more after a NUL byte cannot be passed to a library, whose texts end "
                      "there: rename it");
   }
-  std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
   void* const data = lend_ ? const_cast<void*>(array.data()) : nullptr;
-  block_.add(std::move(text), data, std::move(shape), code.cast<int>());
+  const auto dims = static_cast<std::size_t>(array.ndim());
+  std::copy(array.shape(), array.shape() + dims,
+            block_.add(text, data, dims, code.cast<int>()));
   given_.push_back({std::move(name), std::move(array), std::move(code)});
 }
 

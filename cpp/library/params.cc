@@ -17,17 +17,19 @@ using mxnet::ext::host::quoted;
 
 }  // namespace
 
-void ParamBlock::add(std::string name, void* data, std::vector<int64_t> shape, int dtype) {
-  name_texts_.push_back(std::move(name));
-  shape_lists_.push_back(std::move(shape));
-  names_.push_back(name_texts_.back().c_str());
+int64_t* ParamBlock::add(std::string_view name, void* data, std::size_t dims, int dtype) {
+  char* const text = name_texts_.add(name.size() + 1);
+  *std::copy(name.begin(), name.end(), text) = '\0';
+  int64_t* const sizes = shape_lists_.add(dims);
+  names_.push_back(text);
   data_.push_back(data);
-  shapes_.push_back(shape_lists_.back().data());
-  dims_.push_back(static_cast<int>(shape_lists_.back().size()));
+  shapes_.push_back(sizes);
+  dims_.push_back(static_cast<int>(dims));
   types_.push_back(dtype);
   ids_.push_back(0);
   device_types_.push_back("cpu");
   device_ids_.push_back(0);
+  return sizes;
 }
 
 void Allocator::allocate(const void* self, const int64_t* shape, int num_dims, const char* dev_type,

@@ -2,13 +2,15 @@
 #ifndef PASSLIB_LIBRARY_PARAMS_H_
 #define PASSLIB_LIBRARY_PARAMS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "library/memory.h"
+#include "library/stable_items.h"
 
 namespace passlib {
 
@@ -21,7 +23,8 @@ class ParamBlock {
   ParamBlock(const ParamBlock&) = delete;
   ParamBlock& operator=(const ParamBlock&) = delete;
 
-  void add(std::string name, void* data, std::vector<int64_t> shape, int dtype);
+  /// Returns the place of its sizes, `dims` of them, which the caller sets.
+  int64_t* add(std::string_view name, void* data, std::size_t dims, int dtype);
 
   /// Sets the memory of a parameter.
   void setData(std::size_t number, void* data) { data_[number] = data; }
@@ -40,8 +43,8 @@ class ParamBlock {
   }
 
  private:
-  std::deque<std::string> name_texts_;  // deques, so that elements never move
-  std::deque<std::vector<int64_t>> shape_lists_;
+  StableItems<char> name_texts_;
+  StableItems<int64_t> shape_lists_;
   std::vector<const char*> names_;
   std::vector<void*> data_;
   std::vector<const int64_t*> shapes_;

@@ -51,8 +51,8 @@ class ParamIndex {
       if (found == index_.end() || !known.insert(found->second).second) continue;
       const int i = found->second;
       const int64_t* shape = block_.shapes()[i];
-      used.add(name, block_.data()[i], std::vector<int64_t>(shape, shape + block_.dims()[i]),
-               block_.types()[i]);
+      const auto dims = static_cast<std::size_t>(block_.dims()[i]);
+      std::copy(shape, shape + dims, used.add(name, block_.data()[i], dims, block_.types()[i]));
     }
     return used;
   }

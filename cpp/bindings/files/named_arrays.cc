@@ -4,19 +4,33 @@ namespace passlib {
 
 namespace py = pybind11;
 
+namespace {
+
+/// Returns a text, kept by its object; null for anything else, and for text that UTF-8 cannot
+/// express, which names nothing in a graph.
+std::string_view textOf(PyObject* object) {
+  py::ssize_t size = 0;
+  const char* const text =
+      PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &size) : nullptr;
+  if (text == nullptr) PyErr_Clear();
+  return {text, static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
 NamedArrays::NamedArrays(py::dict dict) : dict_(std::move(dict)) {
   items_.reserve(dict_.size());
   PyObject* key = nullptr;
   PyObject* value = nullptr;
   for (py::ssize_t at = 0; PyDict_Next(dict_.ptr(), &at, &key, &value) != 0;) {
-    py::ssize_t size = 0;
-    const char* const text = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, &size) : nullptr;
-    if (text != nullptr) {
-      items_.emplace_back(std::string_view(text, static_cast<std::size_t>(size)), value);
-    } else {
-      PyErr_Clear();  // a key that is no text in UTF-8, which names nothing in a graph
-    }
+    const std::string_view name = textOf(key);
+    if (name.data() != nullptr) items_.emplace_back(name, value);
   }
+}
+
+PyObject* NamedArrays::find(py::handle name) {
+  const std::string_view text = textOf(name.ptr());
+  return text.data() == nullptr ? nullptr : find(text);
 }
 
 PyObject* NamedArrays::find(std::string_view name) {

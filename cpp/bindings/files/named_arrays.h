@@ -22,6 +22,7 @@ class NamedArrays {
 
   /// Returns the value of a name, borrowed; null if there is none.
   PyObject* find(std::string_view name);
+  PyObject* find(pybind11::handle name);
 
  private:
   pybind11::dict dict_;

@@ -41,8 +41,8 @@ class Document:
         The file.
     file : _core.OnnxFile
         What was read from it.
-    arrays : mapping of str to numpy.ndarray
-        Constants of the main graph that passes see as arrays.
+    arrays : dict of str to numpy.ndarray
+        Not to be changed. Constants of the main graph that passes see as arrays.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Document:
         data: _core.FileMapping | bytes,
         path: Path,
         file: _core.OnnxFile,
-        arrays: Mapping[str, np.ndarray[Any, Any]],
+        arrays: dict[str, np.ndarray[Any, Any]],
     ) -> None:
         self.data = data
         self.path = path

@@ -151,7 +151,7 @@ def infer_names(
         A node does not have the form of its operator.
     """
     document = document_of(graph.attributes)
-    assembled = assemble(graph.graph, graph.attributes, document, params, renew=False)
+    assembled = assemble(graph.graph, graph.attributes, document, dict(params), renew=False)
     model = assembled.model
     detached_weights(assembled)
     put_stand_ins(model)

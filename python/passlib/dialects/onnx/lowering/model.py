@@ -75,7 +75,7 @@ def lower(
     # Opaque constants cannot be fed as arrays; keep them as initializers.
     fixed = {node.name for node in nodes if node.is_variable and OPAQUE in node.attrs}
     inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
-    assembled = assemble(plain.graph, plain.attributes, document, params, inputs)
+    assembled = assemble(plain.graph, plain.attributes, document, dict(params), inputs)
     model = assembled.model
     weights = detached_weights(assembled)
     _inline_others(model, document, set(weights))

@@ -52,7 +52,7 @@ def stated_texts(
     variables = plain.graph.variables_with(ID)
     if any(not key and name != ABSENT for name, key in variables):
         return None
-    if not _core.same_arrays(dict(params), dict(document.arrays)):
+    if not _core.same_arrays(dict(params), document.arrays):
         return None
     writer = assemble(plain.graph, plain.attributes, document, {}, renew=False).writer
     found = None if writer.doubtful else writer.stated_texts(_CODES, MOST_KINDS)

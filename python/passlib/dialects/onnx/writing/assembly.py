@@ -91,7 +91,7 @@ def assemble(
     graph: _core.Graph,
     attributes: Mapping[str, str],
     document: Document,
-    params: Mapping[str, np.ndarray[Any, Any]],
+    params: dict[str, np.ndarray[Any, Any]],
     fed: Mapping[str, TypeSpec] | None = None,
     *,
     renew: bool = True,
@@ -105,7 +105,7 @@ def assemble(
         The graph's own, as JSON by key.
     document : Document
         The file that the graph came from.
-    params : mapping of str to numpy.ndarray
+    params : dict of str to numpy.ndarray
     fed : mapping of str to TypeSpec, optional
         Variables that become inputs, whatever they are in the file.
     renew : bool
@@ -131,8 +131,8 @@ def assemble(
             document.file,
             graph,
             present_outputs(attributes),
-            dict(params),
-            dict(document.arrays),
+            params,
+            document.arrays,
             stated,
             dict(renewed),
             functions,
@@ -160,7 +160,7 @@ def assemble_for_file(
     graph: _core.Graph,
     attributes: Mapping[str, str],
     document: Document,
-    params: Mapping[str, np.ndarray[Any, Any]],
+    params: dict[str, np.ndarray[Any, Any]],
 ) -> Assembled | None:
     """Make the model of a graph, unless it is the file's.
 

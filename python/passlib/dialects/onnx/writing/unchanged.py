@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ __all__ = ["is_unchanged"]
 
 
 def is_unchanged(
-    graph: _core.Graph, document: Document, params: Mapping[str, np.ndarray[Any, Any]]
+    graph: _core.Graph, document: Document, params: dict[str, np.ndarray[Any, Any]]
 ) -> bool:
     """Whether a graph and its constants are those of the file, in its order.
 
@@ -22,7 +21,7 @@ def is_unchanged(
     ----------
     graph : _core.Graph
     document : Document
-    params : mapping of str to numpy.ndarray
+    params : dict of str to numpy.ndarray
         Constants by name; missing ones have the file's elements.
     """
-    return graph.equals(document.graph) and _core.same_arrays(dict(params), dict(document.arrays))
+    return graph.equals(document.graph) and _core.same_arrays(params, document.arrays)
