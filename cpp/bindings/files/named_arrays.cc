@@ -1,5 +1,8 @@
 #include "bindings/files/named_arrays.h"
 
+#include <cstddef>
+#include <utility>
+
 namespace passlib {
 
 namespace py = pybind11;
@@ -19,13 +22,18 @@ std::string_view textOf(PyObject* object) {
 }  // namespace
 
 NamedArrays::NamedArrays(py::dict dict) : dict_(std::move(dict)) {
-  items_.reserve(dict_.size());
+  std::vector<std::string_view> names;
+  names.reserve(dict_.size());
+  values_.reserve(dict_.size());
   PyObject* key = nullptr;
   PyObject* value = nullptr;
   for (py::ssize_t at = 0; PyDict_Next(dict_.ptr(), &at, &key, &value) != 0;) {
     const std::string_view name = textOf(key);
-    if (name.data() != nullptr) items_.emplace_back(name, value);
+    if (name.data() == nullptr) continue;
+    names.push_back(name);
+    values_.push_back(value);
   }
+  places_ = onnx::NameIndex(std::move(names));
 }
 
 PyObject* NamedArrays::find(py::handle name) {
@@ -34,20 +42,8 @@ PyObject* NamedArrays::find(py::handle name) {
 }
 
 PyObject* NamedArrays::find(std::string_view name) {
-  for (std::size_t at = next_ > 0 ? next_ - 1 : 0; at < items_.size() && at <= next_; ++at) {
-    if (items_[at].first != name) continue;
-    next_ = at + 1;
-    return items_[at].second;
-  }
-  if (!searchable_) {
-    places_ = onnx::NameMap<std::size_t>(items_.size());
-    for (std::size_t i = 0; i < items_.size(); ++i) places_.insert(items_[i].first, i);
-    searchable_ = true;
-  }
-  const std::size_t* const place = places_.find(name);
-  if (place == nullptr) return nullptr;
-  next_ = *place + 1;
-  return items_[*place].second;
+  const std::size_t place = places_.find(name);
+  return place == onnx::NameIndex::kNone ? nullptr : values_[place];
 }
 
 }  // namespace passlib

@@ -4,18 +4,15 @@
 
 #include <pybind11/pybind11.h>
 
-#include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "onnx/reading/name_map.h"
+#include "onnx/reading/name_index.h"
 
 namespace passlib {
 
-/// Finds the values of a dictionary from Python, which nobody may change meanwhile. A name that
-/// follows the last one found, as most do, is found without a search, and no text of Python is
-/// made.
+/// Finds the values of a dictionary from Python, which nobody may change meanwhile, without making
+/// a text of Python, and mostly without a search.
 class NamedArrays {
  public:
   explicit NamedArrays(pybind11::dict dict);
@@ -26,10 +23,8 @@ class NamedArrays {
 
  private:
   pybind11::dict dict_;
-  std::vector<std::pair<std::string_view, PyObject*>> items_;
-  onnx::NameMap<std::size_t> places_;  ///< made when a name is out of order
-  std::size_t next_ = 0;
-  bool searchable_ = false;
+  std::vector<PyObject*> values_;
+  onnx::NameIndex places_;
 };
 
 }  // namespace passlib

@@ -25,6 +25,8 @@ class NameMap {
     resize(expected);
   }
 
+  bool empty() const { return entries_.empty(); }
+
   const Value* find(Bytes name) const {
     if (slots_.empty()) return nullptr;
     const Slot& slot = slots_[place(name, hashOf(name))];

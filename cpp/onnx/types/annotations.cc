@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "onnx/reading/name_index.h"
 #include "onnx/types/messages.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
@@ -28,11 +29,11 @@ class Keeper {
   Annotations keep() {
     Annotations kept;
     if (draft_.file.values.empty() && draft_.file.annotations.empty()) return kept;
-    noteOriginals();
+    listOriginals();
     for (uint32_t i = 0; i < draft_.size(); ++i) noteRemaining(i);
     for (const Bytes value : draft_.file.values) {
       const Bytes old = bodyOf(value, numbers::kValueName);
-      const Fate* fate = fates_.find(old);
+      const Fate* fate = fateOf(old);
       if (fate == nullptr) {
         kept.values.push_back({old, value, false});
       } else if (fate->name.data() != nullptr) {
@@ -48,27 +49,62 @@ class Keeper {
   }
 
  private:
-  /// Notes all values of the file's graph as gone.
-  void noteOriginals() {
+  /// Lists all values of the file's graph: outputs of nodes, constants by kind, inputs.
+  void listOriginals() {
     const Level& level = draft_.file.level;
-    fates_ = NameMap<Fate>(level.nodes.size() + level.initializers.size() + level.sparse.size() +
-                           draft_.file.inputs.size());
+    std::vector<Bytes> names;
+    names.reserve(level.nodes.size() + draft_.file.inputs.size() + level.initializers.size() +
+                  level.sparse.size());
+    firsts_.reserve(level.nodes.size());
     for (const NodeRecord& node : level.nodes) {
+      firsts_.push_back(names.size());
       for (uint32_t i = 0; i < node.outputs.count; ++i) {
-        fates_.insert(level.names[node.outputs.first + i], Fate());
+        names.push_back(level.names[node.outputs.first + i]);
       }
     }
-    for (const Bytes value : draft_.file.inputs) {
-      fates_.insert(bodyOf(value, numbers::kValueName), Fate());
-    }
+    initializers_ = names.size();
     for (const Initializer& initializer : level.initializers) {
-      fates_.insert(initializer.tensor.name, Fate());
+      names.push_back(initializer.tensor.name);
     }
-    for (const auto& [name, has_input] : level.sparse) fates_.insert(name, Fate());
+    sparse_ = names.size();
+    for (const auto& [name, has_input] : level.sparse) names.push_back(name);
+    // Behind the constants, which some inputs have as defaults: the first place of a name counts.
+    inputs_ = names.size();
+    for (const Bytes value : draft_.file.inputs) {
+      names.push_back(bodyOf(value, numbers::kValueName));
+    }
+    fates_.resize(names.size());
+    places_ = NameIndex(std::move(names));
   }
 
-  void note(Bytes old, Value value) {
-    *fates_.insert(old, Fate()).first = Fate{names_.at(value), !settled_.has(value)};
+  /// Returns what became of a value of the file; null if it has none of that name.
+  const Fate* fateOf(Bytes old) {
+    if (const Fate* other = others_.find(old)) return other;
+    const std::size_t place = places_.find(old);
+    return place == NameIndex::kNone ? nullptr : &fates_[place];
+  }
+
+  /// Returns the place of a value in the lists of the file's graph.
+  std::size_t placeOf(const Original& original, uint32_t output) const {
+    switch (original.what) {
+      case Original::kInput:
+        return inputs_ + original.number;
+      case Original::kInitializer:
+        return initializers_ + original.number;
+      case Original::kSparse:
+        return sparse_ + original.number;
+      default:
+        return firsts_[original.number] + output;
+    }
+  }
+
+  void note(const Original& original, uint32_t output, Bytes old, Value value) {
+    const Fate fate{names_.at(value), !settled_.has(value)};
+    if (original.graph == &draft_.file) {
+      fates_[placeOf(original, output)] = fate;
+    } else {  // a node that a pass moved from another graph
+      *others_.insert(old, fate).first = fate;
+    }
   }
 
   void noteRemaining(uint32_t position) {
@@ -76,21 +112,21 @@ class Keeper {
     if (claim == nullptr) return;
     const Node& node = draft_.node(position);
     if (isVariable(node)) {
-      if (!changes_.isChanged(*claim)) note(claim->node->name, {position, 0});
+      if (!changes_.isChanged(*claim)) note(*claim, 0, claim->node->name, {position, 0});
       return;
     }
     if (claim->record().op != node.op || node.attrs != claim->node->attrs) return;
     const Range& outputs = claim->record().outputs;
     for (uint32_t i = 0; i < outputs.count; ++i) {
       const Bytes name = claim->name(outputs, i);
-      if (!name.empty()) note(name, {position, i});
+      if (!name.empty()) note(*claim, i, name, {position, i});
     }
   }
 
   /// Returns an annotation with the present names of values; null if one of them is gone.
   Bytes renamed(Bytes annotation) {
     const auto nameOf = [this](Bytes old) {
-      const Fate* fate = fates_.find(old);
+      const Fate* fate = fateOf(old);
       return fate == nullptr ? old : fate->name;
     };
     const Bytes old = bodyOf(annotation, numbers::kTensorNameOf);
@@ -125,7 +161,13 @@ class Keeper {
   const Changes& changes_;
   const Settled& settled_;
   Arena* arena_;
-  NameMap<Fate> fates_;
+  NameIndex places_;
+  std::vector<Fate> fates_;          ///< by place
+  std::vector<std::size_t> firsts_;  ///< places of the first outputs of nodes
+  std::size_t inputs_ = 0;           ///< of the first of each kind
+  std::size_t initializers_ = 0;
+  std::size_t sparse_ = 0;
+  NameMap<Fate> others_;  ///< of values of other graphs, by name
 };
 
 }  // namespace

@@ -122,3 +122,32 @@ def test_weights_without_values_cannot_be_filled(tmp_path: Path) -> None:
     source.write_bytes(onnx_models.every_attribute().SerializeToString())
     with pytest.raises(PassError, match="no values for q"):
         passlib.load(source).optimize_for("fillParameter", name="q", value=1)
+
+
+@pytest.mark.parametrize("ir_version", [3, 8])
+def test_types_that_are_stated_of_weights_stay(ir_version: int, tmp_path: Path) -> None:
+    """Weights of the first versions are inputs as well: two places of the file have their names."""
+    source = before_imports(tmp_path / "a.onnx", 3)
+    stored = onnx.load(source)
+    if ir_version > 3:
+        stored.ir_version = ir_version
+        del stored.graph.input[1]
+    for name in ("w", "a"):
+        stored.graph.value_info.append(
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4])
+        )
+    onnx.save(stored, source)
+    model = passlib.load(source)
+    graph = saved(model.optimize_for("addConstant", size=1), tmp_path / "b.onnx").graph
+    assert [value.name for value in graph.value_info][:2] == ["w", "a"]
+    graph = saved(model.optimize_for("addConstant", size=1).with_weights({"w": X + 1}), source).graph
+    assert "a" in [value.name for value in graph.value_info]
+
+
+def test_the_order_of_weights_does_not_matter(tmp_path: Path) -> None:
+    model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
+    assert len(model.args) > 1
+    turned = passlib.Model(model.symbol, dict(reversed(list(model.args.items()))))
+    for each, name in ((model, "b.onnx"), (turned, "c.onnx")):
+        each.optimize_for("addConstant", size=4).save(tmp_path / name)
+    assert (tmp_path / "b.onnx").read_bytes() == (tmp_path / "c.onnx").read_bytes()
