@@ -103,8 +103,7 @@ void LentArrays::add(py::object name, py::array array, py::object code) {
   }
   void* const data = lend_ ? const_cast<void*>(array.data()) : nullptr;
   const auto dims = static_cast<std::size_t>(array.ndim());
-  std::copy(array.shape(), array.shape() + dims,
-            block_.add(text, data, dims, code.cast<int>()));
+  std::copy(array.shape(), array.shape() + dims, block_.add(text, data, dims, code.cast<int>()));
   given_.push_back({std::move(name), std::move(array), std::move(code)});
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 using mxnet::ext::host::quoted;
 
-/// Of some parameters, those that the graph has variables for. Those that a pass allocated for nodes
-/// which it removed again belong to nothing.
+/// Of some parameters, those that the graph has variables for. Those that a pass allocated for
+/// nodes which it removed again belong to nothing.
 std::vector<NewParam> usedParams(std::vector<NewParam> params, Graph* graph) {
   if (params.empty()) return params;
   TextViewSet names;

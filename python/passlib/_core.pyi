@@ -373,6 +373,7 @@ def read_ark(
 def read_dlprim(
     text: bytes, schema: object, notes: tuple[str, str, str], max_depth: int
 ) -> tuple[Graph, list[str], list[str], dict[str, Any]] | None: ...
+
 _NewArrays = dict[str, np.ndarray[Any, Any]]
 
 def run_pass(

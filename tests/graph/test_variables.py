@@ -36,7 +36,6 @@ def test_missing_ones_where_most_stay(
     assert _graph(names).missing_variables(after) == gone
 
 
-
 def test_prefix_of_an_attribute() -> None:
     nodes = [
         ("null", "a", {"kind": "input.0"}, [], 1, [], []),

@@ -195,7 +195,9 @@ def graphs(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", ["identity", "renameOperators", "reverseNodes", "nest", "nestInHead"])
+@pytest.mark.parametrize(
+    "name", ["identity", "renameOperators", "reverseNodes", "nest", "nestInHead"]
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graphs())
 def test_results_are_equal(

@@ -20,11 +20,7 @@ class Keeper {
  public:
   Keeper(const Draft& draft, const Names& names, const Changes& changes, const Settled& settled,
          Arena* arena)
-      : draft_(draft),
-        names_(names),
-        changes_(changes),
-        settled_(settled),
-        arena_(arena) {}
+      : draft_(draft), names_(names), changes_(changes), settled_(settled), arena_(arena) {}
 
   Annotations keep() {
     Annotations kept;

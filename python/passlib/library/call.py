@@ -17,7 +17,7 @@ from passlib.library.declared import Declaration
 from passlib.library.declared.option import list_text
 from passlib.library.handle import Library
 
-__all__ = ["Backend", "Call", "Holder", "Arrays", "Outcome", "Param"]
+__all__ = ["Arrays", "Backend", "Call", "Holder", "Outcome", "Param"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -40,9 +40,7 @@ class Holder(Protocol):
     def accepts_new(self) -> bool:
         """Whether there is a dictionary to put new parameters into."""
 
-    def commit(
-        self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]
-    ) -> None:
+    def commit(self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]) -> None:
         """Bring the caller's dictionary up to date, after everything else has succeeded.
 
         Parameters

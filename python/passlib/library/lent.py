@@ -110,9 +110,7 @@ class Lent:
         self._copies[name] = (copy, array)
         return name, copy, dtypes.code(copy.dtype)
 
-    def commit(
-        self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]
-    ) -> None:
+    def commit(self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]) -> None:
         """Bring the caller's dictionary up to date; see `Holder.commit`."""
         if type(self._given) is NumpyArrays:
             self._commit_to_model(self._given, gone, new)

@@ -140,7 +140,9 @@ def test_types_that_are_stated_of_weights_stay(ir_version: int, tmp_path: Path) 
     model = passlib.load(source)
     graph = saved(model.optimize_for("addConstant", size=1), tmp_path / "b.onnx").graph
     assert [value.name for value in graph.value_info][:2] == ["w", "a"]
-    graph = saved(model.optimize_for("addConstant", size=1).with_weights({"w": X + 1}), source).graph
+    graph = saved(
+        model.optimize_for("addConstant", size=1).with_weights({"w": X + 1}), source
+    ).graph
     assert "a" in [value.name for value in graph.value_info]
 
 

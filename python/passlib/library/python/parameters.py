@@ -116,9 +116,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
                 f"{listed(stray)}; add them with graph.add_parameter"
             )
 
-    def commit(
-        self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]
-    ) -> None:
+    def commit(self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]) -> None:
         """Bring the caller's dictionary up to date; see `Holder.commit`."""
         del new  # which passes in Python do not allocate
         if self._given is None:
