@@ -28,11 +28,27 @@ namespace {
 
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
-/// Nodes whose number of outputs the schema must determine: position, op, attrs, present number,
-/// number determined by the subgraph.
+/// What determines the number of outputs of a node, as one text: operator and attributes.
+std::string kindOf(const Node& node) {
+  std::string kind = node.op;
+  const auto append = [&kind](std::string_view text) {
+    (kind += '\0') += std::to_string(text.size()) += '\0';
+    kind += text;
+  };
+  for (const auto& [key, text] : sortedAttributes(node)) {
+    append(key);
+    append(text);
+  }
+  return kind;
+}
+
+/// Nodes whose number of outputs the schema must determine, those of one operator with the same
+/// attributes at once: op, attrs, and for each position, present number and number determined by
+/// the subgraph.
 py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
   const std::shared_ptr<const Graph> graph = source.get();
   OperatorLookup operators(table);
+  TextMap<py::list> kinds;
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node& node = *graph->nodes[i];
@@ -43,8 +59,10 @@ py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
                         attributeOf(node, facts.counting) == std::to_string(node.num_outputs);
     const bool settled =
         known != 0 ? node.num_outputs == known : node.num_outputs > 0 && (stated || !facts.varying);
-    if (!settled)
-      list.append(py::make_tuple(i, node.op, attributeDict(node), node.num_outputs, carried));
+    if (settled) continue;
+    const auto [kind, is_new] = kinds.try_emplace(kindOf(node));
+    if (is_new) list.append(py::make_tuple(node.op, attributeDict(node), kind->second));
+    kind->second.append(py::make_tuple(i, node.num_outputs, carried));
   }
   return list;
 }
@@ -71,7 +89,12 @@ py::list listNodesWith(GraphSource& source, const TextSet& operators) {
 TextMap<int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
   TextMap<int> counts;
-  for (const Node* node : graph->nodes) ++counts[node->op];
+  RecentTexts<TextMap<int>::value_type> recent;
+  for (const Node* node : graph->nodes) {
+    TextMap<int>::value_type*& known = recent.place(node->op);
+    if (known == nullptr || known->first != node->op) known = &*counts.emplace(node->op, 0).first;
+    ++known->second;
+  }
   return counts;
 }
 
