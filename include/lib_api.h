@@ -3416,21 +3416,27 @@ class NameTable {
  public:
   explicit NameTable(std::size_t count) : mask_(15) {
     while (mask_ < count * 2) mask_ = mask_ * 2 + 1;
-    slots_.resize(mask_ + 1, nullptr);
+    slots_.resize(mask_ + 1, Slot{nullptr, 0});
   }
   /// Returns the node that already has this name, or adds the name of `node` and returns null.
   const Node* add(const Node* node) {
-    std::size_t slot = TextHash()(node->name) & mask_;
-    for (; slots_[slot] != nullptr; slot = (slot + 1) & mask_) {
-      if (slots_[slot]->name == node->name) return slots_[slot];
+    const std::size_t hash = TextHash()(node->name);
+    std::size_t pos = hash & mask_;
+    for (; slots_[pos].node != nullptr; pos = (pos + 1) & mask_) {
+      // Other nodes are far away in memory: they are looked at if they most likely have the name.
+      if (slots_[pos].hash == hash && slots_[pos].node->name == node->name) return slots_[pos].node;
     }
-    slots_[slot] = node;
+    slots_[pos] = Slot{node, hash};
     return nullptr;
   }
 
  private:
+  struct Slot {
+    const Node* node;
+    std::size_t hash;
+  };
   std::size_t mask_;
-  std::vector<const Node*> slots_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace detail
@@ -4034,7 +4040,9 @@ class GraphReader {
   void checkVariables(const GraphDraft& draft) const {
     const Graph* graph = draft.graph;
     NameTable names(graph->inputs.size());
-    for (Node* node : graph->inputs) {
+    for (std::size_t pos = 0; pos < graph->inputs.size(); ++pos) {
+      prefetchNode(graph->inputs, pos, &Node::name);
+      const Node* node = graph->inputs[pos];
       if (names.add(node) == nullptr) continue;
       const auto place = std::find(graph->nodes.begin(), graph->nodes.end(), node);
       reader_.fail(kJsonDuplicateName, "two variables are named " + detail::quoted(node->name),
@@ -4820,6 +4828,7 @@ void forEachNode(Graph* root, Enter enter, Visit visit) {
     for (std::size_t pos = 0; pos < graph->nodes.size(); ++pos) {
       Node* node = graph->nodes[pos];
       if (pos + 12 < graph->nodes.size() && graph->nodes[pos + 12] != nullptr) {
+        __builtin_prefetch(&graph->nodes[pos + 12]->op);
         __builtin_prefetch(&graph->nodes[pos + 12]->subgraphs);
         __builtin_prefetch(&graph->nodes[pos + 12]->control_deps);
       }

@@ -36,17 +36,13 @@ class OperatorTable {
     for (const std::string& op : carrying) facts_[op].carrying = true;
     for (const auto& [alias, name] : registered) {
       facts_[alias].registered = name;
-      has_aliases_ = true;
     }
     for (const auto& [op, attribute] : counting) facts_[op].counting = attribute;
   }
 
-  bool hasAliases() const { return has_aliases_; }
-
  private:
   friend class OperatorLookup;
   TextMap<OperatorFacts> facts_;
-  bool has_aliases_ = false;
 };
 
 /// Entries of a table that were found last, for texts of which a graph has few: one that was found

@@ -112,7 +112,9 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
     edges.heads.push_back(static_cast<uint32_t>(table.find(graph->outputs[k].node)));
   }
   host::NameTable names(variables.size());
-  for (const Node* variable : variables) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    host::prefetchNode(variables, i, &Node::name);
+    const Node* variable = variables[i];
     if (names.add(variable) == nullptr) continue;
     throw GraphError("two variables are named " + quoted(variable->name));
   }

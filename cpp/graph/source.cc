@@ -28,9 +28,11 @@ class Reader : public mxnet::ext::host::GraphReader {
       : GraphReader(text.data(), text.size(), reading) {}
 
   bool isPostOrder() const { return post_order_; }
+  bool isNested() const { return graphs_ > 1; }
 
  private:
   void onGraph(const mxnet::ext::host::GraphDraft& draft, bool ordered) override {
+    ++graphs_;
     post_order_ = post_order_ && ordered && draft.control_deps.empty();
     if (!post_order_) return;
     positions_.clear();
@@ -49,6 +51,7 @@ class Reader : public mxnet::ext::host::GraphReader {
   }
 
   bool post_order_ = true;
+  std::size_t graphs_ = 0;
   EdgePositions positions_;  // of one graph at a time
   std::vector<PostOrderStep> path_;
 };
@@ -63,13 +66,17 @@ GraphSource::GraphSource(std::unique_ptr<Graph> graph)
 GraphSource::GraphSource(std::string_view text, std::shared_ptr<void> owner,
                          const mxnet::ext::JsonOptions& reading, bool ordered)
     : text_(text), owner_(std::move(owner)), reading_(reading), ordered_(ordered) {
-  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_));
+  bool nested = false;
+  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_, &nested));
+  if (!nested) depth_ = 0;
 }
 
-std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attributes) const {
+std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attributes,
+                                         bool* nested) const {
   auto graph = std::make_unique<Graph>();
   Reader reader(text_, reading_);
   reader.read(graph.get());
+  if (nested != nullptr) *nested = reader.isNested();
   attributes->swap(graph->attrs);
   graph->attrs.clear();
   if (ordered_ && !reader.isPostOrder()) orderGraph(graph.get());

@@ -24,7 +24,8 @@ def complete(graph: _core.Graph) -> None:
         An output is used that its node does not have.
     """
     table = _operator_table(registry.generation())
-    graph.rename_operators(table)
+    if not graph.rename_operators(table):
+        return
     counts = []
     for op, attrs, nodes in graph.doubtful_outputs(table):
         by_attributes = None
