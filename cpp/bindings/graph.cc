@@ -94,11 +94,17 @@ class PythonText : public mxnet::ext::host::TextBuffer::Memory {
 
 py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
   constexpr std::size_t kBytesPerNode = 384;
-  PythonText text(kBytesPerNode * (source.get()->size() + 1));
+  std::shared_ptr<const Graph> graph;
+  {
+    const ReleasedGil released;  // the graph may have to be read again
+    graph = source.get();
+  }
+  PythonText text(kBytesPerNode * (graph->size() + 1));
   mxnet::ext::host::TextBuffer buffer(&text);
   {
     const ReleasedGil released;
-    mxnet::ext::host::GraphWriter(pretty, &buffer).write(*source.get(), parseAttributes(texts));
+    mxnet::ext::host::GraphWriter(pretty, &buffer).write(*graph, parseAttributes(texts));
+    graph.reset();
   }
   return text.finish(buffer.size(), buffer.isAscii());
 }
