@@ -485,6 +485,9 @@ class JsonReader {
   /// Reads a value of any type with its children.
   JsonVal readValue();
   void finish();
+  /// Whether a string has escapes, so that it is valid until the next call alone; others are valid
+  /// for as long as the text.
+  bool isDecoded(const Slice& text) const { return text.data == scratch_.data(); }
 
   std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
   [[noreturn]] void fail(JsonErrorCode code, const std::string& message, std::size_t place) const;
@@ -681,7 +684,8 @@ class NodeAttributes {
   void _visit(Visit visit) const;
   /// Replaces all attributes by these, which it sorts if they are few. Returns null, or a key that
   /// occurs twice; some of the attributes are missing then.
-  const std::string* _pack(std::pair<std::string, std::string>* items, std::size_t count);
+  template <typename Text>  // std::string or JsonReader::Slice
+  const Text* _pack(std::pair<Text, Text>* items, std::size_t count);
   /// Returns the attributes as they lie in memory, see block_, and the number of words; null if
   /// there are none, or if a map has been made, which has what counts.
   const uint32_t* _packed(std::size_t* count) const {
@@ -2383,23 +2387,30 @@ inline std::size_t utf8Length(const char* cursor, const char* end) {
   return 0;
 }
 
-/// Whether one of the eight bytes is a quote, a backslash, a control character or not ASCII.
-inline bool needsLook(uint64_t bytes) {
+/// Marks the first of eight bytes that is a quote, a backslash, a control character or not ASCII,
+/// and perhaps others behind it, by their highest bits.
+inline uint64_t special(uint64_t bytes) {
   const uint64_t ones = 0x0101010101010101ULL;
   const uint64_t highs = 0x8080808080808080ULL;
   const uint64_t quote = bytes ^ (ones * '"');
   const uint64_t backslash = bytes ^ (ones * '\\');
   const uint64_t zeros = ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash);
   const uint64_t control = (bytes - ones * 0x20) & ~bytes;
-  return ((zeros | control | bytes) & highs) != 0;
+  return (zeros | control | bytes) & highs;
 }
 
-/// The first block of eight bytes from p on that may have a special one.
+/// The first special byte, or one of the few before it.
 inline const char* skipPlain(const char* cursor, const char* end) {
   while (end - cursor >= 8) {
     uint64_t bytes;
     memcpy(&bytes, cursor, 8);
-    if (needsLook(bytes)) break;
+    const uint64_t marks = special(bytes);
+    if (marks != 0) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+      cursor += __builtin_ctzll(marks) / 8;
+#endif
+      break;
+    }
     cursor += 8;
   }
   return cursor;
@@ -2874,15 +2885,26 @@ inline void JsonReader::finish() {
 namespace detail {
 
 /// Append-only text, mostly of short pieces. Kept in blocks, so that a long text is never moved
-/// while it grows.
+/// while it grows, or in memory of the host, which can grow in place.
 class TextBuffer {
  public:
+  class Memory {
+   public:
+    /// Returns memory of at least *size bytes, which it sets to what there is. The text so far, of
+    /// `used` bytes, is at its beginning.
+    virtual char* grow(std::size_t used, std::size_t* size) = 0;
+
+   protected:
+    ~Memory() = default;
+  };
   struct Block {
     std::unique_ptr<char[]> text;
     std::size_t size;
   };
 
-  TextBuffer() : room_(nullptr), left_(0), ascii_(true) {}
+  TextBuffer() : TextBuffer(nullptr) {}
+  explicit TextBuffer(Memory* memory)
+      : memory_(memory), size_(0), room_(nullptr), left_(0), ascii_(true) {}
   TextBuffer(const TextBuffer&) = delete;
   TextBuffer& operator=(const TextBuffer&) = delete;
 
@@ -2910,6 +2932,8 @@ class TextBuffer {
   }
   void noteNotAscii() { ascii_ = false; }
   bool isAscii() const { return ascii_; }
+  /// The length of a text in memory of the host.
+  std::size_t size() const { return size_ - left_; }
 
   /// Returns the blocks in order and clears the buffer.
   std::vector<Block> take() {
@@ -2933,6 +2957,13 @@ class TextBuffer {
     if (!blocks_.empty()) blocks_.back().size -= left_;
   }
   void addBlock(std::size_t count) {
+    if (memory_ != nullptr) {
+      const std::size_t used = size();
+      size_ = (std::max)(2 * used, used + count);
+      room_ = memory_->grow(used, &size_) + used;
+      left_ = size_ - used;
+      return;
+    }
     closeBlock();
     // Little memory for small texts, few blocks for large ones.
     const std::size_t last = blocks_.empty() ? 256 : blocks_.back().size;
@@ -2942,6 +2973,8 @@ class TextBuffer {
     left_ = size;
   }
 
+  Memory* memory_;
+  std::size_t size_;  // of that memory
   std::vector<Block> blocks_;
   char* room_;
   std::size_t left_;
@@ -3383,21 +3416,27 @@ class NameTable {
  public:
   explicit NameTable(std::size_t count) : mask_(15) {
     while (mask_ < count * 2) mask_ = mask_ * 2 + 1;
-    slots_.resize(mask_ + 1, nullptr);
+    slots_.resize(mask_ + 1, Slot{nullptr, 0});
   }
   /// Returns the node that already has this name, or adds the name of `node` and returns null.
   const Node* add(const Node* node) {
-    std::size_t slot = TextHash()(node->name) & mask_;
-    for (; slots_[slot] != nullptr; slot = (slot + 1) & mask_) {
-      if (slots_[slot]->name == node->name) return slots_[slot];
+    const std::size_t hash = TextHash()(node->name);
+    std::size_t pos = hash & mask_;
+    for (; slots_[pos].node != nullptr; pos = (pos + 1) & mask_) {
+      // Other nodes are far away in memory: they are looked at if they most likely have the name.
+      if (slots_[pos].hash == hash && slots_[pos].node->name == node->name) return slots_[pos].node;
     }
-    slots_[slot] = node;
+    slots_[pos] = Slot{node, hash};
     return nullptr;
   }
 
  private:
+  struct Slot {
+    const Node* node;
+    std::size_t hash;
+  };
   std::size_t mask_;
-  std::vector<const Node*> slots_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace detail
@@ -3478,30 +3517,45 @@ void NodeAttributes::_visit(Visit visit) const {
   }
 }
 
-inline const std::string* NodeAttributes::_pack(std::pair<std::string, std::string>* items,
-                                                std::size_t count) {
+namespace detail {
+
+inline JsonReader::Slice sliceOf(const JsonReader::Slice& text) { return text; }
+inline JsonReader::Slice sliceOf(const std::string& text) {
+  return JsonReader::Slice{text.data(), text.size()};
+}
+
+}  // namespace detail
+
+template <typename Text>
+const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t count) {
   clear();
   std::size_t size = 0;
   for (std::size_t pos = 0; pos < count; ++pos) {
-    size += items[pos].first.size() + items[pos].second.size();
+    size += detail::sliceOf(items[pos].first).size + detail::sliceOf(items[pos].second).size;
   }
   const std::size_t few = 64;
   if (count > few || size > (std::numeric_limits<uint32_t>::max)() / 2) {
     reserve(count);
     for (std::size_t pos = 0; pos < count; ++pos) {
-      if (!emplace(items[pos].first, items[pos].second).second) return &items[pos].first;
+      const bool added =
+          emplace(detail::sliceOf(items[pos].first).str(), detail::sliceOf(items[pos].second).str())
+              .second;
+      if (!added) return &items[pos].first;
     }
     return nullptr;
   }
   if (count == 0) return nullptr;
   for (std::size_t pos = 1; pos < count; ++pos) {  // most files have them sorted
     for (std::size_t place = pos; place > 0; --place) {
-      if (!(items[place].first < items[place - 1].first)) break;
+      if (!(detail::sliceOf(items[place].first) < detail::sliceOf(items[place - 1].first))) break;
       items[place].swap(items[place - 1]);
     }
   }
   for (std::size_t pos = 1; pos < count; ++pos) {
-    if (items[pos].first == items[pos - 1].first) return &items[pos].first;
+    // Sorted: if it is not before the next one, it is the same.
+    if (!(detail::sliceOf(items[pos - 1].first) < detail::sliceOf(items[pos].first))) {
+      return &items[pos].first;
+    }
   }
   std::unique_ptr<uint32_t[]> block(new uint32_t[2 + 2 * count + (size + 3) / 4]);
   block[0] = static_cast<uint32_t>(count);
@@ -3509,11 +3563,12 @@ inline const std::string* NodeAttributes::_pack(std::pair<std::string, std::stri
   block[1 + 2 * count + (size + 3) / 4] = 0;  // the bytes behind the texts are compared, too
   char* cursor = reinterpret_cast<char*>(&block[2 + 2 * count]);
   for (std::size_t pos = 0; pos < count; ++pos) {
-    const std::string* texts[] = {&items[pos].first, &items[pos].second};
+    const JsonReader::Slice texts[] = {detail::sliceOf(items[pos].first),
+                                       detail::sliceOf(items[pos].second)};
     for (int part = 0; part < 2; ++part) {
-      block[2 + 2 * pos + part] = static_cast<uint32_t>(texts[part]->size());
-      memcpy(cursor, texts[part]->data(), texts[part]->size());
-      cursor += texts[part]->size();
+      block[2 + 2 * pos + part] = static_cast<uint32_t>(texts[part].size);
+      memcpy(cursor, texts[part].data, texts[part].size);
+      cursor += texts[part].size;
     }
   }
   block_ = std::move(block);
@@ -3532,6 +3587,17 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
 }
 
 namespace detail {
+
+/// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
+/// inputs and one member more: in a large graph, walks mostly wait for memory.
+template <typename Member>
+void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node::* also) {
+  if (pos + 16 >= nodes.size()) return;
+  const Node* later = nodes[pos + 16];
+  __builtin_prefetch(&(later->*also));
+  __builtin_prefetch(&later->inputs);
+  __builtin_prefetch(nodes[pos + 6]->inputs.data());
+}
 
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
@@ -3557,17 +3623,25 @@ struct GraphDraft {
   bool has_row_ptr = false;
 };
 
-/// Reads NNVM's JSON into a Graph. Nested graphs are kept on a stack of their own.
+/// Reads NNVM's JSON into a Graph. Nested graphs are kept on a stack of their own. A host that
+/// wants to know more about a graph overrides what is virtual.
 class GraphReader {
  public:
   GraphReader(const char* text, std::size_t size, const JsonOptions& options)
       : reader_(text, size, options) {}
+  GraphReader(const GraphReader&) = delete;
+  GraphReader& operator=(const GraphReader&) = delete;
+  virtual ~GraphReader() = default;
 
   void read(Graph* graph) {
     push(graph);
     while (!frames_.empty()) step();
     reader_.finish();
   }
+
+ protected:
+  /// Called when a graph has all its edges. `ordered`: every producer comes before its consumers.
+  virtual void onGraph(const GraphDraft& /*draft*/, bool /*ordered*/) {}
 
  private:
   enum State { kGraphKeys, kNodeList, kNodeKeys, kSubgraphList };
@@ -3751,44 +3825,48 @@ class GraphReader {
     const bool only_one = frame->attribute_objects++ == 0;
     bool first = true;
     JsonReader::Slice key;
-    std::size_t count = 0;
+    pairs_.clear();
+    decoded_.clear();
     reader_.beginObject();
     while (reader_.nextKey(&first, &key)) {
-      if (count == pairs_.size()) pairs_.emplace_back();
-      std::pair<std::string, std::string>& pair = pairs_[count++];
-      pair.first.assign(key.data, key.size);
+      pairs_.emplace_back(kept(key), key);
       if (reader_.peek() != '"') {
-        reader_.fail(kJsonType, "attribute " + detail::quoted(pair.first) + " of node " +
-                                    detail::quoted(node->name) + " must be a string");
+        reader_.fail(kJsonType, "attribute " + detail::quoted(pairs_.back().first.str()) +
+                                    " of node " + detail::quoted(node->name) + " must be a string");
       }
-      const JsonReader::Slice value = reader_.readString();
-      pair.second.assign(value.data, value.size);
+      pairs_.back().second = kept(reader_.readString());
     }
-    requireSpread(*node, count);
+    requireSpread(*node);
     if (only_one) {
-      const std::string* twice = node->attrs._pack(pairs_.data(), count);
+      const JsonReader::Slice* twice = node->attrs._pack(pairs_.data(), pairs_.size());
       if (twice == nullptr) return;
-      reader_.fail(kJsonDuplicateKey, "attribute " + detail::quoted(*twice) +
+      reader_.fail(kJsonDuplicateKey, "attribute " + detail::quoted(twice->str()) +
                                           " occurs twice in node " + detail::quoted(node->name));
     }
-    for (std::size_t pos = 0; pos < count; ++pos) {
-      const auto added = node->attrs.emplace(pairs_[pos].first, pairs_[pos].second);
-      if (!added.second && !give_way) added.first->second = pairs_[pos].second;
+    for (const auto& pair : pairs_) {
+      const auto added = node->attrs.emplace(pair.first.str(), pair.second.str());
+      if (!added.second && !give_way) added.first->second = pair.second.str();
     }
+  }
+
+  /// A text that the reader returned, which is valid until all attributes of the node are read.
+  JsonReader::Slice kept(const JsonReader::Slice& text) {
+    if (!reader_.isDecoded(text)) return text;
+    decoded_.push_back(text.str());
+    return detail::sliceOf(decoded_.back());
   }
 
   /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
   /// would be compared with all before it.
-  void requireSpread(const Node& node, std::size_t count) const {
+  void requireSpread(const Node& node) const {
+    const std::size_t count = pairs_.size();
     const std::size_t most = 64;  // by chance, a dozen in a million
     if (count <= most) return;
     std::vector<std::size_t> buckets;
     buckets.reserve(count);
     NodeAttributes::Map table;
     table.reserve(node.attrs.size() + count);
-    for (std::size_t pos = 0; pos < count; ++pos) {
-      buckets.push_back(table.bucket(pairs_[pos].first));
-    }
+    for (const auto& pair : pairs_) buckets.push_back(table.bucket(pair.first.str()));
     std::sort(buckets.begin(), buckets.end());
     for (std::size_t pos = most; pos < count; ++pos) {
       if (buckets[pos] != buckets[pos - most]) continue;
@@ -3842,20 +3920,24 @@ class GraphReader {
     if (!frame->has_op) missing("op", where, place);
     if (!frame->has_name) missing("name", where, place);
     if (!frame->has_inputs) missing("inputs", where, place);
-    frame->draft.edge_end.push_back(frame->draft.edges.size());
+    std::vector<std::size_t>& ends = frame->draft.edge_end;
+    const std::size_t first = ends.empty() ? 0 : ends.back();
+    ends.push_back(frame->draft.edges.size());
+    frame->node->inputs.reserve(ends.back() - first);  // next to the node, since walks read both
   }
 
-  void finishGraph(GraphDraft* draft) const {
+  void finishGraph(GraphDraft* draft) {
     if (!draft->has_nodes) missing("nodes", "the graph", draft->start);
     if (!draft->has_arg_nodes) missing("arg_nodes", "the graph", draft->start);
     if (!draft->has_heads) missing("heads", "the graph", draft->start);
-    setOutputCounts(*draft);
+    countOutputs(*draft);
     const bool ordered = linkNodes(draft);
-    listVariables(*draft);
+    checkVariables(*draft);
     for (const GraphDraft::Edge& head : draft->heads) {
       const std::string what = "head " + std::to_string(draft->graph->outputs.size());
       draft->graph->outputs.push_back(resolve(*draft, head, what, draft->start));
     }
+    onGraph(*draft, ordered);
     if (ordered) return;
     try {
       sortNodes(draft->graph->nodes, NodeTable(draft->graph->nodes));
@@ -3864,23 +3946,34 @@ class GraphReader {
     }
   }
 
-  void setOutputCounts(const GraphDraft& draft) const {
+  /// Sets the numbers of outputs, makes room for consumers, and lists the variables: in one walk,
+  /// since walks over a large graph wait for memory.
+  void countOutputs(const GraphDraft& draft) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
     const std::vector<int64_t>& ptr = draft.row_ptr;
     // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
-    if (!draft.has_row_ptr || ptr.size() == nodes.size()) return;
-    if (ptr.size() != nodes.size() + 1 || ptr[0] != 0) {
+    const bool stated = draft.has_row_ptr && ptr.size() != nodes.size();
+    if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
       reader_.fail(kJsonRange,
                    "node_row_ptr must begin with 0 and have one number more than there are nodes",
                    draft.start);
     }
+    std::vector<unsigned> consumers(nodes.size(), 0);
+    for (const GraphDraft::Edge& edge : draft.edges) {
+      if (edge.node < static_cast<int64_t>(nodes.size())) {
+        ++consumers[static_cast<std::size_t>(edge.node)];
+      }
+    }
     for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
-      if (ptr[pos + 1] < ptr[pos]) {
-        reader_.fail(kJsonRange,
-                     "node_row_ptr decreases at node " + detail::quoted(nodes[pos]->name),
+      prefetchNode(nodes, pos, &Node::num_outputs);
+      Node* node = nodes[pos];
+      if (stated && ptr[pos + 1] < ptr[pos]) {
+        reader_.fail(kJsonRange, "node_row_ptr decreases at node " + detail::quoted(node->name),
                      draft.start);
       }
-      nodes[pos]->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+      node->outputs.reserve(consumers[pos]);
+      if (node->op == "null") draft.graph->inputs.push_back(node);
     }
   }
 
@@ -3907,19 +4000,11 @@ class GraphReader {
   /// Sets both sides of every edge. Returns whether every producer comes before its consumers.
   bool linkNodes(GraphDraft* draft) const {
     const std::vector<Node*>& nodes = draft->graph->nodes;
-    std::vector<unsigned> consumers(nodes.size(), 0);
-    for (const GraphDraft::Edge& edge : draft->edges) {
-      if (edge.node < static_cast<int64_t>(nodes.size())) {
-        ++consumers[static_cast<std::size_t>(edge.node)];
-      }
-    }
-    for (std::size_t pos = 0; pos < nodes.size(); ++pos)
-      nodes[pos]->outputs.reserve(consumers[pos]);
     bool ordered = true;
     std::size_t next = 0;
     for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      prefetchNode(nodes, pos, &Node::outputs);
       Node* node = nodes[pos];
-      node->inputs.reserve(draft->edge_end[pos] - next);
       for (; next < draft->edge_end[pos]; ++next) {
         const GraphDraft::Edge& edge = draft->edges[next];
         const int slot = static_cast<int>(node->inputs.size());
@@ -3952,13 +4037,12 @@ class GraphReader {
     return outputs <= 0 || edge.entry < outputs;
   }
 
-  void listVariables(const GraphDraft& draft) const {
-    Graph* graph = draft.graph;
-    for (Node* node : graph->nodes) {
-      if (node->op == "null") graph->inputs.push_back(node);
-    }
+  void checkVariables(const GraphDraft& draft) const {
+    const Graph* graph = draft.graph;
     NameTable names(graph->inputs.size());
-    for (Node* node : graph->inputs) {
+    for (std::size_t pos = 0; pos < graph->inputs.size(); ++pos) {
+      prefetchNode(graph->inputs, pos, &Node::name);
+      const Node* node = graph->inputs[pos];
       if (names.add(node) == nullptr) continue;
       const auto place = std::find(graph->nodes.begin(), graph->nodes.end(), node);
       reader_.fail(kJsonDuplicateName, "two variables are named " + detail::quoted(node->name),
@@ -3978,21 +4062,11 @@ class GraphReader {
 
   JsonReader reader_;
   std::deque<Frame> frames_;  // a deque, since a frame is in use while the next is pushed
-  std::vector<std::pair<std::string, std::string> > pairs_;  // scratch for one node's attributes
+  std::vector<std::pair<JsonReader::Slice, JsonReader::Slice> > pairs_;  // of one node's attributes
+  std::deque<std::string> decoded_;                                      // those with escapes
 };
 
 // ---- the graph: writing ------------------------------------------------------------------------
-
-/// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
-/// inputs and one member more: in a large graph, walks mostly wait for memory.
-template <typename Member>
-void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node::* also) {
-  if (pos + 16 >= nodes.size()) return;
-  const Node* later = nodes[pos + 16];
-  __builtin_prefetch(&(later->*also));
-  __builtin_prefetch(&later->inputs);
-  __builtin_prefetch(nodes[pos + 6]->inputs.data());
-}
 
 inline void appendInteger(int64_t value, TextBuffer* out) {
   char digits[20];
@@ -4056,15 +4130,10 @@ class GraphWriter {
     Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
         : graph(target), attributes(extra), depth(level), order(target.nodes) {
       NodeTable table(order);
-      order = sortNodes(target.nodes, table);
-      if (order != target.nodes) table = NodeTable(order);
-      outputs.assign(order.size(), 1);
-      for (std::size_t pos = 0; pos < order.size(); ++pos) {
-        prefetchNode(order, pos, &Node::control_deps);
-        for (const NodeEntry& input : order[pos]->inputs) addPosition(table, input);
-        for (const Node* dep : order[pos]->control_deps) {
-          positions.push_back(static_cast<std::size_t>(table.find(dep)));
-        }
+      if (!addNodes(table)) {
+        order = sortNodes(target.nodes, table);  // or throws
+        table = NodeTable(order);
+        addNodes(table);
       }
       for (const NodeEntry& head : graph.outputs) {
         if (table.find(head.node) < 0) {
@@ -4073,18 +4142,52 @@ class GraphWriter {
         addPosition(table, head);
       }
     }
+    /// Returns whether each node comes after those it depends on, which are in the table.
+    bool addNodes(const NodeTable& table) {
+      positions.clear();
+      outputs.assign(order.size(), 1);
+      bool sorted = true;
+      for (std::size_t pos = 0; pos < order.size() && sorted; ++pos) {
+        prefetchNode(order, pos, &Node::control_deps);
+        const auto comes_before = [&](const Node* producer) {
+          const int64_t position = table.find(producer);
+          return position >= 0 && position < static_cast<int64_t>(pos);
+        };
+        for (const NodeEntry& input : order[pos]->inputs) {
+          sorted = sorted && comes_before(input.node);
+          if (sorted) addPosition(table, input);
+        }
+        for (const Node* dep : order[pos]->control_deps) {
+          sorted = sorted && comes_before(dep);
+          positions.push_back(static_cast<uint32_t>(table.find(dep)));
+        }
+      }
+      return sorted;
+    }
     void addPosition(const NodeTable& table, const NodeEntry& entry) {
       const std::size_t position = static_cast<std::size_t>(table.find(entry.node));
-      positions.push_back(position);
+      positions.push_back(static_cast<uint32_t>(position));
       outputs[position] = (std::max)(outputs[position], static_cast<int64_t>(entry.entry) + 1);
+    }
+
+    /// Notes what is written behind the nodes, while this one is at hand.
+    void addOutputs(const Node& written) {
+      const int64_t used = outputs[node];
+      if (written.op == "null") variables.push_back(static_cast<int64_t>(node));
+      // A reader that knows the operator must be able to detect uses beyond its outputs.
+      const bool fact = written.num_outputs > 0 && !written._hasOutput(static_cast<int>(used - 1));
+      row_ptr.push_back(row_ptr.back() + (fact ? written.num_outputs
+                                               : std::max<int64_t>(written.num_outputs, used)));
     }
 
     const Graph& graph;
     const std::map<std::string, JsonVal>& attributes;
     std::size_t depth;
     std::vector<Node*> order;
-    std::vector<std::size_t> positions;  // of the producer of every edge, in order of writing
-    std::vector<int64_t> outputs;        // per node: the number of outputs that its uses imply
+    std::vector<uint32_t> positions;  // of the producer of every edge, in order of writing
+    std::vector<int64_t> outputs;     // per node: the number of outputs that its uses imply
+    std::vector<int64_t> variables;   // of the nodes written so far
+    std::vector<int64_t> row_ptr = std::vector<int64_t>(1, 0);
     std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
@@ -4135,6 +4238,7 @@ class GraphWriter {
 
   void writeNode(Frame* frame, const Node& node) {
     const std::size_t depth = frame->depth + 3;
+    frame->addOutputs(node);
     separate(frame->node > 0, depth - 1);
     out_.push('{');
     key("op", false, depth);
@@ -4174,9 +4278,11 @@ class GraphWriter {
     node.attrs._visit([this](const JsonReader::Slice& name, const JsonReader::Slice& text) {
       sorted_.emplace_back(name, text);
     });
-    std::sort(sorted_.begin(), sorted_.end(), [](const Attribute& left, const Attribute& right) {
+    const auto before = [](const Attribute& left, const Attribute& right) {
       return left.first < right.first;
-    });
+    };
+    std::size_t words = 0;
+    if (node.attrs._packed(&words) == nullptr) std::sort(sorted_.begin(), sorted_.end(), before);
     const bool lines = sorted_.size() > 1;
     out_.push('{');
     for (std::size_t pos = 0; pos < sorted_.size(); ++pos) {
@@ -4225,21 +4331,11 @@ class GraphWriter {
     const std::size_t depth = frame.depth + 1;
     if (!frame.order.empty()) newline(depth);
     out_.push(']');
-    std::vector<int64_t> variables;
-    std::vector<int64_t> row_ptr(1, 0);
-    for (std::size_t pos = 0; pos < frame.order.size(); ++pos) {
-      const Node& node = *frame.order[pos];
-      const int64_t used = frame.outputs[pos];
-      if (node.op == "null") variables.push_back(static_cast<int64_t>(pos));
-      // A reader that knows the operator must be able to detect uses beyond its outputs.
-      const bool fact = node.num_outputs > 0 && !node._hasOutput(static_cast<int>(used - 1));
-      row_ptr.push_back(row_ptr.back() +
-                        (fact ? node.num_outputs : std::max<int64_t>(node.num_outputs, used)));
-    }
     key("arg_nodes", true, depth);
-    writeIntegers(variables.size(), depth, [&](std::size_t pos) { return variables[pos]; });
+    writeIntegers(frame.variables.size(), depth,
+                  [&](std::size_t pos) { return frame.variables[pos]; });
     key("node_row_ptr", true, depth);
-    writeIntegers(row_ptr.size(), depth, [&](std::size_t pos) { return row_ptr[pos]; });
+    writeIntegers(frame.row_ptr.size(), depth, [&](std::size_t pos) { return frame.row_ptr[pos]; });
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
     for (const auto& attribute : frame.attributes) {
@@ -4732,6 +4828,7 @@ void forEachNode(Graph* root, Enter enter, Visit visit) {
     for (std::size_t pos = 0; pos < graph->nodes.size(); ++pos) {
       Node* node = graph->nodes[pos];
       if (pos + 12 < graph->nodes.size() && graph->nodes[pos + 12] != nullptr) {
+        __builtin_prefetch(&graph->nodes[pos + 12]->op);
         __builtin_prefetch(&graph->nodes[pos + 12]->subgraphs);
         __builtin_prefetch(&graph->nodes[pos + 12]->control_deps);
       }
@@ -9789,10 +9886,14 @@ using detail::prefetchNode;
 /// A table of variables by name, for as many as it is told: add(node) returns the one that already
 /// has the name, or null.
 using detail::NameTable;
+/// GraphReader(text, size, options).read(graph): as Graph::fromString. onGraph(draft, ordered) is
+/// called when a graph has its edges: `draft` has their numbers.
+using detail::GraphDraft;
+using detail::GraphReader;
 /// GraphWriter(pretty, &buffer).write(graph, attributes): writes the JSON of a graph that passed
 /// the host's checks.
 using detail::GraphWriter;
-/// A text in blocks, which is never moved while it grows: take() returns them.
+/// A text in memory that the host gives: size() of its bytes were written.
 using detail::TextBuffer;
 
 // Libraries.

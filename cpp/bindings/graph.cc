@@ -4,9 +4,9 @@
 
 #include <pybind11/stl.h>
 
-#include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
@@ -45,35 +45,68 @@ std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, 
                                        owner, reading, ordered);
 }
 
-py::str makeString(mxnet::ext::host::TextBuffer* buffer) {
-  if (!buffer->isAscii()) {
-    const std::string text = buffer->str();
-    PyObject* string =
-        PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), nullptr);
-    if (string == nullptr) throw py::error_already_set();
-    return py::reinterpret_steal<py::str>(string);
+/// The memory of a str of ASCII characters, which is written in place and cut to its length. Such a
+/// text is neither in memory twice nor copied. Made and finished with the GIL.
+class PythonText : public mxnet::ext::host::TextBuffer::Memory {
+ public:
+  /// `expected`: about the length of the text. What is not written takes no memory.
+  explicit PythonText(std::size_t expected)
+      : size_(expected), string_(PyUnicode_New(static_cast<py::ssize_t>(expected), 127)) {
+    if (string_ == nullptr) throw py::error_already_set();
   }
-  auto blocks = buffer->take();
-  std::size_t size = 0;
-  for (const auto& block : blocks) size += block.size;
-  PyObject* string = PyUnicode_New(static_cast<py::ssize_t>(size), 127);
-  if (string == nullptr) throw py::error_already_set();
-  char* target = static_cast<char*>(PyUnicode_DATA(string));
-  for (auto& block : blocks) {
-    std::memcpy(target, block.text.get(), block.size);
-    target += block.size;
-    block.text.reset();  // so that a large text is never in memory twice
+  PythonText(const PythonText&) = delete;
+  PythonText& operator=(const PythonText&) = delete;
+  ~PythonText() { Py_XDECREF(string_); }
+
+  char* grow(std::size_t /*used*/, std::size_t* size) override {
+    if (*size <= size_) {
+      *size = size_;
+      return data();
+    }
+    const BorrowedGil borrowed;
+    resize(*size);
+    return data();
   }
-  return py::reinterpret_steal<py::str>(string);
-}
+
+  /// Returns the first `size` bytes that were written.
+  py::str finish(std::size_t size, bool is_ascii) {
+    if (!is_ascii) {
+      PyObject* decoded = PyUnicode_DecodeUTF8(data(), static_cast<py::ssize_t>(size), nullptr);
+      if (decoded == nullptr) throw py::error_already_set();
+      return py::reinterpret_steal<py::str>(decoded);
+    }
+    resize(size);
+    return py::reinterpret_steal<py::str>(std::exchange(string_, nullptr));
+  }
+
+ private:
+  char* data() { return static_cast<char*>(PyUnicode_DATA(string_)); }
+  void resize(std::size_t size) {
+    if (PyUnicode_Resize(&string_, static_cast<py::ssize_t>(size)) != 0) {
+      throw py::error_already_set();
+    }
+    size_ = size;
+  }
+
+  std::size_t size_;
+  PyObject* string_;
+};
 
 py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
-  mxnet::ext::host::TextBuffer buffer;
+  constexpr std::size_t kBytesPerNode = 384;
+  std::shared_ptr<const Graph> graph;
+  {
+    const ReleasedGil released;  // the graph may have to be read again
+    graph = source.get();
+  }
+  PythonText text(kBytesPerNode * (graph->size() + 1));
+  mxnet::ext::host::TextBuffer buffer(&text);
   {
     const ReleasedGil released;
-    mxnet::ext::host::GraphWriter(pretty, &buffer).write(*source.get(), parseAttributes(texts));
+    mxnet::ext::host::GraphWriter(pretty, &buffer).write(*graph, parseAttributes(texts));
+    graph.reset();
   }
-  return makeString(&buffer);
+  return text.finish(buffer.size(), buffer.isAscii());
 }
 
 py::tuple variableNames(GraphSource& source, const AuxiliaryInputs& auxiliary,

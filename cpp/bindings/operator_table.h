@@ -36,21 +36,32 @@ class OperatorTable {
     for (const std::string& op : carrying) facts_[op].carrying = true;
     for (const auto& [alias, name] : registered) {
       facts_[alias].registered = name;
-      has_aliases_ = true;
     }
     for (const auto& [op, attribute] : counting) facts_[op].counting = attribute;
   }
 
-  bool hasAliases() const { return has_aliases_; }
-
  private:
   friend class OperatorLookup;
   TextMap<OperatorFacts> facts_;
-  bool has_aliases_ = false;
 };
 
-/// Finds operators in a table for a walk over a graph: a graph has few operators, and one that was
-/// found is known again without a hash of its name.
+/// Entries of a table that were found last, for texts of which a graph has few: one that was found
+/// is known again without a hash of it.
+template <typename Entry>
+class RecentTexts {
+ public:
+  /// Where the entry of a text is kept; that of another text, or null, if it is not known.
+  Entry*& place(const std::string& text) {
+    const auto first = static_cast<unsigned char>(text.empty() ? 0 : text.front());
+    const auto last = static_cast<unsigned char>(text.empty() ? 0 : text.back());
+    return known_[(text.size() * 31 + first * 7 + last) % known_.size()];
+  }
+
+ private:
+  std::array<Entry*, 256> known_{};
+};
+
+/// Finds operators in a table for a walk over a graph.
 class OperatorLookup {
  public:
   explicit OperatorLookup(const OperatorTable& table) : table_(table) {}
@@ -59,9 +70,7 @@ class OperatorLookup {
   const OperatorFacts& find(const std::string& op) {
     static const OperatorFacts none;
     if (op.empty()) return none;
-    const auto first = static_cast<unsigned char>(op.front());
-    const auto last = static_cast<unsigned char>(op.back());
-    const Entry*& known = known_[(op.size() * 31 + first * 7 + last) % known_.size()];
+    const Entry*& known = known_.place(op);
     if (known == nullptr || known->first != op) {
       const auto found = table_.facts_.find(op);
       if (found == table_.facts_.end()) return none;
@@ -73,7 +82,7 @@ class OperatorLookup {
  private:
   using Entry = TextMap<OperatorFacts>::value_type;
   const OperatorTable& table_;
-  std::array<const Entry*, 256> known_{};
+  RecentTexts<const Entry> known_;
 };
 
 }  // namespace passlib

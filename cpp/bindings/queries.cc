@@ -28,23 +28,52 @@ namespace {
 
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
-/// Nodes whose number of outputs the schema must determine: position, op, attrs, present number,
-/// number determined by the subgraph.
+/// Whether the number of outputs of a node is what a table says.
+bool isSettled(const Node& node, const OperatorFacts& facts) {
+  const int known = facts.outputs != 0 ? facts.outputs : facts.carried(node);
+  if (known != 0) return node.num_outputs == known;
+  if (node.num_outputs <= 0) return false;
+  return !facts.varying || (!facts.counting.empty() &&
+                            attributeOf(node, facts.counting) == std::to_string(node.num_outputs));
+}
+
+/// What determines the number of outputs of a node, as one text: operator and attributes. Two nodes
+/// for which that is the same may have two texts, if one of them has a table of attributes.
+std::string kindOf(const Node& node) {
+  std::string kind = node.op;
+  std::size_t words = 0;
+  if (const uint32_t* packed = node.attrs._packed(&words)) {
+    const auto* bytes = reinterpret_cast<const char*>(packed);
+    return (kind += '\0').append(bytes, words * sizeof(uint32_t));
+  }
+  const auto append = [&kind](std::string_view text) {
+    (kind += '\0') += std::to_string(text.size()) += '\0';
+    kind += text;
+  };
+  for (const auto& [key, text] : sortedAttributes(node)) {
+    append(key);
+    append(text);
+  }
+  return kind;
+}
+
+/// Nodes whose number of outputs the schema must determine, those of one operator with the same
+/// attributes at once: op, attrs, and for each position, present number and number determined by
+/// the subgraph.
 py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
   const std::shared_ptr<const Graph> graph = source.get();
   OperatorLookup operators(table);
+  TextMap<py::list> kinds;
   py::list list;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    mxnet::ext::host::prefetchNode(graph->nodes, i, &Node::op);
     const Node& node = *graph->nodes[i];
     const OperatorFacts& facts = operators.find(node.op);
+    if (isSettled(node, facts)) continue;
     const int carried = facts.carried(node);
-    const int known = facts.outputs != 0 ? facts.outputs : carried;
-    const bool stated = !facts.counting.empty() &&
-                        attributeOf(node, facts.counting) == std::to_string(node.num_outputs);
-    const bool settled =
-        known != 0 ? node.num_outputs == known : node.num_outputs > 0 && (stated || !facts.varying);
-    if (!settled)
-      list.append(py::make_tuple(i, node.op, attributeDict(node), node.num_outputs, carried));
+    const auto [kind, is_new] = kinds.try_emplace(kindOf(node));
+    if (is_new) list.append(py::make_tuple(node.op, attributeDict(node), kind->second));
+    kind->second.append(py::make_tuple(i, node.num_outputs, carried));
   }
   return list;
 }
@@ -71,7 +100,12 @@ py::list listNodesWith(GraphSource& source, const TextSet& operators) {
 TextMap<int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
   TextMap<int> counts;
-  for (const Node* node : graph->nodes) ++counts[node->op];
+  RecentTexts<TextMap<int>::value_type> recent;
+  for (const Node* node : graph->nodes) {
+    TextMap<int>::value_type*& known = recent.place(node->op);
+    if (known == nullptr || known->first != node->op) known = &*counts.emplace(node->op, 0).first;
+    ++known->second;
+  }
   return counts;
 }
 
@@ -116,26 +150,25 @@ void forEachNode(Graph* root, Visit visit) {
   mxnet::ext::host::forEachNode(root, [](Graph*) {}, [&](Graph*, Node* node) { visit(node); });
 }
 
-/// Calls `visit` with each node whose operator is an alias, in nested graphs too.
-template <typename Visit>
-void forEachAlias(Graph* root, const OperatorTable& table, Visit visit) {
-  OperatorLookup operators(table);
-  forEachNode(root, [&](Node* node) {
-    const OperatorFacts& facts = operators.find(node->op);
-    if (!facts.registered.empty()) visit(node, facts.registered);
-  });
-}
-
-/// Replaces aliases of operators. The text of a graph that has none of them is kept.
-void renameOperators(GraphSource& source, const OperatorTable& table) {
-  if (!table.hasAliases()) return;
+/// Replaces aliases of operators. The text of a graph that has none of them is kept. Returns
+/// whether there may be doubtful outputs: asked in the same walk, since most graphs have neither.
+bool renameOperators(GraphSource& source, const OperatorTable& table) {
   bool present = false;
+  bool doubtful = false;
   const std::shared_ptr<const Graph> graph = source.get();
+  OperatorLookup operators(table);
   // Only read here; the walk over nested graphs takes pointers that could be written to.
-  forEachAlias(const_cast<Graph*>(graph.get()), table,
-               [&](const Node*, const std::string&) { present = true; });
-  if (!present) return;
-  forEachAlias(source.edit(), table, [](Node* node, const std::string& name) { node->op = name; });
+  forEachNode(const_cast<Graph*>(graph.get()), [&](const Node* node) {
+    const OperatorFacts& facts = operators.find(node->op);
+    present = present || !facts.registered.empty();
+    doubtful = doubtful || !isSettled(*node, facts);
+  });
+  if (!present) return doubtful;
+  forEachNode(source.edit(), [&](Node* node) {
+    const OperatorFacts& facts = operators.find(node->op);
+    if (!facts.registered.empty()) node->op = facts.registered;
+  });
+  return true;
 }
 
 /// The variables: name, and the value of one attribute, empty if a variable has none. Others than

@@ -1,6 +1,8 @@
 #include "graph/check.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 
 #include "errors.h"
 #include "graph/attributes.h"
+#include "graph/order/post_order.h"
 
 namespace passlib {
 namespace {
@@ -59,13 +62,25 @@ bool entryFine(const NodeEntry& entry) {
          entry.version >= 0;
 }
 
+/// Memory that the next graph uses again: partitioned graphs have many small ones.
+struct Scratch {
+  EdgePositions edges;
+  std::vector<PostOrderStep> path;
+};
+
 /// Checks a graph without its nested graphs; adds the nodes that have some. Lists the variables
 /// anew, which follow from the nodes: passes that write to either may have forgotten the other.
-/// Returns whether each node comes after those it depends on.
-bool checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<const Node*>* owners) {
+/// Returns how the nodes stand.
+NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<const Node*>* owners,
+                     Scratch* scratch) {
   const NodeTable table(graph->nodes);
   std::vector<Node*> variables;
   bool sorted = true;
+  bool controlled = false;
+  EdgePositions& edges = scratch->edges;
+  edges.clear();
+  edges.producers.reserve(graph->nodes.size());
+  edges.ends.reserve(graph->nodes.size());
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     host::prefetchNode(graph->nodes, i, &Node::control_deps);
     Node& node = *graph->nodes[i];
@@ -75,10 +90,13 @@ bool checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<const N
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const int64_t producer = table.find(node.inputs[k].node);
       sorted = sorted && producer < static_cast<int64_t>(i);
+      edges.producers.push_back(static_cast<uint32_t>(producer));
       if (producer >= 0 && entryFine(node.inputs[k])) continue;
       checkEntry(node.inputs[k], "input " + std::to_string(k) + " of node " + quoted(node.name),
                  table);
     }
+    edges.ends.push_back(static_cast<uint32_t>(edges.producers.size()));
+    controlled = controlled || !node.control_deps.empty();
     for (const Node* before : node.control_deps) {
       const int64_t place = table.find(before);
       sorted = sorted && place >= 0 && place < static_cast<int64_t>(i);
@@ -91,15 +109,20 @@ bool checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<const N
   if (graph->outputs.empty()) throw GraphError("the graph has no outputs");
   for (std::size_t k = 0; k < graph->outputs.size(); ++k) {
     checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
+    edges.heads.push_back(static_cast<uint32_t>(table.find(graph->outputs[k].node)));
   }
   host::NameTable names(variables.size());
-  for (const Node* variable : variables) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    host::prefetchNode(variables, i, &Node::name);
+    const Node* variable = variables[i];
     if (names.add(variable) == nullptr) continue;
     throw GraphError("two variables are named " + quoted(variable->name));
   }
   if (!sorted) sortNodes(graph->nodes, table);  // throws for a cycle
   graph->inputs = std::move(variables);
-  return sorted;
+  if (!sorted) return NodeOrder::kAny;
+  return !controlled && isPostOrder(edges, &scratch->path) ? NodeOrder::kPostOrder
+                                                           : NodeOrder::kSorted;
 }
 
 /// Throws if a node is listed in two of the graphs, each of which would delete it.
@@ -122,6 +145,11 @@ void checkOwners(const std::unordered_set<const Graph*>& graphs) {
 bool isUtf8(std::string_view text) {
   const char* p = text.data();
   const char* end = p + text.size();
+  constexpr uint64_t kNotAscii = 0x8080808080808080;
+  for (uint64_t bytes = 0; end - p >= 8; p += 8) {
+    std::memcpy(&bytes, p, 8);
+    if ((bytes & kNotAscii) != 0) break;
+  }
   for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
   }
   while (p < end) {
@@ -132,9 +160,10 @@ bool isUtf8(std::string_view text) {
   return true;
 }
 
-bool checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine) {
-  bool sorted = true;
+NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine) {
+  NodeOrder order = NodeOrder::kPostOrder;
   const std::vector<bool> none;
+  Scratch scratch;
   try {
     std::vector<std::pair<Graph*, int>> pending{{graph, 0}};
     std::unordered_set<const Graph*> known{graph};
@@ -146,7 +175,7 @@ bool checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine) {
                          " deep, the limit for what a library returns");
       }
       std::vector<const Node*> owners;
-      sorted = checkLevel(level, level == graph ? fine : none, &owners) && sorted;
+      order = std::min(order, checkLevel(level, level == graph ? fine : none, &owners, &scratch));
       for (const Node* node : owners) {
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph == nullptr) {
@@ -164,7 +193,7 @@ bool checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine) {
   } catch (const mxnet::ext::GraphStructureError& error) {
     throw GraphError(error.what());
   }
-  return sorted;
+  return order;
 }
 
 }  // namespace passlib

@@ -12,15 +12,19 @@ namespace passlib {
 
 bool isUtf8(std::string_view text);
 
+/// How nodes stand, from the least to the most: in any order, each after those it depends on, and
+/// as orderGraph would leave them.
+enum class NodeOrder { kAny, kSorted, kPostOrder };
+
 /// Throws GraphError if the graph or one of its subgraphs is inconsistent: null or repeated nodes,
 /// nodes of two graphs, subgraphs in subgraphs beyond `max_depth` levels,
 /// edges to nodes outside the graph or to outputs that a node does not have, no heads, a cycle, two
 /// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
 /// `fine`: which nodes of the outermost graph have texts that were checked before; the others, and
-/// all beyond it, were not. Lists the variables of each graph anew. Returns whether all nodes come
-/// after those they depend on.
-bool checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max(),
-                const std::vector<bool>& fine = {});
+/// all beyond it, were not. Lists the variables of each graph anew. Returns how the nodes of all
+/// graphs stand; post-order is not noticed where there are control dependencies.
+NodeOrder checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max(),
+                     const std::vector<bool>& fine = {});
 
 }  // namespace passlib
 

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include "graph/order/post_order.h"
+
 namespace passlib {
 namespace {
 
@@ -19,6 +21,41 @@ bool ownedAlone(const std::shared_ptr<T>& pointer) {
   return true;
 }
 
+/// Reads a graph, and notes whether it is in post-order already.
+class Reader : public mxnet::ext::host::GraphReader {
+ public:
+  Reader(std::string_view text, const mxnet::ext::JsonOptions& reading)
+      : GraphReader(text.data(), text.size(), reading) {}
+
+  bool isPostOrder() const { return post_order_; }
+  bool isNested() const { return graphs_ > 1; }
+
+ private:
+  void onGraph(const mxnet::ext::host::GraphDraft& draft, bool ordered) override {
+    ++graphs_;
+    post_order_ = post_order_ && ordered && draft.control_deps.empty();
+    if (!post_order_) return;
+    positions_.clear();
+    positions_.producers.reserve(draft.edges.size());
+    for (const auto& edge : draft.edges) {
+      positions_.producers.push_back(static_cast<uint32_t>(edge.node));
+    }
+    positions_.ends.reserve(draft.edge_end.size());
+    for (const std::size_t end : draft.edge_end) {
+      positions_.ends.push_back(static_cast<uint32_t>(end));
+    }
+    for (const auto& head : draft.heads) {
+      positions_.heads.push_back(static_cast<uint32_t>(head.node));
+    }
+    post_order_ = passlib::isPostOrder(positions_, &path_);
+  }
+
+  bool post_order_ = true;
+  std::size_t graphs_ = 0;
+  EdgePositions positions_;  // of one graph at a time
+  std::vector<PostOrderStep> path_;
+};
+
 }  // namespace
 
 using mxnet::ext::JsonVal;
@@ -29,14 +66,20 @@ GraphSource::GraphSource(std::unique_ptr<Graph> graph)
 GraphSource::GraphSource(std::string_view text, std::shared_ptr<void> owner,
                          const mxnet::ext::JsonOptions& reading, bool ordered)
     : text_(text), owner_(std::move(owner)), reading_(reading), ordered_(ordered) {
-  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_));
+  bool nested = false;
+  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_, &nested));
+  if (!nested) depth_ = 0;
 }
 
-std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attributes) const {
-  std::unique_ptr<Graph> graph(Graph::fromString(text_.data(), text_.size(), reading_));
+std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attributes,
+                                         bool* nested) const {
+  auto graph = std::make_unique<Graph>();
+  Reader reader(text_, reading_);
+  reader.read(graph.get());
+  if (nested != nullptr) *nested = reader.isNested();
   attributes->swap(graph->attrs);
   graph->attrs.clear();
-  if (ordered_) orderGraph(graph.get());
+  if (ordered_ && !reader.isPostOrder()) orderGraph(graph.get());
   return graph;
 }
 

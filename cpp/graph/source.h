@@ -39,7 +39,9 @@ class GraphSource {
   const std::map<std::string, mxnet::ext::JsonVal>& attributes() const { return attributes_; }
 
  private:
-  std::unique_ptr<Graph> read(std::map<std::string, mxnet::ext::JsonVal>* attributes) const;
+  /// *nested: whether there are subgraphs.
+  std::unique_ptr<Graph> read(std::map<std::string, mxnet::ext::JsonVal>* attributes,
+                              bool* nested = nullptr) const;
 
   ForkMutex<std::mutex> mutex_;
   // A pointer to a pointer, so that the last of its sharers can move the graph out.

@@ -37,7 +37,10 @@ Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
 std::vector<std::string> namesOfVariables(const Graph& graph) {
   std::vector<std::string> names;
   names.reserve(graph.inputs.size());
-  for (const Node* node : graph.inputs) names.push_back(node->name);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    mxnet::ext::host::prefetchNode(graph.inputs, i, &Node::name);
+    names.push_back(graph.inputs[i]->name);
+  }
   return names;
 }
 
@@ -62,6 +65,7 @@ std::vector<std::string> missingNames(std::vector<std::string> names, const Grap
   TextViewSet added;
   std::size_t place = 0;
   for (std::string& name : names) {
+    mxnet::ext::host::prefetchNode(graph.inputs, place, &Node::name);
     const std::size_t end = std::min(place + kNext, graph.inputs.size());
     std::size_t found = place;
     while (found < end && graph.inputs[found]->name != name) ++found;

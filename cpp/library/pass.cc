@@ -144,13 +144,13 @@ int mostNestedGraphs(GraphSource* before) {
 
 void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth,
                  const std::vector<bool>& fine) {
-  bool sorted = false;
+  NodeOrder order = NodeOrder::kAny;
   try {
-    sorted = checkGraph(graph, max_depth, fine);
+    order = checkGraph(graph, max_depth, fine);
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }
-  if (ordered || !sorted) arrangeGraph(graph, ordered);
+  if (order < (ordered ? NodeOrder::kPostOrder : NodeOrder::kSorted)) arrangeGraph(graph, ordered);
 }
 
 std::string describePass(const PassCall& call) {

@@ -41,15 +41,21 @@ void describe(Node* node, const std::vector<NodeEntry>& values) {
       text += (text.empty() ? "" : ",") + entryOf(*value.node, attribute.key, value.entry,
                                                   attribute.entry_of, attribute.unknown);
     }
-    if (known) node->attrs[attribute.key] = "[" + text + "]";
+    if (known) setAttribute(node, attribute.key, "[" + text + "]");
   }
 }
 
 }  // namespace
 
 void linkOutputs(Graph* graph) {
-  for (Node* each : graph->nodes) each->outputs.clear();
-  for (Node* each : graph->nodes) {
+  const std::vector<Node*>& nodes = graph->nodes;
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    mxnet::ext::host::prefetchNode(nodes, k, &Node::outputs);
+    nodes[k]->outputs.clear();
+  }
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    mxnet::ext::host::prefetchNode(nodes, k, &Node::outputs);
+    Node* each = nodes[k];
     for (std::size_t i = 0; i < each->inputs.size(); ++i) {
       each->inputs[i].node->outputs.emplace_back(each, static_cast<int>(i));
     }
@@ -168,8 +174,9 @@ Node* Cut::addVariable(const NodeEntry& source) {
   Node* variable = graph_->addNode(variableName(source), "null");
   graph_->inputs.push_back(variable);
   const bool is_arg = source.node->op == "null";
-  variable->attrs["isArg"] = is_arg ? "True" : "False";
-  if (is_arg) variable->attrs["argName"] = source.node->name;
+  std::pair<std::string, std::string> attributes[] = {{"isArg", is_arg ? "True" : "False"},
+                                                      {"argName", source.node->name}};
+  variable->attrs._pack(attributes, is_arg ? 2 : 1);
   describe(variable, {source});
   return variable;
 }
@@ -230,7 +237,7 @@ void Cut::accept(const std::string& op, const std::string& name,
   Node* node = whole->addNode(name, op);
   node->_declareOutputs(static_cast<int>(graph_->outputs.size()));
   describe(node, graph_->outputs);
-  for (const auto& [key, value] : attributes) node->attrs[key] = value;
+  for (const auto& [key, value] : attributes) setAttribute(node, key, value);
   node->inputs = sources_;
   node->control_deps = control_outside_;
   std::vector<bool> taken(sources_.size(), false);

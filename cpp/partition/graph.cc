@@ -46,6 +46,7 @@ NumberedGraph::NumberedGraph(const Graph& graph, const NodeTable& table) {
     slot_.push_back(static_cast<int>(slot));
   };
   for (std::size_t i = 0; i < nodes; ++i) {
+    mxnet::ext::host::prefetchNode(graph.nodes, i, &Node::op);
     const Node& node = *graph.nodes[i];
     is_variable_.push_back(node.op == "null");
     first_edge_.push_back(static_cast<int>(producer_.size()));
@@ -68,6 +69,7 @@ NumberedGraph::Needs NumberedGraph::listNeeds(const Graph& graph, const NodeTabl
   Needs needs;
   std::vector<int> own;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    mxnet::ext::host::prefetchNode(graph.nodes, i, &Node::control_deps);
     own.clear();
     for (const NodeEntry& input : graph.nodes[i]->inputs) {
       own.push_back(static_cast<int>(table.find(input.node)));

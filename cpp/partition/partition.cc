@@ -1,6 +1,7 @@
 #include "partition/partition.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -19,19 +20,23 @@ namespace {
 class NodeNames {
  public:
   explicit NodeNames(const Graph& graph) {
-    for (const Node* node : graph.nodes) taken_.insert(node->name);
+    for (const Node* node : graph.nodes) {
+      if (node->name.compare(0, kPrefix.size(), kPrefix) == 0) taken_.insert(node->name);
+    }
   }
   std::string next(std::size_t subgraph) {
     number_ = std::max(number_, subgraph);
     std::string name;
     do {
-      name = "_op" + std::to_string(number_++);
-    } while (!taken_.insert(name).second);
+      name = std::string(kPrefix) += std::to_string(number_++);
+    } while (taken_.count(name) != 0);
     return name;
   }
 
  private:
-  TextSet taken_;
+  static constexpr std::string_view kPrefix = "_op";
+
+  TextSet taken_;  // of those that begin alike: a table of all names takes longer than the cuts
   std::size_t number_ = 0;
 };
 

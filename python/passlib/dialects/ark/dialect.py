@@ -42,10 +42,10 @@ class Ark(Dialect):
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
-        for position, op, _, present, _ in graph.doubtful_outputs(_output_table()):
+        for op, _, nodes in graph.doubtful_outputs(_output_table()):
             operator = schema.find(op)
-            if operator is not None and operator.results and not present:
-                counts.append((position, operator.results))
+            if operator is not None and operator.results:
+                counts += [(place, operator.results) for place, present, _ in nodes if not present]
         if counts:
             graph.set_outputs(counts)
             graph.check()

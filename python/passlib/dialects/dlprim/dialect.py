@@ -62,7 +62,8 @@ class DLPrimitives(Dialect):
     names_outputs = True
 
     def complete(self, graph: _core.Graph) -> None:
-        counts = [(position, 1) for position, *_ in graph.doubtful_outputs(_one_output_each())]
+        kinds = graph.doubtful_outputs(_one_output_each())
+        counts = [(position, 1) for _, _, nodes in kinds for position, *_ in nodes]
         if counts:
             graph.set_outputs(counts)
             graph.check()

@@ -57,11 +57,12 @@ class NNVM(Dialect):
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
-        for position, op, attributes, present, _ in graph.doubtful_outputs(_UNCOUNTED):
+        for op, attributes, nodes in graph.doubtful_outputs(_UNCOUNTED):
             count = self.count_outputs(op, attributes)
-            known = PLACE in attributes and present > 0 and op not in schema.DECLARING
-            if count > 0 and count != present and not known:
-                counts.append((position, count))
+            stated = PLACE in attributes and op not in schema.DECLARING
+            for position, present, _ in nodes:
+                if count > 0 and count != present and not (stated and present > 0):
+                    counts.append((position, count))
         if counts:
             graph.set_outputs(counts)
             graph.check()

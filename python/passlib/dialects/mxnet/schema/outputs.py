@@ -24,12 +24,17 @@ def complete(graph: _core.Graph) -> None:
         An output is used that its node does not have.
     """
     table = _operator_table(registry.generation())
-    graph.rename_operators(table)
+    if not graph.rename_operators(table):
+        return
     counts = []
-    for position, op, attrs, present, carried in graph.doubtful_outputs(table):
-        count = carried or count_outputs(op, attrs)
-        if count > 0 and count != present:
-            counts.append((position, count))
+    for op, attrs, nodes in graph.doubtful_outputs(table):
+        by_attributes = None
+        for position, present, carried in nodes:
+            if not carried and by_attributes is None:
+                by_attributes = count_outputs(op, attrs)
+            count = carried or by_attributes or 0
+            if count > 0 and count != present:
+                counts.append((position, count))
     if counts:
         graph.set_outputs(counts)
         graph.check()
