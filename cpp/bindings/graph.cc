@@ -53,17 +53,9 @@ py::str makeString(mxnet::ext::host::TextBuffer* buffer) {
     if (string == nullptr) throw py::error_already_set();
     return py::reinterpret_steal<py::str>(string);
   }
-  auto blocks = buffer->take();
-  std::size_t size = 0;
-  for (const auto& block : blocks) size += block.size;
-  PyObject* string = PyUnicode_New(static_cast<py::ssize_t>(size), 127);
+  PyObject* string = PyUnicode_New(static_cast<py::ssize_t>(buffer->size()), 127);
   if (string == nullptr) throw py::error_already_set();
-  char* target = static_cast<char*>(PyUnicode_DATA(string));
-  for (auto& block : blocks) {
-    std::memcpy(target, block.text.get(), block.size);
-    target += block.size;
-    block.text.reset();  // so that a large text is never in memory twice
-  }
+  buffer->moveTo(static_cast<char*>(PyUnicode_DATA(string)));
   return py::reinterpret_steal<py::str>(string);
 }
 
