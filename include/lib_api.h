@@ -2748,7 +2748,8 @@ inline const char* JsonReader::decodeEscape(const char* cursor) {
   if (*cursor != 'u') failHere(kJsonSyntax, place, "unknown escape");
   unsigned code = readHex4(cursor + 1);
   cursor += 5;
-  if (code >= 0xDC00 && code <= 0xDFFF) failHere(kJsonUtf8, place, "second half of a surrogate pair");
+  if (code >= 0xDC00 && code <= 0xDFFF)
+    failHere(kJsonUtf8, place, "second half of a surrogate pair");
   if (code >= 0xD800 && code <= 0xDBFF) {
     if (end_ - cursor < 2 || cursor[0] != '\\' || cursor[1] != 'u') {
       failHere(kJsonUtf8, place, "half of a surrogate pair");
@@ -3296,7 +3297,7 @@ class JsonWalk {
   Event next() {
     if (event_ == kEnd || event_ == kChild) return event_ = kBegin;
     if (event_ == kBegin && (value->type == LIST || value->type == MAP)) {
-      open_.push(Frame{value, 0, value->map.begin(), hasLines(*value)});
+      open_.push(Frame{value, 0, nullptr, hasLines(*value)});
     }
     if (event_ == kClose) open_.pop();
     if (open_.empty()) return event_ = kEnd;
@@ -3309,9 +3310,11 @@ class JsonWalk {
       key = nullptr;
       return event_ = kChild;
     }
-    if (top.container->type == MAP && top.member != top.container->map.end()) {
-      key = &top.member->first;
-      value = &(top.member++)->second;
+    if (top.container->type == MAP && index < top.container->map.size()) {
+      const std::map<JsonVal, JsonVal>& map = top.container->map;
+      const auto member = top.key == nullptr ? map.begin() : map.upper_bound(*top.key);
+      key = top.key = &member->first;
+      value = &member->second;
       return event_ = kChild;
     }
     --depth;
@@ -3329,7 +3332,7 @@ class JsonWalk {
   struct Frame {
     const JsonVal* container;
     std::size_t index;
-    std::map<JsonVal, JsonVal>::const_iterator member;
+    const JsonVal* key;  // of the last member; iterators of a library's debug mode are not plain
     bool on_lines;
   };
   static bool hasLines(const JsonVal& container) {
@@ -3779,8 +3782,7 @@ namespace detail {
 /// Adds an attribute to a graph. Returns null if there is one of this name.
 __attribute__((__noinline__)) inline JsonVal* addAttribute(
     const std::string& name, std::map<std::string, JsonVal>* attributes) {
-  const auto added =
-      attributes->insert(std::pair<const std::string, JsonVal>(name, JsonVal()));
+  const auto added = attributes->insert(std::pair<const std::string, JsonVal>(name, JsonVal()));
   return added.second ? &added.first->second : nullptr;
 }
 
@@ -3804,10 +3806,10 @@ struct GraphDraft {
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  PlainList<Edge> edges;             // of all nodes in turn
-  PlainList<std::size_t> edge_end;   // per node: one past its last edge
+  PlainList<Edge> edges;            // of all nodes in turn
+  PlainList<std::size_t> edge_end;  // per node: one past its last edge
   PlainList<Dependency> control_deps;
-  PlainList<std::size_t> offsets;    // per node: its offset in the text
+  PlainList<std::size_t> offsets;  // per node: its offset in the text
   PlainList<Edge> heads;
   PlainList<int64_t> arg_nodes;
   PlainList<int64_t> row_ptr;
@@ -4256,7 +4258,7 @@ class GraphReader {
   }
 
   JsonReader reader_;
-  std::unique_ptr<Frame> frame_;  // of the innermost graph
+  std::unique_ptr<Frame> frame_;                             // of the innermost graph
   std::vector<std::pair<std::string, std::string> > pairs_;  // scratch for one node's attributes
 };
 
@@ -4279,8 +4281,7 @@ void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node:
 /// ones, an object when it has more than one member.
 class GraphWriter {
  public:
-  GraphWriter(bool pretty, TextBuffer* out)
-      : pretty_(pretty), blank_(1 + 2 * 64, ' '), out_(*out) {
+  GraphWriter(bool pretty, TextBuffer* out) : pretty_(pretty), blank_(1 + 2 * 64, ' '), out_(*out) {
     blank_[0] = '\n';
   }
   GraphWriter(const GraphWriter&) = delete;
@@ -5088,10 +5089,10 @@ inline void ParamTable::assign(const std::vector<Node*>& variables) {
   for (Node* node : variables) {
     const std::string& name = paramName(*node, &copy);
     const Named wanted = {name.c_str(), nullptr};
-    const void* const found = strlen(wanted.name) != name.size()
-                                  ? nullptr
-                                  : bsearch(&wanted, names_.begin(), names_.size(), sizeof(Named),
-                                            &compare);
+    const void* const found =
+        strlen(wanted.name) != name.size()
+            ? nullptr
+            : bsearch(&wanted, names_.begin(), names_.size(), sizeof(Named), &compare);
     if (found != nullptr) node->tensor = static_cast<const Named*>(found)->tensor;
   }
 }
@@ -6541,8 +6542,8 @@ class FlatReader {
   }
 
   NodeMemory* memory_;
-  PlainList<Graph*> levels_;    // those of the nodes read so far
-  const FlatNode* node_;        // what comes next
+  PlainList<Graph*> levels_;  // those of the nodes read so far
+  const FlatNode* node_;      // what comes next
   const FlatEdge* edge_;
   const uint32_t* dep_;
   const FlatPair* pair_;
@@ -6706,8 +6707,23 @@ inline void Layout::describeStrings() {
 }
 
 inline void Layout::describeContainers() {
-  // No two sizes are equal, so that each is found in one place.
-  std::vector<NodeEntry> list;
+  // No two sizes are equal, so that each is found in one place: also bytes between members, which
+  // nobody sets, must not be equal to one by chance.
+  struct Samples {
+    std::vector<NodeEntry> list;
+    std::unordered_map<std::string, std::string> table;
+    std::map<JsonVal, JsonVal> tree;
+  };
+  struct Free {
+    void operator()(Samples* made) const {
+      made->~Samples();
+      free(made);
+    }
+  };
+  void* const zeros = calloc(1, sizeof(Samples));
+  if (zeros == nullptr) throw std::bad_alloc();
+  const std::unique_ptr<Samples, Free> samples(::new (zeros) Samples);
+  std::vector<NodeEntry>& list = samples->list;
   list.reserve(5);
   list.resize(3);
   line("std::vector", sizeof(list));
@@ -6715,15 +6731,16 @@ inline void Layout::describeContainers() {
   probe("end", &list, sizeof(list), list.data() + list.size());
   probe("capacity", &list, sizeof(list), list.data() + list.capacity());
 
-  std::unordered_map<std::string, std::string> table(20);
+  std::unordered_map<std::string, std::string>& table = samples->table;
+  table.rehash(20);
   table["a"] = table["b"] = table["c"] = "d";
   line("\nstd::unordered_map", sizeof(table));
   probe("buckets", &table, sizeof(table), table.bucket_count(), table.bucket_count());
   probe("size", &table, sizeof(table), table.size(), table.size());
   probe("first", &table, sizeof(table), &*table.begin(), 64);
 
-  std::map<JsonVal, JsonVal> tree;
-  tree[JsonVal(1)] = tree[JsonVal(2)] = tree[JsonVal(3)] = JsonVal(4);
+  std::map<JsonVal, JsonVal>& tree = samples->tree;
+  for (int key = 1; key <= 3; ++key) addMember(JsonVal(key), &tree);
   line("\nstd::map", sizeof(tree));
   probe("size", &tree, sizeof(tree), tree.size(), tree.size());
   probe("first", &tree, sizeof(tree), &*tree.begin(), 64);
