@@ -6251,7 +6251,6 @@ class FlatArray {
     return size_ / sizeof(Item);
   }
   std::size_t size() const { return size_; }
-  char* data() { return data_; }
 
  private:
   const FlatMemory* memory_;
