@@ -44,7 +44,7 @@ std::vector<std::string> namesOfVariables(const Graph& graph) {
   return names;
 }
 
-TextViewSet usedAmong(TextViewSet names, Graph* graph) {
+TextViewSet usedAmong(const TextViewSet& names, Graph* graph) {
   TextViewSet used;
   mxnet::ext::host::forEachGraph(graph, [&](const Graph* level) {
     for (const Node* node : level->nodes) {

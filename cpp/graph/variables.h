@@ -33,7 +33,7 @@ Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
 std::vector<std::string> namesOfVariables(const Graph& graph);
 
 /// Of the names that are keys, those that a variable of the graph has, or of a graph nested in it.
-TextViewSet usedAmong(TextViewSet names, Graph* graph);
+TextViewSet usedAmong(const TextViewSet& names, Graph* graph);
 
 /// Returns the names that no variable of the graph has.
 std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph);

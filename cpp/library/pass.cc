@@ -23,7 +23,7 @@ std::vector<NewParam> usedParams(std::vector<NewParam> params, Graph* graph) {
   if (params.empty()) return params;
   TextViewSet names;
   for (const NewParam& param : params) names.insert(param.name);
-  const TextViewSet used = usedAmong(std::move(names), graph);
+  const TextViewSet used = usedAmong(names, graph);
   std::vector<NewParam> kept;
   kept.reserve(params.size());
   for (NewParam& param : params) {

@@ -334,3 +334,21 @@ def test_misaligned_arrays_are_lent_as_copies() -> None:
     symbol = passlib.sym.broadcast_add(passlib.sym.var("x"), passlib.sym.var("w\0v"))
     with pytest.raises(passlib.GraphError, match="NUL byte"):
         symbol.optimize_for(library.passes[0], args={"w\0v": raw})
+
+
+def test_weights_that_go_while_they_are_lent() -> None:
+    """An array that is no array of NumPy is asked for one, which may run any code."""
+    args: dict[str, Any] = {}
+
+    class Clearing:
+        def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray[Any, Any]:
+            del dtype, copy
+            args.clear()
+            return np.ones(2, "f4")
+
+    args.update(a=Clearing(), b=np.full(2, 3, "f4"))
+    lent = passlib.library.lent.Lent("args", args, ["a", "b"])
+    assert [(name, array.tolist()) for name, array, _ in lent.params] == [
+        ("a", [1.0, 1.0]),
+        ("b", [3.0, 3.0]),
+    ]

@@ -95,5 +95,5 @@ def test_time_grows_with_the_graph(shape: str, backend: str) -> None:
     # Quadratic work would take sixteen times as long on four times the graph. Both times include
     # the bounded search for MXNet's own groups.
     assert spent[1][0] < 10 * spent[0][0], spent
-    # Loading takes half a microsecond a node. Sanitizers slow a library down more than the host.
-    assert EXTRA_FLAGS or spent[1][0] < 60 * spent[1][1], spent
+    # 23 us a node where loading takes 0.56. Sanitizers slow a library down far more than the host.
+    assert EXTRA_FLAGS or spent[1][0] < 40 * spent[1][1], spent

@@ -21,13 +21,15 @@ std::string_view textOf(PyObject* object) {
 
 }  // namespace
 
-NamedArrays::NamedArrays(py::dict dict) : dict_(std::move(dict)) {
+NamedArrays::NamedArrays(const py::dict& dict)
+    : items_(py::reinterpret_steal<py::dict>(PyDict_Copy(dict.ptr()))) {
+  if (!items_) throw py::error_already_set();
   std::vector<std::string_view> names;
-  names.reserve(dict_.size());
-  values_.reserve(dict_.size());
+  names.reserve(items_.size());
+  values_.reserve(items_.size());
   PyObject* key = nullptr;
   PyObject* value = nullptr;
-  for (py::ssize_t at = 0; PyDict_Next(dict_.ptr(), &at, &key, &value) != 0;) {
+  for (py::ssize_t at = 0; PyDict_Next(items_.ptr(), &at, &key, &value) != 0;) {
     const std::string_view name = textOf(key);
     if (name.data() == nullptr) continue;
     names.push_back(name);

@@ -11,18 +11,19 @@
 
 namespace passlib {
 
-/// Finds the values of a dictionary from Python, which nobody may change meanwhile, without making
-/// a text of Python, and mostly without a search.
+/// Finds the values that a dictionary has when this object is made, without making a text of
+/// Python, and mostly without a search. Code in Python that runs meanwhile may change the
+/// dictionary.
 class NamedArrays {
  public:
-  explicit NamedArrays(pybind11::dict dict);
+  explicit NamedArrays(const pybind11::dict& dict);
 
   /// Returns the value of a name, borrowed; null if there is none.
   PyObject* find(std::string_view name);
   PyObject* find(pybind11::handle name);
 
  private:
-  pybind11::dict dict_;
+  pybind11::dict items_;  ///< keeps names and values
   std::vector<PyObject*> values_;
   onnx::NameIndex places_;
 };

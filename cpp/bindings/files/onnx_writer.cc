@@ -59,11 +59,9 @@ class PythonHost : public onnx::WriteHost {
     py::function attribute;  ///< name, operator, domain, key, text, type to bytes or a place
   };
 
-  PythonHost(py::dict params, py::dict constants, const std::map<std::string, StatedTuple>& fed,
-             Functions functions)
-      : params_(std::move(params)),
-        constants_(std::move(constants)),
-        functions_(std::move(functions)) {
+  PythonHost(const py::dict& params, const py::dict& constants,
+             const std::map<std::string, StatedTuple>& fed, Functions functions)
+      : params_(params), constants_(constants), functions_(std::move(functions)) {
     for (const auto& [name, type] : fed) {
       fed_[name] = StatedType{std::get<0>(type), std::get<1>(type)};
     }
@@ -292,12 +290,12 @@ class OnnxWriter {
 void bindOnnxWriter(py::module_* m) {
   py::class_<OnnxWriter>(*m, "OnnxWriter")
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
-                       py::dict params, py::dict constants,
+                       const py::dict& params, const py::dict& constants,
                        const std::map<std::string, StatedTuple>& fed,
                        const std::map<std::string, RenewedTuple>& renewed,
                        std::tuple<py::function, py::function, py::function> functions) {
              auto host = std::make_unique<PythonHost>(
-                 std::move(params), std::move(constants), fed,
+                 params, constants, fed,
                  PythonHost::Functions{std::get<0>(functions), std::get<1>(functions),
                                        std::get<2>(functions)});
              host->setRenewed(renewed);

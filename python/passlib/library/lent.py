@@ -129,8 +129,7 @@ class Lent:
         over = {*removed, *new}
         for name, copy in self._written(over):
             self._given[name] = copy.view(NDArray)
-        for name in self._changed(self._copies.keys() - over):
-            self._write_back(name, self._copies[name][0])
+        self._write_back(self._copies.keys() - over)
         for name in removed:
             self._given.pop(name, None)
         for name, array in new.items():
@@ -141,8 +140,7 @@ class Lent:
         weights.gone = gone
         over = {*gone, *new}
         made = dict(self._written(over))
-        for name in self._changed(self._copies.keys() - over):
-            self._write_back(name, self._copies[name][0])
+        self._write_back(self._copies.keys() - over)
         made.update(new)
         _core.freeze_arrays(made)
         weights.update(made)
@@ -161,15 +159,17 @@ class Lent:
         )
         return [names[position] for position in _core.differing_arrays(pairs)]
 
-    def _write_back(self, name: str, copy: np.ndarray[Any, Any]) -> None:
+    def _write_back(self, among: Iterable[str]) -> None:
+        """Bring what was lent as a copy of another form up to date, if the pass wrote to it."""
         assert self._given is not None
-        original = self._given[name]
-        if isinstance(original, np.ndarray) and original.flags.writeable:
-            original[...] = copy
-        elif isinstance(original, BaseSparseNDArray):
-            self._given[name] = copy.view(NDArray).tostype(original.stype)
-        else:
-            self._given[name] = copy.view(NDArray)
+        for name in self._changed(among):
+            copy, original = self._copies[name][0], self._given[name]
+            if isinstance(original, np.ndarray) and original.flags.writeable:
+                original[...] = copy
+            elif isinstance(original, BaseSparseNDArray):
+                self._given[name] = copy.view(NDArray).tostype(original.stype)
+            else:
+                self._given[name] = copy.view(NDArray)
 
 
 def lent_arrays(call: Call) -> tuple[_core.LentArrays, _core.LentArrays]:
