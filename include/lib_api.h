@@ -751,6 +751,16 @@ class Node {
   /// running, or if the caller gave no dictionary for new parameters.
   MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
+  /// Returns `tensor` with its elements, which a pass that takes weights on demand asks for here
+  /// and only reads; null if there is none. They stay valid until the pass returns. Throws
+  /// std::runtime_error if the host has no memory for them.
+  const MXTensor* readTensor();
+  /// Makes this variable a weight whose elements are those of `source`, each of as many equal runs
+  /// of them as there are factors multiplied by one, in double precision. The host computes them
+  /// when somebody needs them, so that weights need not fit in memory; the tensor here has no
+  /// elements. Returns false, and changes nothing, where the host cannot do that: `source` is not
+  /// on demand, or not of float32 or float64. Then alloc_arg is the way.
+  bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);
   void _setPassResource(PassResource* resource) { res_ = resource; }
 
   std::string op;
@@ -1036,6 +1046,9 @@ typedef void (*nd_malloc_t)(const void* allocator, const int64_t* shape, int num
 /// Allocates new parameters during a pass.
 class PassResource {
  public:
+  /// What the elements of a weight on demand become if each run of them is multiplied by a factor.
+  enum Scaling { kNotOnDemand = -1, kNotFinite = 0, kFinite = 1 };
+
   PassResource(std::unordered_map<std::string, MXTensor>* new_args,
                std::unordered_map<std::string, MXTensor>* new_aux, nd_malloc_t nd_malloc,
                const void* nd_alloc)
@@ -1058,6 +1071,12 @@ class PassResource {
   bool _isUnlent(const Node* node);
   /// Returns `name`, or the first of name1, name2, ... that no node of the graph has.
   std::string _freeName(const Graph& graph, const std::string& name);
+  /// See Node::readTensor.
+  void _read(const std::string& name, MXTensor* tensor) const;
+  /// Scales a weight on demand, as the weight `name`; for a null `name`, says what results.
+  Scaling _scale(const MXTensor& source, const std::vector<double>& factors,
+                 const std::string* name) const;
+  MXTensor* _scaled(const std::string& name, const MXTensor& source) const;
 
  private:
   MXTensor* allocate(std::unordered_map<std::string, MXTensor>* tensors, int is_arg,
@@ -1421,6 +1440,7 @@ struct PassDeclaration {
   std::vector<OptionDeclaration> options;
   bool any_options = false;
   bool needs_weights = true;
+  bool weights_on_demand = false;
   bool needs_shapes = true;
   typedPass_t body = nullptr;
 };
@@ -1467,6 +1487,10 @@ class CustomPass {
   /// Whether the pass reads or writes weights: if not, Node::tensor is null on parameters that the
   /// model has already. By default true.
   CustomPass& needsWeights(bool wanted = true);
+  /// The pass reads weights by Node::readTensor() only, and changes none in place: until then,
+  /// tensors of parameters have shape and type, and data_ptr is null in passlib. What it does not
+  /// ask for costs nothing.
+  CustomPass& weightsOnDemand();
   /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
   /// true.
   CustomPass& needsShapes(bool wanted = true);
@@ -2039,6 +2063,16 @@ typedef void (*passlibFreeFlat_t)(const FlatModel* model);
 typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void** operator_delete);
 typedef int (*interrupted_t)(const void* host);
 typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host);
+/// Sets *data to the elements of a parameter on demand, aligned, valid until the call returns; null
+/// if there is no memory for them. nd_alloc: of the call; id: of the parameter in its block.
+typedef void (*readWeight_t)(const void* nd_alloc, size_t id, const void** data);
+/// Makes the argument `name` of the elements of a parameter on demand, each run of (elements /
+/// count) of them multiplied by one factor. For a null `name` it makes nothing, and says whether
+/// all results are finite. Returns 1, 0 for a result that is not finite, or -1 if this is not
+/// possible for such a parameter.
+typedef int (*scaleWeight_t)(const void* nd_alloc, size_t id, const double* factors, size_t count,
+                             const char* name);
+typedef void (*passlibSetWeights_t)(readWeight_t read, scaleWeight_t scale);
 typedef int (*passlibDeclarations_t)(const char** json);
 typedef const char* (*passlibLoadErrors_t)();
 
@@ -2072,11 +2106,13 @@ PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const
 /// declares anything. The text is
 ///
 ///     {"version": 1, "passes": [{"name": "fold", "description": "...", "dialects": ["onnx"],
-///      "needs_weights": true, "needs_shapes": false, "any_options": false, "options":
+///      "needs_weights": true, "weights_on_demand": true, "needs_shapes": false,
+///      "any_options": false, "options":
 ///      [{"name": "level", "kind": "integer", "list": false, "default": 1, "description": "...",
 ///        "choices": [], "range": [1, 3]}]}]}
 ///
-/// with the kinds boolean, integer, real and text. Not part of MXNet's ABI.
+/// with the kinds boolean, integer, real and text; without "weights_on_demand" for false. Not part
+/// of MXNet's ABI.
 PASSLIB_ENTRY int _passlibDeclarations(const char** json);
 /// Runs a pass on a graph in JSON. A parameter whose data is null, though its shape has elements,
 /// is one that the host does not lend. *out_graph: the result as malloc'd JSON, null on failure.
@@ -2112,6 +2148,11 @@ PASSLIB_ENTRY void _passlibFreeFlat(const mxnet::ext::FlatModel* model);
 /// throws, and stays valid until the process ends. Called before initialize. Not part of MXNet's
 /// ABI.
 PASSLIB_ENTRY void _passlibSetInterrupted(mxnet::ext::interrupted_t function, const void* host);
+/// Sets what Node::readTensor() asks, before initialize. In a call of a pass that takes weights on
+/// demand, a parameter whose elements are asked for has null data and an ID that is not 0. Not part
+/// of MXNet's ABI.
+PASSLIB_ENTRY void _passlibSetWeights(mxnet::ext::readWeight_t read,
+                                      mxnet::ext::scaleWeight_t scale);
 #ifdef PASSLIB_PATTERNS
 /// Returns why the library cannot be used, such as a pattern that is not well-formed: a line for
 /// each reason, or null. The host asks before initialize().
@@ -4946,6 +4987,64 @@ inline MXTensor* PassResource::allocate(std::unordered_map<std::string, MXTensor
   return &tensor;
 }
 
+inline const MXTensor* Node::readTensor() {
+  if (tensor != nullptr && tensor->data_ptr == nullptr && res_ != nullptr) {
+    res_->_read(name, tensor);
+  }
+  return tensor;
+}
+
+inline bool Node::_scaleArg(const MXTensor& source, const std::vector<double>& factors) {
+  if (res_ == nullptr || res_->_scale(source, factors, &name) != PassResource::kFinite)
+    return false;
+  tensor = res_->_scaled(name, source);
+  return true;
+}
+
+namespace detail {
+
+/// What Node::readTensor() asks. Hosts set it once, before they run anything else.
+struct WeightSource {
+  readWeight_t read;
+  scaleWeight_t scale;
+  static WeightSource* get() {
+    static WeightSource source = {nullptr, nullptr};
+    return &source;
+  }
+};
+
+}  // namespace detail
+
+inline void PassResource::_read(const std::string& name, MXTensor* tensor) const {
+  const detail::WeightSource* source = detail::WeightSource::get();
+  if (tensor->verID == 0 || source->read == nullptr) return;
+  const void* data = nullptr;
+  source->read(nd_alloc_, tensor->verID, &data);
+  if (data == nullptr && tensor->size() != 0) {
+    throw std::runtime_error("the host did not read the parameter " + detail::quoted(name));
+  }
+  tensor->data_ptr = const_cast<void*>(data);
+  tensor->dltensor.data = tensor->data_ptr;
+}
+
+inline PassResource::Scaling PassResource::_scale(const MXTensor& source,
+                                                  const std::vector<double>& factors,
+                                                  const std::string* name) const {
+  const detail::WeightSource* host = detail::WeightSource::get();
+  if (source.verID == 0 || source.data_ptr != nullptr || host->scale == nullptr) {
+    return kNotOnDemand;
+  }
+  return static_cast<Scaling>(host->scale(nd_alloc_, source.verID, factors.data(), factors.size(),
+                                          name == nullptr ? nullptr : name->c_str()));
+}
+
+inline MXTensor* PassResource::_scaled(const std::string& name, const MXTensor& source) const {
+  const MXTensor made(nullptr, source.shape, source.dtype, 0, source.ctx);
+  MXTensor& tensor = (*new_args_)[name];
+  tensor = made;
+  return &tensor;
+}
+
 namespace detail {
 
 /// Entry `index` of a list in text form, where a nested list is one entry.
@@ -5407,6 +5506,7 @@ inline const char* describePasses() {
     object.map[JsonVal("description")] = JsonVal(pass.description);
     object.map[JsonVal("any_options")] = JsonVal::boolean(pass.any_options);
     object.map[JsonVal("needs_weights")] = JsonVal::boolean(pass.needs_weights);
+    if (pass.weights_on_demand) object.map[JsonVal("weights_on_demand")] = JsonVal::boolean(true);
     object.map[JsonVal("needs_shapes")] = JsonVal::boolean(pass.needs_shapes);
     JsonVal& dialects = object.map[JsonVal("dialects")] = JsonVal(LIST);
     for (const std::string& dialect : pass.dialects) dialects.list.push_back(JsonVal(dialect));
@@ -5634,6 +5734,11 @@ inline CustomPass& CustomPass::needsWeights(bool wanted) {
   return *this;
 }
 
+inline CustomPass& CustomPass::weightsOnDemand() {
+  declare().weights_on_demand = true;
+  return *this;
+}
+
 inline CustomPass& CustomPass::needsShapes(bool wanted) {
   declare().needs_shapes = wanted;
   return *this;
@@ -5762,6 +5867,7 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   for (Node* node : graph->inputs) {
     const MXTensor* tensor = node->tensor;
     if (tensor == nullptr || tensor->data_ptr != nullptr || tensor->size() == 0) continue;
+    if (tensor->verID != 0) continue;  // on demand
     resource._noteUnlent(node);
     node->tensor = nullptr;
   }
@@ -10005,6 +10111,12 @@ inline void _passlibSetInterrupted(mxnet::ext::interrupted_t function, const voi
   mxnet::ext::detail::InterruptSource* source = mxnet::ext::detail::InterruptSource::get();
   source->function = function;
   source->host = host;
+}
+
+inline void _passlibSetWeights(mxnet::ext::readWeight_t read, mxnet::ext::scaleWeight_t scale) {
+  mxnet::ext::detail::WeightSource* source = mxnet::ext::detail::WeightSource::get();
+  source->read = read;
+  source->scale = scale;
 }
 
 #ifdef PASSLIB_PATTERNS

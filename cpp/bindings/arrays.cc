@@ -11,6 +11,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/files/named_arrays.h"
+#include "bindings/weights/scaled_array.h"
 #include "errors.h"
 
 namespace passlib {
@@ -52,9 +53,11 @@ bool sameArrays(const py::dict& arrays, const py::dict& among) {
   return true;
 }
 
-/// Makes arrays that nobody else knows read-only.
+/// Makes arrays that nobody else knows read-only; those that are still to be computed will be.
 void freezeArrays(const py::dict& arrays) {
-  for (const auto& [name, value] : arrays) freeze(value.cast<py::array>());
+  for (const auto& [name, value] : arrays) {
+    if (!py::isinstance<ScaledArray>(value)) freeze(value.cast<py::array>());
+  }
 }
 
 /// Names of the values that are not read-only arrays of NumPy or of the class `own`.
@@ -63,6 +66,7 @@ py::list writableArrays(const py::dict& arrays, const py::type& own) {
   py::list names;
   for (const auto& [name, value] : arrays) {
     const PyTypeObject* const type = Py_TYPE(value.ptr());
+    if (py::isinstance<ScaledArray>(value)) continue;
     const bool known = type == plain || type == reinterpret_cast<PyTypeObject*>(own.ptr());
     if (!known || py::reinterpret_borrow<py::array>(value).writeable()) names.append(name);
   }

@@ -2,6 +2,9 @@
 
 #include "errors.h"
 
+#include <cerrno>
+#include <system_error>
+
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
@@ -62,6 +65,9 @@ void translate(std::exception_ptr pointer) {
     setError("GraphError", error.what());
   } catch (const mxnet::ext::GraphStructureError& error) {
     setError("GraphError", error.what());
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    PyErr_SetFromErrno(PyExc_OSError);
   }
 }
 

@@ -1,7 +1,8 @@
 // The module passlib._core.
 
 #include "bindings/bindings.h"
-#include "bindings/lending.h"
+#include "bindings/weights/lending.h"
+#include "bindings/weights/scaled_array.h"
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The native part of passlib; its public face is the package's Python.";
@@ -11,6 +12,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindEditing(&m);
   passlib::bindLibraries(&m);
   passlib::bindLending(&m);
+  passlib::bindScaledArrays(&m);
   passlib::bindOperators(&m);
   passlib::bindPartition(&m);
   passlib::bindOnnx(&m);

@@ -31,6 +31,16 @@ constexpr std::size_t kEntries = 1024;
 struct Registry {
   ForkMutex<std::mutex> mutex;
   std::map<const char*, const FileMapping*, std::less<>> files;
+
+  /// Returns the file in which an array lies as a whole, or null.
+  const FileMapping* find(const void* data, std::size_t size) const {
+    const auto* const start = static_cast<const char*>(data);
+    auto found = files.upper_bound(start);
+    if (found == files.begin()) return nullptr;
+    const FileMapping* const file = (--found)->second;
+    const auto offset = static_cast<std::size_t>(start - file->data());
+    return offset < file->size() && size <= file->size() - offset ? file : nullptr;
+  }
 };
 
 Registry& registry() {
@@ -129,20 +139,28 @@ FileMapping::~FileMapping() {
   close(file_);
 }
 
-Lender::Loan Lender::lend(const void* data, std::size_t size) {
-  const auto* const start = static_cast<const char*>(data);
+FilePlace placeInFile(const void* data, std::size_t size) {
   Registry& all = registry();
   const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
-  auto found = all.files.upper_bound(start);
-  if (found == all.files.begin()) return {};
-  const FileMapping& file = *(--found)->second;
-  const auto offset = static_cast<std::size_t>(start - file.data());
-  if (offset >= file.size() || size > file.size() - offset) return {};
+  const FileMapping* const file = all.find(data, size);
+  if (file == nullptr) return {};
+  return {file->descriptor(),
+          static_cast<std::size_t>(static_cast<const char*>(data) - file->data())};
+}
+
+Lender::Loan Lender::lend(const void* data, std::size_t size) {
+  Registry& all = registry();
+  const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
+  const FileMapping* const found = all.find(data, size);
+  if (found == nullptr) return {};
+  const FileMapping& file = *found;
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(data) - file.data());
   for (const Known& known : known_) {
     if (known.file == &file) return {known.mapping, offset};
   }
   try {
-    known_.push_back({&file, std::make_shared<const PrivateMapping>(file.file_, file.size())});
+    known_.push_back(
+        {&file, std::make_shared<const PrivateMapping>(file.descriptor(), file.size())});
   } catch (const std::system_error&) {
     return {};  // the array is copied
   }

@@ -39,9 +39,10 @@ class FileMapping {
 
   const char* data() const { return data_; }
   std::size_t size() const { return size_; }
+  /// Of the file, open as long as this object lives.
+  int descriptor() const { return file_; }
 
  private:
-  friend class Lender;
   int file_;
   const char* data_ = nullptr;
   std::size_t size_ = 0;
@@ -63,6 +64,13 @@ class Lender {
   };
   std::vector<Known> known_;
 };
+
+/// Where an array lies in a mapped file.
+struct FilePlace {
+  int file = -1;  ///< its descriptor; -1 if the array lies in no mapped file
+  std::size_t offset = 0;
+};
+FilePlace placeInFile(const void* data, std::size_t size);
 
 }  // namespace passlib
 

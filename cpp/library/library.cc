@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "library/calls/call.h"
 #include "library/elf.h"
+#include "library/params.h"
 
 namespace passlib {
 namespace {
@@ -141,6 +142,10 @@ void Library::shakeHands(int version) {
     const CallState::Lock lock(state_);
     set([](const void* state) { return static_cast<const CallState*>(state)->interrupted(); },
         state_);
+  }
+  if (const auto set = find<mxnet::ext::passlibSetWeights_t>("_passlibSetWeights")) {
+    const CallState::Lock lock(state_);
+    set(&Allocator::read, &Allocator::scale);
   }
   if (const auto errors = find<mxnet::ext::passlibLoadErrors_t>("_passlibLoadErrors")) {
     const char* text = errors();

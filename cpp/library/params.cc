@@ -32,6 +32,17 @@ int64_t* ParamBlock::add(std::string_view name, void* data, std::size_t dims, in
   return sizes;
 }
 
+void ParamBlock::setOnDemand(std::size_t number, bool of_args, WeightPlace place) {
+  places_.resize(names_.size());
+  places_[number] = place;
+  ids_[number] = (number + 1) * 2 + (of_args ? 1 : 0);
+}
+
+const WeightPlace* ParamBlock::onDemand(std::size_t id) const {
+  const std::size_t number = numberOf(id);
+  return id != 0 && number < places_.size() && ids_[number] == id ? &places_[number] : nullptr;
+}
+
 void Allocator::allocate(const void* self, const int64_t* shape, int num_dims, const char* dev_type,
                          int /*dev_id*/, int dtype, const char* name, int is_arg, void** data) {
   *data = nullptr;
@@ -75,13 +86,63 @@ void Allocator::allocateOne(const int64_t* shape, int num_dims, const char* dev_
   if (std::strcmp(dev_type, "cpu") != 0) {
     refuse(" on device " + quoted(dev_type) + "; only the cpu is supported");
   }
-  if (is_arg ? !accept_args_ : !accept_aux_) {
-    refuse(std::string(", but optimize_for was given no ") + kind + (is_arg ? "s" : "") +
-           " to put it into; pass " + (is_arg ? "args" : "aux") + "={} or your parameters");
-  }
+  refuseUnlessAccepted(is_arg, what);
   *data = memory.data();
   params_.push_back(NewParam{name, std::vector<int64_t>(shape, shape + num_dims), dtype, is_arg,
-                             std::move(memory)});
+                             std::move(memory), std::nullopt});
+}
+
+void Allocator::refuseUnlessAccepted(bool is_arg, const std::string& what) {
+  if ((is_arg ? accept_args_ : accept_aux_) || !error_.empty()) return;
+  error_ = what + ", but optimize_for was given no " + (is_arg ? "args" : "aux") +
+           " to put it into; pass " + (is_arg ? "args" : "aux") + "={} or your parameters";
+}
+
+void Allocator::read(const void* self, std::size_t id, const void** data) {
+  *data = nullptr;
+  auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
+  const WeightPlace* place = allocator->args_.onDemand(id);
+  if (place == nullptr) place = allocator->aux_.onDemand(id);
+  if (place == nullptr) return;
+  try {
+    *data = allocator->on_demand_.read(*place);
+  } catch (const std::bad_alloc&) {
+    if (!allocator->error_.empty()) return;
+    allocator->error_ = "the pass reads a weight of " + std::to_string(place->size) +
+                        " bytes, which the system does not have";
+  }
+}
+
+int Allocator::scale(const void* self, std::size_t id, const double* factors, std::size_t count,
+                     const char* name) {
+  auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
+  try {
+    return allocator->scaleOne(id, factors, count, name);
+  } catch (const std::exception& error) {
+    if (allocator->error_.empty()) allocator->error_ = error.what();
+    return mxnet::ext::PassResource::kNotFinite;
+  }
+}
+
+int Allocator::scaleOne(std::size_t id, const double* factors, std::size_t count,
+                        const char* name) {
+  const WeightPlace* const of_args = args_.onDemand(id);
+  const WeightPlace* const place = of_args != nullptr ? of_args : aux_.onDemand(id);
+  if (place == nullptr) return mxnet::ext::PassResource::kNotOnDemand;
+  std::optional<Scaled> scaled = OnDemand::scaled(*place, factors, count);
+  if (!scaled) return mxnet::ext::PassResource::kNotOnDemand;
+  if (name == nullptr) {
+    return scaled->isFinite() ? mxnet::ext::PassResource::kFinite
+                              : mxnet::ext::PassResource::kNotFinite;
+  }
+  refuseUnlessAccepted(true, std::string("the pass makes arg ") + quoted(name));
+  const ParamBlock& block = of_args != nullptr ? args_ : aux_;
+  const std::size_t number = ParamBlock::numberOf(id);
+  const int64_t* const shape = block.shapes()[number];
+  params_.push_back(NewParam{name, std::vector<int64_t>(shape, shape + block.dims()[number]),
+                             place->dtype, true, Buffer(),
+                             ScaledParam{std::move(*scaled), of_args != nullptr, number}});
+  return mxnet::ext::PassResource::kFinite;
 }
 
 std::vector<NewParam> Allocator::take() {

@@ -159,7 +159,7 @@ std::string describePass(const PassCall& call) {
 }
 
 PassResult runPass(const PassCall& call, GraphSource* source) {
-  Allocator allocator(call.accept_args, call.accept_aux);
+  Allocator allocator(call.accept_args, call.accept_aux, call.args, call.aux);
   Caller caller(call, &allocator);
   const int max_depth = mostNestedGraphs(source);
   std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();

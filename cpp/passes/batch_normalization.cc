@@ -15,6 +15,7 @@
 
 #include "layer.h"
 #include "tensor_values.h"
+#include "weight_scaling.h"
 
 namespace passes {
 namespace {
@@ -128,7 +129,7 @@ class Folding {
     if (tensor.shape != std::vector<int64_t>(1, static_cast<int64_t>(channels))) {
       throw LeftAlone("'" + norm.inputs[input].node->name + "' is not one number a channel");
     }
-    return valuesOf(tensor);
+    return elementsOf(norm, input);
   }
 
   /// Throws LeftAlone before any change.
@@ -138,13 +139,14 @@ class Folding {
     const MXDType bias_type = layer.hasBias() ? parameterOf(node, 2).dtype : old.dtype;
     const std::vector<double> factors = layer.weightFactors(affine);
     const std::vector<double> bias = layer.biasFor(affine);
-    if (!scalesToFinite(old, factors) || !isFiniteAs(bias, bias_type)) {
+    const WeightScaling scaling(node.inputs[1].node, factors);
+    if (!scaling.isFinite() || !isFiniteAs(bias, bias_type)) {
       throw LeftAlone("the new weights would not be finite");
     }
     const std::vector<int64_t> bias_shape(1, static_cast<int64_t>(bias.size()));
-    setScaled(own(&node, 1, "_weight", MXTensor(nullptr, old.shape, old.dtype, 0, old.ctx)), old,
-              factors);
-    setValues(own(&node, 2, "_bias", MXTensor(nullptr, bias_shape, bias_type, 0, old.ctx)), bias);
+    scaling.apply(own(&node, 1, "_weight", MXTensor(nullptr, old.shape, old.dtype, 0, old.ctx)));
+    setValues(own(&node, 2, "_bias", MXTensor(nullptr, bias_shape, bias_type, 0, old.ctx)).tensor(),
+              bias);
     layer.declareBias();
     noteOrigin(&node, norms);
     Node* last = norms.back();
@@ -180,18 +182,18 @@ class Folding {
     layer->attrs[MX_STR_ORIGIN] = names.dump();
   }
 
-  /// A new tensor for the parameter at an input, or for a new parameter there if other nodes use
-  /// the present one. Its shape, type and device are those of `like`.
-  MXTensor* own(Node* layer, std::size_t input, const char* suffix, const MXTensor& like) {
+  /// The parameter at an input, or a new one there if other nodes use the present one. Shape, type
+  /// and device of its new tensor are those of `like`.
+  NewWeight own(Node* layer, std::size_t input, const char* suffix, const MXTensor& like) {
     if (hasInput(*layer, input)) {
       Node* present = layer->inputs[input].node;
       const bool shared = present->outputs.size() != 1 || heads_.count(present) != 0;
-      if (!shared) return present->alloc_arg(like.shape, like.ctx, like.dtype);
+      if (!shared) return NewWeight{present, like, false};
     }
     Node* made = addParameter(graph_, layer->name + suffix, like.shape, like.dtype, like.ctx);
     if (input < layer->inputs.size()) replaced_.push_back(layer->inputs[input].node);
     graph_->connect(made, 0, layer, static_cast<int>(input));
-    return made->tensor;
+    return NewWeight{made, like, true};
   }
 
   void removeUnusedParameters() {
@@ -224,6 +226,7 @@ MXReturnValue foldBatchNormalization(Graph* graph, const OptionValues& options) 
 
 REGISTER_PASS(foldBatchNormalization)
     .setBody(foldBatchNormalization)
+    .weightsOnDemand()
     .describe("Folds batch normalizations into the weights of the linear layers before them.")
     .option("verbose", false, "Print the result for each batch normalization, with the reason.");
 

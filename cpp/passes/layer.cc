@@ -23,6 +23,11 @@ const MXTensor& parameterOf(const Node& node, std::size_t input) {
   return *parameter.tensor;
 }
 
+std::vector<double> elementsOf(const Node& node, std::size_t input) {
+  parameterOf(node, input);  // throws if it is none
+  return valuesOf(*node.inputs[input].node->readTensor());
+}
+
 bool hasInput(const Node& node, std::size_t input) {
   return input < node.inputs.size() && !isAbsent(*node.inputs[input].node);
 }
@@ -142,7 +147,7 @@ std::vector<double> Layer::bias() const {
   if (!row || !(whole || (matrix && last == 1))) {
     throw LeftAlone("'" + node_->inputs[2].node->name + "' is not one number a channel");
   }
-  const std::vector<double> given = valuesOf(tensor);
+  const std::vector<double> given = elementsOf(*node_, 2);
   const double factor = matrix ? realAttr(node_, "beta", 1) : 1;
   for (std::size_t i = 0; i < channels_; ++i) values[i] = factor * given[whole ? i : 0];
   return values;

@@ -26,8 +26,11 @@ struct Affine {
   std::vector<double> shift;
 };
 
-/// Returns the data of a parameter: dense real numbers. Throws LeftAlone for other inputs.
+/// Returns a parameter: a dense array of real numbers. Throws LeftAlone for other inputs.
 const MXTensor& parameterOf(const Node& node, std::size_t input);
+
+/// Returns the elements of a parameter in row-major order. Throws LeftAlone for other inputs.
+std::vector<double> elementsOf(const Node& node, std::size_t input);
 
 /// Whether a node has an input of this number that is not omitted.
 bool hasInput(const Node& node, std::size_t input);

@@ -27,6 +27,7 @@ Write = Callable[[str], object]
 Triples = list[tuple[int, int, int]]
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
+Made = dict[str, Array | ScaledArray]
 
 class Graph:
     @staticmethod
@@ -70,11 +71,19 @@ class LentArrays:
         names: Sequence[str],
         code_of: Callable[[np.dtype[Any]], int],
         other: Callable[[str, Any], tuple[str, np.ndarray[Any, Any], int]],
-        lend: bool,
+        lending: str,
+        are_args: bool,
     ) -> None: ...
     @property
     def params(self) -> list[tuple[str, np.ndarray[Any, Any], int]]: ...
     def changed(self, but: set[str]) -> list[tuple[str, Array]]: ...
+
+class ScaledArray:
+    shape: Final[tuple[int, ...]]
+    dtype: Final[np.dtype[Any]]
+    nbytes: Final[int]
+    array: Final[Array]
+    def computed(self) -> Array: ...
 
 class OnnxFile:
     def __init__(self, data: Buffer) -> None: ...
@@ -254,26 +263,16 @@ class EditableRoot(EditableGraph):
 
 class Library:
     def __init__(self, path: str, version: int, write: Write) -> None: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def abi_version(self) -> int: ...
-    @property
-    def passes(self) -> list[str]: ...
-    @property
-    def partitioners(self) -> list[tuple[str, list[str]]]: ...
-    @property
-    def operators(self) -> list[str]: ...
-    @property
-    def shares_types(self) -> bool: ...
-    @property
-    def why_not_shared(self) -> str: ...
-    @property
-    def handover(self) -> str: ...
-    @property
-    def declarations(self) -> bytes: ...
-    @property
-    def is_ours(self) -> bool: ...
+    path: Final[str]
+    abi_version: Final[int]
+    passes: Final[list[str]]
+    partitioners: Final[list[tuple[str, list[str]]]]
+    operators: Final[list[str]]
+    shares_types: Final[bool]
+    why_not_shared: Final[str]
+    handover: Final[str]
+    declarations: Final[bytes]
+    is_ours: Final[bool]
 
 def close_gate(seconds: float) -> int: ...
 
@@ -385,7 +384,7 @@ def run_pass(
     settings: CallSettings,
     type_of: Callable[[int], np.dtype[Any]],
     write: Callable[[str], object],
-) -> tuple[Graph, dict[str, str], tuple[Arrays, Arrays], list[str]]: ...
+) -> tuple[Graph, dict[str, str], tuple[Made, Made], list[str]]: ...
 def run_partition(
     library: Library,
     index: int,

@@ -18,7 +18,8 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/calls/native_call.h"
 #include "bindings/common.h"
-#include "bindings/lending.h"
+#include "bindings/weights/lending.h"
+#include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "graph/source.h"
 #include "library/pass.h"
@@ -43,8 +44,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
   return list;
 }
 
-/// New arguments, and new auxiliary states: arrays by name.
-py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of) {
+/// New arguments, and new auxiliary states: arrays by name. `lent`: states, arguments.
+py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of,
+                     const LentArrays* const (&lent)[2]) {
   std::map<int, py::dtype> types;
   py::dict args;
   py::dict aux;
@@ -52,7 +54,13 @@ py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of) 
     auto type = types.find(param.dtype);
     if (type == types.end()) type = types.emplace(param.dtype, type_of(param.dtype)).first;
     py::dict& among = param.is_arg ? args : aux;
-    among[decode(param.name)] = ownedArray(std::move(param.memory), type->second, param.shape);
+    if (param.scaled) {
+      const py::array& source = lent[param.scaled->of_arg ? 1 : 0]->array(param.scaled->number);
+      among[decode(param.name)] = ScaledArray(source, type->second, std::move(param.shape),
+                                              std::move(param.scaled->elements));
+    } else {
+      among[decode(param.name)] = ownedArray(std::move(param.memory), type->second, param.shape);
+    }
   }
   return py::make_tuple(std::move(args), std::move(aux));
 }
@@ -111,7 +119,7 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
   const std::string what = describePass(call);
   const auto fail = [&](const std::string& problem) { throw PassError(what + " " + problem); };
   runNative({*library, what, fail}, write, [&]() { result = runPass(call, graph.get()); });
-  const py::tuple params = takeParams(std::move(result.params), type_of);
+  const py::tuple params = takeParams(std::move(result.params), type_of, {&aux, &args});
   AttributeTexts texts = printAttributes(result.graph->attrs);
   for (auto& [key, text] : texts) {
     const auto before = printed.find(key);

@@ -13,7 +13,7 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/calls/native_call.h"
 #include "bindings/common.h"
-#include "bindings/lending.h"
+#include "bindings/weights/lending.h"
 #include "errors.h"
 
 namespace passlib {

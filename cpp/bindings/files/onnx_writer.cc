@@ -3,11 +3,11 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "bindings/common.h"
 #include "bindings/files/named_arrays.h"
 #include "bindings/files/onnx_file.h"
+#include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "onnx/acceptance/kinds.h"
 #include "onnx/acceptance/stated_texts.h"
@@ -50,6 +51,19 @@ onnx::Present makePresent(const PresentTuple& given) {
   return present;
 }
 
+/// An array that a pass scaled, written without having been in memory as a whole.
+class WrittenScaled : public onnx::Computed {
+ public:
+  explicit WrittenScaled(const Scaled& elements) : elements_(elements) {}
+  std::size_t size() const override { return elements_.size(); }
+  void compute(std::size_t offset, std::size_t size, char* target) const override {
+    elements_.compute(offset, size, target);
+  }
+
+ private:
+  const Scaled& elements_;
+};
+
 /// What a writer asks, answered by dictionaries of arrays and functions in Python.
 class PythonHost : public onnx::WriteHost {
  public:
@@ -80,7 +94,7 @@ class PythonHost : public onnx::WriteHost {
   bool has(Bytes variable) override {
     PyObject* const found = params_.find(variable);
     if (found == nullptr || found == Py_None) return false;
-    if (!py::isinstance<py::array>(found)) {
+    if (!py::isinstance<py::array>(found) && !py::isinstance<ScaledArray>(found)) {
       throw UnsupportedError("parameter " + onnx::shown(variable) +
                              " is sparse; ONNX files are written with dense ones only");
     }
@@ -90,13 +104,15 @@ class PythonHost : public onnx::WriteHost {
   bool same(Bytes variable, Bytes constant) override {
     PyObject* const left = params_.find(variable);
     PyObject* const right = constants_.find(constant);
-    if (left == nullptr || right == nullptr) return false;
+    if (left == nullptr || right == nullptr || py::isinstance<ScaledArray>(left)) return false;
     return left == right || sameContent(py::reinterpret_borrow<py::array>(left),
                                         py::reinterpret_borrow<py::array>(right));
   }
 
   GivenArray array(Bytes variable) override {
-    auto array = py::reinterpret_borrow<py::array>(params_.find(variable));
+    PyObject* const found = params_.find(variable);
+    if (py::isinstance<ScaledArray>(found)) return describeScaled(found, variable);
+    auto array = py::reinterpret_borrow<py::array>(found);
     GivenArray given = describe(array, "parameter " + onnx::shown(variable));
     if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
       const py::object little = array.dtype().attr("newbyteorder")("<");
@@ -147,7 +163,19 @@ class PythonHost : public onnx::WriteHost {
 
  private:
   GivenArray describe(const py::array& array, const std::string& what) {
-    const py::dtype type = array.dtype();
+    return described(array.dtype(), {array.shape(), array.shape() + array.ndim()}, what);
+  }
+
+  GivenArray describeScaled(PyObject* found, Bytes variable) {
+    kept_.push_back(py::reinterpret_borrow<py::object>(found));
+    const auto& array = kept_.back().cast<const ScaledArray&>();
+    GivenArray given = described(array.type(), array.shape(), "parameter " + onnx::shown(variable));
+    scaled_.emplace_back(array.elements());
+    given.computed = &scaled_.back();
+    return given;
+  }
+
+  GivenArray described(const py::dtype& type, std::vector<int64_t> shape, const std::string& what) {
     const auto [code, fresh] = codes_.try_emplace(type.ptr(), 0);
     if (fresh) {
       kept_.push_back(type);
@@ -160,7 +188,7 @@ class PythonHost : public onnx::WriteHost {
     }
     GivenArray given;
     given.type = code->second;
-    given.dims.assign(array.shape(), array.shape() + array.ndim());
+    given.dims = std::move(shape);
     return given;
   }
 
@@ -171,6 +199,7 @@ class PythonHost : public onnx::WriteHost {
   std::map<std::string, onnx::RenewedTypes> renewed_;
   std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
   std::vector<py::object> kept_;
+  std::deque<WrittenScaled> scaled_;
 };
 
 /// A model that is written. Keeps the file and the arrays that it refers to.
@@ -238,8 +267,7 @@ class OnnxWriter {
     PyObject* const bytes =
         PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(pieces.size()));
     if (bytes == nullptr) throw py::error_already_set();
-    char* place = PyBytes_AS_STRING(bytes);
-    pieces.forEach([&](Bytes part) { place = std::copy(part.begin(), part.end(), place); });
+    pieces.copyTo(PyBytes_AS_STRING(bytes));
     return py::reinterpret_steal<py::bytes>(bytes);
   }
 
@@ -267,14 +295,8 @@ class OnnxWriter {
   }
 
   void writeTo(int file) const {
-    try {
-      const ReleasedGil released;
-      onnx::writePieces(model_.assemble(onnx::kWhole), file);
-    } catch (const std::system_error& error) {
-      errno = error.code().value();
-      PyErr_SetFromErrno(PyExc_OSError);
-      throw py::error_already_set();
-    }
+    const ReleasedGil released;
+    onnx::writePieces(model_.assemble(onnx::kWhole), file);
   }
 
  private:

@@ -41,6 +41,14 @@ Bytes withName(Bytes message, uint32_t field, Bytes name, Arena* arena) {
   return arena->emplace_back(withBody(message, field, name));
 }
 
+void appendElements(uint32_t number, const GivenArray& array, std::string* out) {
+  if (array.computed == nullptr) return appendBody(number, array.data, out);
+  const std::size_t size = array.size();
+  appendHead(number, size, out);
+  out->resize(out->size() + size);
+  array.computed->compute(0, size, out->data() + out->size() - size);
+}
+
 void appendTensorHead(const GivenArray& array, Bytes name, Bytes old, bool external,
                       std::string* out) {
   for (const int64_t size : array.dims) appendNumber(kDims, static_cast<uint64_t>(size), out);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onnx/original/originals.h"
+#include "onnx/wire/computed.h"
 
 namespace passlib::onnx {
 
@@ -19,10 +20,16 @@ struct StatedType {
 
 /// The elements of a parameter.
 struct GivenArray {
-  Bytes data;  ///< in C order, little endian; valid while the writer lives
+  Bytes data;                          ///< in C order, little endian; valid while the writer lives
+  const Computed* computed = nullptr;  ///< in place of `data`
   int32_t type = 0;
   std::vector<int64_t> dims;
+
+  std::size_t size() const { return computed != nullptr ? computed->size() : data.size(); }
 };
+
+/// Appends a field of the elements of an array.
+void appendElements(uint32_t number, const GivenArray& array, std::string* out);
 
 /// Describes a value as a ValueInfoProto.
 std::string valueInfo(Bytes name, const StatedType& type);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/wire/computed.h"
 #include "onnx/wire/fields.h"
 
 namespace passlib::onnx {
@@ -52,26 +53,39 @@ class Pieces {
       pieces_.emplace_back();
     }
   }
+  /// Refers to bytes that are computed when they are written.
+  void append(const Computed* computed) {
+    pieces_.emplace_back();
+    pieces_.back().computed = computed;
+    pieces_.emplace_back();
+  }
   void append(Pieces&& other) {
     for (Piece& piece : other.pieces_) pieces_.push_back(std::move(piece));
   }
   /// Returns the text that grows at the end.
   std::string* text() {
-    if (pieces_.empty() || pieces_.back().text.size() >= kLarge || !pieces_.back().span.empty()) {
+    if (pieces_.empty() || !pieces_.back().isOpen()) {
       pieces_.emplace_back();
     }
     return &pieces_.back().text;
   }
   std::size_t size() const {
     std::size_t sum = 0;
-    forEach([&](Bytes bytes) { sum += bytes.size(); });
+    forEach([&](const auto& bytes) { sum += bytes.size(); });
     return sum;
   }
+  /// Copies all bytes to memory of that size.
+  void copyTo(char* target) const;
+  /// Visits Bytes, and Computed.
   template <typename Visit>
   void forEach(Visit visit) const {
     for (const Piece& piece : pieces_) {
       const Bytes bytes = piece.span.empty() ? Bytes(piece.text) : piece.span;
-      if (!bytes.empty()) visit(bytes);
+      if (piece.computed != nullptr) {
+        visit(*piece.computed);
+      } else if (!bytes.empty()) {
+        visit(bytes);
+      }
     }
   }
 
@@ -79,7 +93,9 @@ class Pieces {
   static constexpr std::size_t kLarge = std::size_t{1} << 16;
   struct Piece {
     std::string text;
-    Bytes span;  ///< in place of the text, unless empty
+    Bytes span;                          ///< in place of the text, unless empty
+    const Computed* computed = nullptr;  ///< in place of both, unless null
+    bool isOpen() const { return text.size() < kLarge && span.empty() && computed == nullptr; }
   };
   std::vector<Piece> pieces_;
 };

@@ -102,15 +102,21 @@ class Assembler {
       out_.append(after);
       return;
     }
-    const bool with_data = content_ == kWhole && !each.original && !each.data.empty();
+    const std::size_t elements =
+        each.computed != nullptr ? each.computed->size() : each.data.size();
+    const bool with_data = content_ == kWhole && !each.original && elements != 0;
     std::string head;
-    if (with_data) appendHead(kRawData, each.data.size(), &head);
-    const std::size_t size = each.message.size() + (with_data ? head.size() + each.data.size() : 0);
+    if (with_data) appendHead(kRawData, elements, &head);
+    const std::size_t size = each.message.size() + (with_data ? head.size() + elements : 0);
     appendHead(kInitializer, size, out_.text());
     out_.append(each.message);
     if (with_data) {
       out_.append(head);
-      out_.append(each.data);
+      if (each.computed != nullptr) {
+        out_.append(each.computed);
+      } else {
+        out_.append(each.data);
+      }
     }
   }
 

@@ -269,8 +269,9 @@ NestedGraph GraphWriter::writeNested(const Graph& graph, const OriginalGraph* or
   const Draft draft(graph, originals_, original, &taken_, around, kOfTheFile);
   const WrittenGraph written = LevelWriter(this, draft, place).write();
   if (original != nullptr && isSame(written)) return {original->message, true};
-  std::string* text = &arena_->emplace_back();
-  assembleGraph(written, kWhole).forEach([text](Bytes bytes) { text->append(bytes); });
+  const Pieces pieces = assembleGraph(written, kWhole);
+  std::string* text = &arena_->emplace_back(pieces.size(), '\0');
+  pieces.copyTo(text->data());
   return {*text, false};
 }
 

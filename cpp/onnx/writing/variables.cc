@@ -169,13 +169,14 @@ void Variables::make(uint64_t order, Bytes variable, Bytes name, const GivenArra
   made.name = name;
   made.array = variable;
   made.given = true;
-  made.aside = external || array.data.size() >= kInline;
+  made.aside = external || array.size() >= kInline;
   if (external) {
     made.external = External::kChanged;
   } else if (made.aside) {
     made.data = array.data;
+    made.computed = array.computed;
   } else {
-    appendBody(kRawData, array.data, &message);
+    appendElements(kRawData, array, &message);
   }
   made.message = arena_.emplace_back(std::move(message));
   initializers_.push_back(made);
@@ -197,7 +198,7 @@ Bytes Variables::makeConstant(const Original& original, Bytes name, const GivenA
       appendNumber(kDims, static_cast<uint64_t>(size), &tensor);
     }
     appendNumber(kDataType, static_cast<uint64_t>(array->type), &tensor);
-    appendBody(kRawData, array->data, &tensor);
+    appendElements(kRawData, *array, &tensor);
     std::string value;
     appendBody(kName, "value", &value);
     appendNumber(kType, static_cast<uint64_t>(Kind::kTensor), &value);

@@ -20,8 +20,9 @@ enum class External : uint8_t { kNo, kUnchanged, kChanged };
 struct WrittenInitializer {
   uint64_t order = 0;
   Bytes name;
-  Bytes message;          ///< without `data`
-  Bytes data;             ///< raw data that follows the message as a field, if `aside`
+  Bytes message;                       ///< without `data`
+  Bytes data;                          ///< raw data that follows the message as a field, if `aside`
+  const Computed* computed = nullptr;  ///< in place of `data`
   bool aside = false;     ///< the elements are those of an array, and not in the message
   bool original = false;  ///< `message` is that of the file, with its elements
   bool given = false;     ///< the array is a parameter, not a constant of the file

@@ -83,6 +83,8 @@ class Dialect(ABC):
         Whether graphs may have operators of loaded libraries.
     part_options : mapping of str to object
         Options of `save` for a part of a model, which lacks nodes on purpose.
+    saves_computed : bool
+        Whether `save` takes weights that are still to be computed, `_core.ScaledArray`.
     names_outputs : bool
         Whether the outputs of a graph have names of their own, which `with_output_names` changes.
         Otherwise they have those of the nodes that compute them.
@@ -103,6 +105,7 @@ class Dialect(ABC):
     runs_open_sizes: ClassVar[bool] = False
     hosts_operators: ClassVar[bool] = False
     part_options: ClassVar[Mapping[str, Any]] = {}
+    saves_computed: ClassVar[bool] = False
     names_outputs: ClassVar[bool] = False
 
     # Conventions of its graphs.

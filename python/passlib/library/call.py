@@ -25,8 +25,8 @@ Param = tuple[str, "np.ndarray[Any, Any]", int]
 """A parameter as inference takes it: name, array, MXNet's dtype code."""
 
 
-Arrays = Mapping[str, "np.ndarray[Any, Any]"]
-"""Parameters by name."""
+Arrays = Mapping[str, "np.ndarray[Any, Any] | _core.ScaledArray"]
+"""New parameters by name."""
 
 
 class Holder(Protocol):
@@ -47,8 +47,8 @@ class Holder(Protocol):
         ----------
         gone : sequence of str
             Variables that are gone from the graph.
-        new : mapping of str to numpy.ndarray
-            Parameters that the pass allocated.
+        new : mapping of str to numpy.ndarray or _core.ScaledArray
+            Parameters that the pass made.
         is_parameter : callable
             Whether a name in ``gone`` was a parameter; data inputs stay.
         """

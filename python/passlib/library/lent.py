@@ -10,10 +10,12 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
+from passlib.arrays.computed import computed
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.files.collector import collection_off
 from passlib.library.call import Arrays, Call, Param
+from passlib.library.declared import Lending
 
 __all__ = ["Lent", "NumpyArrays", "as_lent_array", "lent_arrays", "require_dictionary"]
 
@@ -48,8 +50,8 @@ class Lent:
         The caller's dictionary. The pass does not see names outside ``names``.
     names : sequence of str
         The variables of the graph, in its order.
-    withheld : bool
-        Tell names, shapes and types only, and lend no memory.
+    lending : {"whole", "on demand", "nothing"}
+        Lend all memory, what the pass asks for, or none: names, shapes and types only.
 
     Attributes
     ----------
@@ -71,8 +73,7 @@ class Lent:
         kind: str,
         given: MutableMapping[str, Any] | None,
         names: Sequence[str],
-        *,
-        withheld: bool = False,
+        lending: Lending = "whole",
     ) -> None:
         require_dictionary(kind, given)
         self._kind = kind
@@ -82,9 +83,11 @@ class Lent:
             plain = given
         else:
             plain = {name: given[name] for name in names if name in given} if given else {}
-        other = self._describe if withheld else self._lend_other
+        other = self._describe if lending == "nothing" else self._lend_other
         with collection_off():
-            self.arrays = _core.LentArrays(plain, names, dtypes.code, other, lend=not withheld)
+            self.arrays = _core.LentArrays(
+                plain, names, dtypes.code, other, lending, are_args=kind == "args"
+            )
 
     @property
     def params(self) -> list[Param]:
@@ -98,7 +101,7 @@ class Lent:
 
     def _describe(self, name: str, value: Any) -> Param:
         """Return an array of the shape and type of a value, whose memory is not for use."""
-        if isinstance(value, BaseSparseNDArray):
+        if isinstance(value, (BaseSparseNDArray, _core.ScaledArray)):
             value = np.broadcast_to(np.zeros((), value.dtype), value.shape)
         array = as_lent_array(f"{self._kind}[{name!r}]", value)
         return name, array, dtypes.code(array.dtype.newbyteorder("="))
@@ -133,13 +136,14 @@ class Lent:
         for name in removed:
             self._given.pop(name, None)
         for name, array in new.items():
-            self._given[name] = array.view(NDArray)
+            made = array.computed() if isinstance(array, _core.ScaledArray) else array
+            self._given[name] = made.view(NDArray)
 
     def _commit_to_model(self, weights: NumpyArrays, gone: Sequence[str], new: Arrays) -> None:
         """Put what is new into the weights of a model, which drops those of ``gone`` itself."""
         weights.gone = gone
         over = {*gone, *new}
-        made = dict(self._written(over))
+        made: dict[str, Any] = dict(self._written(over))
         self._write_back(self._copies.keys() - over)
         made.update(new)
         _core.freeze_arrays(made)
@@ -194,6 +198,7 @@ def as_lent_array(what: str, value: Any) -> np.ndarray[Any, Any]:
     TypeError
         It is no array.
     """
+    value = computed(value)
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, BaseSparseNDArray):

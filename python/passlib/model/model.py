@@ -200,7 +200,7 @@ class Model(OptimizedModel):
         changed = {name: frozen(name, array) for name, array in new.items() if name in self._aux}
         if changed:
             self._aux.update(changed)
-            self._collect_constants()
+            self._collected = None
         return outcome.outputs
 
     def with_weights(
@@ -324,7 +324,8 @@ class Model(OptimizedModel):
         """
         place = check_target(path, self._format)
         with collection_off(), durability(durable):
-            return self._format.save(place, self.data(origins=origins), **options)
+            data = self.data(origins=origins, whole=not self._format.saves_computed)
+            return self._format.save(place, data, **options)
 
     def to_onnx(
         self,

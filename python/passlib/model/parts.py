@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+import passlib._core as _core
 from passlib import dialects
+from passlib.arrays.computed import still_to_compute
 from passlib.arrays.storage import Array
 from passlib.arrays.views import from_parts, to_parts
 from passlib.dialects import ModelData
@@ -27,6 +29,9 @@ from passlib.symbol.symbol import Symbol
 __all__ = ["ModelParts"]
 
 _M = TypeVar("_M", bound="ModelParts")
+
+_AS_THEY_ARE = frozenset((np.ndarray, _core.ScaledArray))
+"""Arrays that a model holds as readers make them and writers take them."""
 
 
 class ModelParts:
@@ -60,7 +65,7 @@ class ModelParts:
         self._aux = all_frozen(aux)
         self._template = template
         self._runner = Runner(symbol, self._format)
-        self._collect_constants()
+        self._collected: Mapping[str, Any] | None = None
         self._input_names: tuple[str, ...] | None = None
         self._passed_on: frozenset[str] | None = None
 
@@ -98,14 +103,18 @@ class ModelParts:
         """Names of the outputs, in order."""
         return self._symbol.list_outputs()
 
-    def data(self, *, origins: bool = True) -> ModelData:
+    def data(self, *, origins: bool = True, whole: bool = True) -> ModelData:
         """Return the model as its dialect reads and writes it.
 
         Parameters
         ----------
         origins : bool
             Whether nodes keep ``__origin__``.
+        whole : bool
+            Whether all weights are in memory. Otherwise some may be `_core.ScaledArray`.
         """
+        if whole:
+            self._compute()
         graph = self._symbol.graph
         return ModelData(
             graph if origins else without_origins(graph),
@@ -115,7 +124,14 @@ class ModelParts:
             self._template,
         )
 
+    def _compute(self) -> None:
+        """Compute the weights that a pass left for later."""
+        for arrays in (self._args, self._aux):
+            for name in still_to_compute(arrays):
+                arrays[name] = arrays[name].array
+
     def __getstate__(self) -> dict[str, Any]:
+        self._compute()
         return {
             "symbol": self._symbol,
             "args": {name: owner(array) for name, array in self._args.items()},
@@ -130,17 +146,21 @@ class ModelParts:
         copied = copy.copy(self)
         for weights in (copied._args, copied._aux):
             weights.update({n: frozen(n, copy.deepcopy(a, memo)) for n, a in weights.items()})
-        copied._collect_constants()
+        copied._collected = None
         return copied
 
-    def _collect_constants(self) -> None:
-        """Collect the weights anew, as `Runner.run` takes them, after one was replaced."""
-        self._constants: Mapping[str, Any] = MappingProxyType({**self._args, **self._aux})
+    @property
+    def _constants(self) -> Mapping[str, Any]:
+        """All weights, as `Runner.run` takes them: the same object until one is replaced."""
+        if self._collected is None:
+            self._compute()
+            self._collected = MappingProxyType({**self._args, **self._aux})
+        return self._collected
 
     def _input_types(self) -> dict[str, TypeSpec]:
         """Return the types that the model states for its inputs, as far as it does."""
         try:
-            stated = self._format.input_types(self.data())
+            stated = self._format.input_types(self.data(whole=False))
         except PasslibError:  # such as the absence of the package onnx
             stated = {}
         shapes = dict(self._symbol.graph.variables_with("__shape__"))
@@ -203,12 +223,12 @@ def _as_held(arrays: Mapping[str, Array]) -> dict[str, Any]:
 def _as_parts(arrays: Mapping[str, Any]) -> dict[str, Array]:
     if _all_of_numpy(arrays):
         return dict(arrays)
-    return {n: a if type(a) is np.ndarray else to_parts(a) for n, a in arrays.items()}
+    return {n: a if type(a) in _AS_THEY_ARE else to_parts(a) for n, a in arrays.items()}
 
 
 def _all_of_numpy(arrays: Mapping[str, Any]) -> bool:
     """Whether no array is one of passlib's own; large models have very many."""
-    return {np.ndarray}.issuperset(map(type, arrays.values()))
+    return _AS_THEY_ARE.issuperset(map(type, arrays.values()))
 
 
 def _declared(attributes: Mapping[str, str]) -> TypeSpec:

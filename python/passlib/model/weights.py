@@ -11,6 +11,7 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import BaseSparseNDArray, NDArray
+from passlib.arrays.computed import computed
 from passlib.arrays.context import cpu
 from passlib.arrays.given import as_mapping
 from passlib.arrays.views import read_only
@@ -55,7 +56,7 @@ class Weights(Mapping[str, Any]):
         self._arrays = arrays
 
     def __getitem__(self, name: str) -> Any:
-        array = self._arrays[name]
+        array = computed(self._arrays[name])
         if type(array) is not np.ndarray:
             return array
         view = _VIEWS.get(id(array))

@@ -62,7 +62,7 @@ class Compiled(Backend):
 
     def lend(self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]) -> Lent:
         """Lend the memory of the arrays itself, if the pass needs it."""
-        return Lent(kind, given, names, withheld=not self.declaration.needs_weights)
+        return Lent(kind, given, names, self.declaration.lending)
 
 
 class CompiledPass(Compiled):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from passlib.errors import UnsupportedError, did_you_mean
 from passlib.library.declared.option import Option, OptionError, option_text
 
-__all__ = ["Declaration"]
+__all__ = ["Declaration", "Lending"]
+
+Lending: TypeAlias = Literal["nothing", "on demand", "whole"]
+"""How the weights of a model are lent to a pass."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +32,8 @@ class Declaration:
         None for a pass that declares nothing: it takes any options.
     needs_weights, needs_shapes : bool
         Whether it reads weights, and inferred shapes and types.
+    weights_on_demand : bool
+        Whether it asks for the weights that it reads.
     library : str
         Path of the library, or module of the function.
     is_partitioner : bool
@@ -55,6 +60,14 @@ class Declaration:
     library: str = ""
     is_partitioner: bool = False
     any_options: bool = False
+    weights_on_demand: bool = False
+
+    @property
+    def lending(self) -> Lending:
+        """How weights are lent to it."""
+        if not self.needs_weights:
+            return "nothing"
+        return "on demand" if self.weights_on_demand else "whole"
 
     def __post_init__(self) -> None:
         """Let ``help`` of the object show what it declares, not what a declaration is."""

@@ -24,6 +24,7 @@ _PASS: dict[str, type] = {
     "options": list,
     "any_options": bool,
     "needs_weights": bool,
+    "weights_on_demand": bool,
     "needs_shapes": bool,
 }
 _OPTION: dict[str, type] = {
@@ -70,6 +71,8 @@ def read_declarations(text: bytes, library: str, passes: Collection[str]) -> dic
         )
     found: dict[str, Declaration] = {}
     for position, item in enumerate(outer["passes"]):
+        if isinstance(item, dict):
+            item.setdefault("weights_on_demand", False)
         declaration = _declaration(_members(item, _PASS, f"passes[{position}]"), library)
         if declaration.name in found:
             raise FormatError(f"the pass {declaration.name!r} is declared twice")
@@ -119,6 +122,7 @@ def _declaration(members: dict[str, Any], library: str) -> Declaration:
         members["needs_shapes"],
         library,
         any_options=members["any_options"],
+        weights_on_demand=members["weights_on_demand"],
     )
 
 

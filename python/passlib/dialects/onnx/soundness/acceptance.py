@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
+from passlib.arrays.computed import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info
@@ -33,7 +32,7 @@ _OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.
 """Domains in which ONNX's checker knows all operators."""
 
 
-def check_accepted(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]], original: Any) -> None:
+def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None:
     """Refuse a model that ONNX's checker refuses, its strict inference included.
 
     What the checker has against the file itself is not held against the model.
@@ -41,7 +40,7 @@ def check_accepted(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]], origi
     Parameters
     ----------
     model : onnx.ModelProto
-    arrays : mapping of int to numpy.ndarray
+    arrays : mapping of int to numpy.ndarray or _core.ScaledArray
         Elements of initializers of its main graph that are not in the message, by number.
     original : onnx.ModelProto
         Of the file.
@@ -85,7 +84,7 @@ def is_accepted(model: Any) -> bool:
     return not (_objection(_infer_strictly, model) or _objection(_check, model))
 
 
-def objection_to_types(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> str:
+def objection_to_types(model: Any, arrays: Mapping[int, Any]) -> str:
     """Return what ONNX's strict inference has against a model; empty if nothing.
 
     Parameters
@@ -143,7 +142,7 @@ def _undefined(model: Any) -> dict[tuple[str, str, int], str]:
     return found
 
 
-def without_weights(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> Any:
+def without_weights(model: Any, arrays: Mapping[int, Any]) -> Any:
     """Copy a model, with inputs in place of the initializers whose elements it does not have."""
     made = copy_of(model)
     open_sizes(made)
@@ -155,7 +154,7 @@ def without_weights(model: Any, arrays: Mapping[int, np.ndarray[Any, Any]]) -> A
         if array is not None and array.nbytes < _SMALL:
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
-            tensor.raw_data = to_bytes(array)
+            tensor.raw_data = to_bytes(computed(array))
         if tensor.data_location == EXTERNAL or not _has_elements(tensor):
             if tensor.name not in inputs:
                 value = value_info(tensor.name, tensor.data_type, tensor.dims)

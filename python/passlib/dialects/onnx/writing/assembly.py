@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
+from passlib.arrays.computed import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.keys import ID
@@ -61,6 +62,11 @@ class Assembled:
     @cached_property
     def arrays(self) -> dict[int, np.ndarray[Any, Any]]:
         """Values of initializers of the main graph that are not in the message, by number."""
+        return {number: computed(array) for number, array in self.held.items()}
+
+    @property
+    def held(self) -> dict[int, Any]:
+        """The same, some still to be computed."""
         return {
             number: (self._params if given else self._constants)[name]
             for number, name, given, _ in self.writer.aside

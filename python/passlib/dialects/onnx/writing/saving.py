@@ -52,5 +52,5 @@ def save(
         writer = assembled.writer
         kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
         if kinds is None or not are_accepted(kinds, writer.described_outputs()):
-            check_accepted(assembled.model, assembled.arrays, document.model)
+            check_accepted(assembled.model, assembled.held, document.model)
     return storage.save(path, assembled, document, placement)

@@ -1,10 +1,11 @@
 // Arrays lent to one call of a library.
-#ifndef PASSLIB_BINDINGS_LENDING_H_
-#define PASSLIB_BINDINGS_LENDING_H_
+#ifndef PASSLIB_BINDINGS_WEIGHTS_LENDING_H_
+#define PASSLIB_BINDINGS_WEIGHTS_LENDING_H_
 
 #include <pybind11/numpy.h>
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,20 +15,30 @@
 
 namespace passlib {
 
-/// The arrays of a dictionary by name, as parameters: with their own memory if it can be written
-/// to, else as copies.
+/// How arrays are lent.
+enum class Lending {
+  kNothing,   ///< names, shapes and types alone
+  kOnDemand,  ///< what the pass asks for, to be read
+  kWhole      ///< with their own memory if it can be written to, else as copies
+};
+
+/// The arrays of a dictionary by name, as parameters.
 class LentArrays {
  public:
   /// `code_of` returns MXNet's number of an element type. `other` lends what is no plain array: it
-  /// gets name and value, and returns name, array and number. Without `lend`, parameters have
-  /// names, shapes and types, but no memory.
+  /// gets name and value, and returns name, array and number. `lending`: "nothing", "on demand",
+  /// "whole".
   LentArrays(const pybind11::dict& given, const pybind11::sequence& names,
-             const pybind11::function& code_of, const pybind11::function& other, bool lend);
+             const pybind11::function& code_of, const pybind11::function& other,
+             const std::string& lending, bool are_args);
   LentArrays(const LentArrays&) = delete;
   LentArrays& operator=(const LentArrays&) = delete;
 
   /// Valid as long as this object.
   const ParamBlock& block() const { return block_; }
+
+  /// An array as given.
+  const pybind11::array& array(std::size_t number) const { return given_[number].array; }
 
   /// Name, array as given, and number of the type of each parameter.
   pybind11::list params() const;
@@ -58,7 +69,7 @@ class LentArrays {
   static bool differs(const Copy& copy);
   pybind11::array arrayOf(const Copy& copy) const;
 
-  bool lend_;
+  Lending lending_;
   ParamBlock block_;
   std::vector<Given> given_;
   std::vector<Copy> copies_;
@@ -71,4 +82,4 @@ void bindLending(pybind11::module_* m);
 
 }  // namespace passlib
 
-#endif  // PASSLIB_BINDINGS_LENDING_H_
+#endif  // PASSLIB_BINDINGS_WEIGHTS_LENDING_H_

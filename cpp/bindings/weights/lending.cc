@@ -1,14 +1,13 @@
 // passlib._core.FileMapping and LentArrays: arrays lent to one call of a pass.
 
-#include "bindings/lending.h"
+#include "bindings/weights/lending.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -40,22 +39,21 @@ bool isPlain(const py::array& array) {
   return sequential && native && (!array.writeable() || isAligned(array));
 }
 
+/// By Lending.
+constexpr const char* kLendings[] = {"nothing", "on demand", "whole"};
+
+Lending lendingNamed(const std::string& name) {
+  const auto* found = std::find(std::begin(kLendings), std::end(kLendings), name);
+  if (found == std::end(kLendings)) throw py::value_error("no way to lend arrays: " + name);
+  return static_cast<Lending>(found - kLendings);
+}
+
 std::size_t roundedUp(std::size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 std::vector<py::ssize_t> shapeOf(const py::array& array) {
   return {array.shape(), array.shape() + array.ndim()};
-}
-
-std::unique_ptr<FileMapping> mapFile(int file) {
-  try {
-    return std::make_unique<FileMapping>(file);
-  } catch (const std::system_error& error) {
-    errno = error.code().value();
-    PyErr_SetFromErrno(PyExc_OSError);
-    throw py::error_already_set();
-  }
 }
 
 py::bytes sliceOf(const FileMapping& file, const py::slice& slice) {
@@ -71,8 +69,9 @@ py::bytes sliceOf(const FileMapping& file, const py::slice& slice) {
 }  // namespace
 
 LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
-                       const py::function& code_of, const py::function& other, bool lend)
-    : lend_(lend) {
+                       const py::function& code_of, const py::function& other,
+                       const std::string& lending, bool are_args)
+    : lending_(lendingNamed(lending)) {
   NamedArrays known(given);
   for (const py::handle name : names) {
     PyObject* const value = known.find(name);
@@ -84,12 +83,17 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
     }
     auto array = py::reinterpret_borrow<py::array>(value);
     const py::object code = codeOf(array.dtype(), code_of);
-    if (lend && !array.writeable()) {
-      const auto size = static_cast<std::size_t>(array.nbytes());
-      const auto* original = static_cast<const char*>(array.data());
-      copies_.push_back({given_.size(), original, size, nullptr, {}, {}});
+    const auto size = static_cast<std::size_t>(array.nbytes());
+    const auto* const original = static_cast<const char*>(array.data());
+    const std::size_t number = given_.size();
+    if (lending_ == Lending::kWhole && !array.writeable()) {
+      copies_.push_back({number, original, size, nullptr, {}, {}});
     }
     add(py::reinterpret_borrow<py::object>(name), std::move(array), code);
+    if (lending_ == Lending::kOnDemand) {
+      block_.setData(number, nullptr);
+      block_.setOnDemand(number, are_args, {original, size, code.cast<int>()});
+    }
   }
   copy();
 }
@@ -101,7 +105,7 @@ void LentArrays::add(py::object name, py::array array, py::object code) {
                      "' and more after a NUL byte cannot be passed to a library, whose texts end "
                      "there: rename it");
   }
-  void* const data = lend_ ? const_cast<void*>(array.data()) : nullptr;
+  void* const data = lending_ == Lending::kNothing ? nullptr : const_cast<void*>(array.data());
   const auto dims = static_cast<std::size_t>(array.ndim());
   std::copy(array.shape(), array.shape() + dims, block_.add(text, data, dims, code.cast<int>()));
   given_.push_back({std::move(name), std::move(array), std::move(code)});
@@ -191,7 +195,7 @@ py::array LentArrays::arrayOf(const Copy& copy) const {
 
 void bindLending(py::module_* m) {
   py::class_<FileMapping>(*m, "FileMapping", py::buffer_protocol())
-      .def(py::init(&mapFile), py::arg("file"))
+      .def(py::init<int>(), py::arg("file"))
       .def_buffer([](const FileMapping& file) {
         return py::buffer_info(reinterpret_cast<const uint8_t*>(file.data()),
                                static_cast<py::ssize_t>(file.size()), true);
@@ -200,9 +204,9 @@ void bindLending(py::module_* m) {
       .def("__getitem__", &sliceOf);
   py::class_<LentArrays>(*m, "LentArrays")
       .def(py::init<const py::dict&, const py::sequence&, const py::function&, const py::function&,
-                    bool>(),
+                    const std::string&, bool>(),
            py::arg("given"), py::arg("names"), py::arg("code_of"), py::arg("other"),
-           py::arg("lend"))
+           py::arg("lending"), py::arg("are_args"))
       .def_property_readonly("params", &LentArrays::params)
       .def("changed", &LentArrays::changed, py::arg("but"));
 }

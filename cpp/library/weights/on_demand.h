@@ -1,0 +1,41 @@
+// Weights that a pass asks for one by one.
+#ifndef PASSLIB_LIBRARY_WEIGHTS_ON_DEMAND_H_
+#define PASSLIB_LIBRARY_WEIGHTS_ON_DEMAND_H_
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "library/stable_items.h"
+#include "library/weights/scaled.h"
+
+namespace passlib {
+
+/// Where the elements of a parameter lie, which may be unaligned.
+struct WeightPlace {
+  const void* data = nullptr;
+  std::size_t size = 0;  ///< in bytes
+  int dtype = 0;
+};
+
+/// Serves one call of a pass.
+class OnDemand {
+ public:
+  /// Returns the elements, aligned: as they lie, or a copy that lives as long as this object.
+  /// Throws std::bad_alloc.
+  const void* read(const WeightPlace& place);
+
+  /// Returns the elements multiplied by factors; nothing if that is not possible.
+  static std::optional<Scaled> scaled(const WeightPlace& place, const double* factors,
+                                      std::size_t count);
+
+ private:
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  StableItems<Line> copies_;
+};
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_WEIGHTS_ON_DEMAND_H_
