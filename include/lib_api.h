@@ -2064,14 +2064,14 @@ typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void**
 typedef int (*interrupted_t)(const void* host);
 typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host);
 /// Sets *data to the elements of a parameter on demand, aligned, valid until the call returns; null
-/// if there is no memory for them. nd_alloc: of the call; id: of the parameter in its block.
-typedef void (*readWeight_t)(const void* nd_alloc, size_t id, const void** data);
+/// if there is no memory for them. nd_alloc: of the call; weight: ID of the parameter in its block.
+typedef void (*readWeight_t)(const void* nd_alloc, size_t weight, const void** data);
 /// Makes the argument `name` of the elements of a parameter on demand, each run of (elements /
 /// count) of them multiplied by one factor. For a null `name` it makes nothing, and says whether
 /// all results are finite. Returns 1, 0 for a result that is not finite, or -1 if this is not
 /// possible for such a parameter.
-typedef int (*scaleWeight_t)(const void* nd_alloc, size_t id, const double* factors, size_t count,
-                             const char* name);
+typedef int (*scaleWeight_t)(const void* nd_alloc, size_t weight, const double* factors,
+                             size_t count, const char* name);
 typedef void (*passlibSetWeights_t)(readWeight_t read, scaleWeight_t scale);
 typedef int (*passlibDeclarations_t)(const char** json);
 typedef const char* (*passlibLoadErrors_t)();

@@ -14,8 +14,8 @@
 #include <unordered_set>
 
 #include "layer.h"
-#include "tensor_values.h"
-#include "weight_scaling.h"
+#include "weights/tensor_values.h"
+#include "weights/weight_scaling.h"
 
 namespace passes {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "node_text.h"
-#include "tensor_values.h"
+#include "weights/tensor_values.h"
 
 namespace passes {
 

@@ -1,10 +1,12 @@
 #include "onnx/acceptance/kinds.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "graph/text_table.h"
 #include "onnx/types/messages.h"
 #include "onnx/types/settled.h"
+#include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 
@@ -21,11 +23,12 @@ class Collector {
   Collector(const ModelWriter& model, const KnownValues& known, std::size_t most)
       : model_(model), known_(known), most_(most) {}
 
-  template <typename Nodes>
-  std::optional<std::vector<std::string>> collect(const Nodes& nodes) {
+  /// `typed_as_before`: by node; empty for none.
+  std::optional<std::vector<std::string>> collect(const std::vector<Bytes>& nodes,
+                                                  const std::vector<bool>& typed_as_before) {
     if (model_.changesImports() || !readOutermost()) return std::nullopt;
-    for (const Bytes node : nodes) {
-      if (!add(node)) return std::nullopt;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!add(nodes[i], !typed_as_before.empty() && typed_as_before[i])) return std::nullopt;
     }
     return std::move(made_);
   }
@@ -44,21 +47,25 @@ class Collector {
     return true;
   }
 
-  /// Adds the kind of a node; false if it cannot be told.
-  bool add(Bytes node) {
+  /// Adds the kind of a node; false if it cannot be told. If its types are those of the file, which
+  /// is accepted, the first input of a weighted operator may be of any size.
+  bool add(Bytes node, bool typed_as_before) {
     before_.clear();
     around_.clear();
     count_ = 0;
     std::string made;
     NameMap<std::string> named;
     const bool by_elements = usesElements(bodyOf(node, kOpType), bodyOf(node, kDomain));
+    bool is_open = typed_as_before && takesBias(bodyOf(node, kOpType), bodyOf(node, kDomain));
     Field field;
     for (Fields fields(node); fields.next(&field);) {
       switch (field.number) {
         case kNodeInput: {
           const auto [name, fresh] = named.insert(field.body, nameFor(field.body));
           appendBody(kNodeInput, *name, &made);
-          if (fresh && !addInput(field.body, *name, by_elements)) return false;
+          const bool open = std::exchange(is_open, false) && known_.find(field.body) == nullptr;
+          if (!open && fresh && !addInput(field.body, *name, by_elements)) return false;
+          if (open && !addOpenInput(*name, node)) return false;
           break;
         }
         case kNodeOutput:
@@ -126,6 +133,22 @@ class Collector {
     return true;
   }
 
+  /// Adds the first input of a node with as many axes as the second one, which is known.
+  bool addOpenInput(Bytes name, Bytes node) {
+    Bytes weight;
+    int count = 0;
+    forEachBody(node, kNodeInput, [&](Bytes input) {
+      if (++count == 2) weight = input;
+    });
+    const Known* const known = known_.find(weight);
+    if (known == nullptr) return false;
+    StatedType type = typeOf(known->type);
+    if (!type.code || !type.dims) return false;
+    std::fill(type.dims->begin(), type.dims->end(), -1);
+    appendBody(kInput, valueInfo(name, type), &around_);
+    return true;
+  }
+
   void appendValue(uint32_t number, Bytes name, Bytes type) {
     std::string value;
     appendBody(kValueName, name, &value);
@@ -152,7 +175,7 @@ std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model,
   for (const uint32_t number : model.graph().unsettled) {
     nodes.push_back(model.graph().nodes[number]);
   }
-  return Collector(model, KnownValues(model), most).collect(nodes);
+  return Collector(model, KnownValues(model), most).collect(nodes, model.graph().typed_as_before);
 }
 
 std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
@@ -161,7 +184,7 @@ std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
   for (const Bytes node : model.graph().nodes) {
     if (!isTypedConstant(node, known)) nodes.push_back(node);
   }
-  return Collector(model, known, most).collect(nodes);
+  return Collector(model, known, most).collect(nodes, {});
 }
 
 }  // namespace passlib::onnx

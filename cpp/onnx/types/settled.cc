@@ -64,6 +64,10 @@ bool isMatrix(Bytes type) {
 
 }  // namespace
 
+bool takesBias(Bytes op, Bytes domain) {
+  return plainDomain(domain).empty() && isAmong(kWithBias, op);
+}
+
 bool usesElements(Bytes op, Bytes domain) {
   return !plainDomain(domain).empty() || !(isAmong(kWithBias, op) || isAmong(kWeighted, op));
 }
@@ -112,8 +116,7 @@ bool Settled::takesTheSame(std::size_t position) const {
   const Range& formal = original.record().inputs;
   const Value* const first = draft_.begin(position);
   auto count = static_cast<std::size_t>(draft_.end(position) - first);
-  const Bytes op = plainDomain(original.record().domain).empty() ? Bytes(node.op) : Bytes("");
-  const bool with_bias = isAmong(kWithBias, op);
+  const bool with_bias = takesBias(node.op, original.record().domain);
   if (with_bias && count == kBias + 1 && formal.count == kBias) --count;
   if (!node.subgraphs.empty()) {
     if (count < formal.count) return false;
@@ -139,9 +142,32 @@ bool Settled::standsFor(Value value, Bytes name, bool by_elements) const {
   const Bytes origin = origins_[place];
   if (origin.data() == nullptr) return false;
   if (origin == name) return !by_elements || !other_[place];
+  const Bytes* const source = weighted().find(origin);
+  const Bytes* const expected = weighted().find(name);
+  if (source != nullptr && expected != nullptr && *source == *expected) return true;
   const Bytes* kind = described().find(origin);
   const Bytes* other = described().find(name);
   return kind != nullptr && other != nullptr && *kind == *other;
+}
+
+const NameMap<Bytes>& Settled::weighted() const {
+  if (weighted_) return *weighted_;
+  weighted_.emplace();
+  const auto& names = draft_.file.level.names;
+  for (const NodeRecord& node : draft_.file.level.nodes) {
+    if (node.outputs.count == 0 || node.inputs.count == 0) continue;
+    const Bytes output = names[node.outputs.first];
+    if (takesBias(node.op, node.domain)) {
+      *weighted_->insert(output, output).first = output;
+    } else if (node.op == "BatchNormalization" && plainDomain(node.domain).empty()) {
+      const Bytes* const source = weighted_->find(names[node.inputs.first]);
+      if (source != nullptr) {
+        const Bytes known = *source;
+        *weighted_->insert(output, known).first = known;
+      }
+    }
+  }
+  return *weighted_;
 }
 
 const NameMap<Bytes>& Settled::described() const {

@@ -34,16 +34,24 @@ class Settled {
   bool standsFor(Value value, Bytes name, bool by_elements) const;
   /// Types of values with at least two axes of known sizes, by their names in the file.
   const NameMap<Bytes>& described() const;
+  /// Results of weighted operators, and of normalizations of them, which have their type: the name
+  /// of the former by that of either.
+  const NameMap<Bytes>& weighted() const;
 
   const Draft& draft_;
   const Names& names_;
   std::vector<Bytes> origins_;
   std::vector<bool> other_;  ///< with the type, but not the elements, that they have in the file
   mutable std::optional<NameMap<Bytes>> described_;
+  mutable std::optional<NameMap<Bytes>> weighted_;
 };
 
 /// Returns the canonical name of a domain: ONNX's own is empty, also called `ai.onnx`.
 inline Bytes plainDomain(Bytes domain) { return domain == "ai.onnx" ? Bytes("") : domain; }
+
+/// Whether an operator of ONNX has a weight as its second input, which has as many axes as the
+/// first, and may have a bias after it, which does not affect the type of its result.
+bool takesBias(Bytes op, Bytes domain);
 
 /// Whether the types of an operator's outputs may depend on elements of its inputs, not on their
 /// types alone.

@@ -59,7 +59,8 @@ class LevelWriter {
                  {},          {},
                  {},          {},
                  {},          {},
-                 {},          {}},
+                 {},          {},
+                 {}},
         variables_(draft, written_.names, writer->host_, &writer->changes_, writer->arena_),
         settled_(draft, written_.names),
         titles_(draft.titles(writer->arena_)) {
@@ -129,12 +130,13 @@ class LevelWriter {
       appendBody(numbers::kOpType, "Identity", &made);
       written_.nodes.push_back(writer_.arena_->emplace_back(std::move(made)));
       writer_.nodes.domains.emplace("");
-      noteUnsettled();
+      noteUnsettled(false);
     }
   }
 
   /// Notes the last node as one that is not as in the file.
-  void noteUnsettled() {
+  void noteUnsettled(bool typed_as_before) {
+    written_.typed_as_before.push_back(typed_as_before);
     written_.unsettled.push_back(static_cast<uint32_t>(written_.nodes.size() - 1));
   }
 
@@ -164,9 +166,13 @@ class LevelWriter {
     const Original* original = draft_.original(position);
     const WrittenNode written = writer_.nodes.write(node, original, own, nested);
     written_.nodes.push_back(written.message);
-    const bool same = original != nullptr && written.message.data() == original->message().data();
     settled_.addOperator(position, written.same_attributes);
-    if (!same || names.count(position) == 0 || !settled_.has({position, 0})) noteUnsettled();
+    const bool settled =
+        original != nullptr && names.count(position) != 0 && settled_.has({position, 0});
+    // Other names of the same values change nothing.
+    const bool same = settled && own.inputs.size() == original->record().inputs.count &&
+                      own.outputs.size() == original->record().outputs.count;
+    if (!same) noteUnsettled(settled);
   }
 
   /// Returns the description of an output that the file states for a name; null if none.

@@ -23,8 +23,12 @@ struct WrittenGraph {
   std::vector<Bytes> values;
   std::vector<Bytes> annotations;
   std::vector<WrittenInitializer> initializers;
-  /// Numbers of the nodes that are not as in the file, or whose inputs may be of other types.
+  /// Numbers of the nodes that are not as in the file but for names, or whose inputs may be of
+  /// other types.
   std::vector<uint32_t> unsettled;
+  /// Whether the inputs that such a node has in the file, and its outputs, are of the same types as
+  /// there.
+  std::vector<bool> typed_as_before;
 };
 
 /// Writes the graphs of one model.
