@@ -24,6 +24,7 @@
 #error "lib_api.h reports errors by exceptions: compile without -fno-exceptions"
 #else
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,15 @@
 #endif
 #pragma GCC visibility push(hidden)
 
+// Libraries need no speed where they report errors, describe themselves, and read and write JSON:
+// hosts that want speed hand over graphs in other ways. Such code is made for size, which takes GCC
+// less time. A host reads and writes its files with it.
+#if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(PASSLIB_NO_ENTRY_POINTS)
+#define PASSLIB_SMALL 1
+#else
+#define PASSLIB_SMALL 0
+#endif
+
 // ================================================================================================
 // DLPack 0.2, which MXTensor carries
 // ================================================================================================
@@ -169,11 +179,69 @@ class Graph;
 class Node;
 struct JsonVal;
 
+/// Of a function that takes parts of a message as printf does, from parameter number `form` on.
+#define PASSLIB_FORM(form) \
+  __attribute__((__cold__, __noinline__, __format__(__printf__, form, form + 1)))
+
 namespace detail {
 struct Layout;
 class PatternSession;
 /// Whether an object lies in memory that is released as a whole, see NodeMemory.
 bool isLent(const void* object);
+
+/// Bytes that grow.
+class PlainBytes {
+ public:
+  PlainBytes() : data_(nullptr), size_(0), room_(0) {}
+  PlainBytes(PlainBytes&& other) noexcept : data_(nullptr), size_(0), room_(0) { swap(other); }
+  PlainBytes& operator=(PlainBytes&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~PlainBytes() { free(data_); }
+  /// Returns the place of so many more bytes, which the caller sets.
+  void* add(std::size_t count) {
+    if (room_ - size_ < count) grow(count);
+    size_ += count;
+    return data_ + size_ - count;
+  }
+
+ protected:
+  void grow(std::size_t count);
+  void swap(PlainBytes& other) {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
+  }
+
+  char* data_;
+  std::size_t size_;
+  std::size_t room_;
+};
+
+/// A list of items that may be copied as bytes. All kinds grow by one function, where each kind of
+/// std::vector has its own: a compiler takes a tenth of the time for it.
+template <typename Item>
+class PlainList : public PlainBytes {
+ public:
+  PlainList() { static_assert(std::is_trivially_destructible<Item>::value, "not plain"); }
+  void push(Item item) { *static_cast<Item*>(add(sizeof(Item))) = item; }
+  void pop() { size_ -= sizeof(Item); }
+  void reserve(std::size_t count) {
+    if (room_ - size_ < count * sizeof(Item)) grow(count * sizeof(Item));
+  }
+  /// Adds zeros.
+  void addZeros(std::size_t count) {
+    if (count != 0) memset(add(count * sizeof(Item)), 0, count * sizeof(Item));
+  }
+  void clear() { size_ = 0; }
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_ / sizeof(Item); }
+  Item* begin() const { return reinterpret_cast<Item*>(data_); }
+  Item* end() const { return reinterpret_cast<Item*>(data_ + size_); }
+  Item& operator[](std::size_t pos) const { return begin()[pos]; }
+  Item& back() const { return end()[-1]; }
+};
 }  // namespace detail
 
 // ================================================================================================
@@ -224,14 +292,16 @@ class MXerrorMsgs {
     std::string text_;
   };
   struct Message {
-    Message() { static_cast<std::ios&>(stream).rdbuf(&buffer); }
+    Message() : text(nullptr) { static_cast<std::ios&>(stream).rdbuf(&buffer); }
     Buffer buffer;
     std::stringstream stream;
-    std::deque<std::string> texts;  // as returned so far
+    const std::string* text;  // as last returned
   };
   MXerrorMsgs() {}
+  std::stringstream& start();
   std::mutex mutex_;
-  std::deque<Message> messages_;  // a deque, since streams in use must never move
+  // What this points to is never deleted: streams may be in use, and texts be read by the host.
+  detail::PlainList<Message*> messages_;
 };
 
 /// Reports the reason of a failure: MX_ERROR_MSG << "no weight named " << name; return MX_FAIL;
@@ -494,6 +564,9 @@ class JsonReader {
   [[noreturn]] void fail(JsonErrorCode code, const std::string& message) const {
     fail(code, message, offset());
   }
+  /// The same with a message in the form of printf.
+  [[noreturn]] PASSLIB_FORM(4) void _fail(JsonErrorCode code, std::size_t place, const char* form,
+                                          ...) const;
 
  private:
   void skipSpace();
@@ -504,7 +577,11 @@ class JsonReader {
   const char* checkUtf8(const char* cursor) const;
   const char* decodeEscape(const char* cursor);
   unsigned readHex4(const char* cursor) const;
-  [[noreturn]] void unexpected(const char* wanted) const;
+  [[noreturn]] __attribute__((__cold__)) void unexpected(const char* wanted) const;
+  [[noreturn]] __attribute__((__cold__)) void failHere(JsonErrorCode code, const char* place,
+                                                       const char* message) const {
+    _fail(code, static_cast<std::size_t>(place - begin_), "%s", message);
+  }
 
   const char* begin_;
   const char* end_;
@@ -807,10 +884,7 @@ namespace detail {
 /// found by one comparison of names.
 class ParamTable {
  public:
-  explicit ParamTable(std::size_t count) {
-    names_.reserve(count);
-    tensors_.reserve(count);
-  }
+  explicit ParamTable(std::size_t count) { tensors_.reserve(count); }
   /// Adds a parameter, one of the announced number: tensors keep their places.
   void add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype, size_t version,
            const MXContext& context);
@@ -818,7 +892,15 @@ class ParamTable {
   void assign(const std::vector<Node*>& variables);
 
  private:
-  std::vector<const char*> names_;
+  struct Named {
+    const char* name;
+    MXTensor* tensor;
+  };
+  static int compare(const void* left, const void* right) {
+    return strcmp(static_cast<const Named*>(left)->name, static_cast<const Named*>(right)->name);
+  }
+
+  PlainList<Named> names_;
   std::vector<MXTensor> tensors_;
 };
 
@@ -883,6 +965,7 @@ class Graph {
   const JsonVal& getAttr(const std::string& key) const;
   size_t size() const { return nodes.size(); }
 
+  /// Lends a resource to all nodes, in nested graphs too; null ends that, and takes back tensors.
   void _setPassResource(PassResource* resource);
   /// Sets `tensor` of the variables whose names are in args or aux.
   void _setParams(detail::ParamTable* args, detail::ParamTable* aux);
@@ -903,6 +986,65 @@ class Graph {
   PassResource* res_;
 };
 
+namespace detail {
+
+/// Addresses in the order in which they were added, each once. Never dereferences them.
+class AddressTable {
+ public:
+  explicit AddressTable(std::size_t count = 0) { reserve(count); }
+  /// Returns the position, or -1.
+  int64_t find(const void* address) const {
+    const Slot wanted = slotFor(address);
+    for (std::size_t pos = home(address);; pos = (pos + 1) & mask_) {
+      const Slot& slot = slots_[pos];
+      if (slot.next == 0) return -1;
+      if (slot.tag == wanted.tag && addresses_[slot.next - 1] == address) return slot.next - 1;
+    }
+  }
+  /// Adds an address at the next position. Returns false if it is there already.
+  bool add(const void* address);
+  /// Removes what was added last.
+  void removeLast();
+  /// A hint to the processor: the address will be added.
+  void prefetch(const void* address) const { __builtin_prefetch(&slots_[home(address)], 1); }
+  const void* operator[](std::size_t pos) const { return addresses_[pos]; }
+  std::size_t size() const { return addresses_.size(); }
+
+ private:
+  struct Slot {
+    uint32_t tag;   // bits of the address
+    uint32_t next;  // the position plus one; 0: empty
+  };
+  static Slot slotFor(const void* address) {
+    return Slot{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) >> 4), 0};
+  }
+  // Graphs are read mostly in the order in which their nodes were allocated. Nodes of one page of
+  // 4 KB share 16 slots, two lines of the cache, in the order of their addresses. Pages are spread
+  // by the golden ratio, so that no two regions of memory meet in one run of slots.
+  std::size_t home(const void* object) const {
+    const uint64_t address = reinterpret_cast<uintptr_t>(object);
+    const uint64_t page = ((address >> 12) * 0x9E3779B97F4A7C15ull) >> shift_;
+    return static_cast<std::size_t>(page * 16 + ((address >> 8) & 15));
+  }
+  void reserve(std::size_t count);
+  bool insert(std::size_t position);
+
+  PlainList<const void*> addresses_;
+  PlainList<Slot> slots_;
+  std::size_t mask_;
+  unsigned shift_;
+};
+
+/// Graphs, each once.
+class GraphTable : public AddressTable {
+ public:
+  Graph* operator[](std::size_t pos) const {
+    return static_cast<Graph*>(const_cast<void*>(AddressTable::operator[](pos)));
+  }
+};
+
+}  // namespace detail
+
 /// Positions of the nodes of a graph, by address. Built in linear time; never dereferences nodes,
 /// so that any pointer can be looked up.
 class NodeTable {
@@ -910,42 +1052,14 @@ class NodeTable {
   /// Throws GraphStructureError if a node is null or listed twice.
   explicit NodeTable(const std::vector<Node*>& nodes);
   /// Returns the position, or -1.
-  int64_t find(const Node* node) const {
-    const Slot wanted = slotFor(node);
-    for (std::size_t pos = home(node);; pos = (pos + 1) & mask_) {
-      const Slot& slot = slots_[pos];
-      if (slot.next == 0) return -1;
-      if (slot.tag == wanted.tag && nodes_[slot.next - 1] == node) return slot.next - 1;
-    }
-  }
+  int64_t find(const Node* node) const { return table_.find(node); }
   /// Adds a node that is not in the table at the next position, which it returns.
   std::size_t add(const Node* node);
   /// The number of nodes.
-  std::size_t size() const { return nodes_.size(); }
+  std::size_t size() const { return table_.size(); }
 
  private:
-  struct Slot {
-    uint32_t tag;   // bits of the address
-    uint32_t next;  // the position plus one; 0: empty
-  };
-  static Slot slotFor(const Node* node) {
-    return Slot{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(node) >> 4), 0};
-  }
-  // Graphs are read mostly in the order in which their nodes were allocated. Nodes of one page of
-  // 4 KB share 16 slots, two lines of the cache, in the order of their addresses. Pages are spread
-  // by the golden ratio, so that no two regions of memory meet in one run of slots.
-  std::size_t home(const Node* node) const {
-    const uint64_t address = reinterpret_cast<uintptr_t>(node);
-    const uint64_t page = ((address >> 12) * 0x9E3779B97F4A7C15ull) >> shift_;
-    return static_cast<std::size_t>(page * 16 + ((address >> 8) & 15));
-  }
-  void reserve(std::size_t count);
-  void insert(std::size_t position);
-
-  std::vector<const Node*> nodes_;
-  std::vector<Slot> slots_;
-  std::size_t mask_;
-  unsigned shift_;
+  detail::AddressTable table_;
 };
 
 /// Returns the nodes in topological order, control dependencies included: the given order if it is
@@ -1785,16 +1899,21 @@ class Registry {
   /// Adds an entry. The reference stays valid.
   ValueType& add(const char* name) {
     detail::Calls<ValueType>::install();
-    entries_.emplace_back(name);
-    return entries_.back();
+    std::unique_ptr<ValueType> entry(new ValueType(name));
+    entries_.push(entry.get());
+    return *entry.release();
   }
   int size() const { return static_cast<int>(entries_.size()); }
-  const ValueType& get(int idx) const { return entries_.at(static_cast<std::size_t>(idx)); }
-  ValueType& get(int idx) { return entries_.at(static_cast<std::size_t>(idx)); }
+  const ValueType& get(int idx) const { return *entries_[checked(idx)]; }
+  ValueType& get(int idx) { return *entries_[checked(idx)]; }
 
  private:
   Registry() {}
-  std::deque<ValueType> entries_;
+  std::size_t checked(int idx) const {
+    if (idx < 0 || idx >= size()) throw std::out_of_range("there is no such entry");
+    return static_cast<std::size_t>(idx);
+  }
+  detail::PlainList<ValueType*> entries_;
 };
 
 #define MX_STR_CONCAT_(__a, __b) __a##__b
@@ -2249,25 +2368,84 @@ namespace mxnet {
 namespace ext {
 inline namespace PASSLIB_NAMESPACE {
 
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+
 // ---- errors ------------------------------------------------------------------------------------
+
+namespace detail {
+
+// Messages are put together by one function, from a form as that of printf: the pieces of each,
+// added one by one, were a tenth of a library. A name with a NUL byte ends there.
+
+inline std::string formatText(const char* form, va_list values) {
+  va_list again;
+  va_copy(again, values);
+  const int size = vsnprintf(nullptr, 0, form, again);
+  va_end(again);
+  std::string text(static_cast<std::size_t>(size) + 1, '\0');
+  vsnprintf(&text[0], text.size(), form, values);
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+PASSLIB_FORM(1) inline std::string printed(const char* form, ...) {
+  va_list values;
+  va_start(values, form);
+  const std::string text = formatText(form, values);
+  va_end(values);
+  return text;
+}
+
+[[noreturn]] PASSLIB_FORM(1) inline void failGraph(const char* form, ...) {
+  va_list values;
+  va_start(values, form);
+  const std::string text = formatText(form, values);
+  va_end(values);
+  throw GraphStructureError(text);
+}
+
+[[noreturn]] PASSLIB_FORM(1) inline void failCall(const char* form, ...) {
+  va_list values;
+  va_start(values, form);
+  const std::string text = formatText(form, values);
+  va_end(values);
+  throw std::runtime_error(text);
+}
+
+__attribute__((noinline)) inline void PlainBytes::grow(std::size_t count) {
+  const std::size_t room = (std::max)(2 * room_ + 64, size_ + count);
+  void* const moved = realloc(data_, room);
+  if (moved == nullptr) throw std::bad_alloc();
+  data_ = static_cast<char*>(moved);
+  room_ = room;
+}
+
+}  // namespace detail
 
 inline MXerrorMsgs* MXerrorMsgs::get() {
   static MXerrorMsgs* const instance = new MXerrorMsgs();
   return instance;
 }
 
+inline std::stringstream& MXerrorMsgs::start() {
+  std::unique_ptr<Message> message(new Message());
+  messages_.push(message.get());
+  return message.release()->stream;
+}
+
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
   std::lock_guard<std::mutex> lock(mutex_);
-  messages_.emplace_back();
-  std::stringstream& stream = messages_.back().stream;
+  std::stringstream& stream = start();
   stream << file << "[" << line << "]: ";
   return stream;
 }
 
 inline void MXerrorMsgs::add(const std::string& text) {
   std::lock_guard<std::mutex> lock(mutex_);
-  messages_.emplace_back();
-  messages_.back().stream << text;
+  start() << text;
 }
 
 inline int MXerrorMsgs::size() {
@@ -2278,13 +2456,10 @@ inline int MXerrorMsgs::size() {
 inline const std::string* MXerrorMsgs::get(int idx) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
-  Message& message = messages_[static_cast<std::size_t>(idx)];
-  std::string text = message.buffer.text();
-  // Earlier texts stay, since the host may still read them.
-  if (message.texts.empty() || message.texts.back() != text) {
-    message.texts.push_back(std::move(text));
-  }
-  return &message.texts.back();
+  Message& message = *messages_[static_cast<std::size_t>(idx)];
+  const std::string text = message.buffer.text();
+  if (message.text == nullptr || *message.text != text) message.text = new std::string(text);
+  return message.text;
 }
 
 // ---- tensors -----------------------------------------------------------------------------------
@@ -2372,8 +2547,7 @@ inline void MXTensor::setDLTensor() {
     if (known.type == dtype) found = &known;
   }
   if (found == nullptr) {
-    throw std::runtime_error("MXTensor: unknown dtype code " +
-                             std::to_string(static_cast<int>(dtype)));
+    detail::failCall("MXTensor: unknown dtype code %d", static_cast<int>(dtype));
   }
   dltensor.data = data_ptr;
   dltensor.ndim = static_cast<int>(shape.size());
@@ -2481,24 +2655,26 @@ inline void JsonReader::fail(JsonErrorCode code, const std::string& message,
   }
   const std::size_t column = place - line_begin + 1;
   throw JsonError(code,
-                  message + " (line " + std::to_string(line) + ", column " +
-                      std::to_string(column) + ", offset " + std::to_string(place) + ")",
+                  detail::printed("%s (line %zu, column %zu, offset %zu)", message.c_str(), line,
+                                  column, place),
                   place, line, column);
 }
 
+inline void JsonReader::_fail(JsonErrorCode code, std::size_t place, const char* form, ...) const {
+  va_list values;
+  va_start(values, form);
+  const std::string message = detail::formatText(form, values);
+  va_end(values);
+  fail(code, message, place);
+}
+
 inline void JsonReader::unexpected(const char* wanted) const {
-  if (cursor_ == end_) {
-    fail(kJsonTruncated, std::string("the text ends where ") + wanted + " should stand");
-  }
-  std::string found;
+  const std::size_t place = offset();
+  if (cursor_ == end_) _fail(kJsonTruncated, place, "the text ends where %s should stand", wanted);
   const unsigned char character = static_cast<unsigned char>(*cursor_);
-  if (character >= 0x20 && character < 0x7F) {
-    found = std::string("'") + *cursor_ + "'";
-  } else {
-    const char digits[] = "0123456789abcdef";
-    found = std::string("byte 0x") + digits[character >> 4] + digits[character & 15];
-  }
-  fail(kJsonSyntax, found + " where " + wanted + " should stand");
+  const char* form = character >= 0x20 && character < 0x7F ? "'%c' where %s should stand"
+                                                           : "byte 0x%02x where %s should stand";
+  fail(kJsonSyntax, detail::printed(form, character, wanted));
 }
 
 inline void JsonReader::skipSpace() {
@@ -2521,7 +2697,7 @@ inline char JsonReader::peek() {
 
 inline void JsonReader::enter() {
   if (++depth_ > options_.max_depth) {
-    fail(kJsonDepth, "nested deeper than " + std::to_string(options_.max_depth) + " levels");
+    _fail(kJsonDepth, offset(), "nested deeper than %zu levels", options_.max_depth);
   }
   ++cursor_;
 }
@@ -2574,34 +2750,25 @@ inline bool JsonReader::nextItem(bool* first) {
 
 inline const char* JsonReader::checkUtf8(const char* cursor) const {
   const std::size_t length = detail::utf8Length(cursor, end_);
-  if (length == 0) {
-    fail(kJsonUtf8, "not UTF-8", static_cast<std::size_t>(cursor - begin_));
-  }
+  if (length == 0) failHere(kJsonUtf8, cursor, "not UTF-8");
   return cursor + length;
 }
 
 inline const char* JsonReader::scanString(const char* cursor) const {
   for (;;) {
     cursor = detail::skipPlain(cursor, end_);
-    if (cursor == end_) {
-      fail(kJsonTruncated, "the text ends inside a string",
-           static_cast<std::size_t>(cursor - begin_));
-    }
+    if (cursor == end_) failHere(kJsonTruncated, cursor, "the text ends inside a string");
     const unsigned char character = static_cast<unsigned char>(*cursor);
     if (character == '"' || character == '\\') return cursor;
     if (character < 0x20 && !options_.allow_control_characters) {
-      fail(kJsonSyntax, "a control character inside a string must be escaped",
-           static_cast<std::size_t>(cursor - begin_));
+      failHere(kJsonSyntax, cursor, "a control character inside a string must be escaped");
     }
     cursor = character < 0x80 ? cursor + 1 : checkUtf8(cursor);
   }
 }
 
 inline unsigned JsonReader::readHex4(const char* cursor) const {
-  if (end_ - cursor < 4) {
-    fail(kJsonTruncated, "the text ends inside an escape",
-         static_cast<std::size_t>(cursor - begin_));
-  }
+  if (end_ - cursor < 4) failHere(kJsonTruncated, cursor, "the text ends inside an escape");
   unsigned value = 0;
   for (int pos = 0; pos < 4; ++pos) {
     const char character = cursor[pos];
@@ -2613,8 +2780,7 @@ inline unsigned JsonReader::readHex4(const char* cursor) const {
     } else if (character >= 'A' && character <= 'F') {
       digit = static_cast<unsigned>(character - 'A') + 10;
     } else {
-      fail(kJsonSyntax, "\\u wants four hexadecimal digits",
-           static_cast<std::size_t>(cursor - begin_));
+      failHere(kJsonSyntax, cursor, "\\u wants four hexadecimal digits");
     }
     value = value * 16 + digit;
   }
@@ -2622,25 +2788,26 @@ inline unsigned JsonReader::readHex4(const char* cursor) const {
 }
 
 inline const char* JsonReader::decodeEscape(const char* cursor) {
-  const std::size_t place = static_cast<std::size_t>(cursor - begin_);
+  const char* const place = cursor;
   ++cursor;
-  if (cursor == end_) fail(kJsonTruncated, "the text ends inside an escape", place);
+  if (cursor == end_) failHere(kJsonTruncated, place, "the text ends inside an escape");
   static const char from[] = "\"\\/bfnrt";
   static const char target[] = "\"\\/\b\f\n\r\t";
   if (const char* simple = *cursor != '\0' ? strchr(from, *cursor) : nullptr) {
     scratch_ += target[simple - from];
     return cursor + 1;
   }
-  if (*cursor != 'u') fail(kJsonSyntax, "unknown escape", place);
+  if (*cursor != 'u') failHere(kJsonSyntax, place, "unknown escape");
   unsigned code = readHex4(cursor + 1);
   cursor += 5;
-  if (code >= 0xDC00 && code <= 0xDFFF) fail(kJsonUtf8, "second half of a surrogate pair", place);
+  if (code >= 0xDC00 && code <= 0xDFFF)
+    failHere(kJsonUtf8, place, "second half of a surrogate pair");
   if (code >= 0xD800 && code <= 0xDBFF) {
     if (end_ - cursor < 2 || cursor[0] != '\\' || cursor[1] != 'u') {
-      fail(kJsonUtf8, "half of a surrogate pair", place);
+      failHere(kJsonUtf8, place, "half of a surrogate pair");
     }
     const unsigned low = readHex4(cursor + 2);
-    if (low < 0xDC00 || low > 0xDFFF) fail(kJsonUtf8, "half of a surrogate pair", place);
+    if (low < 0xDC00 || low > 0xDFFF) failHere(kJsonUtf8, place, "half of a surrogate pair");
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     cursor += 6;
   }
@@ -2694,7 +2861,7 @@ inline JsonReader::Slice JsonReader::readNumber() {
   if (cursor_ < end_ && *cursor_ == '0') {
     ++cursor_;
     if (cursor_ < end_ && detail::isDigit(*cursor_)) {
-      fail(kJsonSyntax, "a number must not begin with 0", static_cast<std::size_t>(start - begin_));
+      failHere(kJsonSyntax, start, "a number must not begin with 0");
     }
   } else {
     digits();
@@ -2799,7 +2966,7 @@ inline JsonVal makeNumber(std::string text) {
 /// The text of a number: the original one, unless `num` was changed since.
 inline std::string numberText(const JsonVal& value) {
   if (!value.str.empty() && makeNumber(value.str).num == value.num) return value.str;
-  return std::to_string(value.num);
+  return printed("%d", value.num);
 }
 
 }  // namespace detail
@@ -2809,22 +2976,20 @@ inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t hi
   const std::size_t place = offset();
   if (cursor_ == end_) unexpected(what);
   if (character != '-' && !detail::isDigit(character)) {
-    fail(kJsonType, std::string(what) + " must be an integer", place);
+    _fail(kJsonType, place, "%s must be an integer", what);
   }
   const Slice text = readNumber();
   int64_t value = 0;
-  const bool integer = detail::parseInteger(text.data, text.size, &value);
-  if (!integer && memchr(text.data, '.', text.size) == nullptr &&
-      memchr(text.data, 'e', text.size) == nullptr &&
-      memchr(text.data, 'E', text.size) == nullptr) {
-    fail(kJsonRange, std::string(what) + " " + text.str() + " is out of range", place);
+  if (!detail::parseInteger(text.data, text.size, &value)) {
+    for (std::size_t pos = 0; pos < text.size; ++pos) {
+      if (strchr(".eE", text.data[pos]) == nullptr) continue;
+      _fail(kJsonType, place, "%s must be an integer", what);
+    }
+    _fail(kJsonRange, place, "%s %s is out of range", what, text.str().c_str());
   }
-  if (!integer) fail(kJsonType, std::string(what) + " must be an integer", place);
   if (value < low || value > high) {
-    fail(kJsonRange,
-         std::string(what) + " " + std::to_string(value) + " is not within " + std::to_string(low) +
-             " to " + std::to_string(high),
-         place);
+    _fail(kJsonRange, place, "%s %lld is not within %lld to %lld", what,
+          static_cast<long long>(value), static_cast<long long>(low), static_cast<long long>(high));
   }
   return value;
 }
@@ -2847,6 +3012,23 @@ inline void JsonReader::readNull() {
   expectWord("null");
 }
 
+namespace detail {
+
+/// Adds a member to an object. Returns null if there is one of this name.
+__attribute__((__noinline__)) inline JsonVal* addMember(const JsonVal& key,
+                                                        std::map<JsonVal, JsonVal>* object) {
+  const auto added = object->insert(std::pair<const JsonVal, JsonVal>(key, JsonVal()));
+  return added.second ? &added.first->second : nullptr;
+}
+
+/// Adds an item to a list.
+__attribute__((__noinline__)) inline JsonVal* addItem(std::vector<JsonVal>* list) {
+  list->emplace_back();
+  return &list->back();
+}
+
+}  // namespace detail
+
 inline JsonVal JsonReader::readValue() {
   // One frame per open container. A container never moves while it has a frame, since only the
   // innermost one grows.
@@ -2855,7 +3037,7 @@ inline JsonVal JsonReader::readValue() {
     bool first;
   };
   JsonVal root;
-  std::vector<Frame> open;
+  detail::PlainList<Frame> open;
   JsonVal* target = &root;
   for (;;) {
     const char character = peek();
@@ -2863,12 +3045,12 @@ inline JsonVal JsonReader::readValue() {
       case '{':
         beginObject();
         target->type = MAP;
-        open.push_back(Frame{target, true});
+        open.push(Frame{target, true});
         break;
       case '[':
         beginList();
         target->type = LIST;
-        open.push_back(Frame{target, true});
+        open.push(Frame{target, true});
         break;
       case '"': {
         const Slice text = readString();
@@ -2878,11 +3060,12 @@ inline JsonVal JsonReader::readValue() {
       }
       case 't':
       case 'f':
-        *target = JsonVal::boolean(readBool());
+        target->type = BOOL;
+        target->num = readBool() ? 1 : 0;
         break;
       case 'n':
         readNull();
-        *target = JsonVal::null();
+        target->type = NIL;
         break;
       default:
         if (character != '-' && !detail::isDigit(character)) unexpected("a value");
@@ -2893,33 +3076,29 @@ inline JsonVal JsonReader::readValue() {
       Frame& top = open.back();
       if (top.container->type == LIST) {
         if (nextItem(&top.first)) {
-          top.container->list.emplace_back();
-          target = &top.container->list.back();
+          target = detail::addItem(&top.container->list);
           break;
         }
       } else {
         Slice key;
         if (nextKey(&top.first, &key)) {
           const std::size_t place = offset();
-          const auto added = top.container->map.emplace(JsonVal(key.str()), JsonVal());
-          if (!added.second) {
-            fail(
-                kJsonDuplicateKey,
-                "the key " + detail::quoted(added.first->first.str) + " occurs twice in one object",
-                place);
+          target = detail::addMember(JsonVal(key.str()), &top.container->map);
+          if (target == nullptr) {
+            _fail(kJsonDuplicateKey, place, "the key '%s' occurs twice in one object",
+                  key.str().c_str());
           }
-          target = &added.first->second;
           break;
         }
       }
-      open.pop_back();
+      open.pop();
     }
   }
 }
 
 inline void JsonReader::finish() {
   if (peek() != '\0' || cursor_ < end_) {
-    fail(kJsonTrailing, "something follows the end of the JSON text");
+    failHere(kJsonTrailing, cursor_, "something follows the end of the JSON text");
   }
 }
 
@@ -2938,16 +3117,12 @@ class TextBuffer {
    protected:
     ~Memory() = default;
   };
-  struct Block {
-    std::unique_ptr<char[]> text;
-    std::size_t size;
-  };
 
-  TextBuffer() : TextBuffer(nullptr) {}
-  explicit TextBuffer(Memory* memory)
+  explicit TextBuffer(Memory* memory = nullptr)
       : memory_(memory), size_(0), room_(nullptr), left_(0), ascii_(true) {}
   TextBuffer(const TextBuffer&) = delete;
   TextBuffer& operator=(const TextBuffer&) = delete;
+  ~TextBuffer() { clear(); }
 
   /// Room for `count` more bytes, to be claimed with advance.
   char* room(std::size_t count) {
@@ -2973,31 +3148,44 @@ class TextBuffer {
   }
   void noteNotAscii() { ascii_ = false; }
   bool isAscii() const { return ascii_; }
-  /// The length of a text in memory of the host.
   std::size_t size() const { return size_ - left_; }
 
-  /// Returns the blocks in order and clears the buffer.
-  std::vector<Block> take() {
+  /// Moves a text in blocks to memory of its size, block by block: a long one is never in memory
+  /// twice.
+  void moveTo(char* target) {
     closeBlock();
+    for (Block& block : blocks_) {
+      memcpy(target, block.text, block.size);
+      target += block.size;
+      free(block.text);
+      block.text = nullptr;
+    }
+    clear();
+  }
+  void clear() {
+    for (const Block& block : blocks_) free(block.text);
+    blocks_.clear();
     room_ = nullptr;
-    left_ = 0;
-    return std::move(blocks_);
+    left_ = size_ = 0;
   }
   std::string str() {
-    std::string text;
-    const std::vector<Block> blocks = take();
-    std::size_t size = 0;
-    for (const Block& block : blocks) size += block.size;
-    text.reserve(size);
-    for (const Block& block : blocks) text.append(block.text.get(), block.size);
+    std::string text(size(), '\0');
+    moveTo(&text[0]);
     return text;
   }
 
  private:
+  struct Block {
+    char* text;
+    std::size_t size;
+  };
+
   void closeBlock() {
     if (!blocks_.empty()) blocks_.back().size -= left_;
+    size_ -= left_;
+    left_ = 0;
   }
-  void addBlock(std::size_t count) {
+  __attribute__((__noinline__)) void addBlock(std::size_t count) {
     if (memory_ != nullptr) {
       const std::size_t used = size();
       size_ = (std::max)(2 * used, used + count);
@@ -3009,14 +3197,17 @@ class TextBuffer {
     // Little memory for small texts, few blocks for large ones.
     const std::size_t last = blocks_.empty() ? 256 : blocks_.back().size;
     const std::size_t size = (std::max)(count, std::min<std::size_t>(2 * last, 1 << 20));
-    blocks_.push_back(Block{std::unique_ptr<char[]>(new char[size]), size});
-    room_ = blocks_.back().text.get();
+    blocks_.push(Block{nullptr, 0});
+    room_ = static_cast<char*>(malloc(size));
+    if (room_ == nullptr) throw std::bad_alloc();
+    blocks_.back() = Block{room_, size};
+    size_ += size;
     left_ = size;
   }
 
   Memory* memory_;
-  std::size_t size_;  // of that memory
-  std::vector<Block> blocks_;
+  std::size_t size_;  // of that memory, or of the blocks
+  PlainList<Block> blocks_;
   char* room_;
   std::size_t left_;
   bool ascii_;
@@ -3037,11 +3228,11 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
       const std::size_t length = utf8Length(cursor, end);
       if (length == 0) {
         const std::size_t place = static_cast<std::size_t>(cursor - text);
-        throw JsonError(
-            kJsonUtf8,
-            "a string holds bytes that are not UTF-8, which JSON cannot express (byte " +
-                std::to_string(place) + " of the string)",
-            place, 1, place + 1);
+        throw JsonError(kJsonUtf8,
+                        printed("a string holds bytes that are not UTF-8, which JSON cannot "
+                                "express (byte %zu of the string)",
+                                place),
+                        place, 1, place + 1);
       }
       out->noteNotAscii();
       cursor += length;
@@ -3085,25 +3276,29 @@ namespace detail {
 /// Moves out of `value` every child that has children of its own.
 inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
   const auto take = [taken](JsonVal* child) {
-    if (!child->list.empty() || !child->map.empty()) taken->push_back(std::move(*child));
+    if (!child->list.empty() || !child->map.empty()) *addItem(taken) = std::move(*child);
   };
   for (JsonVal& child : value->list) take(&child);
   for (auto& member : value->map) take(&member.second);
 }
 
+/// A value and that which becomes its copy.
+struct JsonCopy {
+  const JsonVal* from;
+  JsonVal* target;
+};
+
 /// Copies type, number and text, and makes room for children, which are queued.
-inline void copyShallow(const JsonVal& from, JsonVal* target,
-                        std::vector<std::pair<const JsonVal*, JsonVal*> >* queue) {
+inline void copyShallow(const JsonVal& from, JsonVal* target, PlainList<JsonCopy>* queue) {
   target->type = from.type;
   target->num = from.num;
   target->str = from.str;
-  target->list.resize(from.list.size());
+  for (std::size_t pos = 0; pos < from.list.size(); ++pos) addItem(&target->list);
   for (std::size_t pos = 0; pos < from.list.size(); ++pos) {
-    queue->emplace_back(&from.list[pos], &target->list[pos]);
+    queue->push(JsonCopy{&from.list[pos], &target->list[pos]});
   }
   for (const auto& member : from.map) {
-    JsonVal& child = target->map.emplace_hint(target->map.end(), member.first, JsonVal())->second;
-    queue->emplace_back(&member.second, &child);
+    queue->push(JsonCopy{&member.second, addMember(member.first, &target->map)});
   }
 }
 
@@ -3135,70 +3330,106 @@ inline int compareJson(const JsonVal& left, const JsonVal& right) {
     const JsonVal* right;
     int verdict;
   };
-  std::vector<Step> steps(1, Step{&left, &right, 0});
+  PlainList<Step> steps;
+  steps.push(Step{&left, &right, 0});
   while (!steps.empty()) {
     const Step step = steps.back();
-    steps.pop_back();
+    steps.pop();
     const int order = step.left == nullptr ? step.verdict : compareScalars(*step.left, *step.right);
     if (order != 0) return order;
     if (step.left == nullptr || (step.left->type != LIST && step.left->type != MAP)) continue;
     const bool lists = step.left->type == LIST;
     const std::size_t size_a = lists ? step.left->list.size() : step.left->map.size();
     const std::size_t size_b = lists ? step.right->list.size() : step.right->map.size();
-    steps.push_back(Step{nullptr, nullptr, sign(size_a<size_b, size_a> size_b)});
+    steps.push(Step{nullptr, nullptr, sign(size_a<size_b, size_a> size_b)});
     const std::size_t first_child = steps.size();
     if (lists) {
       for (std::size_t pos = 0; pos < (std::min)(size_a, size_b); ++pos) {
-        steps.push_back(Step{&step.left->list[pos], &step.right->list[pos], 0});
+        steps.push(Step{&step.left->list[pos], &step.right->list[pos], 0});
       }
     } else {
       auto pos = step.left->map.begin();
       auto other_pos = step.right->map.begin();
       for (; pos != step.left->map.end() && other_pos != step.right->map.end();
            ++pos, ++other_pos) {
-        steps.push_back(Step{&pos->first, &other_pos->first, 0});
-        steps.push_back(Step{&pos->second, &other_pos->second, 0});
+        steps.push(Step{&pos->first, &other_pos->first, 0});
+        steps.push(Step{&pos->second, &other_pos->second, 0});
       }
     }
-    std::reverse(steps.begin() + static_cast<std::ptrdiff_t>(first_child), steps.end());
+    std::reverse(steps.begin() + first_child, steps.end());
   }
   return 0;
 }
 
-/// Walks a value in the order of its text. Calls `open` before a container or for a scalar,
-/// `between` before each child with its number and key (null in lists), `close` after the last
-/// child. Iterative.
-template <typename Open, typename Between, typename Close>
-void walkJson(const JsonVal& root, Open open, Between between, Close close) {
-  struct Frame {
-    const JsonVal* value;
-    std::size_t index;
-    std::map<JsonVal, JsonVal>::const_iterator member;
-  };
-  std::vector<Frame> stack;
-  const auto visit = [&](const JsonVal& value) {
-    open(value, stack.size());
-    if (value.type == LIST || value.type == MAP) {
-      stack.push_back(Frame{&value, 0, value.map.begin()});
+/// Walks a value in the order of its text, iteratively.
+class JsonWalk {
+ public:
+  /// kBegin: a container begins, or a scalar; kChild: a child follows; kClose: a container ends.
+  enum Event { kBegin, kChild, kClose, kEnd };
+  explicit JsonWalk(const JsonVal& root) : value(&root), key(nullptr) {}
+  Event next() {
+    if (event_ == kEnd || event_ == kChild) return event_ = kBegin;
+    if (event_ == kBegin && (value->type == LIST || value->type == MAP)) {
+      open_.push(Frame{value, 0, nullptr, hasLines(*value)});
     }
-  };
-  visit(root);
-  while (!stack.empty()) {
-    Frame& top = stack.back();
-    const std::size_t depth = stack.size();
-    if (top.value->type == LIST && top.index < top.value->list.size()) {
-      const JsonVal& child = top.value->list[top.index];
-      between(*top.value, depth, top.index++, static_cast<const JsonVal*>(nullptr));
-      visit(child);
-    } else if (top.value->type == MAP && top.member != top.value->map.end()) {
-      const auto member = top.member++;
-      between(*top.value, depth, top.index++, &member->first);
-      visit(member->second);
-    } else {
-      close(*top.value, depth - 1);
-      stack.pop_back();
+    if (event_ == kClose) open_.pop();
+    if (open_.empty()) return event_ = kEnd;
+    Frame& top = open_.back();
+    index = top.index++;
+    depth = open_.size();
+    on_lines = top.on_lines;
+    if (top.container->type == LIST && index < top.container->list.size()) {
+      value = &top.container->list[index];
+      key = nullptr;
+      return event_ = kChild;
     }
+    if (top.container->type == MAP && index < top.container->map.size()) {
+      const std::map<JsonVal, JsonVal>& map = top.container->map;
+      const auto member = top.key == nullptr ? map.begin() : map.upper_bound(*top.key);
+      key = top.key = &member->first;
+      value = &member->second;
+      return event_ = kChild;
+    }
+    --depth;
+    value = top.container;
+    return event_ = kClose;
   }
+
+  const JsonVal* value;   ///< what begins, follows or ends
+  const JsonVal* key;     ///< of the child; null in lists
+  std::size_t depth = 0;  ///< of a child, or of what ends
+  std::size_t index = 0;  ///< of a child; of what ends, the number of its children
+  bool on_lines = false;  ///< whether MXNet writes the children, or those of what ends, on lines
+
+ private:
+  struct Frame {
+    const JsonVal* container;
+    std::size_t index;
+    const JsonVal* key;  // of the last member; iterators of a library's debug mode are not plain
+    bool on_lines;
+  };
+  static bool hasLines(const JsonVal& container) {
+    if (container.type == MAP) return container.map.size() > 1;
+    bool composite = container.list.size() > 10;
+    for (std::size_t pos = 0; pos < container.list.size() && !composite; ++pos) {
+      composite = container.list[pos].type == LIST || container.list[pos].type == MAP;
+    }
+    return composite;
+  }
+  PlainList<Frame> open_;
+  Event event_ = kEnd;
+};
+
+inline void appendInteger(int64_t value, TextBuffer* out) {
+  char digits[20];
+  char* cursor = digits + sizeof(digits);
+  uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  do {
+    *--cursor = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  if (value < 0) *--cursor = '-';
+  out->append(cursor, static_cast<std::size_t>(digits + sizeof(digits) - cursor));
 }
 
 inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* out) {
@@ -3207,10 +3438,12 @@ inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* ou
       appendString(value.str.data(), value.str.size(), raw_controls, out);
       break;
     case NUM:
+      if (value.str.empty()) return appendInteger(value.num, out);
       out->append(numberText(value));
       break;
     case BOOL:
-      out->append(value.num != 0 ? std::string("true") : std::string("false"));
+      if (value.num != 0) return out->append("true");
+      out->append("false");
       break;
     case NIL:
       out->append("null");
@@ -3244,11 +3477,12 @@ inline void JsonVal::clear() {
 }
 
 inline JsonVal::JsonVal(const JsonVal& other) : type(other.type), num(other.num) {
-  std::vector<std::pair<const JsonVal*, JsonVal*> > queue(1, std::make_pair(&other, this));
+  detail::PlainList<detail::JsonCopy> queue;
+  detail::copyShallow(other, this, &queue);
   while (!queue.empty()) {
-    const std::pair<const JsonVal*, JsonVal*> next = queue.back();
-    queue.pop_back();
-    detail::copyShallow(*next.first, next.second, &queue);
+    const detail::JsonCopy next = queue.back();
+    queue.pop();
+    detail::copyShallow(*next.from, next.target, &queue);
   }
 }
 
@@ -3271,7 +3505,9 @@ inline JsonVal& JsonVal::operator=(JsonVal&& other) noexcept {
   return *this;
 }
 
-inline JsonVal JsonVal::integer(int64_t value) { return detail::makeNumber(std::to_string(value)); }
+inline JsonVal JsonVal::integer(int64_t value) {
+  return detail::makeNumber(detail::printed("%lld", static_cast<long long>(value)));
+}
 
 inline JsonVal JsonVal::real(double value) {
   if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
@@ -3313,62 +3549,62 @@ inline bool JsonVal::operator==(const JsonVal& other) const {
 
 inline std::string JsonVal::dump() const {
   detail::TextBuffer out;
-  detail::walkJson(
-      *this,
-      [&](const JsonVal& value, std::size_t) {
-        if (value.type == LIST || value.type == MAP) {
-          out.push(value.type == LIST ? '[' : '{');
-        } else {
-          detail::appendScalar(value, false, &out);
-        }
-      },
-      [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
-        if (index > 0) out.push(',');
-        if (key != nullptr) {
-          detail::appendKey(*key, false, &out);
-          out.append(" : ");
-        }
-      },
-      [&](const JsonVal& value, std::size_t) { out.push(value.type == LIST ? ']' : '}'); });
-  return out.str();
+  detail::JsonWalk walk(*this);
+  for (;;) {
+    const detail::JsonWalk::Event event = walk.next();
+    const bool in_list = walk.value->type == LIST;
+    if (event == detail::JsonWalk::kEnd) return out.str();
+    if (event == detail::JsonWalk::kClose) {
+      out.push(in_list ? ']' : '}');
+    } else if (event == detail::JsonWalk::kChild) {
+      if (walk.index > 0) out.push(',');
+      if (walk.key == nullptr) continue;
+      detail::appendKey(*walk.key, false, &out);
+      out.append(" : ");
+    } else if (in_list || walk.value->type == MAP) {
+      out.push(in_list ? '[' : '{');
+    } else {
+      detail::appendScalar(*walk.value, false, &out);
+    }
+  }
 }
 
 inline std::string JsonVal::toString() const {
   std::string out;
-  const auto scalar = [](const JsonVal& value) -> std::string {
-    switch (value.type) {
-      case STR:
-        return "json(STR:" + value.str + ")";
-      case NUM:
-        return "json(INT:" + detail::numberText(value) + ")";
-      case BOOL:
-        return value.num != 0 ? "json(BOOL:true)" : "json(BOOL:false)";
-      case NIL:
-        return "json(NULL)";
-      default:
-        return "json(Error)";
+  detail::JsonWalk walk(*this);
+  for (;;) {
+    const detail::JsonWalk::Event event = walk.next();
+    const bool in_list = walk.value->type == LIST;
+    if (event == detail::JsonWalk::kEnd) return out;
+    if (event == detail::JsonWalk::kClose) {
+      if (walk.index > 0) out += ',';
+      out += in_list ? "])" : "})";
+    } else if (event == detail::JsonWalk::kChild) {
+      if (walk.index > 0) out += ',';
+      if (walk.key != nullptr) out.append(walk.key->toString()).append(" : ");
+    } else {
+      const bool text = walk.value->type == STR;
+      switch (walk.value->type) {
+        case STR:
+        case NUM:
+          out.append(text ? "json(STR:" : "json(INT:");
+          out.append(text ? walk.value->str : detail::numberText(*walk.value)).append(")");
+          break;
+        case LIST:
+        case MAP:
+          out += in_list ? "json(LIST:[" : "json(MAP:{";
+          break;
+        case BOOL:
+          out += walk.value->num != 0 ? "json(BOOL:true)" : "json(BOOL:false)";
+          break;
+        case NIL:
+          out += "json(NULL)";
+          break;
+        default:
+          out += "json(Error)";
+      }
     }
-  };
-  detail::walkJson(
-      *this,
-      [&](const JsonVal& value, std::size_t) {
-        if (value.type == LIST) {
-          out += "json(LIST:[";
-        } else if (value.type == MAP) {
-          out += "json(MAP:{";
-        } else {
-          out += scalar(value);
-        }
-      },
-      [&](const JsonVal&, std::size_t, std::size_t index, const JsonVal* key) {
-        if (index > 0) out += ',';
-        if (key != nullptr) out += key->toString() + " : ";
-      },
-      [&](const JsonVal& value, std::size_t) {
-        if (!value.list.empty() || !value.map.empty()) out += ',';
-        out += value.type == LIST ? "])" : "})";
-      });
-  return out;
+  }
 }
 
 inline JsonVal JsonVal::parse(const std::string& json) {
@@ -3387,6 +3623,10 @@ inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
 }
 
 // ---- the graph: reading ------------------------------------------------------------------------
+
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
 
 namespace detail {
 
@@ -3457,7 +3697,7 @@ class NameTable {
  public:
   explicit NameTable(std::size_t count) : mask_(15) {
     while (mask_ < count * 2) mask_ = mask_ * 2 + 1;
-    slots_.resize(mask_ + 1, Slot{nullptr, 0});
+    slots_.addZeros(mask_ + 1);
   }
   /// Returns the node that already has this name, or adds the name of `node` and returns null.
   const Node* add(const Node* node) {
@@ -3477,7 +3717,7 @@ class NameTable {
     std::size_t hash;
   };
   std::size_t mask_;
-  std::vector<Slot> slots_;
+  PlainList<Slot> slots_;
 };
 
 }  // namespace detail
@@ -3627,6 +3867,11 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   return map_.compare_exchange_strong(present, made.get()) ? *made.release() : *present;
 }
 
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+
 namespace detail {
 
 /// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
@@ -3640,6 +3885,19 @@ void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node:
   __builtin_prefetch(nodes[pos + 6]->inputs.data());
 }
 
+/// Adds an attribute to a graph. Returns null if there is one of this name.
+__attribute__((__noinline__)) inline JsonVal* addAttribute(
+    const std::string& name, std::map<std::string, JsonVal>* attributes) {
+  const auto added = attributes->insert(std::pair<const std::string, JsonVal>(name, JsonVal()));
+  return added.second ? &added.first->second : nullptr;
+}
+
+/// Adds an extra member to a node.
+__attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, Node* node) {
+  node->extra.emplace_back(name, JsonVal());
+  return &node->extra.back().second;
+}
+
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
   struct Edge {
@@ -3647,16 +3905,20 @@ struct GraphDraft {
     int entry;
     int version;
   };
+  struct Dependency {
+    std::size_t node;
+    int64_t other;
+  };
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  std::vector<Edge> edges;                                     // of all nodes in turn
-  std::vector<std::size_t> edge_end;                           // per node: one past its last edge
-  std::vector<std::pair<std::size_t, int64_t> > control_deps;  // (node, its dependency)
-  std::vector<std::size_t> offsets;                            // per node: its offset in the text
-  std::vector<Edge> heads;
-  std::vector<int64_t> arg_nodes;
-  std::vector<int64_t> row_ptr;
+  PlainList<Edge> edges;            // of all nodes in turn
+  PlainList<std::size_t> edge_end;  // per node: one past its last edge
+  PlainList<Dependency> control_deps;
+  PlainList<std::size_t> offsets;  // per node: its offset in the text
+  PlainList<Edge> heads;
+  PlainList<int64_t> arg_nodes;
+  PlainList<int64_t> row_ptr;
   std::size_t start = 0;  // offset of the graph in the text
   bool has_nodes = false;
   bool has_heads = false;
@@ -3672,11 +3934,13 @@ class GraphReader {
       : reader_(text, size, options) {}
   GraphReader(const GraphReader&) = delete;
   GraphReader& operator=(const GraphReader&) = delete;
-  virtual ~GraphReader() = default;
+  virtual ~GraphReader() {
+    while (frame_ != nullptr) pop();
+  }
 
   void read(Graph* graph) {
     push(graph);
-    while (!frames_.empty()) step();
+    while (frame_ != nullptr) step();
     reader_.finish();
   }
 
@@ -3701,19 +3965,30 @@ class GraphReader {
     bool has_control_deps = false;
     bool has_subgraphs = false;
     bool has_attrs[3] = {false, false, false};
-    std::set<std::string> extra_names;  // of the node's extra members, if they are many
+    // Names of the node's extra members, if they are many. A map as that of a graph's attributes,
+    // for which there is code anyway.
+    std::map<std::string, JsonVal> extra_names;
     int attribute_objects = 0;
+    std::unique_ptr<Frame> outer;
   };
 
   void push(Graph* graph) {
     reader_.peek();
-    frames_.emplace_back(graph);
-    frames_.back().draft.start = reader_.offset();
+    std::unique_ptr<Frame> frame(new Frame(graph));
+    frame->draft.start = reader_.offset();
+    frame->outer.swap(frame_);
+    frame_.swap(frame);
     reader_.beginObject();
   }
 
+  void pop() {
+    std::unique_ptr<Frame> outer;
+    outer.swap(frame_->outer);
+    frame_.swap(outer);
+  }
+
   void step() {
-    Frame& frame = frames_.back();
+    Frame& frame = *frame_;
     JsonReader::Slice key;
     switch (frame.state) {
       case kGraphKeys:
@@ -3721,7 +3996,7 @@ class GraphReader {
           readGraphMember(&frame, key);
         } else {
           finishGraph(&frame.draft);
-          frames_.pop_back();
+          pop();
         }
         break;
       case kNodeList:
@@ -3753,8 +4028,8 @@ class GraphReader {
 
   void once(bool* seen, const char* key) const {
     if (*seen) {
-      reader_.fail(kJsonDuplicateKey,
-                   "the key " + detail::quoted(key) + " occurs twice in one object");
+      reader_._fail(kJsonDuplicateKey, reader_.offset(), "the key '%s' occurs twice in one object",
+                    key);
     }
     *seen = true;
   }
@@ -3777,17 +4052,18 @@ class GraphReader {
     } else {
       const std::string name = key.str();
       const std::size_t place = reader_.offset();
-      if (draft.graph->attrs.count(name) != 0) {
-        reader_.fail(kJsonDuplicateKey,
-                     "the key " + detail::quoted(name) + " occurs twice in one object", place);
+      JsonVal* value = addAttribute(name, &draft.graph->attrs);
+      if (value == nullptr) {
+        reader_._fail(kJsonDuplicateKey, place, "the key '%s' occurs twice in one object",
+                      name.c_str());
       }
-      draft.graph->attrs.emplace(name, reader_.readValue());
+      *value = reader_.readValue();
     }
   }
 
   void beginNode(Frame* frame) {
     reader_.peek();
-    frame->draft.offsets.push_back(reader_.offset());
+    frame->draft.offsets.push(reader_.offset());
     reader_.beginObject();
     Graph* graph = frame->draft.graph;
     graph->nodes.push_back(nullptr);
@@ -3824,8 +4100,8 @@ class GraphReader {
       once(&frame->has_control_deps, "control_deps");
       reader_.beginList();
       while (reader_.nextItem(&first)) {
-        frame->draft.control_deps.emplace_back(frame->draft.graph->nodes.size() - 1,
-                                               reader_.readInteger("node number", 0, kIntMax));
+        frame->draft.control_deps.push(GraphDraft::Dependency{
+            frame->draft.graph->nodes.size() - 1, reader_.readInteger("node number", 0, kIntMax)});
       }
     } else if (key == "subgraphs") {
       once(&frame->has_subgraphs, "subgraphs");
@@ -3837,23 +4113,20 @@ class GraphReader {
       const std::string name = key.str();
       bool seen = hasExtra(frame, name);
       once(&seen, name.c_str());
-      node->extra.emplace_back(name, reader_.readValue());
+      *addExtra(name, node) = reader_.readValue();
     }
   }
 
   /// Whether the node has an extra member of this name, and notes the name.
   static bool hasExtra(Frame* frame, const std::string& name) {
-    typedef std::pair<std::string, JsonVal> Member;
-    const std::vector<Member>& extra = frame->node->extra;
     const std::size_t few = 16;
-    if (extra.size() < few) {
-      return std::any_of(extra.begin(), extra.end(),
-                         [&](const Member& member) { return member.first == name; });
+    const std::size_t count = frame->node->extra.size();
+    for (std::size_t pos = 0; pos < count && count <= few; ++pos) {
+      const std::string& known = frame->node->extra[pos].first;
+      if (count < few && known == name) return true;
+      if (count == few) addAttribute(known, &frame->extra_names);
     }
-    if (extra.size() == few) {
-      for (const Member& member : extra) frame->extra_names.insert(member.first);
-    }
-    return !frame->extra_names.insert(name).second;
+    return count >= few && addAttribute(name, &frame->extra_names) == nullptr;
   }
 
   void assign(std::string* target) {
@@ -3867,22 +4140,22 @@ class GraphReader {
     bool first = true;
     JsonReader::Slice key;
     pairs_.clear();
-    decoded_.clear();
+    if (decoded_.size() != 0) decoded_.clear();
     reader_.beginObject();
     while (reader_.nextKey(&first, &key)) {
-      pairs_.emplace_back(kept(key), key);
+      pairs_.push(std::make_pair(kept(key), key));
       if (reader_.peek() != '"') {
-        reader_.fail(kJsonType, "attribute " + detail::quoted(pairs_.back().first.str()) +
-                                    " of node " + detail::quoted(node->name) + " must be a string");
+        reader_._fail(kJsonType, reader_.offset(), "attribute '%s' of node '%s' must be a string",
+                      pairs_.back().first.str().c_str(), node->name.c_str());
       }
       pairs_.back().second = kept(reader_.readString());
     }
     requireSpread(*node);
     if (only_one) {
-      const JsonReader::Slice* twice = node->attrs._pack(pairs_.data(), pairs_.size());
+      const JsonReader::Slice* twice = node->attrs._pack(pairs_.begin(), pairs_.size());
       if (twice == nullptr) return;
-      reader_.fail(kJsonDuplicateKey, "attribute " + detail::quoted(twice->str()) +
-                                          " occurs twice in node " + detail::quoted(node->name));
+      reader_._fail(kJsonDuplicateKey, reader_.offset(), "attribute '%s' occurs twice in node '%s'",
+                    twice->str().c_str(), node->name.c_str());
     }
     for (const auto& pair : pairs_) {
       const auto added = node->attrs.emplace(pair.first.str(), pair.second.str());
@@ -3893,8 +4166,9 @@ class GraphReader {
   /// A text that the reader returned, which is valid until all attributes of the node are read.
   JsonReader::Slice kept(const JsonReader::Slice& text) {
     if (!reader_.isDecoded(text)) return text;
-    decoded_.push_back(text.str());
-    return detail::sliceOf(decoded_.back());
+    char* const copy = decoded_.room(text.size);
+    decoded_.append(text.data, text.size);
+    return JsonReader::Slice{copy, text.size};
   }
 
   /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
@@ -3903,32 +4177,36 @@ class GraphReader {
     const std::size_t count = pairs_.size();
     const std::size_t most = 64;  // by chance, a dozen in a million
     if (count <= most) return;
-    std::vector<std::size_t> buckets;
-    buckets.reserve(count);
+    PlainList<std::size_t> buckets;
     NodeAttributes::Map table;
     table.reserve(node.attrs.size() + count);
-    for (const auto& pair : pairs_) buckets.push_back(table.bucket(pair.first.str()));
-    std::sort(buckets.begin(), buckets.end());
+    for (const auto& pair : pairs_) buckets.push(table.bucket(pair.first.str()));
+    qsort(buckets.begin(), count, sizeof(std::size_t), &compareSizes);
     for (std::size_t pos = most; pos < count; ++pos) {
       if (buckets[pos] != buckets[pos - most]) continue;
-      reader_.fail(kJsonRange, "the attributes of node " + detail::quoted(node.name) +
-                                   " have the same key many times, or keys chosen to collide in "
-                                   "a hash table");
+      reader_._fail(kJsonRange, reader_.offset(),
+                    "the attributes of node '%s' have the same key many times, or keys chosen to "
+                    "collide in a hash table",
+                    node.name.c_str());
     }
   }
+  static int compareSizes(const void* left, const void* right) {
+    const std::size_t first = *static_cast<const std::size_t*>(left);
+    const std::size_t second = *static_cast<const std::size_t*>(right);
+    return first < second ? -1 : first > second ? 1 : 0;
+  }
 
-  void readIntegers(const char* what, std::vector<int64_t>* values) {
+  void readIntegers(const char* what, PlainList<int64_t>* values) {
     bool first = true;
     reader_.beginList();
-    while (reader_.nextItem(&first)) values->push_back(reader_.readInteger(what, 0, kIntMax));
+    while (reader_.nextItem(&first)) values->push(reader_.readInteger(what, 0, kIntMax));
   }
 
   /// Entries of two or three numbers: node, output and, since 0.9, version.
-  void readEntries(const char* what, std::vector<GraphDraft::Edge>* edges) {
+  void readEntries(const char* what, PlainList<GraphDraft::Edge>* edges) {
     bool first = true;
     reader_.beginList();
     while (reader_.nextItem(&first)) {
-      const char* shape = " entries are [node, output] or [node, output, version]";
       int64_t numbers[3] = {0, 0, 0};
       int count = 0;
       bool first_number = true;
@@ -3936,54 +4214,65 @@ class GraphReader {
       const std::size_t place = reader_.offset();
       reader_.beginList();
       while (reader_.nextItem(&first_number)) {
-        if (count == 3) reader_.fail(kJsonType, what + std::string(shape), place);
+        if (count == 3) failShape(what, place);
         // The count of outputs, one more than the largest number, is an int too.
         const int64_t most = count == 1 ? kIntMax - 1 : kIntMax;
         numbers[count++] = reader_.readInteger("number of an entry", 0, most);
       }
-      if (count < 2) reader_.fail(kJsonType, what + std::string(shape), place);
-      edges->push_back(
+      if (count < 2) failShape(what, place);
+      edges->push(
           GraphDraft::Edge{numbers[0], static_cast<int>(numbers[1]), static_cast<int>(numbers[2])});
     }
   }
-
-  [[noreturn]] void missing(const char* key, const std::string& where, std::size_t place) const {
-    reader_.fail(kJsonMissingKey, where + " has no " + detail::quoted(key), place);
+  [[noreturn]] void failShape(const char* what, std::size_t place) const {
+    reader_._fail(kJsonType, place, "%s entries are [node, output] or [node, output, version]",
+                  what);
   }
 
   void finishNode(Frame* frame) const {
+    const char* const missing = !frame->has_op       ? "op"
+                                : !frame->has_name   ? "name"
+                                : !frame->has_inputs ? "inputs"
+                                                     : nullptr;
     const std::size_t place = frame->draft.offsets.back();
-    const std::string& name = frame->node->name;
-    const std::string where =
-        frame->has_name && frame->has_op && frame->has_inputs ? std::string()
-        : frame->has_name ? "node " + detail::quoted(name)
-                          : "node number " + std::to_string(frame->draft.offsets.size() - 1);
-    if (!frame->has_op) missing("op", where, place);
-    if (!frame->has_name) missing("name", where, place);
-    if (!frame->has_inputs) missing("inputs", where, place);
-    std::vector<std::size_t>& ends = frame->draft.edge_end;
+    if (missing != nullptr && frame->has_name) {
+      reader_._fail(kJsonMissingKey, place, "node '%s' has no '%s'", frame->node->name.c_str(),
+                    missing);
+    }
+    if (missing != nullptr) {
+      reader_._fail(kJsonMissingKey, place, "node number %zu has no '%s'",
+                    frame->draft.offsets.size() - 1, missing);
+    }
+    PlainList<std::size_t>& ends = frame->draft.edge_end;
     const std::size_t first = ends.empty() ? 0 : ends.back();
-    ends.push_back(frame->draft.edges.size());
+    ends.push(frame->draft.edges.size());
     frame->node->inputs.reserve(ends.back() - first);  // next to the node, since walks read both
   }
 
   void finishGraph(GraphDraft* draft) {
-    if (!draft->has_nodes) missing("nodes", "the graph", draft->start);
-    if (!draft->has_arg_nodes) missing("arg_nodes", "the graph", draft->start);
-    if (!draft->has_heads) missing("heads", "the graph", draft->start);
+    const char* const missing = !draft->has_nodes       ? "nodes"
+                                : !draft->has_arg_nodes ? "arg_nodes"
+                                : !draft->has_heads     ? "heads"
+                                                        : nullptr;
+    if (missing != nullptr) {
+      reader_._fail(kJsonMissingKey, draft->start, "the graph has no '%s'", missing);
+    }
     countOutputs(*draft);
     const bool ordered = linkNodes(draft);
     checkVariables(*draft);
     for (const GraphDraft::Edge& head : draft->heads) {
-      const std::string what = "head " + std::to_string(draft->graph->outputs.size());
-      draft->graph->outputs.push_back(resolve(*draft, head, what, draft->start));
+      if (!inRange(*draft, head)) {
+        failEdge(*draft, head, printed("head %zu", draft->graph->outputs.size()), draft->start);
+      }
+      draft->graph->outputs.emplace_back(draft->graph->nodes[static_cast<std::size_t>(head.node)],
+                                         head.entry, head.version);
     }
     onGraph(*draft, ordered);
     if (ordered) return;
     try {
       sortNodes(draft->graph->nodes, NodeTable(draft->graph->nodes));
     } catch (const GraphStructureError& error) {
-      reader_.fail(kJsonCycle, error.what(), draft->start);
+      reader_._fail(kJsonCycle, draft->start, "%s", error.what());
     }
   }
 
@@ -3991,15 +4280,15 @@ class GraphReader {
   /// since walks over a large graph wait for memory.
   void countOutputs(const GraphDraft& draft) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
-    const std::vector<int64_t>& ptr = draft.row_ptr;
+    const PlainList<int64_t>& ptr = draft.row_ptr;
     // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
     const bool stated = draft.has_row_ptr && ptr.size() != nodes.size();
     if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
-      reader_.fail(kJsonRange,
-                   "node_row_ptr must begin with 0 and have one number more than there are nodes",
-                   draft.start);
+      reader_._fail(kJsonRange, draft.start,
+                    "node_row_ptr must begin with 0 and have one number more than there are nodes");
     }
-    std::vector<unsigned> consumers(nodes.size(), 0);
+    PlainList<unsigned> consumers;
+    consumers.addZeros(nodes.size());
     for (const GraphDraft::Edge& edge : draft.edges) {
       if (edge.node < static_cast<int64_t>(nodes.size())) {
         ++consumers[static_cast<std::size_t>(edge.node)];
@@ -4009,8 +4298,8 @@ class GraphReader {
       prefetchNode(nodes, pos, &Node::num_outputs);
       Node* node = nodes[pos];
       if (stated && ptr[pos + 1] < ptr[pos]) {
-        reader_.fail(kJsonRange, "node_row_ptr decreases at node " + detail::quoted(node->name),
-                     draft.start);
+        reader_._fail(kJsonRange, draft.start, "node_row_ptr decreases at node '%s'",
+                      node->name.c_str());
       }
       if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
       node->outputs.reserve(consumers[pos]);
@@ -4018,24 +4307,16 @@ class GraphReader {
     }
   }
 
-  NodeEntry resolve(const GraphDraft& draft, const GraphDraft::Edge& edge, const std::string& what,
-                    std::size_t place) const {
+  [[noreturn]] void failEdge(const GraphDraft& draft, const GraphDraft::Edge& edge,
+                             const std::string& what, std::size_t place) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
     if (edge.node >= static_cast<int64_t>(nodes.size())) {
-      reader_.fail(kJsonRange,
-                   what + " refers to node " + std::to_string(edge.node) + ", but there are " +
-                       std::to_string(nodes.size()) + " nodes",
-                   place);
+      reader_._fail(kJsonRange, place, "%s refers to node %lld, but there are %zu nodes",
+                    what.c_str(), static_cast<long long>(edge.node), nodes.size());
     }
-    Node* node = nodes[static_cast<std::size_t>(edge.node)];
-    if (node->num_outputs > 0 && edge.entry >= node->num_outputs) {
-      reader_.fail(kJsonRange,
-                   what + " refers to output " + std::to_string(edge.entry) + " of node " +
-                       detail::quoted(node->name) + ", which has " +
-                       std::to_string(node->num_outputs),
-                   place);
-    }
-    return NodeEntry(node, edge.entry, edge.version);
+    const Node* node = nodes[static_cast<std::size_t>(edge.node)];
+    reader_._fail(kJsonRange, place, "%s refers to output %d of node '%s', which has %d",
+                  what.c_str(), edge.entry, node->name.c_str(), node->num_outputs);
   }
 
   /// Sets both sides of every edge. Returns whether every producer comes before its consumers.
@@ -4050,9 +4331,8 @@ class GraphReader {
         const GraphDraft::Edge& edge = draft->edges[next];
         const int slot = static_cast<int>(node->inputs.size());
         if (!inRange(*draft, edge)) {
-          resolve(*draft, edge,
-                  "input " + std::to_string(slot) + " of node " + detail::quoted(node->name),
-                  draft->offsets[pos]);
+          failEdge(*draft, edge, printed("input %d of node '%s'", slot, node->name.c_str()),
+                   draft->offsets[pos]);
         }
         Node* producer = nodes[static_cast<std::size_t>(edge.node)];
         node->inputs.emplace_back(producer, edge.entry, edge.version);
@@ -4060,14 +4340,15 @@ class GraphReader {
         ordered = ordered && edge.node < static_cast<int64_t>(pos);
       }
     }
-    for (const auto& dep : draft->control_deps) {
-      Node* node = nodes[dep.first];
-      const GraphDraft::Edge edge = {dep.second, 0, 0};
-      node->control_deps.push_back(
-          resolve(*draft, edge, "a control dependency of node " + detail::quoted(node->name),
-                  draft->offsets[dep.first])
-              .node);
-      ordered = ordered && dep.second < static_cast<int64_t>(dep.first);
+    for (const GraphDraft::Dependency& dep : draft->control_deps) {
+      Node* node = nodes[dep.node];
+      const GraphDraft::Edge edge = {dep.other, 0, 0};
+      if (!inRange(*draft, edge)) {
+        failEdge(*draft, edge, printed("a control dependency of node '%s'", node->name.c_str()),
+                 draft->offsets[dep.node]);
+      }
+      node->control_deps.push_back(nodes[static_cast<std::size_t>(dep.other)]);
+      ordered = ordered && dep.other < static_cast<int64_t>(dep.node);
     }
     return ordered;
   }
@@ -4085,41 +4366,29 @@ class GraphReader {
       prefetchNode(graph->inputs, pos, &Node::name);
       const Node* node = graph->inputs[pos];
       if (names.add(node) == nullptr) continue;
-      const auto place = std::find(graph->nodes.begin(), graph->nodes.end(), node);
-      reader_.fail(kJsonDuplicateName, "two variables are named " + detail::quoted(node->name),
-                   draft.offsets[static_cast<std::size_t>(place - graph->nodes.begin())]);
+      std::size_t place = 0;
+      while (graph->nodes[place] != node) ++place;
+      reader_._fail(kJsonDuplicateName, draft.offsets[place], "two variables are named '%s'",
+                    node->name.c_str());
     }
     for (int64_t number : draft.arg_nodes) {
-      resolve(draft, GraphDraft::Edge{number, 0, 0}, "arg_nodes", draft.start);
+      const GraphDraft::Edge edge = {number, 0, 0};
+      if (!inRange(draft, edge)) failEdge(draft, edge, "arg_nodes", draft.start);
       const Node* node = graph->nodes[static_cast<std::size_t>(number)];
-      if (node->op != "null") {
-        reader_.fail(kJsonType,
-                     "arg_nodes lists node " + detail::quoted(node->name) +
-                         ", which is not a variable but " + detail::quoted(node->op),
-                     draft.start);
-      }
+      if (node->op == "null") continue;
+      reader_._fail(kJsonType, draft.start,
+                    "arg_nodes lists node '%s', which is not a variable but '%s'",
+                    node->name.c_str(), node->op.c_str());
     }
   }
 
   JsonReader reader_;
-  std::deque<Frame> frames_;  // a deque, since a frame is in use while the next is pushed
-  std::vector<std::pair<JsonReader::Slice, JsonReader::Slice> > pairs_;  // of one node's attributes
-  std::deque<std::string> decoded_;                                      // those with escapes
+  std::unique_ptr<Frame> frame_;                                       // of the innermost graph
+  PlainList<std::pair<JsonReader::Slice, JsonReader::Slice> > pairs_;  // of one node's attributes
+  TextBuffer decoded_;                                                 // those with escapes
 };
 
 // ---- the graph: writing ------------------------------------------------------------------------
-
-inline void appendInteger(int64_t value, TextBuffer* out) {
-  char digits[20];
-  char* cursor = digits + sizeof(digits);
-  uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-  do {
-    *--cursor = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest != 0);
-  if (value < 0) *--cursor = '-';
-  out->append(cursor, static_cast<std::size_t>(digits + sizeof(digits) - cursor));
-}
 
 /// Writes NNVM's JSON, on one line or in the layout of MXNet's writer: two spaces for each level up
 /// to the 64th,
@@ -4127,21 +4396,27 @@ inline void appendInteger(int64_t value, TextBuffer* out) {
 /// ones, an object when it has more than one member.
 class GraphWriter {
  public:
-  GraphWriter(bool pretty, TextBuffer* out)
-      : pretty_(pretty), blank_("\n" + std::string(2 * 64, ' ')), out_(*out) {}
+  GraphWriter(bool pretty, TextBuffer* out) : pretty_(pretty), blank_(1 + 2 * 64, ' '), out_(*out) {
+    blank_[0] = '\n';
+  }
+  GraphWriter(const GraphWriter&) = delete;
+  GraphWriter& operator=(const GraphWriter&) = delete;
+  ~GraphWriter() {
+    while (frame_ != nullptr) pop();
+  }
 
   /// Writes a value alone.
   void write(const JsonVal& value) { writeValue(value, 0); }
   /// `attributes`: top-level keys other than NNVM's own, usually those of the graph.
   void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
     begin(root, attributes, 0);
-    while (!frames_.empty()) {
-      Frame& frame = frames_.back();
+    while (frame_ != nullptr) {
+      Frame& frame = *frame_;
       if (frame.node == frame.order.size()) {
         finish(frame);
-        open_.erase(&frame.graph);
-        frames_.pop_back();
-        if (!frames_.empty()) ++frames_.back().subgraph;
+        open_.removeLast();
+        pop();
+        if (frame_ != nullptr) ++frame_->subgraph;
         continue;
       }
       const Node& node = *frame.order[frame.node];
@@ -4165,11 +4440,15 @@ class GraphWriter {
   }
 
  private:
-  typedef std::pair<JsonReader::Slice, JsonReader::Slice> Attribute;
+  struct Attribute {
+    JsonReader::Slice key;
+    JsonReader::Slice text;
+  };
 
   struct Frame {
     Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
         : graph(target), attributes(extra), depth(level), order(target.nodes) {
+      row_ptr.push(0);
       NodeTable table(order);
       if (!addNodes(table)) {
         order = sortNodes(target.nodes, table);  // or throws
@@ -4178,7 +4457,7 @@ class GraphWriter {
       }
       for (const NodeEntry& head : graph.outputs) {
         if (table.find(head.node) < 0) {
-          throw GraphStructureError("an output of the graph comes from a node that is not in it");
+          failGraph("an output of the graph comes from a node that is not in it");
         }
         addPosition(table, head);
       }
@@ -4186,7 +4465,8 @@ class GraphWriter {
     /// Returns whether each node comes after those it depends on, which are in the table.
     bool addNodes(const NodeTable& table) {
       positions.clear();
-      outputs.assign(order.size(), 1);
+      outputs.clear();
+      for (std::size_t pos = 0; pos < order.size(); ++pos) outputs.push(1);
       bool sorted = true;
       for (std::size_t pos = 0; pos < order.size() && sorted; ++pos) {
         prefetchNode(order, pos, &Node::control_deps);
@@ -4200,48 +4480,53 @@ class GraphWriter {
         }
         for (const Node* dep : order[pos]->control_deps) {
           sorted = sorted && comes_before(dep);
-          positions.push_back(static_cast<uint32_t>(table.find(dep)));
+          positions.push(static_cast<uint32_t>(table.find(dep)));
         }
       }
       return sorted;
     }
     void addPosition(const NodeTable& table, const NodeEntry& entry) {
-      const std::size_t position = static_cast<std::size_t>(table.find(entry.node));
-      positions.push_back(static_cast<uint32_t>(position));
-      outputs[position] = (std::max)(outputs[position], static_cast<int64_t>(entry.entry) + 1);
+      const int64_t position = table.find(entry.node);
+      positions.push(static_cast<uint32_t>(position));
+      int64_t& count = outputs[static_cast<std::size_t>(position)];
+      count = (std::max)(count, static_cast<int64_t>(entry.entry) + 1);
     }
 
     /// Notes what is written behind the nodes, while this one is at hand.
     void addOutputs(const Node& written) {
       const int64_t used = outputs[node];
-      if (written.op == "null") variables.push_back(static_cast<int64_t>(node));
+      if (written.op == "null") variables.push(static_cast<int64_t>(node));
       // A reader that knows the operator must be able to detect uses beyond its outputs.
       const bool fact = written.num_outputs > 0 && !written._hasOutput(static_cast<int>(used - 1));
-      row_ptr.push_back(row_ptr.back() + (fact ? written.num_outputs
-                                               : std::max<int64_t>(written.num_outputs, used)));
+      row_ptr.push(row_ptr.back() +
+                   (fact ? written.num_outputs : std::max<int64_t>(written.num_outputs, used)));
     }
 
     const Graph& graph;
     const std::map<std::string, JsonVal>& attributes;
     std::size_t depth;
     std::vector<Node*> order;
-    std::vector<uint32_t> positions;  // of the producer of every edge, in order of writing
-    std::vector<int64_t> outputs;     // per node: the number of outputs that its uses imply
-    std::vector<int64_t> variables;   // of the nodes written so far
-    std::vector<int64_t> row_ptr = std::vector<int64_t>(1, 0);
+    PlainList<uint32_t> positions;  // of the producer of every edge, in order of writing
+    PlainList<int64_t> outputs;     // per node: the number of outputs that its uses imply
+    PlainList<int64_t> variables;   // of the nodes written so far
+    PlainList<int64_t> row_ptr;
     std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
+    std::unique_ptr<Frame> outer;
   };
+
+  void pop() {
+    std::unique_ptr<Frame> outer;
+    outer.swap(frame_->outer);
+    frame_.swap(outer);
+  }
 
   const Graph& nestedGraph(const Node& node, std::size_t index) const {
     const Graph* nested = node.subgraphs[index];
-    if (nested == nullptr) {
-      throw GraphStructureError("a subgraph of node " + detail::quoted(node.name) + " is null");
-    }
-    if (open_.count(nested) != 0) {
-      throw GraphStructureError("a subgraph of node " + detail::quoted(node.name) +
-                                " contains this node");
+    if (nested == nullptr) failGraph("a subgraph of node '%s' is null", node.name.c_str());
+    if (open_.find(nested) >= 0) {
+      failGraph("a subgraph of node '%s' contains this node", node.name.c_str());
     }
     return *nested;
   }
@@ -4257,11 +4542,10 @@ class GraphWriter {
     newline(depth);
   }
 
-  template <std::size_t TextSize>
-  void key(const char (&name)[TextSize], bool comma, std::size_t depth) {
+  void key(const char* name, bool comma, std::size_t depth) {
     separate(comma, depth);
     out_.push('"');
-    out_.append(name);
+    out_.append(name, strlen(name));
     out_.append("\": ");
   }
 
@@ -4270,8 +4554,10 @@ class GraphWriter {
 
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
-    open_.insert(&graph);
-    frames_.emplace_back(graph, attributes, depth);
+    open_.add(&graph);
+    std::unique_ptr<Frame> frame(new Frame(graph, attributes, depth));
+    frame->outer.swap(frame_);
+    frame_.swap(frame);
     out_.push('{');
     key("nodes", false, depth + 1);
     out_.push('[');
@@ -4292,15 +4578,17 @@ class GraphWriter {
         writeAttributes(node, depth);
       }
     } catch (const JsonError& error) {
-      throw GraphStructureError("node number " + std::to_string(frame->node) + ": " + error.what());
+      failGraph("node number %zu: %s", frame->node, error.what());
     }
     key("inputs", true, depth);
     writeEntries(frame, node.inputs, depth);
     if (!node.control_deps.empty()) {
       key("control_deps", true, depth);
-      writeIntegers(node.control_deps.size(), depth, [&](std::size_t) {
-        return static_cast<int64_t>(frame->positions[frame->next_position++]);
-      });
+      PlainList<int64_t> producers;
+      for (std::size_t pos = 0; pos < node.control_deps.size(); ++pos) {
+        producers.push(frame->positions[frame->next_position++]);
+      }
+      writeIntegers(producers.begin(), producers.size(), depth);
     }
     for (const auto& member : node.extra) {
       separate(true, depth);
@@ -4317,24 +4605,29 @@ class GraphWriter {
   void writeAttributes(const Node& node, std::size_t depth) {
     sorted_.clear();
     node.attrs._visit([this](const JsonReader::Slice& name, const JsonReader::Slice& text) {
-      sorted_.emplace_back(name, text);
+      sorted_.push(Attribute{name, text});
     });
-    const auto before = [](const Attribute& left, const Attribute& right) {
-      return left.first < right.first;
-    };
-    std::size_t words = 0;
-    if (node.attrs._packed(&words) == nullptr) std::sort(sorted_.begin(), sorted_.end(), before);
+    std::size_t packed = 0;  // then they are sorted
+    if (node.attrs._packed(&packed) == nullptr) {
+      qsort(sorted_.begin(), sorted_.size(), sizeof(Attribute), &compareKeys);
+    }
     const bool lines = sorted_.size() > 1;
     out_.push('{');
     for (std::size_t pos = 0; pos < sorted_.size(); ++pos) {
       if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      string(sorted_[pos].first);
+      string(sorted_[pos].key);
       out_.append(": ");
-      string(sorted_[pos].second);
+      string(sorted_[pos].text);
     }
     if (lines) newline(depth);
     out_.push('}');
+  }
+
+  static int compareKeys(const void* left, const void* right) {
+    const JsonReader::Slice& first = static_cast<const Attribute*>(left)->key;
+    const JsonReader::Slice& second = static_cast<const Attribute*>(right)->key;
+    return first < second ? -1 : second < first ? 1 : 0;
   }
 
   void writeEntries(Frame* frame, const std::vector<NodeEntry>& entries, std::size_t depth) {
@@ -4344,7 +4637,7 @@ class GraphWriter {
       if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
       out_.push('[');
-      appendInteger(static_cast<int64_t>(frame->positions[frame->next_position++]), &out_);
+      appendInteger(frame->positions[frame->next_position++], &out_);
       out_.append(", ");
       appendInteger(entries[pos].entry, &out_);
       out_.append(", ");
@@ -4355,14 +4648,13 @@ class GraphWriter {
     out_.push(']');
   }
 
-  template <typename Number>
-  void writeIntegers(std::size_t count, std::size_t depth, Number number) {
+  void writeIntegers(const int64_t* numbers, std::size_t count, std::size_t depth) {
     const bool lines = count > 10;
     out_.push('[');
     for (std::size_t pos = 0; pos < count; ++pos) {
       if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      appendInteger(number(pos), &out_);
+      appendInteger(numbers[pos], &out_);
     }
     if (lines) newline(depth);
     out_.push(']');
@@ -4373,10 +4665,9 @@ class GraphWriter {
     if (!frame.order.empty()) newline(depth);
     out_.push(']');
     key("arg_nodes", true, depth);
-    writeIntegers(frame.variables.size(), depth,
-                  [&](std::size_t pos) { return frame.variables[pos]; });
+    writeIntegers(frame.variables.begin(), frame.variables.size(), depth);
     key("node_row_ptr", true, depth);
-    writeIntegers(frame.row_ptr.size(), depth, [&](std::size_t pos) { return frame.row_ptr[pos]; });
+    writeIntegers(frame.row_ptr.begin(), frame.row_ptr.size(), depth);
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
     for (const auto& attribute : frame.attributes) {
@@ -4390,90 +4681,101 @@ class GraphWriter {
   }
 
   void writeValue(const JsonVal& root, std::size_t base) {
-    const auto lines = [](const JsonVal& value) {
-      if (value.type == MAP) return value.map.size() > 1;
-      bool composite = value.list.size() > 10;
-      for (const JsonVal& item : value.list) {
-        composite = composite || item.type == LIST || item.type == MAP;
+    JsonWalk walk(root);
+    for (;;) {
+      const JsonWalk::Event event = walk.next();
+      const JsonVal& value = *walk.value;
+      const bool composite = value.type == LIST || value.type == MAP;
+      if (event == JsonWalk::kEnd) return;
+      if (event == JsonWalk::kChild) {
+        if (walk.index > 0) out_.append(", ");
+        if (walk.on_lines) newline(base + walk.depth);
+        if (walk.key == nullptr) continue;
+        appendKey(*walk.key, pretty_, &out_);
+        out_.append(": ");
+      } else if (!composite) {
+        appendScalar(value, pretty_, &out_);
+      } else if (event == JsonWalk::kBegin) {
+        out_.push(value.type == LIST ? '[' : '{');
+      } else {
+        if (walk.on_lines) newline(base + walk.depth);
+        out_.push(value.type == LIST ? ']' : '}');
       }
-      return composite;
-    };
-    std::vector<bool> multi_line;
-    walkJson(
-        root,
-        [&](const JsonVal& value, std::size_t) {
-          if (value.type != LIST && value.type != MAP) {
-            return appendScalar(value, pretty_, &out_);
-          }
-          out_.push(value.type == LIST ? '[' : '{');
-          multi_line.push_back(lines(value));
-        },
-        [&](const JsonVal&, std::size_t depth, std::size_t index, const JsonVal* name) {
-          if (index > 0) out_.append(", ");
-          if (multi_line.back()) newline(base + depth);
-          if (name != nullptr) {
-            appendKey(*name, pretty_, &out_);
-            out_.append(": ");
-          }
-        },
-        [&](const JsonVal& value, std::size_t depth) {
-          if (multi_line.back()) newline(base + depth);
-          multi_line.pop_back();
-          out_.push(value.type == LIST ? ']' : '}');
-        });
+    }
   }
 
   bool pretty_;
   std::string blank_;  // a line break and the deepest indentation
   TextBuffer& out_;
-  std::deque<Frame> frames_;
-  std::unordered_set<const Graph*> open_;  // the graphs of the frames
-  std::vector<Attribute> sorted_;
+  std::unique_ptr<Frame> frame_;  // of the innermost graph
+  AddressTable open_;             // the graphs of the frames
+  PlainList<Attribute> sorted_;
 };
 
 }  // namespace detail
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
 
 // ---- the graph: structure ----------------------------------------------------------------------
 
-inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : nodes_(nodes.begin(), nodes.end()) {
-  reserve(nodes.size());
-  for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
-    if (nodes[pos] == nullptr) {
-      throw GraphStructureError("node number " + std::to_string(pos) + " is null");
+namespace detail {
+
+inline bool AddressTable::add(const void* address) {
+  addresses_.push(address);
+  if (addresses_.size() * 2 > mask_ + 1) {
+    reserve(addresses_.size());
+    for (std::size_t pos = 0; pos + 1 < addresses_.size(); ++pos) insert(pos);
+  }
+  if (insert(addresses_.size() - 1)) return true;
+  addresses_.pop();
+  return false;
+}
+
+inline void AddressTable::removeLast() {
+  // No later one was put behind it, since later ones are gone.
+  std::size_t slot = home(addresses_.back());
+  while (slots_[slot].next != addresses_.size()) slot = (slot + 1) & mask_;
+  slots_[slot] = Slot{0, 0};
+  addresses_.pop();
+}
+
+inline void AddressTable::reserve(std::size_t count) {
+  mask_ = 31;
+  shift_ = 63;
+  for (; mask_ + 1 < count * 2; --shift_) mask_ = mask_ * 2 + 1;
+  if (addresses_.size() < count) addresses_.reserve(count - addresses_.size());
+  slots_.clear();
+  slots_.addZeros(mask_ + 1);
+}
+
+inline bool AddressTable::insert(std::size_t position) {
+  const void* const address = addresses_[position];
+  Slot wanted = slotFor(address);
+  wanted.next = static_cast<uint32_t>(position + 1);
+  std::size_t slot = home(address);
+  for (; slots_[slot].next != 0; slot = (slot + 1) & mask_) {
+    if (slots_[slot].tag == wanted.tag && addresses_[slots_[slot].next - 1] == address) {
+      return false;
     }
-    if (pos + 16 < nodes.size()) __builtin_prefetch(&slots_[home(nodes[pos + 16])], 1);
-    insert(pos);
+  }
+  slots_[slot] = wanted;
+  return true;
+}
+
+}  // namespace detail
+
+inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : table_(nodes.size()) {
+  for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+    if (nodes[pos] == nullptr) detail::failGraph("node number %zu is null", pos);
+    if (pos + 16 < nodes.size()) table_.prefetch(nodes[pos + 16]);
+    add(nodes[pos]);
   }
 }
 
 inline std::size_t NodeTable::add(const Node* node) {
-  nodes_.push_back(node);
-  if (nodes_.size() * 2 > mask_ + 1) {
-    reserve(nodes_.size());
-    for (std::size_t pos = 0; pos + 1 < nodes_.size(); ++pos) insert(pos);
-  }
-  insert(nodes_.size() - 1);
-  return nodes_.size() - 1;
-}
-
-inline void NodeTable::reserve(std::size_t count) {
-  mask_ = 31;
-  shift_ = 63;
-  for (; mask_ + 1 < count * 2; --shift_) mask_ = mask_ * 2 + 1;
-  slots_.assign(mask_ + 1, Slot{0, 0});
-}
-
-inline void NodeTable::insert(std::size_t position) {
-  const Node* node = nodes_[position];
-  Slot wanted = slotFor(node);
-  wanted.next = static_cast<uint32_t>(position + 1);
-  std::size_t slot = home(node);
-  for (; slots_[slot].next != 0; slot = (slot + 1) & mask_) {
-    if (slots_[slot].tag == wanted.tag && nodes_[slots_[slot].next - 1] == node) {
-      throw GraphStructureError("node " + detail::quoted(node->name) + " is listed twice");
-    }
-  }
-  slots_[slot] = wanted;
+  if (!table_.add(node)) detail::failGraph("node '%s' is listed twice", node->name.c_str());
+  return table_.size() - 1;
 }
 
 namespace detail {
@@ -4488,10 +4790,13 @@ inline std::size_t dependency(const Node& node, std::size_t pos, const NodeTable
   const bool data = pos < node.inputs.size();
   const Node* other = data ? node.inputs[pos].node : node.control_deps[pos - node.inputs.size()];
   const int64_t position = table.find(other);
+  if (position < 0 && data) {
+    failGraph("input %zu of node '%s' comes from a node that is not in the graph", pos,
+              node.name.c_str());
+  }
   if (position < 0) {
-    throw GraphStructureError((data ? "input " + std::to_string(pos) : "a control dependency") +
-                              " of node " + detail::quoted(node.name) +
-                              " comes from a node that is not in the graph");
+    failGraph("a control dependency of node '%s' comes from a node that is not in the graph",
+              node.name.c_str());
   }
   return static_cast<std::size_t>(position);
 }
@@ -4503,12 +4808,12 @@ inline std::string describeCycle(const std::vector<Node*>& path, std::size_t sta
   std::string text = "nodes wait for each other in a cycle: ";
   for (std::size_t pos = start; pos < path.size(); ++pos) {
     if (pos - start == shown && path.size() - pos > 1) {
-      text += "... (" + std::to_string(path.size() - start) + " nodes) -> ";
+      text += printed("... (%zu nodes) -> ", path.size() - start);
       pos = path.size() - 1;
     }
-    text += detail::quoted(path[pos]->name) + " -> ";
+    text += printed("'%s' -> ", path[pos]->name.c_str());
   }
-  return text + detail::quoted(path[start]->name);
+  return text + printed("'%s'", path[start]->name.c_str());
 }
 
 }  // namespace detail
@@ -4523,13 +4828,16 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
   }
   if (ordered) return nodes;
 
-  enum Mark : unsigned char { kNew, kWaiting, kDone };
-  std::vector<unsigned char> marks(nodes.size(), kNew);
+  enum Mark : char { kNew, kWaiting, kDone };
+  std::string marks(nodes.size(), kNew);
   std::vector<Node*> order;
   order.reserve(nodes.size());
-  std::vector<Node*> path;             // the current node and those that depend on it
-  std::vector<std::size_t> positions;  // their positions
-  std::vector<std::size_t> next;       // and their next dependency
+  std::vector<Node*> path;  // the current node and those that depend on it
+  struct Place {
+    std::size_t position;
+    std::size_t next;  // dependency
+  };
+  detail::PlainList<Place> places;  // of the nodes in `path`
   for (std::size_t root = 0; root < nodes.size(); ++root) {
     if (marks[root] != kNew) continue;
     std::size_t enter = root;
@@ -4537,22 +4845,20 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
       if (marks[enter] == kNew) {
         marks[enter] = kWaiting;
         path.push_back(nodes[enter]);
-        positions.push_back(enter);
-        next.push_back(0);
+        places.push(Place{enter, 0});
       } else if (marks[enter] == kWaiting) {
-        const auto start = std::find(positions.begin(), positions.end(), enter);
-        throw GraphStructureError(
-            detail::describeCycle(path, static_cast<std::size_t>(start - positions.begin())));
+        std::size_t start = 0;
+        while (places[start].position != enter) ++start;
+        detail::failGraph("%s", detail::describeCycle(path, start).c_str());
       }
-      while (!path.empty() && next.back() == detail::countDependencies(*path.back())) {
-        marks[positions.back()] = kDone;
+      while (!path.empty() && places.back().next == detail::countDependencies(*path.back())) {
+        marks[places.back().position] = kDone;
         order.push_back(path.back());
         path.pop_back();
-        positions.pop_back();
-        next.pop_back();
+        places.pop();
       }
       if (path.empty()) break;
-      enter = detail::dependency(*path.back(), next.back()++, table);
+      enter = detail::dependency(*path.back(), places.back().next++, table);
     }
   }
   return order;
@@ -4561,30 +4867,27 @@ inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeT
 inline Graph::~Graph() {
   // Subgraphs are emptied one by one, and two nodes may point to the same one. A node that faulty
   // passes listed twice is deleted once: all lists are read before the first node is deleted.
-  std::vector<Graph*> graphs(1, this);
-  std::unordered_set<Graph*> known(graphs.begin(), graphs.end());
+  detail::GraphTable graphs;
+  graphs.add(this);
   for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
-    Graph* graph = graphs[pos];
-    for (std::vector<Node*>* list : {&graph->nodes, &graph->removed_}) {
+    for (std::vector<Node*>* list : {&graphs[pos]->nodes, &graphs[pos]->removed_}) {
       for (Node*& node : *list) {
         if (node != nullptr && node->doomed_) node = nullptr;
         if (node == nullptr) continue;
         node->doomed_ = true;
         for (Graph* subgraph : node->subgraphs) {
-          if (subgraph != nullptr && known.insert(subgraph).second) graphs.push_back(subgraph);
+          if (subgraph != nullptr) graphs.add(subgraph);
         }
       }
     }
   }
-  for (Graph* graph : graphs) {
-    for (std::vector<Node*>* list : {&graph->nodes, &graph->removed_}) {
+  for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
+    for (std::vector<Node*>* list : {&graphs[pos]->nodes, &graphs[pos]->removed_}) {
       for (Node* node : *list) delete node;
       list->clear();
     }
   }
-  for (Graph* graph : graphs) {
-    if (graph != this) delete graph;
-  }
+  for (std::size_t pos = 1; pos < graphs.size(); ++pos) delete graphs[pos];
 }
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
@@ -4860,11 +5163,10 @@ namespace detail {
 /// Calls `enter` once for a graph and each of its subgraphs, and then `visit` for its nodes.
 template <typename Enter, typename Visit>
 void forEachNode(Graph* root, Enter enter, Visit visit) {
-  std::vector<Graph*> pending(1, root);
-  std::unordered_set<Graph*> known(pending.begin(), pending.end());
-  while (!pending.empty()) {
-    Graph* graph = pending.back();
-    pending.pop_back();
+  GraphTable graphs;
+  graphs.add(root);
+  for (std::size_t next = 0; next < graphs.size(); ++next) {
+    Graph* graph = graphs[next];
     enter(graph);
     for (std::size_t pos = 0; pos < graph->nodes.size(); ++pos) {
       Node* node = graph->nodes[pos];
@@ -4876,7 +5178,7 @@ void forEachNode(Graph* root, Enter enter, Visit visit) {
       if (node == nullptr) continue;
       visit(graph, node);
       for (Graph* subgraph : node->subgraphs) {
-        if (subgraph != nullptr && known.insert(subgraph).second) pending.push_back(subgraph);
+        if (subgraph != nullptr) graphs.add(subgraph);
       }
     }
   }
@@ -4893,7 +5195,10 @@ void forEachGraph(Graph* root, Visit visit) {
 inline void Graph::_setPassResource(PassResource* resource) {
   detail::forEachNode(
       this, [resource](Graph* graph) { graph->res_ = resource; },
-      [resource](Graph*, Node* node) { node->_setPassResource(resource); });
+      [resource](Graph*, Node* node) {
+        node->_setPassResource(resource);
+        if (resource == nullptr) node->tensor = nullptr;
+      });
 }
 
 namespace detail {
@@ -4907,8 +5212,8 @@ inline const std::string& paramName(const Node& node, std::string* copy) {
 
 inline void ParamTable::add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype,
                             size_t version, const MXContext& context) {
-  names_.push_back(name);
   tensors_.emplace_back(data, std::move(shape), dtype, version, context);
+  names_.push(Named{name, &tensors_.back()});
 }
 
 inline void ParamTable::assign(const std::vector<Node*>& variables) {
@@ -4916,14 +5221,18 @@ inline void ParamTable::assign(const std::vector<Node*>& variables) {
   std::string copy;
   for (Node* node : variables) {
     if (next == names_.size()) return;
-    if (paramName(*node, &copy) == names_[next]) node->tensor = &tensors_[next++];
+    if (paramName(*node, &copy) == names_[next].name) node->tensor = names_[next++].tensor;
   }
   if (next == names_.size()) return;
-  std::unordered_map<std::string, MXTensor*, TextHash> by_name;
-  for (std::size_t pos = 0; pos < names_.size(); ++pos) by_name[names_[pos]] = &tensors_[pos];
+  qsort(names_.begin(), names_.size(), sizeof(Named), &compare);
   for (Node* node : variables) {
-    const auto found = by_name.find(paramName(*node, &copy));
-    if (found != by_name.end()) node->tensor = found->second;
+    const std::string& name = paramName(*node, &copy);
+    const Named wanted = {name.c_str(), nullptr};
+    const void* const found =
+        strlen(wanted.name) != name.size()
+            ? nullptr
+            : bsearch(&wanted, names_.begin(), names_.size(), sizeof(Named), &compare);
+    if (found != nullptr) node->tensor = static_cast<const Named*>(found)->tensor;
   }
 }
 
@@ -4934,14 +5243,7 @@ inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux)
   args->assign(inputs);  // of a name in both, the argument
 }
 
-inline void Graph::_endPass() {
-  detail::forEachNode(
-      this, [](Graph* graph) { graph->res_ = nullptr; },
-      [](Graph*, Node* node) {
-        node->_setPassResource(nullptr);
-        node->tensor = nullptr;
-      });
-}
+inline void Graph::_endPass() { _setPassResource(nullptr); }
 
 // ---- resources ---------------------------------------------------------------------------------
 
@@ -5888,11 +6190,16 @@ inline std::string& loadErrors() {
 /// Memory for the host, freed here unless released to it.
 class Handout {
  public:
+  Handout() {}
+  ~Handout() {
+    for (void* block : blocks_) free(block);
+  }
   template <typename ValueType>
   ValueType* array(std::size_t count) {
+    blocks_.push(nullptr);
     void* memory = malloc(std::max<std::size_t>(count, 1) * sizeof(ValueType));
     if (memory == nullptr) throw std::bad_alloc();
-    blocks_.emplace_back(memory);
+    blocks_.back() = memory;
     return static_cast<ValueType*>(memory);
   }
   template <typename ValueType>
@@ -5906,16 +6213,10 @@ class Handout {
     memcpy(memory, text.c_str(), text.size() + 1);
     return memory;
   }
-  void release() {
-    for (Block& block : blocks_) block.release();
-  }
+  void release() { blocks_.clear(); }
 
  private:
-  struct Free {
-    void operator()(void* memory) const { free(memory); }
-  };
-  typedef std::unique_ptr<void, Free> Block;
-  std::vector<Block> blocks_;
+  PlainList<void*> blocks_;
 };
 
 template <typename ValueType>
@@ -6154,7 +6455,6 @@ class FlatArray {
     return size_ / sizeof(Item);
   }
   std::size_t size() const { return size_; }
-  char* data() { return data_; }
 
  private:
   const FlatMemory* memory_;
@@ -6235,18 +6535,17 @@ struct FlatStore {
   const FlatNode* shown_end_ = nullptr;
   const uint32_t* lent_ = nullptr;  // the copy of its attributes
   TextBuffer texts_;
-  std::vector<std::string> json_;
-  std::vector<const Graph*> levels_;        // the graphs of the nodes so far
-  std::unordered_set<const Graph*> known_;  // the same
+  GraphTable levels_;  // the graphs of the nodes so far
 };
 
 inline void FlatStore::addValue(const std::string& key, const JsonVal& value) {
   TextBuffer buffer;
   GraphWriter(false, &buffer).write(value);
-  json_.push_back(buffer.str());
-  // Where the text is follows when there are no more of them.
-  addPair(JsonReader::Slice{key.data(), key.size()},
-          JsonReader::Slice{nullptr, json_.back().size()});
+  const std::size_t size = buffer.size();
+  char* const text = texts_.room(size);
+  buffer.moveTo(text);
+  texts_.advance(size);
+  addPair(JsonReader::Slice{key.data(), key.size()}, JsonReader::Slice{text, size});
 }
 
 /// A host copies the texts, so that a library finds them one behind the other. A library names
@@ -6300,12 +6599,10 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
     control_deps_.push(found(node, flat.num_inputs + pos, positions.find(node.control_deps[pos])));
   }
   for (const Graph* nested : node.subgraphs) {
-    const bool fresh = nested == nullptr || known_.insert(nested).second;
-    if (nested == nullptr || !fresh) {
-      throw GraphStructureError("a subgraph of node " + quoted(node.name) +
-                                (fresh ? " is null" : " also belongs to another node"));
+    if (nested == nullptr) failGraph("a subgraph of node '%s' is null", node.name.c_str());
+    if (!levels_.add(nested)) {
+      failGraph("a subgraph of node '%s' also belongs to another node", node.name.c_str());
     }
-    levels_.push_back(nested);
   }
 }
 
@@ -6317,9 +6614,7 @@ inline void FlatStore::add(const Graph& level) {
   }
   for (const NodeEntry& head : level.outputs) {
     const int64_t position = positions.find(head.node);
-    if (position < 0) {
-      throw GraphStructureError("an output of the graph comes from a node that is not in it");
-    }
+    if (position < 0) failGraph("an output of the graph comes from a node that is not in it");
     edges_.push(FlatEdge{static_cast<uint32_t>(position), head.entry, head.version});
   }
   for (const auto& attribute : level.attrs) addValue(attribute.first, attribute.second);
@@ -6335,15 +6630,10 @@ inline void FlatStore::flatten(const Graph& root, const FlatModel* shown) {
   if (memory == nullptr) texts_.room(32 * root.nodes.size());
   nodes_.reserve((root.nodes.size() + 8) * sizeof(FlatNode));
   edges_.reserve((2 * root.nodes.size() + 8) * sizeof(FlatEdge));
-  levels_.push_back(&root);
-  known_.insert(&root);
+  levels_.add(&root);
   for (std::size_t pos = 0; pos < levels_.size(); ++pos) {
     add(*levels_[pos]);
     shown_ = shown_end_;
-  }
-  FlatPair* pair = reinterpret_cast<FlatPair*>(pairs_.data());
-  for (std::size_t next = 0; next < json_.size(); ++pair) {
-    if (pair->text.data == nullptr && pair->text.size != 0) pair->text.data = json_[next++].data();
   }
   model.version = PASSLIB_FLAT_VERSION;
   model.size = sizeof(FlatModel);
@@ -6368,7 +6658,7 @@ class FlatReader {
 
   std::unique_ptr<Graph> read(const FlatGraph* level, const FlatGraph* end) {
     std::unique_ptr<Graph> root(new Graph());
-    levels_.push_back(root.get());
+    levels_.push(root.get());
     for (std::size_t pos = 0; level != end; ++level, ++pos) readLevel(*level, levels_[pos]);
     return root;
   }
@@ -6377,20 +6667,22 @@ class FlatReader {
   static void assign(const FlatText& text, std::string* target) {
     target->assign(text.data, static_cast<std::size_t>(text.size));
   }
-  std::string takePair(JsonVal* value) {
+  std::string takeKey() const {
+    return std::string(pair_->key.data, static_cast<std::size_t>(pair_->key.size));
+  }
+  /// Reads the value of a pair that has JSON, and goes on to the next.
+  void takeValue(JsonVal* value) {
     JsonOptions reading;
     reading.allow_control_characters = true;  // as in a graph that is read from JSON
-    const FlatText& text = pair_->text;
+    const FlatText& text = (pair_++)->text;
     *value = JsonReader(text.data, static_cast<std::size_t>(text.size), reading).readValue();
-    std::string key;
-    assign((pair_++)->key, &key);
-    return key;
   }
 
   void readLevel(const FlatGraph& level, Graph* graph) {
     const FlatNode* const first = node_;
     const std::size_t count = static_cast<std::size_t>(level.num_nodes);
-    std::vector<uint32_t> uses(count, 0);
+    PlainList<uint32_t> uses;
+    uses.addZeros(count);
     const FlatEdge* ahead = edge_;
     for (std::size_t pos = 0; pos < count; ++pos) {
       for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) ++uses[(ahead++)->node];
@@ -6422,9 +6714,7 @@ class FlatReader {
       graph->outputs.emplace_back(graph->nodes[edge_->node], edge_->entry, edge_->version);
     }
     for (uint64_t nth = 0; nth < level.num_attrs; ++nth) {
-      JsonVal value;
-      const std::string key = takePair(&value);
-      graph->attrs[key] = std::move(value);
+      takeValue(addAttribute(takeKey(), &graph->attrs));
     }
   }
 
@@ -6443,22 +6733,20 @@ class FlatReader {
       assign(pair_->text, &node->attrs[key]);
     }
     for (uint32_t nth = 0; nth < from.num_extra; ++nth) {
-      JsonVal value;
-      std::string key = takePair(&value);
-      node->extra.emplace_back(std::move(key), std::move(value));
+      takeValue(addExtra(takeKey(), node));
     }
     for (uint32_t nth = 0; nth < from.num_subgraphs; ++nth) {
       node->subgraphs.push_back(nullptr);
       node->subgraphs.back() = new Graph();
-      levels_.push_back(node->subgraphs.back());
+      levels_.push(node->subgraphs.back());
     }
     node->num_outputs = from.num_outputs;
     if (from.outputs_declared != 0) node->_declareOutputs(from.num_outputs);
   }
 
   NodeMemory* memory_;
-  std::vector<Graph*> levels_;  // those of the nodes read so far
-  const FlatNode* node_;        // what comes next
+  PlainList<Graph*> levels_;  // those of the nodes read so far
+  const FlatNode* node_;      // what comes next
   const FlatEdge* edge_;
   const uint32_t* dep_;
   const FlatPair* pair_;
@@ -6470,6 +6758,11 @@ inline Graph* FlatStore::unflatten(const FlatModel& shown) {
   graph = FlatReader(shown, memory.get()).read(shown.graphs, shown.graphs + shown.num_graphs);
   return graph.get();
 }
+
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
 
 inline std::unique_ptr<Graph> readGraph(const char* json) {
   JsonOptions reading;
@@ -6617,8 +6910,23 @@ inline void Layout::describeStrings() {
 }
 
 inline void Layout::describeContainers() {
-  // No two sizes are equal, so that each is found in one place.
-  std::vector<NodeEntry> list;
+  // No two sizes are equal, so that each is found in one place: also bytes between members, which
+  // nobody sets, must not be equal to one by chance.
+  struct Samples {
+    std::vector<NodeEntry> list;
+    std::unordered_map<std::string, std::string> table;
+    std::map<JsonVal, JsonVal> tree;
+  };
+  struct Free {
+    void operator()(Samples* made) const {
+      made->~Samples();
+      free(made);
+    }
+  };
+  void* const zeros = calloc(1, sizeof(Samples));
+  if (zeros == nullptr) throw std::bad_alloc();
+  const std::unique_ptr<Samples, Free> samples(::new (zeros) Samples);
+  std::vector<NodeEntry>& list = samples->list;
   list.reserve(5);
   list.resize(3);
   line("std::vector", sizeof(list));
@@ -6626,15 +6934,16 @@ inline void Layout::describeContainers() {
   probe("end", &list, sizeof(list), list.data() + list.size());
   probe("capacity", &list, sizeof(list), list.data() + list.capacity());
 
-  std::unordered_map<std::string, std::string> table(20);
+  std::unordered_map<std::string, std::string>& table = samples->table;
+  table.rehash(20);
   table["a"] = table["b"] = table["c"] = "d";
   line("\nstd::unordered_map", sizeof(table));
   probe("buckets", &table, sizeof(table), table.bucket_count(), table.bucket_count());
   probe("size", &table, sizeof(table), table.size(), table.size());
   probe("first", &table, sizeof(table), &*table.begin(), 64);
 
-  std::map<JsonVal, JsonVal> tree;
-  tree[JsonVal(1)] = tree[JsonVal(2)] = tree[JsonVal(3)] = JsonVal(4);
+  std::map<JsonVal, JsonVal>& tree = samples->tree;
+  for (int key = 1; key <= 3; ++key) addMember(JsonVal(key), &tree);
   line("\nstd::map", sizeof(tree));
   probe("size", &tree, sizeof(tree), tree.size(), tree.size());
   probe("first", &tree, sizeof(tree), &*tree.begin(), 64);
@@ -6817,6 +7126,9 @@ inline std::string dialectOf(const Graph& graph) {
 }
 
 }  // namespace detail
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
 
 inline bool passInterrupted() {
   const detail::InterruptSource* source = detail::InterruptSource::get();
@@ -10017,6 +10329,10 @@ using detail::buildTag;
 }  // namespace mxnet
 
 #ifndef PASSLIB_NO_ENTRY_POINTS
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
 extern "C" {
 
 inline int _opVersion() { return MX_LIBRARY_VERSION; }
@@ -10334,6 +10650,9 @@ inline int _passlibPartCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
 }
 
 }  // extern "C"
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
 #endif  // PASSLIB_NO_ENTRY_POINTS
 
 #pragma GCC visibility pop
