@@ -16,6 +16,7 @@
 #include "bindings/common.h"
 #include "bindings/files/onnx_file.h"
 #include "errors.h"
+#include "graph/graph.h"
 #include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/strip.h"
@@ -165,6 +166,14 @@ py::list listInputs(const OnnxFile& file) {
   return list;
 }
 
+/// Whether a graph is the one that was read, attributes of one key left out.
+bool holds(const OnnxFile& file, GraphSource& other, const std::string& but) {
+  const std::shared_ptr<const Graph> own = file.graph->get();
+  const std::shared_ptr<const Graph> graph = other.get();
+  const ReleasedGil released;
+  return equalGraphs(*own, *graph, but);
+}
+
 /// Calls a function on a message without the GIL. A damaged one is a FormatError.
 template <typename Function>
 auto withoutGil(Bytes message, const Function& function) {
@@ -206,6 +215,7 @@ void bindOnnx(py::module_* m) {
                              [](const OnnxFile& file) { return file.model.ir_version; })
       .def_property_readonly("has_external",
                              [](const OnnxFile& file) { return file.model.has_external; })
+      .def("holds", &holds, py::arg("graph"), py::arg("but"))
       .def("imports", &listImports)
       .def("inputs", &listInputs)
       .def("external", &listExternal)

@@ -62,6 +62,7 @@ class LevelWriter {
                  {},          {}},
         variables_(draft, written_.names, writer->host_, &writer->changes_, writer->arena_),
         settled_(draft, written_.names),
+        same_operators_(draft.size(), false),
         titles_(draft.titles(writer->arena_)) {
     if (hasNested(draft.graph)) hideInside();
   }
@@ -73,8 +74,8 @@ class LevelWriter {
     describeOutputs(renewed);
     written_.inputs = variables_.inputs(writer_.originals_.irVersion() < kInputsAlso);
     written_.sparse = variables_.sparse();
-    Annotations kept =
-        keepAnnotations(draft_, written_.names, writer_.changes_, settled_, writer_.arena_);
+    Annotations kept = keepAnnotations(draft_, written_.names, same_operators_, writer_.changes_,
+                                       settled_, writer_.arena_);
     written_.annotations = std::move(kept.quantization);
     for (const Description& value : kept.values) addValue(value, renewed);
     return std::move(written_);
@@ -166,6 +167,7 @@ class LevelWriter {
     written_.nodes.push_back(written.message);
     const bool same = original != nullptr && written.message.data() == original->message().data();
     settled_.addOperator(position, written.same_attributes);
+    same_operators_[position] = written.same_operator;
     if (!same || names.count(position) == 0 || !settled_.has({position, 0})) noteUnsettled();
   }
 
@@ -249,6 +251,7 @@ class LevelWriter {
   WrittenGraph written_;
   Variables variables_;
   Settled settled_;
+  std::vector<bool> same_operators_;  ///< by position: operator and attributes are the file's
   std::vector<Bytes> titles_;
   NameSet hidden_;
   NodeNames node_names_;  ///< of the node that is being written

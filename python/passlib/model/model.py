@@ -324,7 +324,7 @@ class Model(OptimizedModel):
         """
         place = check_target(path, self._format)
         with collection_off(), durability(durable):
-            return self._format.save(place, self.data(origins=origins), **options)
+            return self._format.save(place, self._written(origins=origins), **options)
 
     def to_onnx(
         self,

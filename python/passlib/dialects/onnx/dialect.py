@@ -40,6 +40,7 @@ class ONNX(Dialect):
     suffixes = (".onnx",)
     runs_open_sizes = True
     names_outputs = True
+    omits_attributes = True
     own_attributes = frozenset((DOCUMENT, OUTPUTS, STATED))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
