@@ -42,17 +42,17 @@ py::list listImports(const OnnxFile& file) {
 py::list listExternal(const OnnxFile& file) {
   py::list list;
   for (const Constant& constant : file.model.constants) {
-    if (!constant.tensor.external) continue;
+    if (!constant.external) continue;
+    const onnx::Tensor tensor = onnx::readTensor(constant.message);
     py::list stated;
-    onnx::forEachBody(constant.tensor.message, onnx::numbers::kExternalData, [&](Bytes entry) {
+    onnx::forEachBody(tensor.message, onnx::numbers::kExternalData, [&](Bytes entry) {
       Bytes key;
       Bytes value;
       onnx::forEachBody(entry, onnx::numbers::kKey, [&](Bytes body) { key = body; });
       onnx::forEachBody(entry, onnx::numbers::kValue, [&](Bytes body) { value = body; });
       stated.append(py::make_tuple(decode(key), decode(value)));
     });
-    list.append(py::make_tuple(decode(constant.place()), constant.tensor.type, constant.tensor.dims,
-                               stated));
+    list.append(py::make_tuple(decode(constant.place()), tensor.type, tensor.dims, stated));
   }
   return list;
 }
@@ -86,17 +86,18 @@ class ArrayMaker {
 
   py::array make(const Constant& constant) {
     const std::vector<py::ssize_t> none;
+    if (constant.kind == Kind::kTensor) return tensor(constant);
+    onnx::Arena arena;
+    const onnx::Attribute value = onnx::readAttribute(constant.message, &arena);
     switch (constant.kind) {
       case Kind::kInt:
-        return frozen(py::array(py::dtype::of<int64_t>(), none, &constant.value.whole));
+        return frozen(py::array(py::dtype::of<int64_t>(), none, &value.whole));
       case Kind::kFloat:
-        return frozen(py::array(py::dtype::of<float>(), none, &constant.value.real));
+        return frozen(py::array(py::dtype::of<float>(), none, &value.real));
       case Kind::kInts:
-        return list(numbersOf<int64_t>(constant.value));
-      case Kind::kFloats:
-        return list(numbersOf<float>(constant.value));
+        return list(numbersOf<int64_t>(value));
       default:
-        return tensor(constant);
+        return list(numbersOf<float>(value));
     }
   }
 
@@ -113,14 +114,13 @@ class ArrayMaker {
   }
 
   py::array tensor(const Constant& constant) {
-    const onnx::Elements& elements = constant.elements;
-    const py::dtype type = typeOf(constant.tensor.type);
-    const std::vector<py::ssize_t> shape(constant.tensor.dims.begin(), constant.tensor.dims.end());
-    if (constant.tensor.has_raw) {
-      return frozen(py::array(type, shape, elements.raw.data(), owner_));
-    }
+    onnx::readTensor(constant.message, &tensor_);
+    const py::dtype type = typeOf(tensor_.type);
+    const std::vector<py::ssize_t> shape(tensor_.dims.begin(), tensor_.dims.end());
+    if (tensor_.has_raw) return frozen(py::array(type, shape, tensor_.raw.data(), owner_));
     py::array array(type, shape);
-    onnx::copyElements(constant.tensor, elements, static_cast<char*>(array.mutable_data()));
+    const onnx::Elements elements = onnx::checkElements(tensor_, [&] { return constant.place(); });
+    onnx::copyElements(tensor_, elements, static_cast<char*>(array.mutable_data()));
     return frozen(std::move(array));
   }
 
@@ -134,6 +134,7 @@ class ArrayMaker {
   py::object owner_;
   py::function type_of_;
   std::vector<std::optional<py::dtype>> types_;
+  onnx::Tensor tensor_;  ///< of the constant at hand
 };
 
 /// The arrays of the main graph by name, in the order of the file.
@@ -144,7 +145,7 @@ py::dict makeArrays(const py::object& self, const py::function& type_of, const p
   std::size_t next = 0;
   for (const Constant& constant : file.model.constants) {
     py::object array = py::none();
-    if (constant.tensor.external) {
+    if (constant.external) {
       array = external[next++];
     } else {
       array = maker.make(constant);
