@@ -60,6 +60,27 @@ inline void dropAttributes(Node* node, const std::vector<std::string>& keys) {
   if (present) repackAttributes(node, [&drops](std::string_view name) { return !drops(name); });
 }
 
+/// Whether two nodes have the same attributes, those of one key left out.
+inline bool sameAttributesBut(std::string_view key, const Node& left, const Node& right) {
+  const auto found = [&](const Node& node) {
+    return !key.empty() && attributeOf(node, key).data() != nullptr ? 1 : 0;
+  };
+  if (left.attrs.size() == right.attrs.size() && left.attrs == right.attrs) return true;
+  const int in_left = found(left);
+  const int in_right = found(right);
+  if (in_left + in_right == 0 || left.attrs.size() - static_cast<std::size_t>(in_left) !=
+                                     right.attrs.size() - static_cast<std::size_t>(in_right)) {
+    return false;
+  }
+  bool same = true;
+  forEachAttribute(left, [&](std::string_view name, std::string_view text) {
+    if (!same || name == key) return;
+    const std::string_view other = attributeOf(right, name);
+    same = other.data() != nullptr && other == text;
+  });
+  return same;
+}
+
 using AttributeView = std::pair<std::string_view, std::string_view>;
 
 /// Returns keys and texts, sorted by key.

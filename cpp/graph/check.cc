@@ -20,9 +20,6 @@ namespace {
 namespace host = mxnet::ext::host;
 using host::quoted;
 
-/// More outputs than any operator has; larger numbers are uninitialised memory.
-constexpr int kMostOutputs = 1 << 24;
-
 void checkText(const Node& node, std::size_t position) {
   if (!isUtf8(node.name)) {
     throw GraphError("the name of node number " + std::to_string(position) + " is not UTF-8");

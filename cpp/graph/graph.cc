@@ -4,6 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/attributes.h"
+
 namespace passlib {
 namespace {
 
@@ -77,7 +79,7 @@ std::vector<Node*> reachable(const Graph& graph, const NodeTable& table) {
 }
 
 /// Compares two graphs; their subgraphs are queued in pairs.
-bool equalLevel(const Graph& left, const Graph& right,
+bool equalLevel(const Graph& left, const Graph& right, std::string_view but,
                 std::vector<std::pair<const Graph*, const Graph*>>* nested) {
   if (left.nodes.size() != right.nodes.size() || left.outputs.size() != right.outputs.size()) {
     return false;
@@ -94,8 +96,9 @@ bool equalLevel(const Graph& left, const Graph& right,
   for (std::size_t i = 0; i < left.nodes.size(); ++i) {
     const Node& a = *left.nodes[i];
     const Node& b = *right.nodes[i];
-    if (a.name != b.name || a.op != b.op || a.num_outputs != b.num_outputs || a.attrs != b.attrs ||
-        a.subgraphs.size() != b.subgraphs.size() || !(a.extra == b.extra) ||
+    if (a.name != b.name || a.op != b.op || a.num_outputs != b.num_outputs ||
+        !sameAttributesBut(but, a, b) || a.subgraphs.size() != b.subgraphs.size() ||
+        !(a.extra == b.extra) ||
         !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
                     same_entry) ||
         !std::equal(a.control_deps.begin(), a.control_deps.end(), b.control_deps.begin(),
@@ -111,12 +114,12 @@ bool equalLevel(const Graph& left, const Graph& right,
 
 }  // namespace
 
-bool equalGraphs(const Graph& left, const Graph& right) {
+bool equalGraphs(const Graph& left, const Graph& right, std::string_view but) {
   std::vector<std::pair<const Graph*, const Graph*>> pending{{&left, &right}};
   while (!pending.empty()) {
     const auto [a, b] = pending.back();
     pending.pop_back();
-    if (!equalLevel(*a, *b, &pending)) return false;
+    if (!equalLevel(*a, *b, but, &pending)) return false;
   }
   return true;
 }

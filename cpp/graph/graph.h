@@ -3,6 +3,7 @@
 #define PASSLIB_GRAPH_GRAPH_H_
 
 #include <memory>
+#include <string_view>
 
 #include "lib_api.h"
 
@@ -18,8 +19,8 @@ using mxnet::ext::NodeTable;
 std::unique_ptr<Graph> copyGraph(const Graph& graph);
 
 /// Whether two sound graphs have the same nodes in the same order, with the same edges, attributes
-/// and subgraphs. Top-level attributes are not compared.
-bool equalGraphs(const Graph& left, const Graph& right);
+/// and subgraphs. Top-level attributes are not compared, and no attributes with the key `but`.
+bool equalGraphs(const Graph& left, const Graph& right, std::string_view but = {});
 
 /// Returns the number of levels of subgraphs in a sound graph, 0 without any.
 int nestingDepth(const Graph& graph);

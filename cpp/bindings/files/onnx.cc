@@ -16,6 +16,7 @@
 #include "bindings/common.h"
 #include "bindings/files/onnx_file.h"
 #include "errors.h"
+#include "graph/graph.h"
 #include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/strip.h"
@@ -41,17 +42,17 @@ py::list listImports(const OnnxFile& file) {
 py::list listExternal(const OnnxFile& file) {
   py::list list;
   for (const Constant& constant : file.model.constants) {
-    if (!constant.tensor.external) continue;
+    if (!constant.external) continue;
+    const onnx::Tensor tensor = onnx::readTensor(constant.message);
     py::list stated;
-    onnx::forEachBody(constant.tensor.message, onnx::numbers::kExternalData, [&](Bytes entry) {
+    onnx::forEachBody(tensor.message, onnx::numbers::kExternalData, [&](Bytes entry) {
       Bytes key;
       Bytes value;
       onnx::forEachBody(entry, onnx::numbers::kKey, [&](Bytes body) { key = body; });
       onnx::forEachBody(entry, onnx::numbers::kValue, [&](Bytes body) { value = body; });
       stated.append(py::make_tuple(decode(key), decode(value)));
     });
-    list.append(py::make_tuple(decode(constant.place()), constant.tensor.type, constant.tensor.dims,
-                               stated));
+    list.append(py::make_tuple(decode(constant.place()), tensor.type, tensor.dims, stated));
   }
   return list;
 }
@@ -85,17 +86,18 @@ class ArrayMaker {
 
   py::array make(const Constant& constant) {
     const std::vector<py::ssize_t> none;
+    if (constant.kind == Kind::kTensor) return tensor(constant);
+    onnx::Arena arena;
+    const onnx::Attribute value = onnx::readAttribute(constant.message, &arena);
     switch (constant.kind) {
       case Kind::kInt:
-        return frozen(py::array(py::dtype::of<int64_t>(), none, &constant.value.whole));
+        return frozen(py::array(py::dtype::of<int64_t>(), none, &value.whole));
       case Kind::kFloat:
-        return frozen(py::array(py::dtype::of<float>(), none, &constant.value.real));
+        return frozen(py::array(py::dtype::of<float>(), none, &value.real));
       case Kind::kInts:
-        return list(numbersOf<int64_t>(constant.value));
-      case Kind::kFloats:
-        return list(numbersOf<float>(constant.value));
+        return list(numbersOf<int64_t>(value));
       default:
-        return tensor(constant);
+        return list(numbersOf<float>(value));
     }
   }
 
@@ -112,14 +114,13 @@ class ArrayMaker {
   }
 
   py::array tensor(const Constant& constant) {
-    const onnx::Elements& elements = constant.elements;
-    const py::dtype type = typeOf(constant.tensor.type);
-    const std::vector<py::ssize_t> shape(constant.tensor.dims.begin(), constant.tensor.dims.end());
-    if (constant.tensor.has_raw) {
-      return frozen(py::array(type, shape, elements.raw.data(), owner_));
-    }
+    onnx::readTensor(constant.message, &tensor_);
+    const py::dtype type = typeOf(tensor_.type);
+    const std::vector<py::ssize_t> shape(tensor_.dims.begin(), tensor_.dims.end());
+    if (tensor_.has_raw) return frozen(py::array(type, shape, tensor_.raw.data(), owner_));
     py::array array(type, shape);
-    onnx::copyElements(constant.tensor, elements, static_cast<char*>(array.mutable_data()));
+    const onnx::Elements elements = onnx::checkElements(tensor_, [&] { return constant.place(); });
+    onnx::copyElements(tensor_, elements, static_cast<char*>(array.mutable_data()));
     return frozen(std::move(array));
   }
 
@@ -133,6 +134,7 @@ class ArrayMaker {
   py::object owner_;
   py::function type_of_;
   std::vector<std::optional<py::dtype>> types_;
+  onnx::Tensor tensor_;  ///< of the constant at hand
 };
 
 /// The arrays of the main graph by name, in the order of the file.
@@ -143,7 +145,7 @@ py::dict makeArrays(const py::object& self, const py::function& type_of, const p
   std::size_t next = 0;
   for (const Constant& constant : file.model.constants) {
     py::object array = py::none();
-    if (constant.tensor.external) {
+    if (constant.external) {
       array = external[next++];
     } else {
       array = maker.make(constant);
@@ -163,6 +165,14 @@ py::list listInputs(const OnnxFile& file) {
     list.append(py::make_tuple(type.code, type.dims, type.other));
   }
   return list;
+}
+
+/// Whether a graph is the one that was read, attributes of one key left out.
+bool holds(const OnnxFile& file, GraphSource& other, const std::string& but) {
+  const std::shared_ptr<const Graph> own = file.graph->get();
+  const std::shared_ptr<const Graph> graph = other.get();
+  const ReleasedGil released;
+  return equalGraphs(*own, *graph, but);
 }
 
 /// Calls a function on a message without the GIL. A damaged one is a FormatError.
@@ -206,6 +216,7 @@ void bindOnnx(py::module_* m) {
                              [](const OnnxFile& file) { return file.model.ir_version; })
       .def_property_readonly("has_external",
                              [](const OnnxFile& file) { return file.model.has_external; })
+      .def("holds", &holds, py::arg("graph"), py::arg("but"))
       .def("imports", &listImports)
       .def("inputs", &listInputs)
       .def("external", &listExternal)

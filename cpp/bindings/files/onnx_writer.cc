@@ -74,8 +74,12 @@ class PythonHost : public onnx::WriteHost {
   };
 
   PythonHost(const py::dict& params, const py::dict& constants,
-             const std::map<std::string, StatedTuple>& fed, Functions functions)
-      : params_(params), constants_(constants), functions_(std::move(functions)) {
+             const std::map<std::string, StatedTuple>& fed, Functions functions,
+             std::string omitted)
+      : params_(params),
+        constants_(constants),
+        functions_(std::move(functions)),
+        omitted_(std::move(omitted)) {
     for (const auto& [name, type] : fed) {
       fed_[name] = StatedType{std::get<0>(type), std::get<1>(type)};
     }
@@ -156,6 +160,8 @@ class PythonHost : public onnx::WriteHost {
     return {made.cast<std::string>(), std::nullopt};
   }
 
+  Bytes omitted() const override { return omitted_; }
+
   const onnx::RenewedTypes* renewed(const std::string& place) override {
     const auto found = renewed_.find(place);
     return found == renewed_.end() ? nullptr : &found->second;
@@ -195,6 +201,7 @@ class PythonHost : public onnx::WriteHost {
   NamedArrays params_;
   NamedArrays constants_;
   Functions functions_;
+  std::string omitted_;
   std::map<std::string, StatedType> fed_;
   std::map<std::string, onnx::RenewedTypes> renewed_;
   std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
@@ -315,16 +322,19 @@ void bindOnnxWriter(py::module_* m) {
                        const py::dict& params, const py::dict& constants,
                        const std::map<std::string, StatedTuple>& fed,
                        const std::map<std::string, RenewedTuple>& renewed,
-                       std::tuple<py::function, py::function, py::function> functions) {
+                       std::tuple<py::function, py::function, py::function> functions,
+                       std::string omitted) {
              auto host = std::make_unique<PythonHost>(
                  params, constants, fed,
                  PythonHost::Functions{std::get<0>(functions), std::get<1>(functions),
-                                       std::get<2>(functions)});
+                                       std::get<2>(functions)},
+                 std::move(omitted));
              host->setRenewed(renewed);
              return std::make_unique<OnnxWriter>(std::move(file), graph, std::move(host), present);
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
-           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("functions"))
+           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("functions"),
+           py::arg("omitted"))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
       .def_property_readonly(

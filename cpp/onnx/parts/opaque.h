@@ -8,7 +8,7 @@
 namespace passlib::onnx {
 
 /// Returns the element type of a tensor that passes do not see as an array; null if they do.
-inline const char* opaqueKind(const Tensor& tensor) {
+inline const char* opaqueKind(const TensorHead& tensor) {
   const bool seen = elementType(tensor.type) != nullptr && (tensor.external || !tensor.segment);
   return seen ? nullptr : kindName(tensor.type);
 }
@@ -17,7 +17,7 @@ inline const char* opaqueKind(const Tensor& tensor) {
 inline const char* opaqueKind(const Attribute& value) {
   switch (value.kind) {
     case Kind::kTensor:
-      return opaqueKind(readTensor(value.content));
+      return opaqueKind(readTensorHead(value.content));
     case Kind::kSparseTensor:
       return "sparse";
     case Kind::kString:

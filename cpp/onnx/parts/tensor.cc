@@ -29,15 +29,17 @@ int64_t productOfPositive(const std::vector<int64_t>& dims) {
   return product;
 }
 
-std::size_t countElements(const std::vector<int64_t>& dims, const std::string& place) {
+using Place = std::function<std::string()>;
+
+std::size_t countElements(const std::vector<int64_t>& dims, const Place& place) {
   bool empty = false;
   for (const int64_t size : dims) {
-    if (size < 0) throw FormatError(place + ": a dimension of " + listed(dims) + " is negative");
+    if (size < 0) throw FormatError(place() + ": a dimension of " + listed(dims) + " is negative");
     empty = empty || size == 0;
   }
   const int64_t product = productOfPositive(dims);
   if (dims.size() > kMostDimensions || product > kMostElements) {
-    throw FormatError(place + ": dimensions " + listed(dims) + " are too large for any memory");
+    throw FormatError(place() + ": dimensions " + listed(dims) + " are too large for any memory");
   }
   return empty ? 0 : static_cast<std::size_t>(product);
 }
@@ -63,6 +65,21 @@ void forEachValue(const Tensor& tensor, const ElementType& type, Visit visit) {
     } else {
       forEachVarint(field, visit);
     }
+  }
+}
+
+void readHeadField(const Field& field, TensorHead* tensor) {
+  const bool is_bytes = field.type == kBytes;
+  if (field.number == kDataType && field.type == kVarint) {
+    tensor->type = static_cast<int32_t>(field.value);
+  } else if (field.number == kSegment && is_bytes) {
+    tensor->segment = true;
+  } else if (field.number == kTensorName && is_bytes) {
+    tensor->name = field.body;
+  } else if (field.number == kDataLocation && field.type == kVarint) {
+    // Unknown members of an enumeration are unknown fields.
+    const auto location = static_cast<int32_t>(field.value);
+    if (location == 0 || location == 1) tensor->external = location == 1;
   }
 }
 
@@ -119,34 +136,41 @@ const char* kindName(int32_t code) {
   return known ? names[code] : "?";
 }
 
-Tensor readTensor(Bytes message) {
-  Tensor tensor;
+TensorHead readTensorHead(Bytes message) {
+  TensorHead tensor;
   tensor.message = message;
   Field field;
-  for (Fields fields(message); fields.next(&field);) {
-    const bool is_bytes = field.type == kBytes;
-    if (field.number == kDims) {
-      forEachVarint(field,
-                    [&](uint64_t size) { tensor.dims.push_back(static_cast<int64_t>(size)); });
-    } else if (field.number == kDataType && field.type == kVarint) {
-      tensor.type = static_cast<int32_t>(field.value);
-    } else if (field.number == kSegment && is_bytes) {
-      tensor.segment = true;
-    } else if (field.number == kTensorName && is_bytes) {
-      tensor.name = field.body;
-    } else if (field.number == kRawData && is_bytes) {
-      tensor.has_raw = true;
-      tensor.raw = field.body;
-    } else if (field.number == kDataLocation && field.type == kVarint) {
-      // Unknown members of an enumeration are unknown fields.
-      const auto location = static_cast<int32_t>(field.value);
-      if (location == 0 || location == 1) tensor.external = location == 1;
-    }
-  }
+  for (Fields fields(message); fields.next(&field);) readHeadField(field, &tensor);
   return tensor;
 }
 
-Elements checkElements(const Tensor& tensor, const std::string& place) {
+void readTensor(Bytes message, Tensor* tensor) {
+  static_cast<TensorHead&>(*tensor) = TensorHead();
+  tensor->message = message;
+  tensor->raw = Bytes();
+  tensor->has_raw = false;
+  tensor->dims.clear();
+  Field field;
+  for (Fields fields(message); fields.next(&field);) {
+    if (field.number == kDims) {
+      forEachVarint(field,
+                    [&](uint64_t size) { tensor->dims.push_back(static_cast<int64_t>(size)); });
+    } else if (field.number == kRawData && field.type == kBytes) {
+      tensor->has_raw = true;
+      tensor->raw = field.body;
+    } else {
+      readHeadField(field, tensor);
+    }
+  }
+}
+
+Tensor readTensor(Bytes message) {
+  Tensor tensor;
+  readTensor(message, &tensor);
+  return tensor;
+}
+
+Elements checkElements(const Tensor& tensor, const Place& place) {
   Elements elements;
   elements.count = countElements(tensor.dims, place);
   const ElementType* type = elementType(tensor.type);
@@ -155,7 +179,7 @@ Elements checkElements(const Tensor& tensor, const std::string& place) {
   if (tensor.has_raw) {
     const std::size_t size = elements.count * type->size;
     if (tensor.raw.size() != size) {
-      throw FormatError(place + ": raw data of " + std::to_string(tensor.raw.size()) +
+      throw FormatError(place() + ": raw data of " + std::to_string(tensor.raw.size()) +
                         " bytes, but dimensions " + listed(tensor.dims) + " of " + type->name +
                         " take " + std::to_string(size));
     }
@@ -165,7 +189,7 @@ Elements checkElements(const Tensor& tensor, const std::string& place) {
   std::size_t found = 0;
   forEachValue(tensor, *type, [&](uint64_t) { ++found; });
   if (found != elements.count) {
-    throw FormatError(place + ": " + std::to_string(found) + " elements in " +
+    throw FormatError(place() + ": " + std::to_string(found) + " elements in " +
                       fieldName(type->field) + ", but dimensions " + listed(tensor.dims) +
                       " require " + std::to_string(elements.count));
   }

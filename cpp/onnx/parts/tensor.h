@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,19 +26,26 @@ const ElementType* elementType(int32_t code);
 /// Returns ONNX's name of an element type in lower case, or "?".
 const char* kindName(int32_t code);
 
-/// A TensorProto.
-struct Tensor {
+/// A TensorProto without dimensions and elements.
+struct TensorHead {
   Bytes message;
   Bytes name;
-  Bytes raw;
-  std::vector<int64_t> dims;
   int32_t type = 0;
-  bool has_raw = false;
   bool segment = false;
   bool external = false;
 };
 
+/// A TensorProto.
+struct Tensor : TensorHead {
+  Bytes raw;
+  std::vector<int64_t> dims;
+  bool has_raw = false;
+};
+
 Tensor readTensor(Bytes message);
+/// The same into a tensor whose memory is used again.
+void readTensor(Bytes message, Tensor* tensor);
+TensorHead readTensorHead(Bytes message);
 
 /// The elements of a tensor, if they can be seen.
 struct Elements {
@@ -46,9 +54,9 @@ struct Elements {
   Bytes raw;  ///< empty unless they are raw
 };
 
-/// Checks the number of elements of a tensor whose data is in the file. Throws FormatError, which
-/// begins with `place`.
-Elements checkElements(const Tensor& tensor, const std::string& place);
+/// Checks the number of elements of a tensor whose data is in the file. Throws FormatError, whose
+/// message begins with what `place` returns.
+Elements checkElements(const Tensor& tensor, const std::function<std::string()>& place);
 
 /// Writes the elements of a tensor that are not raw, each in the size of its type.
 void copyElements(const Tensor& tensor, const Elements& elements, char* target);

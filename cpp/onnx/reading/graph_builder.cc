@@ -1,8 +1,11 @@
 #include "onnx/reading/graph_builder.h"
 
+#include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "graph/attributes.h"
+#include "graph/check.h"
 #include "onnx/parts/opaque.h"
 #include "onnx/reading/level_values.h"
 #include "onnx/reading/name_map.h"
@@ -10,6 +13,11 @@
 
 namespace passlib::onnx {
 namespace {
+
+using Slice = mxnet::ext::JsonReader::Slice;
+using Pair = std::pair<Slice, Slice>;
+
+Slice sliceOf(Bytes text) { return Slice{text.data(), text.size()}; }
 
 class Builder {
  public:
@@ -20,13 +28,13 @@ class Builder {
         graph_(std::make_unique<Graph>()),
         values_(level),
         made_(level.nodes.size(), nullptr),
-        makers_(level.names.size()),
-        names_(level.nodes.size()) {}
+        makers_(level.names.size()) {}
 
   BuiltGraph build(bool marks_defaults) {
     graph_->nodes.reserve(level_.nodes.size() + level_.initializers.size() + level_.inputs.size());
     addVariables(marks_defaults);
     defineOutputs();
+    lookAtTitles();
     const std::vector<Need> needs = findMakers();
     if (sorted_) {
       for (std::size_t i = 0; i < level_.nodes.size(); ++i) addNode(i);
@@ -40,64 +48,107 @@ class Builder {
  private:
   // Variables.
 
-  Node* addVariable(Bytes name, std::string key) {
-    Node* node = graph_->addNode(std::string(name), "null");
+  Node* addVariable(Bytes name, Bytes key) {
+    text_.assign(name);
+    Node* node = graph_->addNode(text_, null_);
     node->_declareOutputs(1);
     graph_->inputs.push_back(node);
     if (!key.empty()) {
-      std::pair<std::string, std::string> id(keys::kId, std::move(key));
+      Pair id(sliceOf(keys::kId), sliceOf(key));
       node->attrs._pack(&id, 1);
     }
     return node;
   }
 
-  Node* addNamed(Bytes name, std::string key) {
-    Node* node = addVariable(name, std::move(key));
-    Maker maker;
-    maker.variable = node;
-    maker.where = Maker::kVariable;
-    values_.define(name, maker);
-    return node;
+  /// The identifier of a variable. Valid until the next call.
+  Bytes keyOf(const char* what, std::size_t number) {
+    key_.assign(level_.prefix).append(what).append(std::to_string(number));
+    return key_;
   }
 
   void addVariables(bool marks_defaults) {
     const auto tie = [&](Node* node, bool has_input) {
       if (has_input && marks_defaults) addAttribute(node, keys::kDefault, "True");
     };
+    std::vector<Bytes> names;
+    names.reserve(level_.inputs.size() + level_.initializers.size() + level_.sparse.size());
     for (const auto& [name, number] : level_.inputs) {
-      addNamed(name, level_.prefix + "input." + std::to_string(number));
+      addVariable(name, keyOf("input.", number));
+      names.push_back(name);
     }
+    first_initializer_ = names.size();
     std::size_t number = 0;
     for (const Initializer& initializer : level_.initializers) {
-      const Tensor& tensor = initializer.tensor;
-      Node* node = addNamed(tensor.name, level_.prefix + "initializer." + std::to_string(number++));
+      const TensorHead& tensor = initializer.tensor;
+      Node* node = addVariable(tensor.name, keyOf("initializer.", number++));
+      names.push_back(tensor.name);
       if (const char* kind = opaqueKind(tensor)) addAttribute(node, keys::kOpaque, kind);
       tie(node, initializer.has_input);
     }
     number = 0;
     for (const auto& [name, has_input] : level_.sparse) {
-      Node* node = addNamed(name, level_.prefix + "sparse." + std::to_string(number++));
+      Node* node = addVariable(name, keyOf("sparse.", number++));
+      names.push_back(name);
       addAttribute(node, keys::kOpaque, "sparse");
       tie(node, has_input);
     }
+    values_.define(
+        names.size(), [&](std::size_t i) { return names[i]; },
+        [&](std::size_t i) { return makerOf(graph_->nodes[i]); });
+  }
+
+  static Maker makerOf(Node* variable) {
+    Maker maker;
+    maker.variable = variable;
+    maker.where = Maker::kVariable;
+    return maker;
+  }
+
+  static Maker makerOf(uint32_t node, uint32_t output) {
+    Maker maker;
+    maker.node = node;
+    maker.output = output;
+    maker.where = Maker::kNode;
+    return maker;
   }
 
   // Names.
 
   void defineOutputs() {
+    std::vector<std::pair<uint32_t, uint32_t>> places;
+    places.reserve(level_.nodes.size());
     for (uint32_t i = 0; i < level_.nodes.size(); ++i) {
       const Range& outputs = level_.nodes[i].outputs;
       for (uint32_t k = 0; k < outputs.count; ++k) {
-        const Bytes name = level_.names[outputs.first + k];
-        if (name.empty()) continue;
-        checkedName(name, [&] { return titleOf(level_, level_.nodes[i], i); });
-        Maker maker;
-        maker.node = i;
-        maker.output = k;
-        maker.where = Maker::kNode;
-        values_.define(name, maker);
+        if (!level_.names[outputs.first + k].empty()) places.emplace_back(i, k);
       }
     }
+    const auto name_of = [&](std::size_t number) {
+      const auto [node, output] = places[number];
+      return level_.names[level_.nodes[node].outputs.first + output];
+    };
+    values_.define(places.size(), name_of, [&](std::size_t number) {
+      const auto [node, output] = places[number];
+      checkedName(name_of(number), [&] { return titleOf(level_, level_.nodes[node], node); });
+      return makerOf(node, output);
+    });
+  }
+
+  /// Notes whether the operators have names, and each another one.
+  void lookAtTitles() {
+    std::vector<Bytes> titles;
+    titles.reserve(level_.nodes.size());
+    for (const NodeRecord& node : level_.nodes) {
+      if (node.constant) continue;
+      if (node.name.empty()) return;
+      titles.push_back(node.name);
+    }
+    NameMap<bool> known;
+    bool unique = true;
+    known.insertAll(
+        titles.size(), [&](std::size_t i) { return titles[i]; }, [](std::size_t) { return true; },
+        [&](std::size_t, bool fresh) { unique = unique && fresh; });
+    unique_ = unique;
   }
 
   /// Finds the makers of all inputs, and whether each comes before its users; if not, returns what
@@ -123,8 +174,10 @@ class Builder {
     const NodeRecord& node = level_.nodes[number];
     for (uint32_t slot = 0; slot < node.inputs.count; ++slot) {
       Maker& maker = makers_[node.inputs.first + slot];
-      maker = values_.find(level_.names[node.inputs.first + slot],
-                           [&] { return userOf(number, slot); });
+      const Bytes name = level_.names[node.inputs.first + slot];
+      if (!findNear(name, number, &maker)) {
+        maker = values_.find(name, [&] { return userOf(number, slot); });
+      }
       visit(maker);
     }
     forEachNested(node, [&](std::size_t nested) {
@@ -132,6 +185,28 @@ class Builder {
         visit(values_.find(captured.name, [&] { return captured.user; }));
       }
     });
+  }
+
+  /// Finds a value among those of the nodes before and the initializers after the one found last,
+  /// where most are: no table is needed.
+  bool findNear(Bytes name, uint32_t number, Maker* maker) {
+    constexpr uint32_t kNodes = 6;
+    constexpr std::size_t kInitializers = 3;
+    if (name.empty()) return false;
+    for (uint32_t back = 1; back <= std::min(number, kNodes); ++back) {
+      const Range& outputs = level_.nodes[number - back].outputs;
+      if (outputs.count == 0 || level_.names[outputs.first] != name) continue;
+      *maker = makerOf(number - back, 0);
+      return true;
+    }
+    const std::size_t end = std::min(next_ + kInitializers, level_.initializers.size());
+    for (std::size_t i = next_; i < end; ++i) {
+      if (level_.initializers[i].tensor.name != name) continue;
+      *maker = makerOf(graph_->nodes[first_initializer_ + i]);
+      next_ = i + 1;
+      return true;
+    }
+    return false;
   }
 
   template <typename Visit>
@@ -155,14 +230,14 @@ class Builder {
       case Maker::kNode:
         return NodeEntry(made_[maker.node], static_cast<int>(maker.output));
       case Maker::kOmitted:
-        if (absent_ == nullptr) absent_ = addVariable(kAbsent, "");
+        if (absent_ == nullptr) absent_ = addVariable(kAbsent, Bytes());
         return NodeEntry(absent_, 0);
       case Maker::kOutside:
         break;
     }
     const auto [variable, fresh] = outside_.insert(name, nullptr);
     if (fresh) {
-      *variable = addVariable(name, "");
+      *variable = addVariable(name, Bytes());
       captured_.push_back({name, *variable, user()});
     }
     return NodeEntry(*variable, 0);
@@ -173,7 +248,7 @@ class Builder {
   void addNode(std::size_t number) {
     const NodeRecord& record = level_.nodes[number];
     if (record.constant) {
-      Node* node = addVariable(level_.names[record.outputs.first], level_.keyOf(number));
+      Node* node = addVariable(level_.names[record.outputs.first], keyOf("", number));
       const Attribute& value = level_.attributes[record.attributes.first].attribute;
       if (const char* kind = opaqueKind(value)) addAttribute(node, keys::kOpaque, kind);
       made_[number] = node;
@@ -186,7 +261,13 @@ class Builder {
           entryOf(makers_[place], level_.names[place], [&] { return userOf(number, slot); }));
     }
     takeCaptured(record);
-    Node* node = graph_->addNode(uniqueName(record, number), std::string(record.op));
+    text_.assign(titleFor(record, number));
+    operator_.assign(record.op);
+    Node* node = graph_->addNode(text_, operator_);
+    if (record.outputs.count > uint32_t{kMostOutputs}) {
+      throw GraphError("node " + mxnet::ext::host::quoted(node->name) + " claims to have " +
+                       std::to_string(record.outputs.count) + " outputs");
+    }
     made_[number] = node;
     if (record.outputs.count > 0) node->_declareOutputs(static_cast<int>(record.outputs.count));
     addAttributes(record, number, node);
@@ -215,6 +296,7 @@ class Builder {
 
   void addAttributes(const NodeRecord& record, std::size_t number, Node* node) {
     pairs_.clear();
+    kept_ = 0;
     const std::string key = level_.keyOf(number);
     collect(keys::kId, key);
     const auto place = [&] { return shown(node->name); };
@@ -224,9 +306,8 @@ class Builder {
     }
     for (uint32_t i = 0; i < record.attributes.count; ++i) {
       const AttributeRecord& item = level_.attributes[record.attributes.first + i];
-      const std::string name(item.attribute.name);
-      collect(name, attributeText(item.attribute, key, node->subgraphs.size(), item.levels.count,
-                                  arena_));
+      collect(item.attribute.name, keep(attributeText(item.attribute, key, node->subgraphs.size(),
+                                                      item.levels.count, arena_)));
       for (uint32_t k = 0; k < item.levels.count; ++k) {
         node->subgraphs.push_back(nullptr);
         node->subgraphs.back() = built_[item.levels.first + k].graph.release();
@@ -237,18 +318,26 @@ class Builder {
       collect(checkedName(mark, place), checkedName(text, place));
     }
     if (!node->subgraphs.empty()) {
-      collect(keys::kFormal, std::to_string(record.inputs.count));
-      collect(keys::kCaptured, std::to_string(captured_count_));
+      collect(keys::kFormal, keep(std::to_string(record.inputs.count)));
+      collect(keys::kCaptured, keep(std::to_string(captured_count_)));
     }
     if (node->attrs._pack(pairs_.data(), pairs_.size()) == nullptr) return;
     // The first one of a name counts; a stable sort kept them in order.
-    for (const auto& [name, text] : pairs_) node->attrs.emplace(name, text);
+    for (const auto& [name, text] : pairs_) node->attrs.emplace(name.str(), text.str());
   }
 
-  void collect(Bytes name, Bytes text) { pairs_.emplace_back(name, text); }
+  void collect(Bytes name, Bytes text) { pairs_.emplace_back(sliceOf(name), sliceOf(text)); }
 
-  std::string uniqueName(const NodeRecord& record, std::size_t number) {
+  /// Keeps a text until the attributes of the node are made.
+  Bytes keep(std::string text) {
+    if (kept_ == texts_.size()) texts_.emplace_back();
+    texts_[kept_] = std::move(text);
+    return texts_[kept_++];
+  }
+
+  Bytes titleFor(const NodeRecord& record, std::size_t number) {
     Bytes wish = record.name;
+    if (unique_) return wish;
     if (wish.empty() || !names_.insert(wish, true).second) {
       const std::string key = "_" + level_.keyOf(number);
       std::string text = std::string(wish.empty() ? record.op : wish) + key;
@@ -256,7 +345,7 @@ class Builder {
       wish = arena_->emplace_back(std::move(text));
       names_.insert(wish, true);
     }
-    return std::string(wish);
+    return wish;
   }
 
   void addHeads() {
@@ -278,11 +367,20 @@ class Builder {
   LevelValues values_;
   std::vector<Node*> made_;
   std::vector<Maker> makers_;  ///< of inputs, by their places in Level::names
-  NameMap<bool> names_;        ///< of operators
+  NameMap<bool> names_;        ///< of operators, unless `unique_`
   NameMap<Node*> outside_;
   std::vector<Captured> captured_;
   std::vector<NodeEntry> entries_;  ///< inputs of the node that is being added
-  std::vector<std::pair<std::string, std::string>> pairs_;  ///< its attributes
+  std::vector<Pair> pairs_;         ///< its attributes
+  std::deque<std::string> texts_;   ///< that they refer to, used again for the next node
+  std::size_t kept_ = 0;            ///< how many of them are in use
+  std::string text_;                ///< a name, in memory that is used again
+  std::string operator_;
+  std::string key_;
+  const std::string null_ = "null";
+  std::size_t first_initializer_ = 0;  ///< among the nodes
+  std::size_t next_ = 0;               ///< the initializer after the one that was found last
+  bool unique_ = false;                ///< operators have names, and each another one
   std::size_t captured_count_ = 0;
   Node* absent_ = nullptr;
   bool sorted_ = true;

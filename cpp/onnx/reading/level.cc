@@ -48,13 +48,14 @@ class LevelReader {
       : level_(*level), graphs_(*graphs), arena_(arena) {}
 
   void read(Bytes graph) {
+    reserve(graph);
     Field field;
     for (Fields fields(graph); fields.next(&field);) {
       if (field.type != kBytes) continue;
       if (field.number == kNode) {
         readNode(field.body);
       } else if (field.number == kInitializer) {
-        level_.initializers.push_back({readTensor(field.body), false});
+        level_.initializers.push_back({readTensorHead(field.body), false});
         checkVariable(level_.initializers.back().tensor.name, "initializer.",
                       level_.initializers.size() - 1);
       } else if (field.number == kSparseInitializer) {
@@ -74,6 +75,22 @@ class LevelReader {
   }
 
  private:
+  /// Makes room, so that lists do not move while they grow; most graphs are smaller than the limit.
+  void reserve(Bytes graph) {
+    constexpr std::size_t kMost = std::size_t{1} << 20;
+    std::size_t nodes = 0;
+    std::size_t initializers = 0;
+    Field field;
+    for (Fields fields(graph); fields.next(&field);) {
+      nodes += field.number == kNode ? 1 : 0;
+      initializers += field.number == kInitializer ? 1 : 0;
+    }
+    level_.nodes.reserve(std::min(nodes, kMost));
+    level_.names.reserve(std::min(4 * nodes, kMost));
+    level_.attributes.reserve(std::min(3 * nodes, kMost));
+    level_.initializers.reserve(std::min(initializers, kMost));
+  }
+
   void checkName(Bytes name, const char* what, std::size_t number) {
     checkedName(name, [&] { return level_.prefix + what + std::to_string(number); });
   }

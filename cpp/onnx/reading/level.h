@@ -41,7 +41,7 @@ struct AttributeRecord {
 };
 
 struct Initializer {
-  Tensor tensor;
+  TensorHead tensor;
   bool has_input = false;  ///< it is the default of an input
 };
 

@@ -9,13 +9,12 @@ LevelValues::LevelValues(const Level& level)
     : makers_(level.nodes.size() + level.initializers.size() + level.inputs.size()),
       nested_(level.nested) {}
 
-void LevelValues::define(Bytes name, const Maker& maker) {
-  if (name == kAbsent) {
-    throw UnsupportedError("a value is named " + shown(name) + ", which passlib reserves");
-  }
-  if (!makers_.insert(name, maker).second) {
-    throw GraphError("value " + shown(name) + " is defined twice");
-  }
+void LevelValues::failReserved(Bytes name) {
+  throw UnsupportedError("a value is named " + shown(name) + ", which passlib reserves");
+}
+
+void LevelValues::failTwice(Bytes name) {
+  throw GraphError("value " + shown(name) + " is defined twice");
 }
 
 void LevelValues::fail(Bytes name, const std::string& user) const {

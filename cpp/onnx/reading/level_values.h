@@ -28,8 +28,19 @@ class LevelValues {
  public:
   explicit LevelValues(const Level& level);
 
-  /// Names a value. Throws GraphError or UnsupportedError if the name is taken or reserved.
-  void define(Bytes name, const Maker& maker);
+  /// Names `count` values; `maker_of` is called in turn. Throws GraphError or UnsupportedError if a
+  /// name is taken or reserved.
+  template <typename NameOf, typename MakerOf>
+  void define(std::size_t count, NameOf name_of, MakerOf maker_of) {
+    const auto checked = [&](std::size_t number) {
+      const Maker maker = maker_of(number);
+      if (name_of(number) == kAbsent) failReserved(name_of(number));
+      return maker;
+    };
+    makers_.insertAll(count, name_of, checked, [&](std::size_t number, bool fresh) {
+      if (!fresh) failTwice(name_of(number));
+    });
+  }
 
   /// Finds who computes a value. `user` returns the text for the message if that is nobody.
   template <typename User>
@@ -45,6 +56,8 @@ class LevelValues {
   }
 
  private:
+  [[noreturn]] static void failReserved(Bytes name);
+  [[noreturn]] static void failTwice(Bytes name);
   [[noreturn]] void fail(Bytes name, const std::string& user) const;
 
   NameMap<Maker> makers_;

@@ -3,7 +3,6 @@
 #include <functional>
 #include <utility>
 
-#include "graph/check.h"
 #include "onnx/reading/graph_builder.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/schema.h"
@@ -43,35 +42,50 @@ Bytes readOutermost(Bytes data, Model* model) {
   return graph.bytes();
 }
 
-void addConstant(Constant constant, std::vector<Constant>* constants) {
-  if (constant.kind == Kind::kTensor && !constant.tensor.external) {
-    constant.elements = checkElements(constant.tensor, constant.place());
-    if (constant.elements.type == nullptr) return;
-  }
-  if (constant.main || constant.tensor.external) constants->push_back(std::move(constant));
-}
+/// Checks the constants of levels, and keeps those that become arrays.
+class ConstantReader {
+ public:
+  explicit ConstantReader(std::vector<Constant>* constants) : constants_(*constants) {}
 
-/// Checks the constants of a level, and keeps those that become arrays.
-void collectConstants(Level* level, std::vector<Constant>* constants) {
-  const bool main = !level->nested;
-  for (Initializer& initializer : level->initializers) {
-    Constant constant{initializer.tensor.name, "initializer", main, Kind::kTensor, {}, {}, {}};
-    constant.tensor = std::move(initializer.tensor);
-    addConstant(std::move(constant), constants);
+  void read(const Level& level) {
+    const bool main = !level.nested;
+    if (main) constants_.reserve(level.initializers.size());
+    for (const Initializer& initializer : level.initializers) {
+      addTensor({initializer.tensor.name, initializer.tensor.message, Constant::kInitializer,
+                 Kind::kTensor, main});
+    }
+    for (const NodeRecord& node : level.nodes) {
+      if (!node.constant) continue;
+      const Attribute& value = level.attributes[node.attributes.first].attribute;
+      const Bytes name = level.names[node.outputs.first];
+      switch (value.kind) {
+        case Kind::kTensor:
+          addTensor({name, value.content, Constant::kNode, value.kind, main});
+          break;
+        case Kind::kInt:
+        case Kind::kInts:
+        case Kind::kFloat:
+        case Kind::kFloats:
+          if (main) constants_.push_back({name, value.message, Constant::kNode, value.kind, main});
+          break;
+        default:
+          break;
+      }
+    }
   }
-  for (const NodeRecord& node : level->nodes) {
-    if (!node.constant) continue;
-    const Attribute& value = level->attributes[node.attributes.first].attribute;
-    const bool is_tensor = value.kind == Kind::kTensor;
-    const bool is_number = value.kind == Kind::kInt || value.kind == Kind::kInts ||
-                           value.kind == Kind::kFloat || value.kind == Kind::kFloats;
-    if (!is_tensor && !is_number) continue;
-    Constant constant{level->names[node.outputs.first], "constant", main, value.kind, {}, {}, {}};
-    constant.value = value;
-    if (is_tensor) constant.tensor = readTensor(value.content);
-    addConstant(std::move(constant), constants);
+
+ private:
+  void addTensor(Constant constant) {
+    readTensor(constant.message, &tensor_);
+    constant.external = tensor_.external;
+    const auto place = [&constant] { return constant.place(); };
+    if (!tensor_.external && checkElements(tensor_, place).type == nullptr) return;
+    if (constant.main || constant.external) constants_.push_back(constant);
   }
-}
+
+  std::vector<Constant>& constants_;
+  Tensor tensor_;
+};
 
 Model read(Bytes data) {
   Model model;
@@ -89,9 +103,12 @@ Model read(Bytes data) {
     built[number] =
         buildGraph(levels[number], model.ir_version >= kInputsAlso, &built, model.arena.get());
   }
-  for (Level& level : levels) collectConstants(&level, &model.constants);
+  ConstantReader constants(&model.constants);
+  for (const Level& level : levels) constants.read(level);
   model.graph = std::move(built[0].graph);
-  checkGraph(model.graph.get());
+  // All else that checkGraph looks for follows from how graphs are built: names are UTF-8, and of
+  // variables unique (LevelValues), texts come from `decoded`, and edges are those of makers.
+  if (model.graph->outputs.empty()) throw GraphError("the graph has no outputs");
   return model;
 }
 

@@ -13,17 +13,19 @@
 
 namespace passlib::onnx {
 
-/// A constant that passes see as an array, or whose data is in another file.
+/// A constant that passes see as an array, or whose data is in another file; checked.
 struct Constant {
+  enum What : uint8_t { kInitializer, kNode };
   Bytes name;
-  const char* what;  ///< "initializer" or "constant", for messages
-  bool main;         ///< of the main graph; others are only checked
-  Kind kind;         ///< of the attribute; kTensor for initializers
-  Tensor tensor;
-  Elements elements;
-  Attribute value;  ///< unless it is a tensor
+  Bytes message;  ///< a TensorProto, or an AttributeProto with numbers
+  What what;
+  Kind kind;  ///< of the attribute; kTensor for initializers
+  bool main;  ///< of the main graph; others are only checked
+  bool external = false;
 
-  std::string place() const { return std::string(what) + " " + shown(name); }
+  std::string place() const {
+    return (what == kInitializer ? "initializer " : "constant ") + shown(name);
+  }
 };
 
 /// What is read from a file. Names and data refer to the file's memory, or to `arena`.

@@ -35,15 +35,26 @@ class NameMap {
 
   /// Adds a name. Returns its value, and whether it is new.
   std::pair<Value*, bool> insert(Bytes name, const Value& value) {
-    if ((entries_.size() + 1) * 2 > slots_.size()) resize(entries_.size() + 1);
-    const uint32_t hash = hashOf(name);
-    Slot& slot = slots_[place(name, hash)];
-    const bool fresh = slot.number == 0;
-    if (fresh) {
-      entries_.push_back({name, value});
-      slot = {hash, static_cast<uint32_t>(entries_.size())};
+    return insert(name, hashOf(name), value);
+  }
+
+  /// Adds `count` names, the one of a number being `name_of(number)`, and calls `added(number,
+  /// fresh)` after each. Slots are fetched into the cache ahead of their use.
+  template <typename NameOf, typename ValueOf, typename Added>
+  void insertAll(std::size_t count, NameOf name_of, ValueOf value_of, Added added) {
+    constexpr std::size_t kAhead = 16;
+    uint32_t hashes[kAhead] = {};
+    reserve(entries_.size() + count);
+    for (std::size_t number = 0; number < count + kAhead; ++number) {
+      uint32_t& hash = hashes[number % kAhead];
+      if (number >= kAhead) {
+        const std::size_t now = number - kAhead;
+        added(now, insert(name_of(now), hash, value_of(now)).second);
+      }
+      if (number >= count) continue;
+      hash = hashOf(name_of(number));
+      __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
     }
-    return {&entries_[slot.number - 1].value, fresh};
   }
 
  private:
@@ -55,6 +66,22 @@ class NameMap {
     uint32_t hash = 0;
     uint32_t number = 0;  ///< of an entry, from 1; 0 for a free slot
   };
+
+  std::pair<Value*, bool> insert(Bytes name, uint32_t hash, const Value& value) {
+    if ((entries_.size() + 1) * 2 > slots_.size()) resize(entries_.size() + 1);
+    Slot& slot = slots_[place(name, hash)];
+    const bool fresh = slot.number == 0;
+    if (fresh) {
+      entries_.push_back({name, value});
+      slot = {hash, static_cast<uint32_t>(entries_.size())};
+    }
+    return {&entries_[slot.number - 1].value, fresh};
+  }
+
+  void reserve(std::size_t expected) {
+    entries_.reserve(expected);
+    if (expected * 2 > slots_.size()) resize(expected);
+  }
 
   static uint32_t hashOf(Bytes name) {
     return static_cast<uint32_t>(mxnet::ext::host::TextHash()(name));

@@ -36,7 +36,8 @@ std::string realsText(const Attribute& attribute) {
       appendFloat(value, &text);
     });
   }
-  return text + "]";
+  text.push_back(']');
+  return text;
 }
 
 std::string wholesText(const Attribute& attribute) {

@@ -1,6 +1,7 @@
 #include "onnx/text/strings.h"
 
 #include <cstdint>
+#include <cstring>
 
 #include "lib_api.h"
 
@@ -126,6 +127,13 @@ std::string shown(Bytes text) {
 bool isName(Bytes text) {
   const char* cursor = text.data();
   const char* const end = cursor + text.size();
+  // Eight characters at a time, as long as all are ASCII and none is zero.
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kHigh = 0x8080808080808080;
+  for (uint64_t bytes = 0; end - cursor >= 8; cursor += 8) {
+    std::memcpy(&bytes, cursor, sizeof bytes);
+    if (((bytes | (bytes - kOnes)) & kHigh) != 0) break;
+  }
   while (cursor < end) {
     const auto byte = static_cast<unsigned char>(*cursor);
     const std::size_t length = byte == 0 ? 0 : byte < 0x80 ? 1 : utf8Length(cursor, end);

@@ -65,7 +65,7 @@ void appendElement(int32_t type, const char* place, std::string* out) {
 Elements shownElements(const Tensor& tensor) {
   if (tensor.external) return {};
   try {
-    return checkElements(tensor, "");
+    return checkElements(tensor, [] { return std::string(); });
   } catch (const FormatError&) {
     return {};  // of no use to a pass; validation reports it
   }

@@ -18,9 +18,14 @@ struct Fate {
 
 class Keeper {
  public:
-  Keeper(const Draft& draft, const Names& names, const Changes& changes, const Settled& settled,
-         Arena* arena)
-      : draft_(draft), names_(names), changes_(changes), settled_(settled), arena_(arena) {}
+  Keeper(const Draft& draft, const Names& names, const std::vector<bool>& same,
+         const Changes& changes, const Settled& settled, Arena* arena)
+      : draft_(draft),
+        names_(names),
+        same_(same),
+        changes_(changes),
+        settled_(settled),
+        arena_(arena) {}
 
   Annotations keep() {
     Annotations kept;
@@ -106,12 +111,11 @@ class Keeper {
   void noteRemaining(uint32_t position) {
     const Original* claim = draft_.claim(position);
     if (claim == nullptr) return;
-    const Node& node = draft_.node(position);
-    if (isVariable(node)) {
+    if (claim->what != Original::kOperator) {
       if (!changes_.isChanged(*claim)) note(*claim, 0, claim->node->name, {position, 0});
       return;
     }
-    if (claim->record().op != node.op || node.attrs != claim->node->attrs) return;
+    if (!same_[position]) return;
     const Range& outputs = claim->record().outputs;
     for (uint32_t i = 0; i < outputs.count; ++i) {
       const Bytes name = claim->name(outputs, i);
@@ -154,6 +158,7 @@ class Keeper {
 
   const Draft& draft_;
   const Names& names_;
+  const std::vector<bool>& same_;
   const Changes& changes_;
   const Settled& settled_;
   Arena* arena_;
@@ -168,9 +173,9 @@ class Keeper {
 
 }  // namespace
 
-Annotations keepAnnotations(const Draft& draft, const Names& names, const Changes& changes,
-                            const Settled& settled, Arena* arena) {
-  return Keeper(draft, names, changes, settled, arena).keep();
+Annotations keepAnnotations(const Draft& draft, const Names& names, const std::vector<bool>& same,
+                            const Changes& changes, const Settled& settled, Arena* arena) {
+  return Keeper(draft, names, same, changes, settled, arena).keep();
 }
 
 }  // namespace passlib::onnx

@@ -22,9 +22,10 @@ struct Annotations {
 };
 
 /// Returns the annotations that still hold, under the present names of their values. A value is
-/// that of the file if its node has the operator and the attributes that it has there.
-Annotations keepAnnotations(const Draft& draft, const Names& names, const Changes& changes,
-                            const Settled& settled, Arena* arena);
+/// that of the file if its node has the operator and the attributes that it has there, as `same`
+/// tells by position.
+Annotations keepAnnotations(const Draft& draft, const Names& names, const std::vector<bool>& same,
+                            const Changes& changes, const Settled& settled, Arena* arena);
 
 }  // namespace passlib::onnx
 

@@ -15,7 +15,7 @@ const char* const kNoGroup = "a protobuf group does not end where it should; the
 
 }  // namespace
 
-uint64_t readVarint(const char** cursor, const char* end) {
+uint64_t readLongVarint(const char** cursor, const char* end) {
   const char* place = *cursor;
   uint64_t value = 0;
   for (int shift = 0; place < end && shift < 7 * kLongestVarint; shift += 7) {

@@ -3,6 +3,7 @@
 #ifndef PASSLIB_ONNX_WIRE_FIELDS_H_
 #define PASSLIB_ONNX_WIRE_FIELDS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
@@ -29,7 +30,15 @@ struct Field {
 };
 
 /// Reads a varint of at most ten bytes and moves the cursor behind it.
-uint64_t readVarint(const char** cursor, const char* end);
+uint64_t readLongVarint(const char** cursor, const char* end);
+
+/// The same; most are of one byte.
+inline uint64_t readVarint(const char** cursor, const char* end) {
+  if (*cursor == end || static_cast<unsigned char>(**cursor) >= 0x80) {
+    return readLongVarint(cursor, end);
+  }
+  return static_cast<unsigned char>(*(*cursor)++);
+}
 
 /// Iterates over the fields of a message. Groups, which ONNX does not use, are one field each.
 class Fields {
@@ -39,11 +48,36 @@ class Fields {
   /// Reads the next field; false at the end. Throws WireError.
   bool next(Field* field) {
     if (cursor_ == end_) return false;
-    read(field);
+    if (!readShort(field)) read(field);
     return true;
   }
 
  private:
+  /// Reads a field whose tag and length, or tag and number, are of one byte each, as most are;
+  /// false if it is another one.
+  bool readShort(Field* field) {
+    if (end_ - cursor_ < 2) return false;
+    const auto tag = static_cast<unsigned char>(cursor_[0]);
+    const auto next = static_cast<unsigned char>(cursor_[1]);
+    const unsigned type = tag & 7U;
+    if (tag >= 0x80 || tag < 8 || next >= 0x80) return false;
+    std::size_t size = 0;
+    if (type == kBytes) {
+      size = next;
+      if (size > static_cast<std::size_t>(end_ - cursor_) - 2) return false;
+    } else if (type == kVarint) {
+      field->value = next;
+    } else {
+      return false;
+    }
+    field->number = tag >> 3U;
+    field->type = static_cast<WireType>(type);
+    field->start = cursor_;
+    field->body = Bytes(cursor_ + 2, size);
+    cursor_ += 2 + size;
+    field->end = cursor_;
+    return true;
+  }
   void read(Field* field);
   void skipGroup(uint32_t number, const char* start);
 

@@ -63,6 +63,7 @@ class LevelWriter {
                  {}},
         variables_(draft, written_.names, writer->host_, &writer->changes_, writer->arena_),
         settled_(draft, written_.names),
+        same_operators_(draft.size(), false),
         titles_(draft.titles(writer->arena_)) {
     if (hasNested(draft.graph)) hideInside();
   }
@@ -74,8 +75,8 @@ class LevelWriter {
     describeOutputs(renewed);
     written_.inputs = variables_.inputs(writer_.originals_.irVersion() < kInputsAlso);
     written_.sparse = variables_.sparse();
-    Annotations kept =
-        keepAnnotations(draft_, written_.names, writer_.changes_, settled_, writer_.arena_);
+    Annotations kept = keepAnnotations(draft_, written_.names, same_operators_, writer_.changes_,
+                                       settled_, writer_.arena_);
     written_.annotations = std::move(kept.quantization);
     for (const Description& value : kept.values) addValue(value, renewed);
     return std::move(written_);
@@ -167,6 +168,7 @@ class LevelWriter {
     const WrittenNode written = writer_.nodes.write(node, original, own, nested);
     written_.nodes.push_back(written.message);
     settled_.addOperator(position, written.same_attributes);
+    same_operators_[position] = written.same_operator;
     const bool settled =
         original != nullptr && names.count(position) != 0 && settled_.has({position, 0});
     // Other names of the same values change nothing.
@@ -255,6 +257,7 @@ class LevelWriter {
   WrittenGraph written_;
   Variables variables_;
   Settled settled_;
+  std::vector<bool> same_operators_;  ///< by position: operator and attributes are the file's
   std::vector<Bytes> titles_;
   NameSet hidden_;
   NodeNames node_names_;  ///< of the node that is being written

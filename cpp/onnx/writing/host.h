@@ -43,6 +43,9 @@ class WriteHost {
   virtual StatedType stated(const Node& variable) = 0;
   /// Makes an attribute of a type, 0 for that of the operator's schema.
   virtual MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) = 0;
+  /// Returns the key of the attribute that nodes do not get in the file; empty if there is none.
+  /// What the file has of this key stays as it is there.
+  virtual Bytes omitted() const = 0;
   /// Returns the inferred types of a graph of the model that is written, by its place; or null.
   virtual const RenewedTypes* renewed(const std::string& place) = 0;
 };

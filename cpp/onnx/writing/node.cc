@@ -28,12 +28,13 @@ bool sameNames(const std::vector<Bytes>& names, const Original& original, const 
   return true;
 }
 
-/// Appends a pass's own attributes, `__mark__`, as metadata of the node, besides those of `old`.
-void appendMarks(const Node& node, const WrittenAttributes& attributes, Bytes old,
+/// Appends a pass's own attributes, `__mark__`, but the omitted one, as metadata of the node,
+/// besides those of `old`.
+void appendMarks(const Node& node, const WrittenAttributes& attributes, Bytes old, Bytes omitted,
                  std::string* out) {
   std::map<Bytes, Bytes> marks;
-  forEachAttribute(node, [&marks](Bytes key, Bytes text) {
-    if (isOwnName(key) && !isReservedName(key)) marks.emplace(key, text);
+  forEachAttribute(node, [&](Bytes key, Bytes text) {
+    if (isOwnName(key) && !isReservedName(key) && key != omitted) marks.emplace(key, text);
   });
   for (const WrittenAttribute& value : attributes.list) marks.erase(value.name);
   const auto append = [out](Bytes key, Bytes text) {
@@ -68,14 +69,15 @@ void appendText(uint32_t number, Bytes text, Bytes plain, Bytes old, std::string
 WrittenNode NodeWriter::write(const Node& node, const Original* original, const NodeNames& names,
                               const NestedWriter& nested) {
   const bool same_op = original != nullptr && original->record().op == node.op;
-  const bool same_attributes = same_op && node.attrs == original->node->attrs;
+  const Bytes omitted = host_->omitted();
+  const bool same_attributes = same_op && sameAttributesBut(omitted, node, *original->node);
   WrittenAttributes attributes;
   if (same_op) {
     const NodeRecord& record = original->record();
     const bool same = same_attributes && sameNames(names.inputs, *original, record.inputs) &&
                       sameNames(names.outputs, *original, record.outputs) &&
                       names.title == record.name;
-    if (same && node.subgraphs.empty()) return {original->message(), true};
+    if (same && node.subgraphs.empty()) return {original->message(), true, true};
     if (same_attributes && node.subgraphs.empty()) {
       for (uint32_t i = 0; i < record.attributes.count; ++i) {
         const Attribute& value =
@@ -85,7 +87,7 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
     } else {
       attributes = writeAttributes(node, original, originals_, nested, host_, &arena_);
     }
-    if (same && !attributes.changed) return {original->message(), true};
+    if (same && !attributes.changed) return {original->message(), true, true};
   } else {
     attributes = writeAttributes(node, original, originals_, nested, host_, &arena_);
   }
@@ -121,11 +123,11 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
   appendText(kDomain, domain, plainDomain(domain), old, &made);
   const Bytes overload = attributeOf(node, keys::kOverload);
   appendText(kOverload, overload, overload, old, &made);
-  appendMarks(node, attributes, old, &made);
+  appendMarks(node, attributes, old, omitted, &made);
   const bool same_domain = domain == bodyOf(old, kDomain);
   domains.emplace(same_domain ? domain : plainDomain(domain));
   const bool same_graphs = node.subgraphs.empty() || !attributes.changed;
-  return {arena_.emplace_back(std::move(made)), same_attributes && same_graphs};
+  return {arena_.emplace_back(std::move(made)), same_attributes && same_graphs, same_attributes};
 }
 
 }  // namespace passlib::onnx

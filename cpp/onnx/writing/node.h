@@ -21,6 +21,7 @@ struct NodeNames {
 struct WrittenNode {
   Bytes message;
   bool same_attributes;  ///< operator, attributes and nested graphs are those of the file
+  bool same_operator;    ///< operator and attributes are
 };
 
 /// Writes nodes.

@@ -40,6 +40,9 @@ class ModelData:
     template : object
         The rest of the file, for writing it back; only the dialect looks into it. None for a
         model that was not read from a file.
+    omitted : str
+        Key of an attribute of nodes that `Dialect.save` does not write; empty except for dialects
+        that have `omits_attributes`. What the file that the model came from has of this key stays.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class ModelData:
     args: Mapping[str, Any] = field(default_factory=dict)
     aux: Mapping[str, Any] = field(default_factory=dict)
     template: Any = None
+    omitted: str = ""
 
 
 class Dialect(ABC):
@@ -88,6 +92,9 @@ class Dialect(ABC):
     names_outputs : bool
         Whether the outputs of a graph have names of their own, which `with_output_names` changes.
         Otherwise they have those of the nodes that compute them.
+    omits_attributes : bool
+        Whether `save` can leave an attribute of nodes out, see `ModelData.omitted`. Otherwise it
+        gets a copy of the graph that does not have the attribute.
 
     Examples
     --------
@@ -107,6 +114,7 @@ class Dialect(ABC):
     part_options: ClassVar[Mapping[str, Any]] = {}
     saves_computed: ClassVar[bool] = False
     names_outputs: ClassVar[bool] = False
+    omits_attributes: ClassVar[bool] = False
 
     # Conventions of its graphs.
 

@@ -12,12 +12,12 @@ import passlib._core as _core
 from passlib.files.collector import collection_off
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
-__all__ = ["WITH_GRAPHS", "freeze", "operators_of", "rebuild", "thaw", "without_origins"]
+__all__ = ["ORIGIN", "WITH_GRAPHS", "freeze", "operators_of", "rebuild", "thaw", "without_origins"]
 
 WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
 """The operators of ONNX that have nested graphs."""
 
-_ORIGIN = "__origin__"
+ORIGIN = "__origin__"
 """On nodes that patterns made: names of the nodes that they replaced, as a JSON list."""
 
 
@@ -109,10 +109,10 @@ copyreg.pickle(_core.Graph, _reduce)
 
 def without_origins(graph: _core.Graph) -> _core.Graph:
     """Return a graph for a file: the same one, or a copy whose nodes have no ``__origin__``."""
-    if not graph.has_node_attribute(_ORIGIN):
+    if not graph.has_node_attribute(ORIGIN):
         return graph
     copy = graph.copy()
-    copy.drop_node_attributes([_ORIGIN])
+    copy.drop_node_attributes([ORIGIN])
     return copy
 
 

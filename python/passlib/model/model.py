@@ -324,8 +324,7 @@ class Model(OptimizedModel):
         """
         place = check_target(path, self._format)
         with collection_off(), durability(durable):
-            data = self.data(origins=origins, whole=not self._format.saves_computed)
-            return self._format.save(place, data, **options)
+            return self._format.save(place, self._written(origins=origins), **options)
 
     def to_onnx(
         self,

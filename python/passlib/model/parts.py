@@ -17,7 +17,7 @@ from passlib.arrays.storage import Array
 from passlib.arrays.views import from_parts, to_parts
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
-from passlib.graph.native import without_origins
+from passlib.graph.native import ORIGIN, without_origins
 from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
@@ -116,12 +116,25 @@ class ModelParts:
         if whole:
             self._compute()
         graph = self._symbol.graph
+        return self._parts(graph if origins else without_origins(graph))
+
+    def _written(self, *, origins: bool) -> ModelData:
+        """Return the model as its dialect writes it to a file; see `data`."""
+        whole = not self._format.saves_computed
+        if origins or not self._format.omits_attributes:
+            return self.data(origins=origins, whole=whole)
+        if whole:
+            self._compute()
+        return self._parts(self._symbol.graph, ORIGIN)
+
+    def _parts(self, graph: _core.Graph, omitted: str = "") -> ModelData:
         return ModelData(
-            graph if origins else without_origins(graph),
+            graph,
             self._symbol.attributes,
             _as_parts(self._args),
             _as_parts(self._aux),
             self._template,
+            omitted,
         )
 
     def _compute(self) -> None:

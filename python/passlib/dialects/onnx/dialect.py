@@ -41,6 +41,7 @@ class ONNX(Dialect):
     runs_open_sizes = True
     names_outputs = True
     saves_computed = True
+    omits_attributes = True
     own_attributes = frozenset((DOCUMENT, OUTPUTS, STATED))
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:

@@ -101,6 +101,7 @@ def assemble(
     fed: Mapping[str, TypeSpec] | None = None,
     *,
     renew: bool = True,
+    omitted: str = "",
 ) -> Assembled:
     """Make the model of a graph.
 
@@ -116,6 +117,8 @@ def assemble(
         Variables that become inputs, whatever they are in the file.
     renew : bool
         Infer again the types that changes have made doubtful.
+    omitted : str
+        Key of the attribute that nodes do not get; see `ModelData`.
 
     Returns
     -------
@@ -142,6 +145,7 @@ def assemble(
             stated,
             dict(renewed),
             functions,
+            omitted,
         )
         writer.set_imports(*_new_imports(document, imports, writer.domains))
         return Assembled(writer, params, document.arrays)
@@ -167,6 +171,7 @@ def assemble_for_file(
     attributes: Mapping[str, str],
     document: Document,
     params: dict[str, np.ndarray[Any, Any]],
+    omitted: str = "",
 ) -> Assembled | None:
     """Make the model of a graph, unless it is the file's.
 
@@ -178,9 +183,9 @@ def assemble_for_file(
         None if nothing changed.
     """
     same_imports = _imports(attributes, document) == _imports({}, document)
-    same = same_imports and is_unchanged(graph, document, params)
+    same = same_imports and is_unchanged(graph, document, params, omitted)
     if not same or _renames_outputs(attributes, document):
-        return assemble(graph, attributes, document, params)
+        return assemble(graph, attributes, document, params, omitted=omitted)
     return None
 
 

@@ -45,7 +45,8 @@ def save(
     if not isinstance(document, Document):
         document = document_of(model.attributes)
     params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
-    assembled = assemble_for_file(model.graph, model.attributes, document, params)
+    omitted = model.omitted
+    assembled = assemble_for_file(model.graph, model.attributes, document, params, omitted)
     if opset is not None:
         assembled = converted(assembled or as_in_file(document), opset)
     if assembled is not None:

@@ -13,7 +13,10 @@ __all__ = ["is_unchanged"]
 
 
 def is_unchanged(
-    graph: _core.Graph, document: Document, params: dict[str, np.ndarray[Any, Any]]
+    graph: _core.Graph,
+    document: Document,
+    params: dict[str, np.ndarray[Any, Any]],
+    omitted: str = "",
 ) -> bool:
     """Whether a graph and its constants are those of the file, in its order.
 
@@ -23,5 +26,7 @@ def is_unchanged(
     document : Document
     params : dict of str to numpy.ndarray
         Constants by name; missing ones have the file's elements.
+    omitted : str
+        Key of an attribute of nodes that does not count.
     """
-    return graph.equals(document.graph) and _core.same_arrays(params, document.arrays)
+    return document.file.holds(graph, omitted) and _core.same_arrays(params, document.arrays)
