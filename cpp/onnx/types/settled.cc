@@ -69,13 +69,13 @@ bool usesElements(Bytes op, Bytes domain) {
 }
 
 void Settled::addVariable(std::size_t position, const Changes& changes) {
-  const Node& node = draft_.node(position);
   const Original* claim = draft_.claim(position);
   const std::size_t place = names_.firsts[position];
-  const Bytes outer = attributeOf(node, keys::kOuter);
-  if (node.name == kAbsent) {
+  if (draft_.isAbsent(position)) {
     origins_[place] = "";
-  } else if (outer.data() != nullptr) {
+  } else if (draft_.isOuter(position)) {
+    const Node& node = draft_.node(position);
+    const Bytes outer = attributeOf(node, keys::kOuter);
     std::size_t slot = 0;
     const std::vector<Bytes>& origins = draft_.around.origins;
     if (parsePosition(outer, &slot) && slot < origins.size() && origins[slot] == node.name &&
@@ -83,7 +83,7 @@ void Settled::addVariable(std::size_t position, const Changes& changes) {
       origins_[place] = node.name;
     }
   } else if (claim != nullptr && !changes.isRetyped(*claim)) {
-    origins_[place] = claim->node->name;
+    origins_[place] = claim->nameInFile();
     other_[place] = claim->isTensor() && changes.isChanged(*claim) && changes.mayShape(*claim);
   }
 }
@@ -120,7 +120,7 @@ bool Settled::takesTheSame(std::size_t position) const {
     for (std::size_t i = 0; i < count; ++i) {
       const Bytes origin = this->origin(first[i]);
       if (origin.data() == nullptr) return false;
-      if (i < formal.count && origin != original.name(formal, static_cast<uint32_t>(i))) {
+      if (i < formal.count && !sameText(origin, original.name(formal, static_cast<uint32_t>(i)))) {
         return false;
       }
     }
@@ -138,7 +138,7 @@ bool Settled::standsFor(Value value, Bytes name, bool by_elements) const {
   const std::size_t place = names_.place(value);
   const Bytes origin = origins_[place];
   if (origin.data() == nullptr) return false;
-  if (origin == name) return !by_elements || !other_[place];
+  if (sameText(origin, name)) return !by_elements || !other_[place];
   const Bytes* kind = described().find(origin);
   const Bytes* other = described().find(name);
   return kind != nullptr && other != nullptr && *kind == *other;

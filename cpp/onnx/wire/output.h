@@ -59,6 +59,7 @@ class Pieces {
   std::string* text() {
     if (pieces_.empty() || pieces_.back().text.size() >= kLarge || !pieces_.back().span.empty()) {
       pieces_.emplace_back();
+      pieces_.back().text.reserve(kLarge + kLarge / 8);
     }
     return &pieces_.back().text;
   }
