@@ -128,6 +128,8 @@ class PythonHost : public onnx::WriteHost {
     return given;
   }
 
+  bool isInFile(Bytes constant) override { return constants_.find(constant) != nullptr; }
+
   bool inFile(Bytes constant, GivenArray* array) override {
     PyObject* const found = constants_.find(constant);
     if (found == nullptr) return false;

@@ -4,6 +4,7 @@
 
 #include "errors.h"
 #include "onnx/naming/order.h"
+#include "onnx/reading/level_values.h"
 
 namespace passlib::onnx {
 namespace {
@@ -47,19 +48,52 @@ Draft::Draft(const Graph& written, const Originals& all, const OriginalGraph* or
       table_(written.nodes),
       is_new_(original == nullptr) {
   firsts.reserve(size() + 1);
+  flags_.reserve(size());
   for (std::size_t i = 0; i < size(); ++i) {
+    prefetch(i);
     firsts.push_back(static_cast<uint32_t>(uses.size()));
     for (const NodeEntry& entry : node(i).inputs) uses.push_back(valueOf(entry, table_));
-    const Bytes id = attributeOf(node(i), keys::kId);
-    if (id.data() == nullptr) continue;
-    named[i] = originals.find(id);
-    if (named[i] == nullptr || (*taken)[named[i]->index]) continue;
-    if (isVariable(node(i)) == (named[i]->what == Original::kOperator)) continue;
-    (*taken)[named[i]->index] = true;
-    claims[i] = named[i];
+    controlled_ = controlled_ || !node(i).control_deps.empty();
+    flags_.push_back(flagsOf(node(i)));
+    claim(i, taken);
   }
   firsts.push_back(static_cast<uint32_t>(uses.size()));
   for (const NodeEntry& head : graph.outputs) heads.push_back(valueOf(head, table_));
+}
+
+/// Asks the processor for the nodes that the walk over all reads some steps later.
+void Draft::prefetch(std::size_t position) const {
+  constexpr std::size_t kSteps = 12;
+  if (position + kSteps >= size()) return;
+  const Node* const later = graph.nodes[position + kSteps];
+  __builtin_prefetch(&later->op);
+  __builtin_prefetch(&later->inputs);
+  __builtin_prefetch(&later->attrs);
+  __builtin_prefetch(graph.nodes[position + kSteps / 2]->name.data());
+}
+
+unsigned char Draft::flagsOf(const Node& node) const {
+  if (node.op != "null") return 0;
+  unsigned char flags = kVariable;
+  if (node.name == kAbsent) flags |= kAbsentInput;
+  if (attributeOf(node, keys::kOuter).data() != nullptr) flags |= kOuterValue;
+  return flags;
+}
+
+void Draft::claim(std::size_t position, std::vector<bool>* taken) {
+  const Bytes id = attributeOf(node(position), keys::kId);
+  if (id.data() == nullptr) return;
+  const Original* const found = originals.find(id);
+  named[position] = found;
+  if (found == nullptr || (*taken)[found->index]) return;
+  if (isVariable(position) == (found->what == Original::kOperator)) return;
+  (*taken)[found->index] = true;
+  claims[position] = found;
+  mixed_ = mixed_ || found->graph != &file;
+  if (found->node->name == node(position).name) flags_[position] |= kOwnName;
+  if (!isVariable(position) && found->record().op == node(position).op) {
+    flags_[position] |= kOwnOperator;
+  }
 }
 
 const OriginalGraph* Draft::copied() const {
@@ -76,12 +110,12 @@ std::vector<Bytes> Draft::titles(Arena* arena) const {
   FreshNames names(nullptr, arena);
   for (std::size_t i = 0; i < size(); ++i) {
     const Original* found = original(i);
-    if (found == nullptr || found->node->name != node(i).name) continue;
+    if (found == nullptr || !keepsName(i)) continue;
     titles[i] = found->record().name.data() == nullptr ? Bytes("") : found->record().name;
     names.use(titles[i]);
   }
   for (std::size_t i = 0; i < size(); ++i) {
-    if (isVariable(node(i)) || titles[i].data() != nullptr) continue;
+    if (isVariable(i) || titles[i].data() != nullptr) continue;
     titles[i] = node(i).name.empty() ? Bytes("") : names.fresh(node(i).name);
   }
   return titles;
@@ -109,6 +143,7 @@ std::vector<uint32_t> Draft::order() const {
       last = ranks[i];
     }
     for (const Value* use = begin(i); use != end(i); ++use) sorted = sorted && use->node < i;
+    if (!controlled_) continue;
     for (const uint32_t dep : controls(i)) sorted = sorted && dep < i;
   }
   std::vector<uint32_t> order(size());

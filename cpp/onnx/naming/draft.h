@@ -52,6 +52,22 @@ class Draft {
 
   std::size_t size() const { return graph.nodes.size(); }
   const Node& node(std::size_t position) const { return *graph.nodes[position]; }
+  // Nodes lie all over the memory: what several walks ask of each is noted in one.
+  bool isVariable(std::size_t position) const { return is(position, kVariable); }
+  /// Whether a node is the variable that stands for omitted inputs.
+  bool isAbsent(std::size_t position) const { return is(position, kAbsentInput); }
+  /// Whether it stands for a value from outside of a nested graph.
+  bool isOuter(std::size_t position) const { return is(position, kOuterValue); }
+  /// Whether it has the name of the original that it stands for.
+  bool keepsName(std::size_t position) const { return is(position, kOwnName); }
+  /// Whether it stands for an operator of the file and has its operator.
+  bool keepsOperator(std::size_t position) const { return is(position, kOwnOperator); }
+  /// Whether any node stands for one of another graph of the file.
+  bool isMixed() const { return mixed_; }
+  /// Returns the name of a variable, in the memory of the file if it has it there.
+  Bytes nameOf(std::size_t position) const {
+    return keepsName(position) ? claims[position]->nameInFile() : Bytes(node(position).name);
+  }
   /// The inputs of a node.
   const Value* begin(std::size_t position) const { return uses.data() + firsts[position]; }
   const Value* end(std::size_t position) const { return uses.data() + firsts[position + 1]; }
@@ -88,8 +104,24 @@ class Draft {
   std::vector<const Original*> named;   ///< what each node's identifier stands for, claimed or not
 
  private:
+  enum Flag : unsigned char {
+    kVariable = 1,
+    kAbsentInput = 2,
+    kOuterValue = 4,
+    kOwnName = 8,
+    kOwnOperator = 16,
+  };
+
+  bool is(std::size_t position, Flag flag) const { return (flags_[position] & flag) != 0; }
+  void prefetch(std::size_t position) const;
+  unsigned char flagsOf(const Node& node) const;
+  /// Finds what a node stands for.
+  void claim(std::size_t position, std::vector<bool>* taken);
   std::vector<uint32_t> controls(std::size_t position) const;
 
+  std::vector<unsigned char> flags_;  ///< by position
+  bool controlled_ = false;           ///< any node has control dependencies
+  bool mixed_ = false;
   NodeTable table_;
   bool is_new_;
 };

@@ -21,7 +21,7 @@ struct OldOutputs {
 class Namer {
  public:
   Namer(const Draft& draft, FreshNames* fresh, Arena* arena)
-      : draft_(draft), fresh_(*fresh), arena_(*arena), reserved_(draft.size()) {}
+      : draft_(draft), fresh_(*fresh), arena_(*arena) {}
 
   Names choose() {
     countValues();
@@ -62,16 +62,16 @@ class Namer {
     uint32_t sum = 0;
     for (std::size_t i = 0; i < draft_.size(); ++i) {
       names_.firsts.push_back(sum);
-      const Node& node = draft_.node(i);
       uint32_t stated = 1;
-      if (isVariable(node)) {
+      if (draft_.isVariable(i)) {
         if (counts[i] > 1) {
-          throw GraphError("variable " + shown(node.name) + " is used as if it had several values");
+          throw GraphError("variable " + shown(draft_.node(i).name) +
+                           " is used as if it had several values");
         }
+      } else if (draft_.keepsOperator(i)) {
+        stated = oldOutputs(i).count;
       } else {
-        const OldOutputs old = oldOutputs(i);
-        const bool same = old.original != nullptr && old.original->record().op == node.op;
-        stated = same ? old.count : static_cast<uint32_t>(std::max(node.num_outputs, 1));
+        stated = static_cast<uint32_t>(std::max(draft_.node(i).num_outputs, 1));
       }
       sum += std::max(stated, counts[i]);
     }
@@ -87,10 +87,9 @@ class Namer {
     const std::vector<Bytes>& around = draft_.around.inputs;
     if (around.empty()) return;
     for (std::size_t i = 0; i < draft_.size(); ++i) {
+      if (!draft_.isOuter(i) || draft_.isAbsent(i)) continue;
       const Node& node = draft_.node(i);
-      if (!isVariable(node) || node.name == kAbsent) continue;
       const Bytes outer = attributeOf(node, keys::kOuter);
-      if (outer.data() == nullptr) continue;
       std::size_t number = 0;
       if (!parsePosition(outer, &number) || number >= around.size()) {
         throw GraphError("variable " + shown(node.name) + " of a nested graph stands for input " +
@@ -143,7 +142,7 @@ class Namer {
     const Node& node = draft_.node(value.node);
     const Original* claim = draft_.claim(value.node);
     if (draft_.present.of_file) {
-      if (isVariable(node)) return node.name;
+      if (draft_.isVariable(value.node)) return node.name;
       const OldOutputs old = oldOutputs(value.node);
       return value.output < old.count ? old[value.output] : Bytes("");
     }
@@ -162,26 +161,27 @@ class Namer {
   /// Names the other variables.
   void nameVariables() {
     for (std::size_t i = 0; i < draft_.size(); ++i) {
-      const Node& node = draft_.node(i);
-      if (!isVariable(node)) continue;
+      if (!draft_.isVariable(i)) continue;
       Bytes& name = names_.of[names_.firsts[i]];
       if (name.data() != nullptr) continue;
-      if (node.name == kAbsent) {
+      if (draft_.isAbsent(i)) {
         name = "";
         continue;
       }
-      const Value* output = first_.find(node.name);
+      const Bytes own = draft_.nameOf(i);
+      const Value* output = first_.find(own);
       const bool another = output != nullptr && !(*output == Value{static_cast<uint32_t>(i), 0});
-      if (another || isHidden(node.name)) {
+      if (another || isHidden(own)) {
         const Original* claim = draft_.claim(i);
         if (claim != nullptr && claim->what == Original::kInput && claim->graph->place.empty()) {
-          throw GraphError("input " + shown(node.name) +
+          throw GraphError("input " + shown(own) +
                            " has the name of an output that another node computes; rename the "
                            "input");
         }
-        name = fresh_.fresh(node.name);
+        name = fresh_.fresh(own);
       } else {
-        name = node.name;
+        name = own;
+        if (isAsInFile(i) && draft_.keepsName(i)) continue;
         fresh_.use(name);
       }
       reserved_.insert(name, true);
@@ -193,8 +193,7 @@ class Namer {
     for (const Value& use : draft_.uses) used[names_.place(use)] = true;
     for (const Value& head : draft_.heads) used[names_.place(head)] = true;
     for (std::size_t i = 0; i < draft_.size(); ++i) {
-      const Node& node = draft_.node(i);
-      if (isVariable(node)) continue;
+      if (draft_.isVariable(i)) continue;
       const OldOutputs outputs = oldOutputs(i);
       const uint32_t count = names_.count(i);
       for (uint32_t k = 0; k < count; ++k) {
@@ -203,13 +202,25 @@ class Namer {
         const Bytes old = k < outputs.count ? outputs[k] : Bytes();
         if (old.data() != nullptr && old.empty() && !used[names_.firsts[i] + k]) {
           name = "";
-        } else if (!old.empty() && !isHidden(old) && reserved_.insert(old, true).second) {
+        } else if (!old.empty() && !isHidden(old) && reserve(i, old)) {
           name = old;
         } else {
-          name = fresh_.fresh(wishOf(node, k, count));
+          name = fresh_.fresh(wishOf(draft_.node(i), k, count));
         }
       }
     }
+  }
+
+  /// Whether a node stands for one of the file, and all that do are of the same graph. There, each
+  /// value has another name, and new names avoid these: they need not be compared.
+  bool isAsInFile(std::size_t position) const {
+    return draft_.claim(position) != nullptr && !draft_.isMixed();
+  }
+
+  /// Claims the name that a value has in the file; false if another value has it.
+  bool reserve(std::size_t position, Bytes name) {
+    if (isAsInFile(position)) return reserved_.find(name) == nullptr;
+    return reserved_.insert(name, true).second;
   }
 
   Bytes wishOf(const Node& node, uint32_t output, uint32_t count) {
@@ -238,7 +249,7 @@ class Namer {
   Names names_;
   NameSet captured_;
   NameMap<Value> first_;  ///< of the values that are outputs, by wanted name
-  NameSet reserved_;      ///< names that operators cannot have
+  NameSet reserved_;      ///< names that operators cannot have, besides those `isAsInFile`
 };
 
 }  // namespace
@@ -249,9 +260,9 @@ Names chooseNames(const Draft& draft, FreshNames* fresh, Arena* arena) {
 
 Bytes nameInFile(const Draft& draft, Value value) {
   const Original* named = draft.named[value.node];
-  const Node& node = draft.node(value.node);
-  if (named == nullptr || isVariable(node) == (named->what == Original::kOperator)) return Bytes();
-  if (isVariable(node)) return named->node->name;
+  const bool is_variable = draft.isVariable(value.node);
+  if (named == nullptr || is_variable == (named->what == Original::kOperator)) return Bytes();
+  if (is_variable) return named->node->name;
   const Range& outputs = named->record().outputs;
   return value.output < outputs.count ? named->name(outputs, value.output) : Bytes();
 }

@@ -97,6 +97,17 @@ Bytes Original::message() const {
   }
 }
 
+Bytes Original::nameInFile() const {
+  switch (what) {
+    case kInitializer:
+      return graph->level.initializers[number].tensor.name;
+    case kConstant:
+      return name(record().outputs, 0);
+    default:
+      return node->name;
+  }
+}
+
 Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
     : model_(model), graph_(std::move(graph)) {
   Message main;

@@ -50,6 +50,8 @@ struct Original {
   }
   /// The message that it was read from.
   Bytes message() const;
+  /// The name of a variable, where the file has it.
+  Bytes nameInFile() const;
 };
 
 /// The messages of a file by the identifiers of nodes.

@@ -24,7 +24,7 @@ class NameIndex {
   std::size_t find(Bytes name) {
     const std::size_t end = std::min(next_ + kNear, names_.size());
     for (std::size_t at = next_ > 0 ? next_ - 1 : 0; at < end; ++at) {
-      if (names_[at] == name) return found(at);
+      if (sameText(names_[at], name)) return found(at);
     }
     if (table_.empty()) {
       table_ = NameMap<std::size_t>(names_.size());

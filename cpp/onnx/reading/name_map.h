@@ -29,6 +29,12 @@ class NameMap {
 
   const Value* find(Bytes name) const {
     if (slots_.empty()) return nullptr;
+    if (entries_.size() <= kFew) {  // most names differ in their sizes, which takes no hash
+      for (const Entry& each : entries_) {
+        if (each.name == name) return &each.value;
+      }
+      return nullptr;
+    }
     const Slot& slot = slots_[place(name, hashOf(name))];
     return slot.number != 0 ? &entries_[slot.number - 1].value : nullptr;
   }
@@ -111,6 +117,8 @@ class NameMap {
       slots_[at] = slot;
     }
   }
+
+  static constexpr std::size_t kFew = 4;
 
   std::vector<Slot> slots_;
   std::vector<Entry> entries_;

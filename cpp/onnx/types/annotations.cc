@@ -32,6 +32,7 @@ class Keeper {
     if (draft_.file.values.empty() && draft_.file.annotations.empty()) return kept;
     listOriginals();
     for (uint32_t i = 0; i < draft_.size(); ++i) noteRemaining(i);
+    kept.values.reserve(draft_.file.values.size());
     for (const Bytes value : draft_.file.values) {
       const Bytes old = bodyOf(value, numbers::kValueName);
       const Fate* fate = fateOf(old);

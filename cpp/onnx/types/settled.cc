@@ -73,13 +73,13 @@ bool usesElements(Bytes op, Bytes domain) {
 }
 
 void Settled::addVariable(std::size_t position, const Changes& changes) {
-  const Node& node = draft_.node(position);
   const Original* claim = draft_.claim(position);
   const std::size_t place = names_.firsts[position];
-  const Bytes outer = attributeOf(node, keys::kOuter);
-  if (node.name == kAbsent) {
+  if (draft_.isAbsent(position)) {
     origins_[place] = "";
-  } else if (outer.data() != nullptr) {
+  } else if (draft_.isOuter(position)) {
+    const Node& node = draft_.node(position);
+    const Bytes outer = attributeOf(node, keys::kOuter);
     std::size_t slot = 0;
     const std::vector<Bytes>& origins = draft_.around.origins;
     if (parsePosition(outer, &slot) && slot < origins.size() && origins[slot] == node.name &&
@@ -87,7 +87,7 @@ void Settled::addVariable(std::size_t position, const Changes& changes) {
       origins_[place] = node.name;
     }
   } else if (claim != nullptr && !changes.isRetyped(*claim)) {
-    origins_[place] = claim->node->name;
+    origins_[place] = claim->nameInFile();
     other_[place] = claim->isTensor() && changes.isChanged(*claim) && changes.mayShape(*claim);
   }
 }
@@ -123,7 +123,7 @@ bool Settled::takesTheSame(std::size_t position) const {
     for (std::size_t i = 0; i < count; ++i) {
       const Bytes origin = this->origin(first[i]);
       if (origin.data() == nullptr) return false;
-      if (i < formal.count && origin != original.name(formal, static_cast<uint32_t>(i))) {
+      if (i < formal.count && !sameText(origin, original.name(formal, static_cast<uint32_t>(i)))) {
         return false;
       }
     }
@@ -141,13 +141,13 @@ bool Settled::standsFor(Value value, Bytes name, bool by_elements) const {
   const std::size_t place = names_.place(value);
   const Bytes origin = origins_[place];
   if (origin.data() == nullptr) return false;
-  if (origin == name) return !by_elements || !other_[place];
-  const Bytes* const source = weighted().find(origin);
-  const Bytes* const expected = weighted().find(name);
-  if (source != nullptr && expected != nullptr && *source == *expected) return true;
+  if (sameText(origin, name)) return !by_elements || !other_[place];
   const Bytes* kind = described().find(origin);
   const Bytes* other = described().find(name);
-  return kind != nullptr && other != nullptr && *kind == *other;
+  if (kind != nullptr && other != nullptr) return *kind == *other;
+  const Bytes* const source = weighted().find(origin);
+  const Bytes* const expected = weighted().find(name);
+  return source != nullptr && expected != nullptr && sameText(*source, *expected);
 }
 
 const NameMap<Bytes>& Settled::weighted() const {

@@ -12,6 +12,11 @@ namespace passlib::onnx {
 
 using Bytes = std::string_view;
 
+/// Whether two texts are equal; those at one place are not read.
+inline bool sameText(Bytes left, Bytes right) {
+  return left.size() == right.size() && (left.data() == right.data() || left == right);
+}
+
 /// Bytes are no message; `at` is the place in memory.
 struct WireError : std::runtime_error {
   WireError(const char* message, const char* place) : std::runtime_error(message), at(place) {}

@@ -66,6 +66,7 @@ class Pieces {
   std::string* text() {
     if (pieces_.empty() || !pieces_.back().isOpen()) {
       pieces_.emplace_back();
+      pieces_.back().text.reserve(kLarge + kLarge / 8);
     }
     return &pieces_.back().text;
   }

@@ -61,6 +61,7 @@ bool occursIn(Bytes text, const char* start, const char* end) {
 }  // namespace
 
 bool findPayload(Bytes tensor, Field* raw) {
+  if (tensor.size() < kSmallest) return false;
   int count = 0;
   Field field;
   for (Fields fields(tensor); fields.next(&field);) {

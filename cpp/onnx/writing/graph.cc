@@ -78,6 +78,7 @@ class LevelWriter {
     Annotations kept = keepAnnotations(draft_, written_.names, same_operators_, writer_.changes_,
                                        settled_, writer_.arena_);
     written_.annotations = std::move(kept.quantization);
+    written_.values.reserve(kept.values.size());
     for (const Description& value : kept.values) addValue(value, renewed);
     return std::move(written_);
   }
@@ -111,13 +112,13 @@ class LevelWriter {
   }
 
   void writeNodes() {
+    written_.nodes.reserve(draft_.size());
     for (const uint32_t position : draft_.order()) {
-      const Node& node = draft_.node(position);
-      if (!isVariable(node)) {
+      if (!draft_.isVariable(position)) {
         writeNode(position);
         continue;
       }
-      if (node.name != kAbsent && attributeOf(node, keys::kOuter).data() == nullptr) {
+      if (!draft_.isAbsent(position) && !draft_.isOuter(position)) {
         const Bytes constant = variables_.add(position);
         if (constant.data() != nullptr) written_.nodes.push_back(constant);
       }

@@ -35,7 +35,9 @@ class WriteHost {
   virtual bool same(Bytes variable, Bytes constant) = 0;
   /// Returns a parameter.
   virtual GivenArray array(Bytes variable) = 0;
-  /// Returns type and shape of a constant of the file; false if passes do not see it as an array.
+  /// Whether passes see a constant of the file as an array.
+  virtual bool isInFile(Bytes constant) = 0;
+  /// Returns its type and shape; false if they do not.
   virtual bool inFile(Bytes constant, GivenArray* array) = 0;
   /// Returns the type of a variable that becomes an input, whatever it is in the file; or null.
   virtual const StatedType* fed(Bytes variable) = 0;

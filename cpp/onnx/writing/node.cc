@@ -23,7 +23,7 @@ bool hasField(Bytes message, uint32_t number) {
 bool sameNames(const std::vector<Bytes>& names, const Original& original, const Range& range) {
   if (names.size() != range.count) return false;
   for (uint32_t i = 0; i < range.count; ++i) {
-    if (names[i] != original.name(range, i)) return false;
+    if (!sameText(names[i], original.name(range, i))) return false;
   }
   return true;
 }
@@ -76,7 +76,7 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
     const NodeRecord& record = original->record();
     const bool same = same_attributes && sameNames(names.inputs, *original, record.inputs) &&
                       sameNames(names.outputs, *original, record.outputs) &&
-                      names.title == record.name;
+                      sameText(names.title, record.name);
     if (same && node.subgraphs.empty()) return {original->message(), true, true};
     if (same_attributes && node.subgraphs.empty()) {
       for (uint32_t i = 0; i < record.attributes.count; ++i) {

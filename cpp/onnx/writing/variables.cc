@@ -58,26 +58,27 @@ Bytes Variables::typed(Bytes name, const GivenArray& like) {
 }
 
 Bytes Variables::add(std::size_t position) {
-  const Node& node = draft_.node(position);
+  const Bytes variable = draft_.nameOf(position);
   const Original* claim = draft_.claim(position);
   const Original* original = claim != nullptr ? claim : draft_.named[position];
   const Bytes name = names_.of[names_.firsts[position]];
-  const bool given = is_main_ && host_.has(node.name);
+  const bool given = is_main_ && host_.has(variable);
   if (original == nullptr || !original->isTensor()) {
     addUntied(position, original, given);
     return Bytes();
   }
-  if (const StatedType* fed = is_main_ ? host_.fed(node.name) : nullptr) {
+  if (const StatedType* fed = is_main_ ? host_.fed(variable) : nullptr) {
     changes_.add(*original, true, false);
     inputs_.emplace_back(kNew + position, typed(name, *fed));
     return Bytes();
   }
-  const bool same = !given || host_.same(node.name, original->node->name);
+  const Bytes constant = original->nameInFile();
+  const bool same = !given || host_.same(variable, constant);
   GivenArray array;
   if (!same) {
-    array = host_.array(node.name);
+    array = host_.array(variable);
     GivenArray old;
-    const bool seen = host_.inFile(original->node->name, &old);
+    const bool seen = host_.inFile(constant, &old);
     const bool like = seen && array.type == old.type && array.dims == old.dims;
     changes_.add(*original, !like, seen && old.dims.size() < kMatrix);
   }
@@ -96,7 +97,7 @@ Bytes Variables::add(std::size_t position) {
   } else if (same) {
     keep(order, *original, name);
   } else {
-    make(order, node.name, name, array, original);
+    make(order, variable, name, array, original);
   }
   if (const uint32_t* number = inputOf(*original)) {
     const Bytes input = original->graph->inputs[*number];
@@ -127,15 +128,14 @@ void Variables::addUntied(std::size_t position, const Original* original, bool g
 }
 
 void Variables::keep(uint64_t order, const Original& original, Bytes name) {
-  const Tensor tensor = readTensor(original.message());
+  const TensorHead& tensor = original.graph->level.initializers[original.number].tensor;
   WrittenInitializer made;
   made.order = order;
   made.name = name;
   made.message = original.message();
-  made.array = original.node->name;
-  made.original = tensor.name == name;
-  GivenArray array;
-  const bool seen = is_main_ && host_.inFile(made.array, &array);
+  made.array = original.nameInFile();
+  made.original = sameText(tensor.name, name);
+  const bool seen = is_main_ && host_.isInFile(made.array);
   Field raw;
   if (tensor.external) {
     if (seen) made.external = External::kUnchanged;
@@ -161,7 +161,7 @@ void Variables::keep(uint64_t order, const Original& original, Bytes name) {
 void Variables::make(uint64_t order, Bytes variable, Bytes name, const GivenArray& array,
                      const Original* original) {
   const bool dense = original != nullptr && original->what == Original::kInitializer;
-  const bool external = dense && readTensor(original->message()).external;
+  const bool external = dense && readTensorHead(original->message()).external;
   std::string message;
   appendTensorHead(array, name, dense ? original->message() : Bytes(""), external, &message);
   WrittenInitializer made;
@@ -216,8 +216,10 @@ std::vector<Bytes> Variables::inputs(bool with_new) {
 }
 
 std::vector<WrittenInitializer> Variables::initializers() {
-  std::stable_sort(initializers_.begin(), initializers_.end(),
-                   [](const auto& left, const auto& right) { return left.order < right.order; });
+  const auto before = [](const auto& left, const auto& right) { return left.order < right.order; };
+  if (!std::is_sorted(initializers_.begin(), initializers_.end(), before)) {
+    std::stable_sort(initializers_.begin(), initializers_.end(), before);
+  }
   return std::move(initializers_);
 }
 

@@ -39,7 +39,9 @@ class Variables {
         host_(*host),
         changes_(*changes),
         arena_(*arena),
-        is_main_(draft.is_main) {}
+        is_main_(draft.is_main) {
+    initializers_.reserve(draft.file.initializers.size());
+  }
 
   /// Adds a variable. Returns the message of the node, if it is a constant node of the file; else
   /// null. Throws GraphError, UnsupportedError, and what the host throws.
