@@ -87,7 +87,7 @@
 #define MX_LIBRARY_VERSION 11
 /// Version of the C++ types of this header, raised whenever a member of a type in Graph changes, or
 /// what it means. A host passes its graph as an object only to libraries with the same version.
-#define PASSLIB_HEADER_VERSION 2
+#define PASSLIB_HEADER_VERSION 3
 
 #define PASSLIB_JOIN_(first, second) first##second
 #define PASSLIB_JOIN(first, second) PASSLIB_JOIN_(first, second)
@@ -179,9 +179,18 @@ class Graph;
 class Node;
 struct JsonVal;
 
+/// Of a function that only authors call: with it, all templates that it uses are compiled when
+/// something calls it. PASSLIB_DEMANDED: of its body, if that stands alone.
+#define PASSLIB_ON_DEMAND template <typename Unused = void>
+#define PASSLIB_DEMANDED template <typename Unused>
+
 /// Of a function that takes parts of a message as printf does, from parameter number `form` on.
 #define PASSLIB_FORM(form) \
   __attribute__((__cold__, __noinline__, __format__(__printf__, form, form + 1)))
+
+/// Of a few instructions: without optimization a compiler takes longer for a function and its
+/// calls.
+#define PASSLIB_INLINE __attribute__((__always_inline__)) inline
 
 namespace detail {
 struct Layout;
@@ -193,11 +202,8 @@ bool isLent(const void* object);
 class PlainBytes {
  public:
   PlainBytes() : data_(nullptr), size_(0), room_(0) {}
-  PlainBytes(PlainBytes&& other) noexcept : data_(nullptr), size_(0), room_(0) { swap(other); }
-  PlainBytes& operator=(PlainBytes&& other) noexcept {
-    swap(other);
-    return *this;
-  }
+  PlainBytes(const PlainBytes&) = delete;
+  PlainBytes& operator=(const PlainBytes&) = delete;
   ~PlainBytes() { free(data_); }
   /// Returns the place of so many more bytes, which the caller sets.
   void* add(std::size_t count) {
@@ -208,11 +214,6 @@ class PlainBytes {
 
  protected:
   void grow(std::size_t count);
-  void swap(PlainBytes& other) {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    std::swap(room_, other.room_);
-  }
 
   char* data_;
   std::size_t size_;
@@ -224,23 +225,77 @@ class PlainBytes {
 template <typename Item>
 class PlainList : public PlainBytes {
  public:
-  PlainList() { static_assert(std::is_trivially_destructible<Item>::value, "not plain"); }
-  void push(Item item) { *static_cast<Item*>(add(sizeof(Item))) = item; }
-  void pop() { size_ -= sizeof(Item); }
-  void reserve(std::size_t count) {
+  PASSLIB_INLINE PlainList() {
+    static_assert(std::is_trivially_destructible<Item>::value, "not plain");
+  }
+  PASSLIB_INLINE void push(Item item) { *static_cast<Item*>(add(sizeof(Item))) = item; }
+  PASSLIB_INLINE void pop() { size_ -= sizeof(Item); }
+  PASSLIB_INLINE void reserve(std::size_t count) {
     if (room_ - size_ < count * sizeof(Item)) grow(count * sizeof(Item));
   }
   /// Adds zeros.
-  void addZeros(std::size_t count) {
+  PASSLIB_INLINE void addZeros(std::size_t count) {
     if (count != 0) memset(add(count * sizeof(Item)), 0, count * sizeof(Item));
   }
-  void clear() { size_ = 0; }
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_ / sizeof(Item); }
-  Item* begin() const { return reinterpret_cast<Item*>(data_); }
-  Item* end() const { return reinterpret_cast<Item*>(data_ + size_); }
-  Item& operator[](std::size_t pos) const { return begin()[pos]; }
-  Item& back() const { return end()[-1]; }
+  PASSLIB_INLINE void clear() { size_ = 0; }
+  PASSLIB_INLINE bool empty() const { return size_ == 0; }
+  PASSLIB_INLINE std::size_t size() const { return size_ / sizeof(Item); }
+  PASSLIB_INLINE Item* begin() const { return reinterpret_cast<Item*>(data_); }
+  PASSLIB_INLINE Item* end() const { return reinterpret_cast<Item*>(data_ + size_); }
+  PASSLIB_INLINE Item& operator[](std::size_t pos) const { return begin()[pos]; }
+  PASSLIB_INLINE Item& back() const { return end()[-1]; }
+};
+
+/// A part of a list, for loops: iterators are six functions for each kind of std::vector.
+template <typename Item>
+struct Span {
+  PASSLIB_INLINE Item* begin() const { return first; }
+  PASSLIB_INLINE Item* end() const { return last; }
+  Item* first;
+  Item* last;
+};
+
+template <typename Item>
+PASSLIB_INLINE Span<Item> span(std::vector<Item>& list) {
+  return Span<Item>{list.data(), list.data() + list.size()};
+}
+template <typename Item>
+PASSLIB_INLINE Span<const Item> span(const std::vector<Item>& list) {
+  return Span<const Item>{list.data(), list.data() + list.size()};
+}
+
+/// Adds an item to a list. Of all functions that make a list grow, only one is compiled.
+template <typename Item>
+PASSLIB_INLINE Item& append(std::vector<Item>* list) {
+  list->resize(list->size() + 1);
+  return list->back();
+}
+
+/// Owns an object. For std::unique_ptr, a compiler without optimization makes ten times the
+/// functions.
+template <typename Object>
+class Owner {
+ public:
+  PASSLIB_INLINE explicit Owner(Object* object = nullptr) : object_(object) {}
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  PASSLIB_INLINE ~Owner() { delete object_; }
+  PASSLIB_INLINE Object* get() const { return object_; }
+  PASSLIB_INLINE Object* operator->() const { return object_; }
+  PASSLIB_INLINE Object& operator*() const { return *object_; }
+  PASSLIB_INLINE Object* release() {
+    Object* const object = object_;
+    object_ = nullptr;
+    return object;
+  }
+  void reset(Object* object) {
+    Object* const former = object_;
+    object_ = object;
+    delete former;
+  }
+
+ private:
+  Object* object_;
 };
 }  // namespace detail
 
@@ -634,12 +689,12 @@ class NodeAttributes {
   typedef Map::iterator iterator;
   typedef Map::const_iterator const_iterator;
 
-  NodeAttributes() noexcept : map_(nullptr) {}
-  NodeAttributes(const Map& map) : map_(new Map(map)) {}
-  NodeAttributes(Map&& map) : map_(new Map(std::move(map))) {}
-  NodeAttributes(std::initializer_list<value_type> items) : map_(new Map(items)) {}
-  NodeAttributes(const NodeAttributes& other) : map_(nullptr) { copy(other); }
-  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr) { swap(other); }
+  NodeAttributes() noexcept : map_(nullptr), block_(nullptr) {}
+  NodeAttributes(const Map& map) : map_(new Map(map)), block_(nullptr) {}
+  NodeAttributes(Map&& map) : map_(new Map(std::move(map))), block_(nullptr) {}
+  NodeAttributes(std::initializer_list<value_type> items) : map_(new Map(items)), block_(nullptr) {}
+  NodeAttributes(const NodeAttributes& other) : map_(nullptr), block_(nullptr) { copy(other); }
+  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), block_(nullptr) { swap(other); }
   ~NodeAttributes() {
     delete known();
     dropBlock();
@@ -768,18 +823,18 @@ class NodeAttributes {
   const uint32_t* _packed(std::size_t* count) const {
     const bool packed = known() == nullptr && block_ != nullptr;
     *count = packed ? words() : 0;
-    return packed ? &block_[0] : nullptr;
+    return packed ? block_ : nullptr;
   }
   /// Replaces all attributes by a copy of such words, which are well-formed.
   void _setPacked(const uint32_t* packed, std::size_t count) {
     clear();
-    block_.reset(new uint32_t[count]);
-    memcpy(&block_[0], packed, count * sizeof(uint32_t));
+    block_ = new uint32_t[count];
+    memcpy(block_, packed, count * sizeof(uint32_t));
   }
   /// Replaces all attributes by such words in memory for which isLent holds.
   void _lendPacked(uint32_t* packed) {
     clear();
-    block_.reset(packed);
+    block_ = packed;
   }
 
  private:
@@ -800,7 +855,8 @@ class NodeAttributes {
     return map;
   }
   void dropBlock() noexcept {
-    uint32_t* const words = block_.release();
+    uint32_t* const words = block_;
+    block_ = nullptr;
     if (words != nullptr && !detail::isLent(words)) delete[] words;
   }
   /// Makes the attributes independent of the call of a pass.
@@ -811,7 +867,7 @@ class NodeAttributes {
   mutable std::atomic<Map*> map_;
   // Of n attributes, at most 64 and sorted by key: n, the size of all texts, n sizes of key and
   // value, and the texts in turn; zeros fill the last word.
-  std::unique_ptr<uint32_t[]> block_;
+  uint32_t* block_;
 };
 
 /// An operator, or a variable ("null"): an input or a parameter of the model.
@@ -826,18 +882,20 @@ class Node {
   /// under this node's name. The host owns the memory, which is zero in passlib and uninitialised
   /// in MXNet; the MXTensor lives until the pass returns. Throws std::runtime_error if no pass is
   /// running, or if the caller gave no dictionary for new parameters.
-  MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
-  MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
+  PASSLIB_ON_DEMAND MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx,
+                                        MXDType dtype);
+  PASSLIB_ON_DEMAND MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx,
+                                        MXDType dtype);
   /// Returns `tensor` with its elements, which a pass that takes weights on demand asks for here
   /// and only reads; null if there is none. They stay valid until the pass returns. Throws
   /// std::runtime_error if the host has no memory for them.
-  const MXTensor* readTensor();
+  PASSLIB_ON_DEMAND const MXTensor* readTensor();
   /// Makes this variable a weight whose elements are those of `source`, each of as many equal runs
   /// of them as there are factors multiplied by one, in double precision. The host computes them
   /// when somebody needs them, so that weights need not fit in memory; the tensor here has no
   /// elements. Returns false, and changes nothing, where the host cannot do that: `source` is not
   /// on demand, or not of float32 or float64. Then alloc_arg is the way.
-  bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);
+  PASSLIB_ON_DEMAND bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);
   void _setPassResource(PassResource* resource) { res_ = resource; }
 
   std::string op;
@@ -884,10 +942,19 @@ namespace detail {
 /// found by one comparison of names.
 class ParamTable {
  public:
-  explicit ParamTable(std::size_t count) { tensors_.reserve(count); }
-  /// Adds a parameter, one of the announced number: tensors keep their places.
-  void add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype, size_t version,
-           const MXContext& context);
+  /// The parameters are added by the caller, one tensor for each of the announced number.
+  explicit ParamTable(std::size_t count) : tensors_(nullptr) {
+    names_.reserve(count);
+    tensors_ = new MXTensor[count];
+  }
+  ParamTable(const ParamTable&) = delete;
+  ParamTable& operator=(const ParamTable&) = delete;
+  ~ParamTable() { delete[] tensors_; }
+  MXTensor* add(const char* name) {
+    MXTensor* const tensor = &tensors_[names_.size()];
+    names_.push(Named{name, tensor});
+    return tensor;
+  }
   /// Sets `tensor` of the variables that are parameters.
   void assign(const std::vector<Node*>& variables);
 
@@ -901,7 +968,7 @@ class ParamTable {
   }
 
   PlainList<Named> names_;
-  std::vector<MXTensor> tensors_;
+  MXTensor* tensors_;
 };
 
 }  // namespace detail
@@ -920,49 +987,50 @@ class Graph {
 
   /// Reads a graph in NNVM's JSON. The caller owns it. Throws JsonError: invalid JSON, a missing
   /// key, a wrong type, an edge out of range, a cycle, two variables of one name.
-  static Graph* fromString(const std::string& json);
+  PASSLIB_ON_DEMAND static Graph* fromString(const std::string& json);
   static Graph* fromString(const char* text, std::size_t size, const JsonOptions& options);
-  static Graph* fromJson(const JsonVal& val);
+  PASSLIB_ON_DEMAND static Graph* fromJson(const JsonVal& val);
 
   /// Returns NNVM's JSON on one line. Nodes keep their order if each comes after its inputs. Throws
   /// GraphStructureError for a cycle and for edges to nodes outside the graph.
   std::string toString() const;
-  JsonVal toJson() const;
+  PASSLIB_ON_DEMAND JsonVal toJson() const;
   /// Appends the JSON to `out`, in the layout of MXNet's Symbol.tojson.
-  void writePretty(std::string* out) const;
+  PASSLIB_ON_DEMAND void writePretty(std::string* out) const;
 
   /// Adds a node without edges.
-  Node* addNode(const std::string& name, const std::string& op);
+  PASSLIB_ON_DEMAND Node* addNode(const std::string& name, const std::string& op);
   /// Connects output `producer_output` of `producer` to input `consumer_input` of `consumer`, whose
   /// former edge it replaces. A number equal to the count of inputs appends one. Throws
   /// std::out_of_range beyond that.
-  void connect(Node* producer, int producer_output, Node* consumer, int consumer_input);
+  PASSLIB_ON_DEMAND void connect(Node* producer, int producer_output, Node* consumer,
+                                 int consumer_input);
   /// Replaces `from` by `target` in inputs of nodes and outputs of the graph. Uses by the node of
   /// `target` itself stay, so a new node is inserted after an old one by connecting it first.
   /// Returns the number of replaced uses.
-  std::size_t replace(const NodeEntry& from, const NodeEntry& target);
+  PASSLIB_ON_DEMAND std::size_t replace(const NodeEntry& from, const NodeEntry& target);
   /// Removes a node with all its edges: consumers lose that input, the graph loses those outputs.
   /// Call replace first to substitute another value. The node's memory lives as long as the graph.
   /// Throws std::invalid_argument for a node that is not in the graph. Linear in the size of the
   /// graph, as is removeNodes for any number of nodes.
-  void removeNode(Node* node) { removeNodes(std::vector<Node*>(1, node)); }
-  void removeNodes(const std::vector<Node*>& unwanted);
+  PASSLIB_ON_DEMAND void removeNode(Node* node) { removeNodes(std::vector<Node*>(1, node)); }
+  PASSLIB_ON_DEMAND void removeNodes(const std::vector<Node*>& unwanted);
 
   /// Returns all nodes, each after the nodes it takes input from.
-  std::vector<Node*> sorted() const;
+  PASSLIB_ON_DEMAND std::vector<Node*> sorted() const;
   /// Returns the same in reverse order, as MXNet does.
-  std::vector<Node*> topological_sort() const;
+  PASSLIB_ON_DEMAND std::vector<Node*> topological_sort() const;
   /// Calls handler on each node after all consumers of its outputs.
-  void DFS(std::function<void(Node*)> handler) const;
-  void _dfs_util(Node* node, std::unordered_set<Node*>* to_visit,
-                 std::function<void(Node*)> handler) const;
+  PASSLIB_ON_DEMAND void DFS(std::function<void(Node*)> handler) const;
+  PASSLIB_ON_DEMAND void _dfs_util(Node* node, std::unordered_set<Node*>* to_visit,
+                                   std::function<void(Node*)> handler) const;
   /// Prints the graph to std::cout.
-  void print(int indent = 0) const;
+  PASSLIB_ON_DEMAND void print(int indent = 0) const;
 
   Node* getNode(size_t idx) { return nodes.at(idx); }
   const Node* getNode(size_t idx) const { return nodes.at(idx); }
   /// Throws std::out_of_range with the key if there is no such attribute.
-  const JsonVal& getAttr(const std::string& key) const;
+  PASSLIB_ON_DEMAND const JsonVal& getAttr(const std::string& key) const;
   size_t size() const { return nodes.size(); }
 
   /// Lends a resource to all nodes, in nested graphs too; null ends that, and takes back tensors.
@@ -1050,7 +1118,8 @@ class GraphTable : public AddressTable {
 class NodeTable {
  public:
   /// Throws GraphStructureError if a node is null or listed twice.
-  explicit NodeTable(const std::vector<Node*>& nodes);
+  explicit NodeTable(const std::vector<Node*>& nodes) : NodeTable(nodes.data(), nodes.size()) {}
+  NodeTable(Node* const* nodes, std::size_t count);
   /// Returns the position, or -1.
   int64_t find(const Node* node) const { return table_.find(node); }
   /// Adds a node that is not in the table at the next position, which it returns.
@@ -1065,13 +1134,14 @@ class NodeTable {
 /// Returns the nodes in topological order, control dependencies included: the given order if it is
 /// topological, otherwise depth first from `nodes` in turn. Throws GraphStructureError with the
 /// nodes of a cycle, or the consumer of an edge to a node that is not in `table`.
-std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table);
+PASSLIB_ON_DEMAND std::vector<Node*> sortNodes(const std::vector<Node*>& nodes,
+                                               const NodeTable& table);
 
 /// Returns entry `index` of an __ext_shape__ attribute: getShapeAt("[[2,4],[4]]", 0) is "[2,4]".
 /// Unknown shapes are "None". Throws std::out_of_range.
-std::string getShapeAt(const std::string& shape, unsigned index);
+PASSLIB_ON_DEMAND std::string getShapeAt(const std::string& shape, unsigned index);
 /// Returns entry `index` of an __ext_dtype__ attribute: getDtypeAt("[0,6]", 1) is "6".
-std::string getDtypeAt(const std::string& dtype, unsigned index);
+PASSLIB_ON_DEMAND std::string getDtypeAt(const std::string& dtype, unsigned index);
 
 #define MX_STR_SUBGRAPH_SYM_JSON "subgraph_sym_json"
 #define MX_STR_DTYPE "__ext_dtype__"
@@ -1093,18 +1163,19 @@ class AttributeError : public std::invalid_argument {
 /// An attribute of a node as a value, in the spelling of any dialect: "1", "-0.5", "True", "true",
 /// "(1, 1)", "[1, 1]"; a single number counts as a list of one. An attribute that is missing or
 /// "None" has the value `preset`; without a preset it is an error. Throw AttributeError.
-int64_t intAttr(const Node* node, const char* key);
-int64_t intAttr(const Node* node, const char* key, int64_t preset);
-std::vector<int64_t> intsAttr(const Node* node, const char* key);
-std::vector<int64_t> intsAttr(const Node* node, const char* key,
-                              const std::vector<int64_t>& preset);
-double realAttr(const Node* node, const char* key);
-double realAttr(const Node* node, const char* key, double preset);
-bool boolAttr(const Node* node, const char* key);
-bool boolAttr(const Node* node, const char* key, bool preset);
+PASSLIB_ON_DEMAND int64_t intAttr(const Node* node, const char* key);
+PASSLIB_ON_DEMAND int64_t intAttr(const Node* node, const char* key, int64_t preset);
+PASSLIB_ON_DEMAND std::vector<int64_t> intsAttr(const Node* node, const char* key);
+PASSLIB_ON_DEMAND std::vector<int64_t> intsAttr(const Node* node, const char* key,
+                                                const std::vector<int64_t>& preset);
+PASSLIB_ON_DEMAND double realAttr(const Node* node, const char* key);
+PASSLIB_ON_DEMAND double realAttr(const Node* node, const char* key, double preset);
+PASSLIB_ON_DEMAND bool boolAttr(const Node* node, const char* key);
+PASSLIB_ON_DEMAND bool boolAttr(const Node* node, const char* key, bool preset);
 /// The text as it is, "None" included.
-std::string textAttr(const Node* node, const char* key);
-std::string textAttr(const Node* node, const char* key, const std::string& preset);
+PASSLIB_ON_DEMAND std::string textAttr(const Node* node, const char* key);
+PASSLIB_ON_DEMAND std::string textAttr(const Node* node, const char* key,
+                                       const std::string& preset);
 
 /// The shape of a value. That of a scalar is known and has no extents.
 struct ValueShape {
@@ -1121,28 +1192,29 @@ struct ValueShape {
 /// Returns what is known of a value's shape: of a parameter that of its tensor, of others that
 /// which the host inferred before the pass (see MX_STR_SHAPE), of variables otherwise that which
 /// the model states.
-ValueShape shapeOf(const NodeEntry& value);
+PASSLIB_ON_DEMAND ValueShape shapeOf(const NodeEntry& value);
 /// Returns the element type of a value in the same way; kUNSET if it is unknown.
-MXDType typeOf(const NodeEntry& value);
+PASSLIB_ON_DEMAND MXDType typeOf(const NodeEntry& value);
 
 /// Whether a value, or any value of a node, is an output of the graph. Linear in its outputs.
-bool isOutput(const Graph* graph, const NodeEntry& value);
-bool isOutput(const Graph* graph, const Node* node);
+PASSLIB_ON_DEMAND bool isOutput(const Graph* graph, const NodeEntry& value);
+PASSLIB_ON_DEMAND bool isOutput(const Graph* graph, const Node* node);
 /// Returns the inputs that take a value: consumer and number of its input.
-std::vector<NodeEntry> users(const NodeEntry& value);
+PASSLIB_ON_DEMAND std::vector<NodeEntry> users(const NodeEntry& value);
 /// Returns the node that takes a value, if a single input of a node does and it is no output of the
 /// graph; otherwise null.
-Node* onlyUser(const Graph* graph, const NodeEntry& value);
+PASSLIB_ON_DEMAND Node* onlyUser(const Graph* graph, const NodeEntry& value);
 
 /// Whether a node is a weight, a constant or a state of the model: a variable whose value is the
 /// same in every run. False for inputs of the model, also where the caller gave arrays for them, as
 /// far as the node or the operators that take it tell. True as well for parameters whose arrays the
 /// pass does not get.
-bool isParameter(const Node* node);
+PASSLIB_ON_DEMAND bool isParameter(const Node* node);
 /// Adds a parameter with a new tensor, see Node::alloc_arg. Its name is `name`, followed by a
 /// number if a node has that name already. Throws std::runtime_error as alloc_arg does.
-Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
-                   MXDType type, const MXContext& ctx = MXContext::CPU());
+PASSLIB_ON_DEMAND Node* addParameter(Graph* graph, const std::string& name,
+                                     const std::vector<int64_t>& shape, MXDType type,
+                                     const MXContext& ctx = MXContext::CPU());
 
 // ================================================================================================
 // Resources that the host lends for one call
@@ -1163,46 +1235,53 @@ class PassResource {
   /// What the elements of a weight on demand become if each run of them is multiplied by a factor.
   enum Scaling { kNotOnDemand = -1, kNotFinite = 0, kFinite = 1 };
 
-  PassResource(std::unordered_map<std::string, MXTensor>* new_args,
-               std::unordered_map<std::string, MXTensor>* new_aux, nd_malloc_t nd_malloc,
-               const void* nd_alloc)
-      : new_args_(new_args), new_aux_(new_aux), nd_malloc_(nd_malloc), nd_alloc_(nd_alloc) {}
-
-  MXTensor* alloc_arg(const std::string& name, const std::vector<int64_t>& shape,
-                      const MXContext& ctx, MXDType dtype) const {
-    return allocate(new_args_, 1, name, shape, ctx, dtype);
+  PassResource(nd_malloc_t nd_malloc, const void* nd_alloc)
+      : nd_malloc_(nd_malloc), nd_alloc_(nd_alloc) {}
+  PassResource(const PassResource&) = delete;
+  PassResource& operator=(const PassResource&) = delete;
+  ~PassResource() {
+    if (tensors_ != nullptr) drop_(tensors_);
   }
-  MXTensor* alloc_aux(const std::string& name, const std::vector<int64_t>& shape,
-                      const MXContext& ctx, MXDType dtype) const {
-    return allocate(new_aux_, 0, name, shape, ctx, dtype);
+
+  PASSLIB_ON_DEMAND MXTensor* alloc_arg(const std::string& name, const std::vector<int64_t>& shape,
+                                        const MXContext& ctx, MXDType dtype) {
+    return allocate(1, name, shape, ctx, dtype);
+  }
+  PASSLIB_ON_DEMAND MXTensor* alloc_aux(const std::string& name, const std::vector<int64_t>& shape,
+                                        const MXContext& ctx, MXDType dtype) {
+    return allocate(0, name, shape, ctx, dtype);
   }
 
   void _setGraph(const Graph* graph) { graph_ = graph; }
   /// Returns the name of the graph's dialect; "" where the host does not tell it.
-  std::string _dialect() const;
+  PASSLIB_ON_DEMAND std::string _dialect() const;
   /// Notes a parameter whose array the caller has, but does not lend.
-  void _noteUnlent(Node* node) { unlent_.push_back(node); }
-  bool _isUnlent(const Node* node);
+  void _noteUnlent(const Node* node) { unlent_.push(node); }
+  PASSLIB_ON_DEMAND bool _isUnlent(const Node* node);
   /// Returns `name`, or the first of name1, name2, ... that no node of the graph has.
-  std::string _freeName(const Graph& graph, const std::string& name);
+  PASSLIB_ON_DEMAND std::string _freeName(const Graph& graph, const std::string& name);
   /// See Node::readTensor.
-  void _read(const std::string& name, MXTensor* tensor) const;
+  PASSLIB_ON_DEMAND void _read(const std::string& name, MXTensor* tensor) const;
   /// Scales a weight on demand, as the weight `name`; for a null `name`, says what results.
-  Scaling _scale(const MXTensor& source, const std::vector<double>& factors,
-                 const std::string* name) const;
-  MXTensor* _scaled(const std::string& name, const MXTensor& source) const;
+  PASSLIB_ON_DEMAND Scaling _scale(const MXTensor& source, const std::vector<double>& factors,
+                                   const std::string* name) const;
+  PASSLIB_ON_DEMAND MXTensor* _scaled(const std::string& name, const MXTensor& source);
 
  private:
-  MXTensor* allocate(std::unordered_map<std::string, MXTensor>* tensors, int is_arg,
-                     const std::string& name, const std::vector<int64_t>& shape,
-                     const MXContext& ctx, MXDType dtype) const;
+  /// The tensors of new parameters, for weights and for states, by name.
+  typedef std::unordered_map<std::string, MXTensor> Tensors;
+  PASSLIB_ON_DEMAND MXTensor* allocate(int is_arg, const std::string& name,
+                                       const std::vector<int64_t>& shape, const MXContext& ctx,
+                                       MXDType dtype);
+  PASSLIB_ON_DEMAND MXTensor* hold(int is_arg, const std::string& name, const MXTensor& made);
+  PASSLIB_ON_DEMAND static void drop(void* tensors) { delete[] static_cast<Tensors*>(tensors); }
 
-  std::unordered_map<std::string, MXTensor>* new_args_;
-  std::unordered_map<std::string, MXTensor>* new_aux_;
+  void* tensors_ = nullptr;  // two tables, once there is a new parameter
+  void (*drop_)(void*) = nullptr;
   nd_malloc_t nd_malloc_;
   const void* nd_alloc_;
   const Graph* graph_ = nullptr;  // of the running pass
-  std::vector<Node*> unlent_;
+  detail::PlainList<const Node*> unlent_;
   bool unlent_sorted_ = false;
   // The names of the first named_ nodes of a graph. A map, because every library has code for this
   // one anyway.
@@ -1351,22 +1430,32 @@ class CustomOp {
         isSGop(false),
         valid(true) {}
 
-  CustomOp& setForward(fcomp_t function, const char* ctx) {
+  PASSLIB_ON_DEMAND CustomOp& setForward(fcomp_t function, const char* ctx) {
     return add(function, ctx, "forward", &forward_fp, &forward_ctx_cstr);
   }
-  CustomOp& setBackward(fcomp_t function, const char* ctx) {
+  PASSLIB_ON_DEMAND CustomOp& setBackward(fcomp_t function, const char* ctx) {
     return add(function, ctx, "backward", &backward_fp, &backward_ctx_cstr);
   }
-  CustomOp& setCreateOpState(createOpState_t function, const char* ctx) {
+  PASSLIB_ON_DEMAND CustomOp& setCreateOpState(createOpState_t function, const char* ctx) {
     return add(function, ctx, "createOpState", &create_op_fp, &create_op_ctx_cstr);
   }
-  CustomOp& setParseAttrs(parseAttrs_t function) { return set(&parse_attrs, function); }
-  CustomOp& setInferType(inferType_t function) { return set(&infer_type, function); }
-  CustomOp& setInferSType(inferSType_t function) { return set(&infer_storage_type, function); }
-  CustomOp& setInferShape(inferShape_t function) { return set(&infer_shape, function); }
-  CustomOp& setMutateInputs(mutateInputs_t function) { return set(&mutate_inputs, function); }
+  PASSLIB_ON_DEMAND CustomOp& setParseAttrs(parseAttrs_t function) {
+    return set(&parse_attrs, function);
+  }
+  PASSLIB_ON_DEMAND CustomOp& setInferType(inferType_t function) {
+    return set(&infer_type, function);
+  }
+  PASSLIB_ON_DEMAND CustomOp& setInferSType(inferSType_t function) {
+    return set(&infer_storage_type, function);
+  }
+  PASSLIB_ON_DEMAND CustomOp& setInferShape(inferShape_t function) {
+    return set(&infer_shape, function);
+  }
+  PASSLIB_ON_DEMAND CustomOp& setMutateInputs(mutateInputs_t function) {
+    return set(&mutate_inputs, function);
+  }
   /// Declares an operator whose nodes have a subgraph, as partitioners create them.
-  CustomOp& setIsSubgraphOp() { return set(&isSGop, true); }
+  PASSLIB_ON_DEMAND CustomOp& setIsSubgraphOp() { return set(&isSGop, true); }
 
   const char* name;
   parseAttrs_t parse_attrs;
@@ -1429,28 +1518,37 @@ class CustomPartitioner {
   CustomPartitioner() : name("ERROR") {}
   explicit CustomPartitioner(const char* backend_name) : name(backend_name) {}
 
-  CustomPartitioner& addStrategy(const char* prop_name, const char* sg_name) {
+  PASSLIB_ON_DEMAND CustomPartitioner& addStrategy(const char* prop_name, const char* sg_name) {
     strategies.push_back(prop_name);
     op_names.push_back(sg_name);
     return *this;
   }
-  CustomPartitioner& setSupportedOps(const char* prop_name, supportedOps_t function) {
+  PASSLIB_ON_DEMAND CustomPartitioner& setSupportedOps(const char* prop_name,
+                                                       supportedOps_t function) {
     supported_map[prop_name] = function;
     return *this;
   }
-  CustomPartitioner& setCreateSelector(const char* prop_name, createSelector_t function) {
+  PASSLIB_ON_DEMAND CustomPartitioner& setCreateSelector(const char* prop_name,
+                                                         createSelector_t function) {
     selector_map[prop_name] = function;
     return *this;
   }
-  CustomPartitioner& setReviewSubgraph(const char* prop_name, reviewSubgraph_t function) {
+  PASSLIB_ON_DEMAND CustomPartitioner& setReviewSubgraph(const char* prop_name,
+                                                         reviewSubgraph_t function) {
     review_map[prop_name] = function;
     return *this;
   }
 
   /// Functions of strategy number stg_id; null if not set.
-  supportedOps_t getSupportedOps(int stg_id) const { return find(supported_map, stg_id); }
-  createSelector_t getCreateSelector(int stg_id) const { return find(selector_map, stg_id); }
-  reviewSubgraph_t getReviewSubgraph(int stg_id) const { return find(review_map, stg_id); }
+  PASSLIB_ON_DEMAND supportedOps_t getSupportedOps(int stg_id) const {
+    return find(supported_map, stg_id);
+  }
+  PASSLIB_ON_DEMAND createSelector_t getCreateSelector(int stg_id) const {
+    return find(selector_map, stg_id);
+  }
+  PASSLIB_ON_DEMAND reviewSubgraph_t getReviewSubgraph(int stg_id) const {
+    return find(review_map, stg_id);
+  }
 
   const char* name;
   std::map<std::string, supportedOps_t> supported_map;
@@ -1486,11 +1584,16 @@ class OptionValue {
   OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
       : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
   /// A list that may be empty.
-  OptionValue(const std::vector<bool>& values) : OptionValue(kBoolean, values) {}      // NOLINT
-  OptionValue(const std::vector<int>& values) : OptionValue(kInteger, values) {}       // NOLINT
-  OptionValue(const std::vector<int64_t>& values) : OptionValue(kInteger, values) {}   // NOLINT
-  OptionValue(const std::vector<double>& values) : OptionValue(kReal, values) {}       // NOLINT
-  OptionValue(const std::vector<std::string>& values) : OptionValue(kText, values) {}  // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(const std::vector<bool>& values)
+      : OptionValue(kBoolean, values) {}  // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(const std::vector<int>& values)
+      : OptionValue(kInteger, values) {}  // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(const std::vector<int64_t>& values)
+      : OptionValue(kInteger, values) {}  // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(const std::vector<double>& values)
+      : OptionValue(kReal, values) {}  // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(const std::vector<std::string>& values)
+      : OptionValue(kText, values) {}  // NOLINT
 
   Kind kind;  ///< of a list: of its items
   bool is_list = false;
@@ -1521,23 +1624,24 @@ struct PassDeclaration;
 /// std::invalid_argument for an option that is unknown, has another type or is out of range.
 class OptionValues {
  public:
-  OptionValues(const PassDeclaration& declaration, const options_map_t& given);
+  PASSLIB_ON_DEMAND OptionValues(const PassDeclaration& declaration, const options_map_t& given);
 
   // The value of an option; of a list that of all items. Throw std::logic_error if the pass
   // declares no such option, or one of another type.
-  bool boolean(const std::string& name) const;
-  int64_t integer(const std::string& name) const;
-  double real(const std::string& name) const;
-  const std::string& text(const std::string& name) const;
-  std::vector<bool> booleans(const std::string& name) const;
-  std::vector<int64_t> integers(const std::string& name) const;
-  std::vector<double> reals(const std::string& name) const;
-  std::vector<std::string> texts(const std::string& name) const;
+  PASSLIB_ON_DEMAND bool boolean(const std::string& name) const;
+  PASSLIB_ON_DEMAND int64_t integer(const std::string& name) const;
+  PASSLIB_ON_DEMAND double real(const std::string& name) const;
+  PASSLIB_ON_DEMAND const std::string& text(const std::string& name) const;
+  PASSLIB_ON_DEMAND std::vector<bool> booleans(const std::string& name) const;
+  PASSLIB_ON_DEMAND std::vector<int64_t> integers(const std::string& name) const;
+  PASSLIB_ON_DEMAND std::vector<double> reals(const std::string& name) const;
+  PASSLIB_ON_DEMAND std::vector<std::string> texts(const std::string& name) const;
   /// Whether the caller gave an option, be it with the value of the default.
-  bool given(const std::string& name) const;
+  PASSLIB_ON_DEMAND bool given(const std::string& name) const;
 
  private:
-  const OptionValue& find(const std::string& name, OptionValue::Kind kind, bool is_list) const;
+  PASSLIB_ON_DEMAND const OptionValue& find(const std::string& name, OptionValue::Kind kind,
+                                            bool is_list) const;
   std::map<std::string, OptionValue> values_;
   std::set<std::string> given_;
 };
@@ -1581,40 +1685,41 @@ class CustomPass {
     pass = function;
     return *this;
   }
-  CustomPass& setBody(typedPass_t function);
+  PASSLIB_ON_DEMAND CustomPass& setBody(typedPass_t function);
 
   /// What the pass does, in a sentence or a few.
-  CustomPass& describe(const char* text);
+  PASSLIB_ON_DEMAND CustomPass& describe(const char* text);
   /// The families of models that it works on; without this, all.
-  CustomPass& dialects(std::initializer_list<const char*> names);
-  CustomPass& dialects(const std::vector<std::string>& names);
+  PASSLIB_ON_DEMAND CustomPass& dialects(std::initializer_list<const char*> names);
+  PASSLIB_ON_DEMAND CustomPass& dialects(const std::vector<std::string>& names);
   /// Declares an option. Its type is that of the default: bool, integer, real, text, or a list of
   /// one of these, such as {1, 2} or std::vector<std::string>(). Choices and range, both ends
   /// included, hold for each item of a list.
-  CustomPass& option(const char* key, const OptionValue& preset, const char* text);
-  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
-                     std::initializer_list<OptionValue> choices);
-  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
-                     const OptionValue& low, const OptionValue& high);
+  PASSLIB_ON_DEMAND CustomPass& option(const char* key, const OptionValue& preset,
+                                       const char* text);
+  PASSLIB_ON_DEMAND CustomPass& option(const char* key, const OptionValue& preset, const char* text,
+                                       std::initializer_list<OptionValue> choices);
+  PASSLIB_ON_DEMAND CustomPass& option(const char* key, const OptionValue& preset, const char* text,
+                                       const OptionValue& low, const OptionValue& high);
   /// The pass takes options beside those that it declares.
-  CustomPass& anyOptions();
+  PASSLIB_ON_DEMAND CustomPass& anyOptions();
   /// Whether the pass reads or writes weights: if not, Node::tensor is null on parameters that the
   /// model has already. By default true.
-  CustomPass& needsWeights(bool wanted = true);
+  PASSLIB_ON_DEMAND CustomPass& needsWeights(bool wanted = true);
   /// The pass reads weights by Node::readTensor() only, and changes none in place: until then,
   /// tensors of parameters have shape and type, and data_ptr is null in passlib. What it does not
   /// ask for costs nothing.
-  CustomPass& weightsOnDemand();
+  PASSLIB_ON_DEMAND CustomPass& weightsOnDemand();
   /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
   /// true.
-  CustomPass& needsShapes(bool wanted = true);
+  PASSLIB_ON_DEMAND CustomPass& needsShapes(bool wanted = true);
 
   const char* name;
   graphPass_t pass;
   PassDeclaration* declaration;  ///< null without any; owned by the registry
 
  private:
-  PassDeclaration& declare();
+  PASSLIB_ON_DEMAND PassDeclaration& declare();
 };
 
 /// Whether the user wants the call that runs now to end, as after Ctrl-C in Python. A pass that may
@@ -1899,9 +2004,10 @@ class Registry {
   /// Adds an entry. The reference stays valid.
   ValueType& add(const char* name) {
     detail::Calls<ValueType>::install();
-    std::unique_ptr<ValueType> entry(new ValueType(name));
-    entries_.push(entry.get());
-    return *entry.release();
+    entries_.reserve(1);
+    ValueType* const entry = new ValueType(name);
+    entries_.push(entry);
+    return *entry;
   }
   int size() const { return static_cast<int>(entries_.size()); }
   const ValueType& get(int idx) const { return *entries_[checked(idx)]; }
@@ -2431,9 +2537,9 @@ inline MXerrorMsgs* MXerrorMsgs::get() {
 }
 
 inline std::stringstream& MXerrorMsgs::start() {
-  std::unique_ptr<Message> message(new Message());
-  messages_.push(message.get());
-  return message.release()->stream;
+  messages_.reserve(1);
+  messages_.push(new Message());
+  return messages_.back()->stream;
 }
 
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
@@ -2565,7 +2671,7 @@ inline void MXTensor::setDLTensor() {
 
 inline int64_t MXTensor::size() const {
   int64_t count = 1;
-  for (int64_t extent : shape) count *= extent;
+  for (int64_t extent : detail::span(shape)) count *= extent;
   return count;
 }
 
@@ -3023,8 +3129,7 @@ __attribute__((__noinline__)) inline JsonVal* addMember(const JsonVal& key,
 
 /// Adds an item to a list.
 __attribute__((__noinline__)) inline JsonVal* addItem(std::vector<JsonVal>* list) {
-  list->emplace_back();
-  return &list->back();
+  return &append(list);
 }
 
 }  // namespace detail
@@ -3125,11 +3230,11 @@ class TextBuffer {
   ~TextBuffer() { clear(); }
 
   /// Room for `count` more bytes, to be claimed with advance.
-  char* room(std::size_t count) {
+  PASSLIB_INLINE char* room(std::size_t count) {
     if (left_ < count) addBlock(count);
     return room_;
   }
-  void advance(std::size_t count) {
+  PASSLIB_INLINE void advance(std::size_t count) {
     room_ += count;
     left_ -= count;
   }
@@ -3139,7 +3244,7 @@ class TextBuffer {
   }
   void append(const std::string& text) { append(text.data(), text.size()); }
   template <std::size_t TextSize>
-  void append(const char (&text)[TextSize]) {
+  PASSLIB_INLINE void append(const char (&text)[TextSize]) {
     append(text, TextSize - 1);
   }
   void push(char character) {
@@ -3278,7 +3383,7 @@ inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
   const auto take = [taken](JsonVal* child) {
     if (!child->list.empty() || !child->map.empty()) *addItem(taken) = std::move(*child);
   };
-  for (JsonVal& child : value->list) take(&child);
+  for (JsonVal& child : span(value->list)) take(&child);
   for (auto& member : value->map) take(&member.second);
 }
 
@@ -3356,7 +3461,11 @@ inline int compareJson(const JsonVal& left, const JsonVal& right) {
         steps.push(Step{&pos->second, &other_pos->second, 0});
       }
     }
-    std::reverse(steps.begin() + first_child, steps.end());
+    for (std::size_t low = first_child, high = steps.size(); low + 1 < high; ++low) {
+      const Step first = steps[low];
+      steps[low] = steps[--high];
+      steps[high] = first;
+    }
   }
   return 0;
 }
@@ -3497,12 +3606,8 @@ inline JsonVal& JsonVal::operator=(const JsonVal& other) {
 inline JsonVal& JsonVal::operator=(JsonVal&& other) noexcept {
   // `other` may be a child of this value: it must be moved out before the children go.
   JsonVal taken(std::move(other));
-  std::swap(type, taken.type);
-  std::swap(num, taken.num);
-  str.swap(taken.str);
-  list.swap(taken.list);
-  map.swap(taken.map);
-  return *this;
+  this->~JsonVal();
+  return *::new (static_cast<void*>(this)) JsonVal(std::move(taken));
 }
 
 inline JsonVal JsonVal::integer(int64_t value) {
@@ -3722,23 +3827,36 @@ class NameTable {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Sets an attribute or an option. All that a library does with texts of others goes this way:
+/// every other function of the map that sets something is compiled anew.
+__attribute__((__noinline__)) inline void setText(
+    const JsonReader::Slice& key, const JsonReader::Slice& text,
+    std::unordered_map<std::string, std::string>* texts) {
+  const auto added = texts->emplace(key.str(), text.str());
+  if (!added.second) added.first->second.assign(text.data, text.size);
+}
+
+}  // namespace detail
+
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
   keep();
   other.keep();
   other.map_.store(map_.exchange(other.known()));
-  block_.swap(other.block_);
+  std::swap(block_, other.block_);
 }
 
 inline void NodeAttributes::keep() {
-  if (block_ == nullptr || !detail::isLent(&block_[0])) return;
+  if (block_ == nullptr || !detail::isLent(block_)) return;
   if (known() != nullptr) {
     dropBlock();
   } else {
-    const uint32_t* const lent = block_.release();
-    const std::size_t count =
-        2 + 2 * static_cast<std::size_t>(lent[0]) + (static_cast<std::size_t>(lent[1]) + 3) / 4;
-    block_.reset(new uint32_t[count]);
-    std::copy(lent, lent + count, &block_[0]);
+    const uint32_t* const lent = block_;
+    const std::size_t count = words();
+    block_ = nullptr;
+    block_ = new uint32_t[count];
+    memcpy(block_, lent, count * sizeof(uint32_t));
   }
 }
 
@@ -3747,8 +3865,8 @@ inline void NodeAttributes::copy(const NodeAttributes& other) {
     map_.store(new Map(*other.known()));
   } else if (other.block_ != nullptr) {
     const std::size_t words = other.words();
-    block_.reset(new uint32_t[words]);
-    std::copy(&other.block_[0], &other.block_[0] + words, &block_[0]);
+    block_ = new uint32_t[words];
+    memcpy(block_, other.block_, words * sizeof(uint32_t));
   }
 }
 
@@ -3756,8 +3874,7 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
   if (size() != other.size()) return false;
   if (empty()) return true;
   if (known() != nullptr || other.known() != nullptr) return read() == other.read();
-  return words() == other.words() &&
-         memcmp(&block_[0], &other.block_[0], words() * sizeof(uint32_t)) == 0;
+  return words() == other.words() && memcmp(block_, other.block_, words() * sizeof(uint32_t)) == 0;
 }
 
 inline bool NodeAttributes::_find(const char* key, std::size_t size,
@@ -3838,7 +3955,7 @@ const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t coun
       return &items[pos].first;
     }
   }
-  std::unique_ptr<uint32_t[]> block(new uint32_t[2 + 2 * count + (size + 3) / 4]);
+  uint32_t* const block = new uint32_t[2 + 2 * count + (size + 3) / 4];
   block[0] = static_cast<uint32_t>(count);
   block[1] = static_cast<uint32_t>(size);
   block[1 + 2 * count + (size + 3) / 4] = 0;  // the bytes behind the texts are compared, too
@@ -3852,16 +3969,16 @@ const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t coun
       cursor += texts[part].size;
     }
   }
-  block_ = std::move(block);
+  block_ = block;
   return nullptr;
 }
 
 inline NodeAttributes::Map& NodeAttributes::read() const {
   if (known() != nullptr) return *known();
-  std::unique_ptr<Map> made(new Map());
+  detail::Owner<Map> made(new Map());
   made->reserve(size());
   _visit([&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-    made->emplace(key.str(), text.str());
+    detail::setText(key, text, made.get());
   });
   Map* present = nullptr;  // another thread's, if that was faster
   return map_.compare_exchange_strong(present, made.get()) ? *made.release() : *present;
@@ -3877,12 +3994,18 @@ namespace detail {
 /// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
 /// inputs and one member more: in a large graph, walks mostly wait for memory.
 template <typename Member>
-void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos, Member Node::* also) {
-  if (pos + 16 >= nodes.size()) return;
+void prefetchNode(Node* const* nodes, std::size_t count, std::size_t pos, Member Node::* also) {
+  if (pos + 16 >= count) return;
   const Node* later = nodes[pos + 16];
   __builtin_prefetch(&(later->*also));
   __builtin_prefetch(&later->inputs);
   __builtin_prefetch(nodes[pos + 6]->inputs.data());
+}
+
+template <typename Member>
+PASSLIB_INLINE void prefetchNode(const std::vector<Node*>& nodes, std::size_t pos,
+                                 Member Node::* also) {
+  prefetchNode(nodes.data(), nodes.size(), pos, also);
 }
 
 /// Adds an attribute to a graph. Returns null if there is one of this name.
@@ -3919,12 +4042,16 @@ struct GraphDraft {
   PlainList<Edge> heads;
   PlainList<int64_t> arg_nodes;
   PlainList<int64_t> row_ptr;
-  std::size_t start = 0;  // offset of the graph in the text
+  PlainList<unsigned> uses;  // per node: its consumers, or those that know of it already
+  std::size_t start = 0;     // offset of the graph in the text
   bool has_nodes = false;
   bool has_heads = false;
   bool has_arg_nodes = false;
   bool has_row_ptr = false;
 };
+
+bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
+                PlainList<Node*>* order);
 
 /// Reads NNVM's JSON into a Graph. Nested graphs are kept on a stack of their own. A host that
 /// wants to know more about a graph overrides what is virtual.
@@ -3969,22 +4096,22 @@ class GraphReader {
     // for which there is code anyway.
     std::map<std::string, JsonVal> extra_names;
     int attribute_objects = 0;
-    std::unique_ptr<Frame> outer;
+    Frame* outer = nullptr;
   };
 
   void push(Graph* graph) {
     reader_.peek();
-    std::unique_ptr<Frame> frame(new Frame(graph));
+    Frame* const frame = new Frame(graph);
     frame->draft.start = reader_.offset();
-    frame->outer.swap(frame_);
-    frame_.swap(frame);
+    frame->outer = frame_;
+    frame_ = frame;
     reader_.beginObject();
   }
 
   void pop() {
-    std::unique_ptr<Frame> outer;
-    outer.swap(frame_->outer);
-    frame_.swap(outer);
+    Frame* const done = frame_;
+    frame_ = done->outer;
+    delete done;
   }
 
   void step() {
@@ -4016,9 +4143,9 @@ class GraphReader {
         break;
       case kSubgraphList:
         if (reader_.nextItem(&frame.first_subgraph)) {
-          frame.node->subgraphs.push_back(nullptr);
-          frame.node->subgraphs.back() = new Graph();
-          push(frame.node->subgraphs.back());
+          Graph*& nested = append(&frame.node->subgraphs);
+          nested = new Graph();
+          push(nested);
         } else {
           frame.state = kNodeKeys;
         }
@@ -4066,14 +4193,14 @@ class GraphReader {
     frame->draft.offsets.push(reader_.offset());
     reader_.beginObject();
     Graph* graph = frame->draft.graph;
-    graph->nodes.push_back(nullptr);
-    graph->nodes.back() = frame->node = new Node();
+    Node*& node = append(&graph->nodes);
+    node = frame->node = new Node();
     frame->state = kNodeKeys;
     frame->first_field = true;
     frame->first_subgraph = true;
     frame->has_op = frame->has_name = frame->has_inputs = false;
     frame->has_control_deps = frame->has_subgraphs = false;
-    std::fill(frame->has_attrs, frame->has_attrs + 3, false);
+    for (bool& has_attrs : frame->has_attrs) has_attrs = false;
     frame->attribute_objects = 0;
     frame->extra_names.clear();
   }
@@ -4246,7 +4373,7 @@ class GraphReader {
     PlainList<std::size_t>& ends = frame->draft.edge_end;
     const std::size_t first = ends.empty() ? 0 : ends.back();
     ends.push(frame->draft.edges.size());
-    frame->node->inputs.reserve(ends.back() - first);  // next to the node, since walks read both
+    frame->node->inputs.resize(ends.back() - first);  // next to the node, since walks read both
   }
 
   void finishGraph(GraphDraft* draft) {
@@ -4257,20 +4384,22 @@ class GraphReader {
     if (missing != nullptr) {
       reader_._fail(kJsonMissingKey, draft->start, "the graph has no '%s'", missing);
     }
-    countOutputs(*draft);
+    countOutputs(draft);
     const bool ordered = linkNodes(draft);
     checkVariables(*draft);
-    for (const GraphDraft::Edge& head : draft->heads) {
-      if (!inRange(*draft, head)) {
-        failEdge(*draft, head, printed("head %zu", draft->graph->outputs.size()), draft->start);
-      }
-      draft->graph->outputs.emplace_back(draft->graph->nodes[static_cast<std::size_t>(head.node)],
-                                         head.entry, head.version);
+    draft->graph->outputs.resize(draft->heads.size());
+    for (std::size_t pos = 0; pos < draft->heads.size(); ++pos) {
+      const GraphDraft::Edge& head = draft->heads[pos];
+      if (!inRange(*draft, head)) failEdge(*draft, head, printed("head %zu", pos), draft->start);
+      draft->graph->outputs[pos] = NodeEntry(
+          draft->graph->nodes[static_cast<std::size_t>(head.node)], head.entry, head.version);
     }
     onGraph(*draft, ordered);
     if (ordered) return;
     try {
-      sortNodes(draft->graph->nodes, NodeTable(draft->graph->nodes));
+      const std::vector<Node*>& nodes = draft->graph->nodes;
+      PlainList<Node*> order;
+      orderNodes(nodes.data(), nodes.size(), NodeTable(nodes), &order);
     } catch (const GraphStructureError& error) {
       reader_._fail(kJsonCycle, draft->start, "%s", error.what());
     }
@@ -4278,32 +4407,32 @@ class GraphReader {
 
   /// Sets the numbers of outputs, makes room for consumers, and lists the variables: in one walk,
   /// since walks over a large graph wait for memory.
-  void countOutputs(const GraphDraft& draft) const {
-    const std::vector<Node*>& nodes = draft.graph->nodes;
-    const PlainList<int64_t>& ptr = draft.row_ptr;
+  void countOutputs(GraphDraft* draft) const {
+    const std::vector<Node*>& nodes = draft->graph->nodes;
+    const PlainList<int64_t>& ptr = draft->row_ptr;
     // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
-    const bool stated = draft.has_row_ptr && ptr.size() != nodes.size();
+    const bool stated = draft->has_row_ptr && ptr.size() != nodes.size();
     if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
-      reader_._fail(kJsonRange, draft.start,
+      reader_._fail(kJsonRange, draft->start,
                     "node_row_ptr must begin with 0 and have one number more than there are nodes");
     }
-    PlainList<unsigned> consumers;
-    consumers.addZeros(nodes.size());
-    for (const GraphDraft::Edge& edge : draft.edges) {
+    draft->uses.addZeros(nodes.size());
+    for (const GraphDraft::Edge& edge : draft->edges) {
       if (edge.node < static_cast<int64_t>(nodes.size())) {
-        ++consumers[static_cast<std::size_t>(edge.node)];
+        ++draft->uses[static_cast<std::size_t>(edge.node)];
       }
     }
     for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
       prefetchNode(nodes, pos, &Node::num_outputs);
       Node* node = nodes[pos];
       if (stated && ptr[pos + 1] < ptr[pos]) {
-        reader_._fail(kJsonRange, draft.start, "node_row_ptr decreases at node '%s'",
+        reader_._fail(kJsonRange, draft->start, "node_row_ptr decreases at node '%s'",
                       node->name.c_str());
       }
       if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
-      node->outputs.reserve(consumers[pos]);
-      if (node->op == "null") draft.graph->inputs.push_back(node);
+      node->outputs.resize(draft->uses[pos]);
+      draft->uses[pos] = 0;
+      if (node->op == "null") append(&draft->graph->inputs) = node;
     }
   }
 
@@ -4327,16 +4456,17 @@ class GraphReader {
     for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
       prefetchNode(nodes, pos, &Node::outputs);
       Node* node = nodes[pos];
-      for (; next < draft->edge_end[pos]; ++next) {
+      NodeEntry* input = node->inputs.data();
+      for (int slot = 0; next < draft->edge_end[pos]; ++next, ++slot) {
         const GraphDraft::Edge& edge = draft->edges[next];
-        const int slot = static_cast<int>(node->inputs.size());
         if (!inRange(*draft, edge)) {
           failEdge(*draft, edge, printed("input %d of node '%s'", slot, node->name.c_str()),
                    draft->offsets[pos]);
         }
         Node* producer = nodes[static_cast<std::size_t>(edge.node)];
-        node->inputs.emplace_back(producer, edge.entry, edge.version);
-        producer->outputs.emplace_back(node, slot);
+        *input++ = NodeEntry(producer, edge.entry, edge.version);
+        producer->outputs[draft->uses[static_cast<std::size_t>(edge.node)]++] =
+            NodeEntry(node, slot);
         ordered = ordered && edge.node < static_cast<int64_t>(pos);
       }
     }
@@ -4347,7 +4477,7 @@ class GraphReader {
         failEdge(*draft, edge, printed("a control dependency of node '%s'", node->name.c_str()),
                  draft->offsets[dep.node]);
       }
-      node->control_deps.push_back(nodes[static_cast<std::size_t>(dep.other)]);
+      append(&node->control_deps) = nodes[static_cast<std::size_t>(dep.other)];
       ordered = ordered && dep.other < static_cast<int64_t>(dep.node);
     }
     return ordered;
@@ -4383,7 +4513,7 @@ class GraphReader {
   }
 
   JsonReader reader_;
-  std::unique_ptr<Frame> frame_;                                       // of the innermost graph
+  Frame* frame_ = nullptr;                                             // of the innermost graph
   PlainList<std::pair<JsonReader::Slice, JsonReader::Slice> > pairs_;  // of one node's attributes
   TextBuffer decoded_;                                                 // those with escapes
 };
@@ -4412,7 +4542,7 @@ class GraphWriter {
     begin(root, attributes, 0);
     while (frame_ != nullptr) {
       Frame& frame = *frame_;
-      if (frame.node == frame.order.size()) {
+      if (frame.node == frame.count) {
         finish(frame);
         open_.removeLast();
         pop();
@@ -4420,7 +4550,7 @@ class GraphWriter {
         continue;
       }
       const Node& node = *frame.order[frame.node];
-      prefetchNode(frame.order, frame.node, &Node::op);
+      prefetchNode(frame.order, frame.count, frame.node, &Node::op);
       if (frame.subgraph == 0) writeNode(&frame, node);
       if (frame.subgraph < node.subgraphs.size()) {
         separate(frame.subgraph > 0, frame.depth + 4);
@@ -4447,49 +4577,46 @@ class GraphWriter {
 
   struct Frame {
     Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
-        : graph(target), attributes(extra), depth(level), order(target.nodes) {
+        : graph(target),
+          attributes(extra),
+          depth(level),
+          order(target.nodes.data()),
+          count(target.nodes.size()) {
       row_ptr.push(0);
-      NodeTable table(order);
-      if (!addNodes(table)) {
-        order = sortNodes(target.nodes, table);  // or throws
-        table = NodeTable(order);
-        addNodes(table);
-      }
-      for (const NodeEntry& head : graph.outputs) {
-        if (table.find(head.node) < 0) {
-          failGraph("an output of the graph comes from a node that is not in it");
-        }
-        addPosition(table, head);
-      }
+      if (addEdges(NodeTable(order, count))) return;
+      orderNodes(order, count, NodeTable(order, count), &sorted);  // or throws
+      order = sorted.begin();
+      addEdges(NodeTable(order, count));
     }
     /// Returns whether each node comes after those it depends on, which are in the table.
-    bool addNodes(const NodeTable& table) {
+    bool addEdges(const NodeTable& table) {
       positions.clear();
       outputs.clear();
-      for (std::size_t pos = 0; pos < order.size(); ++pos) outputs.push(1);
-      bool sorted = true;
-      for (std::size_t pos = 0; pos < order.size() && sorted; ++pos) {
-        prefetchNode(order, pos, &Node::control_deps);
-        const auto comes_before = [&](const Node* producer) {
-          const int64_t position = table.find(producer);
-          return position >= 0 && position < static_cast<int64_t>(pos);
-        };
-        for (const NodeEntry& input : order[pos]->inputs) {
-          sorted = sorted && comes_before(input.node);
-          if (sorted) addPosition(table, input);
+      for (std::size_t pos = 0; pos < count; ++pos) outputs.push(1);
+      for (std::size_t pos = 0; pos < count; ++pos) {
+        prefetchNode(order, count, pos, &Node::control_deps);
+        for (const NodeEntry& input : span(order[pos]->inputs)) {
+          const int64_t position = table.find(input.node);
+          if (position < 0 || position >= static_cast<int64_t>(pos)) return false;
+          addPosition(position, input.entry);
         }
-        for (const Node* dep : order[pos]->control_deps) {
-          sorted = sorted && comes_before(dep);
-          positions.push(static_cast<uint32_t>(table.find(dep)));
+        for (const Node* dep : span(order[pos]->control_deps)) {
+          const int64_t position = table.find(dep);
+          if (position < 0 || position >= static_cast<int64_t>(pos)) return false;
+          positions.push(static_cast<uint32_t>(position));
         }
       }
-      return sorted;
+      for (const NodeEntry& head : span(graph.outputs)) {
+        const int64_t position = table.find(head.node);
+        if (position < 0) failGraph("an output of the graph comes from a node that is not in it");
+        addPosition(position, head.entry);
+      }
+      return true;
     }
-    void addPosition(const NodeTable& table, const NodeEntry& entry) {
-      const int64_t position = table.find(entry.node);
+    void addPosition(int64_t position, int entry) {
       positions.push(static_cast<uint32_t>(position));
-      int64_t& count = outputs[static_cast<std::size_t>(position)];
-      count = (std::max)(count, static_cast<int64_t>(entry.entry) + 1);
+      int64_t& uses = outputs[static_cast<std::size_t>(position)];
+      if (uses <= entry) uses = static_cast<int64_t>(entry) + 1;
     }
 
     /// Notes what is written behind the nodes, while this one is at hand.
@@ -4505,7 +4632,9 @@ class GraphWriter {
     const Graph& graph;
     const std::map<std::string, JsonVal>& attributes;
     std::size_t depth;
-    std::vector<Node*> order;
+    Node* const* order;  // the graph's own, or `sorted`
+    std::size_t count;
+    PlainList<Node*> sorted;
     PlainList<uint32_t> positions;  // of the producer of every edge, in order of writing
     PlainList<int64_t> outputs;     // per node: the number of outputs that its uses imply
     PlainList<int64_t> variables;   // of the nodes written so far
@@ -4513,13 +4642,13 @@ class GraphWriter {
     std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
-    std::unique_ptr<Frame> outer;
+    Frame* outer = nullptr;
   };
 
   void pop() {
-    std::unique_ptr<Frame> outer;
-    outer.swap(frame_->outer);
-    frame_.swap(outer);
+    Frame* const done = frame_;
+    frame_ = done->outer;
+    delete done;
   }
 
   const Graph& nestedGraph(const Node& node, std::size_t index) const {
@@ -4555,9 +4684,9 @@ class GraphWriter {
   void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
              std::size_t depth) {
     open_.add(&graph);
-    std::unique_ptr<Frame> frame(new Frame(graph, attributes, depth));
-    frame->outer.swap(frame_);
-    frame_.swap(frame);
+    Frame* const frame = new Frame(graph, attributes, depth);
+    frame->outer = frame_;
+    frame_ = frame;
     out_.push('{');
     key("nodes", false, depth + 1);
     out_.push('[');
@@ -4590,7 +4719,7 @@ class GraphWriter {
       }
       writeIntegers(producers.begin(), producers.size(), depth);
     }
-    for (const auto& member : node.extra) {
+    for (const auto& member : span(node.extra)) {
       separate(true, depth);
       string(member.first);
       out_.append(": ");
@@ -4662,7 +4791,7 @@ class GraphWriter {
 
   void finish(Frame& frame) {
     const std::size_t depth = frame.depth + 1;
-    if (!frame.order.empty()) newline(depth);
+    if (frame.count != 0) newline(depth);
     out_.push(']');
     key("arg_nodes", true, depth);
     writeIntegers(frame.variables.begin(), frame.variables.size(), depth);
@@ -4707,8 +4836,8 @@ class GraphWriter {
   bool pretty_;
   std::string blank_;  // a line break and the deepest indentation
   TextBuffer& out_;
-  std::unique_ptr<Frame> frame_;  // of the innermost graph
-  AddressTable open_;             // the graphs of the frames
+  Frame* frame_ = nullptr;  // of the innermost graph
+  AddressTable open_;       // the graphs of the frames
   PlainList<Attribute> sorted_;
 };
 
@@ -4765,10 +4894,10 @@ inline bool AddressTable::insert(std::size_t position) {
 
 }  // namespace detail
 
-inline NodeTable::NodeTable(const std::vector<Node*>& nodes) : table_(nodes.size()) {
-  for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+inline NodeTable::NodeTable(Node* const* nodes, std::size_t count) : table_(count) {
+  for (std::size_t pos = 0; pos < count; ++pos) {
     if (nodes[pos] == nullptr) detail::failGraph("node number %zu is null", pos);
-    if (pos + 16 < nodes.size()) table_.prefetch(nodes[pos + 16]);
+    if (pos + 16 < count) table_.prefetch(nodes[pos + 16]);
     add(nodes[pos]);
   }
 }
@@ -4803,7 +4932,7 @@ inline std::size_t dependency(const Node& node, std::size_t pos, const NodeTable
 
 /// Spells the names along a cycle. `path`: nodes that each depend on the next, the last one on the
 /// node at position `start`.
-inline std::string describeCycle(const std::vector<Node*>& path, std::size_t start) {
+inline std::string describeCycle(const PlainList<Node*>& path, std::size_t start) {
   const std::size_t shown = 8;
   std::string text = "nodes wait for each other in a cycle: ";
   for (std::size_t pos = start; pos < path.size(); ++pos) {
@@ -4816,52 +4945,62 @@ inline std::string describeCycle(const std::vector<Node*>& path, std::size_t sta
   return text + printed("'%s'", path[start]->name.c_str());
 }
 
-}  // namespace detail
-
-inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table) {
+/// Adds the nodes to `order` as sortNodes says. Returns false, and adds none, if their order is
+/// topological already.
+inline bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
+                       PlainList<Node*>* order) {
   bool ordered = true;
-  for (std::size_t pos = 0; pos < nodes.size() && ordered; ++pos) {
-    detail::prefetchNode(nodes, pos, &Node::control_deps);
-    for (std::size_t nth = 0; nth < detail::countDependencies(*nodes[pos]); ++nth) {
-      ordered = ordered && detail::dependency(*nodes[pos], nth, table) < pos;
+  for (std::size_t pos = 0; pos < count && ordered; ++pos) {
+    prefetchNode(nodes, count, pos, &Node::control_deps);
+    for (std::size_t nth = 0; nth < countDependencies(*nodes[pos]); ++nth) {
+      ordered = ordered && dependency(*nodes[pos], nth, table) < pos;
     }
   }
-  if (ordered) return nodes;
+  if (ordered) return false;
 
   enum Mark : char { kNew, kWaiting, kDone };
-  std::string marks(nodes.size(), kNew);
-  std::vector<Node*> order;
-  order.reserve(nodes.size());
-  std::vector<Node*> path;  // the current node and those that depend on it
+  PlainList<char> marks;
+  marks.addZeros(count);
+  order->reserve(count);
+  PlainList<Node*> path;  // the current node and those that depend on it
   struct Place {
     std::size_t position;
     std::size_t next;  // dependency
   };
-  detail::PlainList<Place> places;  // of the nodes in `path`
-  for (std::size_t root = 0; root < nodes.size(); ++root) {
+  PlainList<Place> places;  // of the nodes in `path`
+  for (std::size_t root = 0; root < count; ++root) {
     if (marks[root] != kNew) continue;
     std::size_t enter = root;
     for (;;) {
       if (marks[enter] == kNew) {
         marks[enter] = kWaiting;
-        path.push_back(nodes[enter]);
+        path.push(nodes[enter]);
         places.push(Place{enter, 0});
       } else if (marks[enter] == kWaiting) {
         std::size_t start = 0;
         while (places[start].position != enter) ++start;
-        detail::failGraph("%s", detail::describeCycle(path, start).c_str());
+        failGraph("%s", describeCycle(path, start).c_str());
       }
-      while (!path.empty() && places.back().next == detail::countDependencies(*path.back())) {
+      while (!path.empty() && places.back().next == countDependencies(*path.back())) {
         marks[places.back().position] = kDone;
-        order.push_back(path.back());
-        path.pop_back();
+        order->push(path.back());
+        path.pop();
         places.pop();
       }
       if (path.empty()) break;
-      enter = detail::dependency(*path.back(), places.back().next++, table);
+      enter = dependency(*path.back(), places.back().next++, table);
     }
   }
-  return order;
+  return true;
+}
+
+}  // namespace detail
+
+PASSLIB_DEMANDED std::vector<Node*> sortNodes(const std::vector<Node*>& nodes,
+                                              const NodeTable& table) {
+  detail::PlainList<Node*> order;
+  if (!detail::orderNodes(nodes.data(), nodes.size(), table, &order)) return nodes;
+  return std::vector<Node*>(order.begin(), order.end());
 }
 
 inline Graph::~Graph() {
@@ -4870,20 +5009,22 @@ inline Graph::~Graph() {
   detail::GraphTable graphs;
   graphs.add(this);
   for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
-    for (std::vector<Node*>* list : {&graphs[pos]->nodes, &graphs[pos]->removed_}) {
-      for (Node*& node : *list) {
+    std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
+    for (std::vector<Node*>* list : lists) {
+      for (Node*& node : detail::span(*list)) {
         if (node != nullptr && node->doomed_) node = nullptr;
         if (node == nullptr) continue;
         node->doomed_ = true;
-        for (Graph* subgraph : node->subgraphs) {
+        for (Graph* subgraph : detail::span(node->subgraphs)) {
           if (subgraph != nullptr) graphs.add(subgraph);
         }
       }
     }
   }
   for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
-    for (std::vector<Node*>* list : {&graphs[pos]->nodes, &graphs[pos]->removed_}) {
-      for (Node* node : *list) delete node;
+    std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
+    for (std::vector<Node*>* list : lists) {
+      for (Node* node : detail::span(*list)) delete node;
       list->clear();
     }
   }
@@ -4891,16 +5032,16 @@ inline Graph::~Graph() {
 }
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
-  std::unique_ptr<Graph> graph(new Graph());
+  detail::Owner<Graph> graph(new Graph());
   detail::GraphReader(text, size, options).read(graph.get());
   return graph.release();
 }
 
-inline Graph* Graph::fromString(const std::string& json) {
+PASSLIB_DEMANDED Graph* Graph::fromString(const std::string& json) {
   return fromString(json.data(), json.size(), JsonOptions());
 }
 
-inline Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()); }
+PASSLIB_DEMANDED Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()); }
 
 inline std::string Graph::toString() const {
   detail::TextBuffer out;
@@ -4908,15 +5049,15 @@ inline std::string Graph::toString() const {
   return out.str();
 }
 
-inline JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
+PASSLIB_DEMANDED JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
 
-inline void Graph::writePretty(std::string* out) const {
+PASSLIB_DEMANDED void Graph::writePretty(std::string* out) const {
   detail::TextBuffer text;
   detail::GraphWriter(true, &text).write(*this, attrs);
   out->append(text.str());
 }
 
-inline Node* Graph::addNode(const std::string& name, const std::string& op) {
+PASSLIB_DEMANDED Node* Graph::addNode(const std::string& name, const std::string& op) {
   std::unique_ptr<Node> node(new Node());
   node->name = name;
   node->op = op;
@@ -4928,7 +5069,7 @@ inline Node* Graph::addNode(const std::string& name, const std::string& op) {
 namespace detail {
 
 /// Removes the edge (consumer, slot) from the producer's list.
-inline void dropConsumer(Node* producer, const Node* consumer, int slot) {
+PASSLIB_ON_DEMAND void dropConsumer(Node* producer, const Node* consumer, int slot) {
   std::vector<NodeEntry>& outputs = producer->outputs;
   const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const NodeEntry& use) {
     return use.node == consumer && use.entry == slot;
@@ -4938,8 +5079,8 @@ inline void dropConsumer(Node* producer, const Node* consumer, int slot) {
 
 }  // namespace detail
 
-inline void Graph::connect(Node* producer, int producer_output, Node* consumer,
-                           int consumer_input) {
+PASSLIB_DEMANDED void Graph::connect(Node* producer, int producer_output, Node* consumer,
+                                     int consumer_input) {
   const int count = static_cast<int>(consumer->inputs.size());
   if (consumer_input < 0 || consumer_input > count || producer_output < 0) {
     throw std::out_of_range("connect: node " + detail::quoted(consumer->name) + " has " +
@@ -4957,7 +5098,7 @@ inline void Graph::connect(Node* producer, int producer_output, Node* consumer,
   producer->outputs.emplace_back(consumer, consumer_input);
 }
 
-inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target) {
+PASSLIB_DEMANDED std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target) {
   std::size_t uses = 0;
   std::vector<NodeEntry> kept;
   std::vector<NodeEntry> moved;
@@ -4984,14 +5125,14 @@ inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target
 namespace detail {
 
 /// Sorts nodes by address, and drops repetitions.
-inline void keepDistinct(std::vector<Node*>* nodes) {
+PASSLIB_ON_DEMAND void keepDistinct(std::vector<Node*>* nodes) {
   std::sort(nodes->begin(), nodes->end(), std::less<Node*>());
   nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
 }
 
 }  // namespace detail
 
-inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
+PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   std::vector<Node*> once(unwanted);
   detail::keepDistinct(&once);
   if (!once.empty() && once[0] == nullptr) {
@@ -5056,8 +5197,8 @@ inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   }
 }
 
-inline void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
-                             std::function<void(Node*)> handler) const {
+PASSLIB_DEMANDED void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
+                                       std::function<void(Node*)> handler) const {
   std::vector<std::pair<Node*, std::size_t> > path(1, std::make_pair(start, std::size_t(0)));
   to_visit->erase(start);
   while (!path.empty()) {
@@ -5072,7 +5213,7 @@ inline void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
   }
 }
 
-inline void Graph::DFS(std::function<void(Node*)> handler) const {
+PASSLIB_DEMANDED void Graph::DFS(std::function<void(Node*)> handler) const {
   std::unordered_set<Node*> to_visit(nodes.begin(), nodes.end());
   for (const std::vector<Node*>* roots : {&inputs, &nodes}) {
     for (Node* root : *roots) {
@@ -5081,20 +5222,20 @@ inline void Graph::DFS(std::function<void(Node*)> handler) const {
   }
 }
 
-inline std::vector<Node*> Graph::topological_sort() const {
+PASSLIB_DEMANDED std::vector<Node*> Graph::topological_sort() const {
   std::vector<Node*> order;
   order.reserve(nodes.size());
   DFS([&order](Node* node) { order.push_back(node); });
   return order;
 }
 
-inline std::vector<Node*> Graph::sorted() const {
+PASSLIB_DEMANDED std::vector<Node*> Graph::sorted() const {
   std::vector<Node*> order = topological_sort();
   std::reverse(order.begin(), order.end());
   return sortNodes(order, NodeTable(order));
 }
 
-inline void Graph::print(int indent) const {
+PASSLIB_DEMANDED void Graph::print(int indent) const {
   struct Frame {
     Frame(const Graph* target, int width)
         : graph(target),
@@ -5150,7 +5291,7 @@ inline void Graph::print(int indent) const {
   std::cout.flush();
 }
 
-inline const JsonVal& Graph::getAttr(const std::string& key) const {
+PASSLIB_DEMANDED const JsonVal& Graph::getAttr(const std::string& key) const {
   const auto found = attrs.find(key);
   if (found == attrs.end()) {
     throw std::out_of_range("the graph has no attribute " + detail::quoted(key));
@@ -5177,7 +5318,7 @@ void forEachNode(Graph* root, Enter enter, Visit visit) {
       }
       if (node == nullptr) continue;
       visit(graph, node);
-      for (Graph* subgraph : node->subgraphs) {
+      for (Graph* subgraph : span(node->subgraphs)) {
         if (subgraph != nullptr) graphs.add(subgraph);
       }
     }
@@ -5210,22 +5351,16 @@ inline const std::string& paramName(const Node& node, std::string* copy) {
   return node.attrs._get("argName", copy) ? *copy : node.name;
 }
 
-inline void ParamTable::add(const char* name, void* data, std::vector<int64_t> shape, MXDType dtype,
-                            size_t version, const MXContext& context) {
-  tensors_.emplace_back(data, std::move(shape), dtype, version, context);
-  names_.push(Named{name, &tensors_.back()});
-}
-
 inline void ParamTable::assign(const std::vector<Node*>& variables) {
   std::size_t next = 0;
   std::string copy;
-  for (Node* node : variables) {
+  for (Node* node : span(variables)) {
     if (next == names_.size()) return;
     if (paramName(*node, &copy) == names_[next].name) node->tensor = names_[next++].tensor;
   }
   if (next == names_.size()) return;
   qsort(names_.begin(), names_.size(), sizeof(Named), &compare);
-  for (Node* node : variables) {
+  for (Node* node : span(variables)) {
     const std::string& name = paramName(*node, &copy);
     const Named wanted = {name.c_str(), nullptr};
     const void* const found =
@@ -5247,8 +5382,8 @@ inline void Graph::_endPass() { _setPassResource(nullptr); }
 
 // ---- resources ---------------------------------------------------------------------------------
 
-inline MXTensor* Node::alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx,
-                                 MXDType dtype) {
+PASSLIB_DEMANDED MXTensor* Node::alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx,
+                                           MXDType dtype) {
   if (res_ == nullptr) {
     throw std::runtime_error("alloc_arg on node " + detail::quoted(name) +
                              ": tensors can be allocated only while a pass runs, on nodes of the "
@@ -5258,8 +5393,8 @@ inline MXTensor* Node::alloc_arg(const std::vector<int64_t>& shape, const MXCont
   return tensor;
 }
 
-inline MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx,
-                                 MXDType dtype) {
+PASSLIB_DEMANDED MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx,
+                                           MXDType dtype) {
   if (res_ == nullptr) {
     throw std::runtime_error("alloc_aux on node " + detail::quoted(name) +
                              ": tensors can be allocated only while a pass runs, on nodes of the "
@@ -5269,10 +5404,9 @@ inline MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXCont
   return tensor;
 }
 
-inline MXTensor* PassResource::allocate(std::unordered_map<std::string, MXTensor>* tensors,
-                                        int is_arg, const std::string& name,
-                                        const std::vector<int64_t>& shape, const MXContext& ctx,
-                                        MXDType dtype) const {
+PASSLIB_DEMANDED MXTensor* PassResource::allocate(int is_arg, const std::string& name,
+                                                  const std::vector<int64_t>& shape,
+                                                  const MXContext& ctx, MXDType dtype) {
   if (name.find('\0') != std::string::npos) {
     throw std::runtime_error("a parameter named " + detail::quoted(name.c_str()) +
                              " and more after a NUL byte cannot be allocated: rename its node");
@@ -5284,19 +5418,28 @@ inline MXTensor* PassResource::allocate(std::unordered_map<std::string, MXTensor
     throw std::runtime_error(std::string("the host did not allocate ") +
                              (is_arg != 0 ? "arg " : "aux ") + detail::quoted(name));
   }
-  MXTensor& tensor = (*tensors)[name];
-  tensor = MXTensor(data, shape, dtype, 0, ctx);
+  return hold(is_arg, name, MXTensor(data, shape, dtype, 0, ctx));
+}
+
+PASSLIB_DEMANDED MXTensor* PassResource::hold(int is_arg, const std::string& name,
+                                              const MXTensor& made) {
+  if (tensors_ == nullptr) {
+    tensors_ = new Tensors[2];
+    drop_ = &PassResource::drop<>;
+  }
+  MXTensor& tensor = static_cast<Tensors*>(tensors_)[is_arg][name];
+  tensor = made;
   return &tensor;
 }
 
-inline const MXTensor* Node::readTensor() {
+PASSLIB_DEMANDED const MXTensor* Node::readTensor() {
   if (tensor != nullptr && tensor->data_ptr == nullptr && res_ != nullptr) {
     res_->_read(name, tensor);
   }
   return tensor;
 }
 
-inline bool Node::_scaleArg(const MXTensor& source, const std::vector<double>& factors) {
+PASSLIB_DEMANDED bool Node::_scaleArg(const MXTensor& source, const std::vector<double>& factors) {
   if (res_ == nullptr || res_->_scale(source, factors, &name) != PassResource::kFinite)
     return false;
   tensor = res_->_scaled(name, source);
@@ -5317,7 +5460,7 @@ struct WeightSource {
 
 }  // namespace detail
 
-inline void PassResource::_read(const std::string& name, MXTensor* tensor) const {
+PASSLIB_DEMANDED void PassResource::_read(const std::string& name, MXTensor* tensor) const {
   const detail::WeightSource* source = detail::WeightSource::get();
   if (tensor->verID == 0 || source->read == nullptr) return;
   const void* data = nullptr;
@@ -5329,9 +5472,9 @@ inline void PassResource::_read(const std::string& name, MXTensor* tensor) const
   tensor->dltensor.data = tensor->data_ptr;
 }
 
-inline PassResource::Scaling PassResource::_scale(const MXTensor& source,
-                                                  const std::vector<double>& factors,
-                                                  const std::string* name) const {
+PASSLIB_DEMANDED PassResource::Scaling PassResource::_scale(const MXTensor& source,
+                                                            const std::vector<double>& factors,
+                                                            const std::string* name) const {
   const detail::WeightSource* host = detail::WeightSource::get();
   if (source.verID == 0 || source.data_ptr != nullptr || host->scale == nullptr) {
     return kNotOnDemand;
@@ -5340,17 +5483,14 @@ inline PassResource::Scaling PassResource::_scale(const MXTensor& source,
                                           name == nullptr ? nullptr : name->c_str()));
 }
 
-inline MXTensor* PassResource::_scaled(const std::string& name, const MXTensor& source) const {
-  const MXTensor made(nullptr, source.shape, source.dtype, 0, source.ctx);
-  MXTensor& tensor = (*new_args_)[name];
-  tensor = made;
-  return &tensor;
+PASSLIB_DEMANDED MXTensor* PassResource::_scaled(const std::string& name, const MXTensor& source) {
+  return hold(1, name, MXTensor(nullptr, source.shape, source.dtype, 0, source.ctx));
 }
 
 namespace detail {
 
 /// Entry `index` of a list in text form, where a nested list is one entry.
-inline std::string listEntry(const std::string& text, unsigned index, const char* what) {
+PASSLIB_ON_DEMAND std::string listEntry(const std::string& text, unsigned index, const char* what) {
   const std::size_t size = text.size();
   if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
     std::size_t start = 1;
@@ -5371,11 +5511,11 @@ inline std::string listEntry(const std::string& text, unsigned index, const char
 
 }  // namespace detail
 
-inline std::string getShapeAt(const std::string& shape, unsigned index) {
+PASSLIB_DEMANDED std::string getShapeAt(const std::string& shape, unsigned index) {
   return detail::listEntry(shape, index, "getShapeAt");
 }
 
-inline std::string getDtypeAt(const std::string& dtype, unsigned index) {
+PASSLIB_DEMANDED std::string getDtypeAt(const std::string& dtype, unsigned index) {
   return detail::listEntry(dtype, index, "getDtypeAt");
 }
 
@@ -5393,28 +5533,28 @@ inline void OpResource::alloc_sparse(MXSparse* sparse, int index, int indices_le
 namespace detail {
 
 /// A text without the white space around it.
-inline std::string trimmed(const std::string& text) {
+PASSLIB_ON_DEMAND std::string trimmed(const std::string& text) {
   const char* const space = " \t\r\n";
   const std::size_t first = text.find_first_not_of(space);
   if (first == std::string::npos) return std::string();
   return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-inline bool readBoolean(const std::string& given, bool* value) {
+PASSLIB_ON_DEMAND bool readBoolean(const std::string& given, bool* value) {
   const std::string text = trimmed(given);
   *value = text == "True" || text == "true" || text == "1";
   return *value || text == "False" || text == "false" || text == "0";
 }
 
 /// Reads a whole number, also with a sign in front, and with the L behind that Python 2 wrote.
-inline bool readInteger(const std::string& given, int64_t* value) {
+PASSLIB_ON_DEMAND bool readInteger(const std::string& given, int64_t* value) {
   std::string text = trimmed(given);
   if (text.size() > 1 && text[text.size() - 1] == 'L') text.erase(text.size() - 1);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.erase(0, 1);
   return parseInteger(text.data(), text.size(), value);
 }
 
-inline bool readReal(const std::string& given, double* value) {
+PASSLIB_ON_DEMAND bool readReal(const std::string& given, double* value) {
   const std::string text = trimmed(given);
   const bool negative = !text.empty() && text[0] == '-';
   const std::string size = text.substr(!text.empty() && (negative || text[0] == '+') ? 1 : 0);
@@ -5432,7 +5572,7 @@ inline bool readReal(const std::string& given, double* value) {
 
 /// Reads a list: "(1, 2)", "[1, 2]" or "1, 2". Items in quotes, which JSON and Python put around
 /// texts, lose these. False for brackets or quotes that do not match.
-inline bool readList(const std::string& given, std::vector<std::string>* items) {
+PASSLIB_ON_DEMAND bool readList(const std::string& given, std::vector<std::string>* items) {
   std::string text = trimmed(given);
   const char first = text.empty() ? '\0' : text[0];
   if (first == '[' || first == '(') {
@@ -5471,29 +5611,31 @@ inline bool readList(const std::string& given, std::vector<std::string>* items) 
 }
 
 /// Whether a node has an attribute other than "None".
-inline bool hasAttr(const Node* node, const char* key) {
+PASSLIB_ON_DEMAND bool hasAttr(const Node* node, const char* key) {
   std::string text;
   return node->attrs._get(key, &text) && text != "None";
 }
 
-[[noreturn]] inline void failAttr(const Node* node, const char* key, const std::string& problem) {
+PASSLIB_ON_DEMAND [[noreturn]] void failAttr(const Node* node, const char* key,
+                                             const std::string& problem) {
   throw AttributeError("node " + detail::quoted(node->name) + " (" + node->op + "): attribute " +
                        detail::quoted(key) + " " + problem);
 }
 
-inline std::string needAttr(const Node* node, const char* key) {
+PASSLIB_ON_DEMAND std::string needAttr(const Node* node, const char* key) {
   std::string text;
   if (!node->attrs._get(key, &text) || text == "None") failAttr(node, key, "is missing");
   return text;
 }
 
-[[noreturn]] inline void failAttrType(const Node* node, const char* key, const char* wanted) {
+PASSLIB_ON_DEMAND [[noreturn]] void failAttrType(const Node* node, const char* key,
+                                                 const char* wanted) {
   failAttr(node, key, "is " + detail::quoted(node->attrs.at(key)) + ", not " + wanted);
 }
 
 }  // namespace detail
 
-inline int64_t intAttr(const Node* node, const char* key) {
+PASSLIB_DEMANDED int64_t intAttr(const Node* node, const char* key) {
   int64_t value = 0;
   if (!detail::readInteger(detail::needAttr(node, key), &value)) {
     detail::failAttrType(node, key, "a whole number of 64 bits");
@@ -5501,11 +5643,11 @@ inline int64_t intAttr(const Node* node, const char* key) {
   return value;
 }
 
-inline int64_t intAttr(const Node* node, const char* key, int64_t preset) {
+PASSLIB_DEMANDED int64_t intAttr(const Node* node, const char* key, int64_t preset) {
   return detail::hasAttr(node, key) ? intAttr(node, key) : preset;
 }
 
-inline std::vector<int64_t> intsAttr(const Node* node, const char* key) {
+PASSLIB_DEMANDED std::vector<int64_t> intsAttr(const Node* node, const char* key) {
   std::vector<std::string> items;
   bool valid = false;
   try {
@@ -5520,12 +5662,12 @@ inline std::vector<int64_t> intsAttr(const Node* node, const char* key) {
   return values;
 }
 
-inline std::vector<int64_t> intsAttr(const Node* node, const char* key,
-                                     const std::vector<int64_t>& preset) {
+PASSLIB_DEMANDED std::vector<int64_t> intsAttr(const Node* node, const char* key,
+                                               const std::vector<int64_t>& preset) {
   return detail::hasAttr(node, key) ? intsAttr(node, key) : preset;
 }
 
-inline double realAttr(const Node* node, const char* key) {
+PASSLIB_DEMANDED double realAttr(const Node* node, const char* key) {
   double value = 0;
   if (!detail::readReal(detail::needAttr(node, key), &value)) {
     detail::failAttrType(node, key, "a number");
@@ -5533,11 +5675,11 @@ inline double realAttr(const Node* node, const char* key) {
   return value;
 }
 
-inline double realAttr(const Node* node, const char* key, double preset) {
+PASSLIB_DEMANDED double realAttr(const Node* node, const char* key, double preset) {
   return detail::hasAttr(node, key) ? realAttr(node, key) : preset;
 }
 
-inline bool boolAttr(const Node* node, const char* key) {
+PASSLIB_DEMANDED bool boolAttr(const Node* node, const char* key) {
   bool value = false;
   if (!detail::readBoolean(detail::needAttr(node, key), &value)) {
     detail::failAttrType(node, key, "True or False");
@@ -5545,17 +5687,18 @@ inline bool boolAttr(const Node* node, const char* key) {
   return value;
 }
 
-inline bool boolAttr(const Node* node, const char* key, bool preset) {
+PASSLIB_DEMANDED bool boolAttr(const Node* node, const char* key, bool preset) {
   return detail::hasAttr(node, key) ? boolAttr(node, key) : preset;
 }
 
-inline std::string textAttr(const Node* node, const char* key) {
+PASSLIB_DEMANDED std::string textAttr(const Node* node, const char* key) {
   std::string text;
   if (!node->attrs._get(key, &text)) detail::failAttr(node, key, "is missing");
   return text;
 }
 
-inline std::string textAttr(const Node* node, const char* key, const std::string& preset) {
+PASSLIB_DEMANDED std::string textAttr(const Node* node, const char* key,
+                                      const std::string& preset) {
   std::string text;
   return node->attrs._get(key, &text) ? text : preset;
 }
@@ -5565,7 +5708,7 @@ inline std::string textAttr(const Node* node, const char* key, const std::string
 namespace detail {
 
 /// The entry of an output in __ext_shape__ or __ext_dtype__; "" if there is none.
-inline std::string inferredEntry(const NodeEntry& value, const char* key) {
+PASSLIB_ON_DEMAND std::string inferredEntry(const NodeEntry& value, const char* key) {
   std::string text;
   if (value.entry < 0 || !value.node->attrs._get(key, &text)) return std::string();
   try {
@@ -5576,7 +5719,7 @@ inline std::string inferredEntry(const NodeEntry& value, const char* key) {
 }
 
 /// Whether an operator of MXNet or NNVM takes the data of a layer at its first input.
-inline bool takesDataFirst(const std::string& op) {
+PASSLIB_ON_DEMAND bool takesDataFirst(const std::string& op) {
   static const char* const ops[] = {"Convolution",
                                     "Convolution_v1",
                                     "Deconvolution",
@@ -5610,7 +5753,7 @@ inline bool takesDataFirst(const std::string& op) {
 }
 
 /// Whether a variable is an input of the model, as far as it or the operators that take it tell.
-inline bool isModelInput(const Node& node, const std::string& dialect) {
+PASSLIB_ON_DEMAND bool isModelInput(const Node& node, const std::string& dialect) {
   if (dialect == "ark") return true;  // its files have no weights
   std::string place;
   const bool placed = node.attrs._get("__id__", &place);
@@ -5626,7 +5769,7 @@ inline bool isModelInput(const Node& node, const std::string& dialect) {
 
 }  // namespace detail
 
-inline ValueShape shapeOf(const NodeEntry& value) {
+PASSLIB_DEMANDED ValueShape shapeOf(const NodeEntry& value) {
   const Node& node = *value.node;
   if (node.tensor != nullptr) return ValueShape(node.tensor->shape);
   std::string text = detail::inferredEntry(value, MX_STR_SHAPE);
@@ -5646,7 +5789,7 @@ inline ValueShape shapeOf(const NodeEntry& value) {
   return ValueShape(extents);
 }
 
-inline MXDType typeOf(const NodeEntry& value) {
+PASSLIB_DEMANDED MXDType typeOf(const NodeEntry& value) {
   if (value.node->tensor != nullptr) return value.node->tensor->dtype;
   int64_t code = -1;
   std::string text = detail::inferredEntry(value, MX_STR_DTYPE);
@@ -5655,21 +5798,21 @@ inline MXDType typeOf(const NodeEntry& value) {
   return known ? static_cast<MXDType>(code) : kUNSET;
 }
 
-inline bool isOutput(const Graph* graph, const NodeEntry& value) {
+PASSLIB_DEMANDED bool isOutput(const Graph* graph, const NodeEntry& value) {
   for (const NodeEntry& head : graph->outputs) {
     if (head.node == value.node && head.entry == value.entry) return true;
   }
   return false;
 }
 
-inline bool isOutput(const Graph* graph, const Node* node) {
+PASSLIB_DEMANDED bool isOutput(const Graph* graph, const Node* node) {
   for (const NodeEntry& head : graph->outputs) {
     if (head.node == node) return true;
   }
   return false;
 }
 
-inline std::vector<NodeEntry> users(const NodeEntry& value) {
+PASSLIB_DEMANDED std::vector<NodeEntry> users(const NodeEntry& value) {
   std::vector<NodeEntry> uses;
   for (const NodeEntry& use : value.node->outputs) {
     const NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
@@ -5678,12 +5821,12 @@ inline std::vector<NodeEntry> users(const NodeEntry& value) {
   return uses;
 }
 
-inline Node* onlyUser(const Graph* graph, const NodeEntry& value) {
+PASSLIB_DEMANDED Node* onlyUser(const Graph* graph, const NodeEntry& value) {
   const std::vector<NodeEntry> uses = users(value);
   return uses.size() == 1 && !isOutput(graph, value) ? uses[0].node : nullptr;
 }
 
-inline bool isParameter(const Node* node) {
+PASSLIB_DEMANDED bool isParameter(const Node* node) {
   if (node->op != "null") return false;
   PassResource* resource = node->_passResource();
   const std::string dialect = resource == nullptr ? std::string() : resource->_dialect();
@@ -5695,20 +5838,20 @@ inline bool isParameter(const Node* node) {
   return node->tensor != nullptr || (resource != nullptr && resource->_isUnlent(node));
 }
 
-inline std::string PassResource::_dialect() const {
+PASSLIB_DEMANDED std::string PassResource::_dialect() const {
   if (graph_ == nullptr) return std::string();
   const auto found = graph_->attrs.find("dialect");
   return found == graph_->attrs.end() ? std::string() : found->second.str;
 }
 
-inline bool PassResource::_isUnlent(const Node* node) {
+PASSLIB_DEMANDED bool PassResource::_isUnlent(const Node* node) {
   const std::less<const Node*> order = {};
   if (!unlent_sorted_) std::sort(unlent_.begin(), unlent_.end(), order);
   unlent_sorted_ = true;
   return std::binary_search(unlent_.begin(), unlent_.end(), node, order);
 }
 
-inline std::string PassResource::_freeName(const Graph& graph, const std::string& name) {
+PASSLIB_DEMANDED std::string PassResource::_freeName(const Graph& graph, const std::string& name) {
   if (named_ > graph.nodes.size() || named_graph_ != &graph) {
     names_.clear();
     named_ = 0;
@@ -5720,8 +5863,9 @@ inline std::string PassResource::_freeName(const Graph& graph, const std::string
   return free;
 }
 
-inline Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
-                          MXDType type, const MXContext& ctx) {
+PASSLIB_DEMANDED Node* addParameter(Graph* graph, const std::string& name,
+                                    const std::vector<int64_t>& shape, MXDType type,
+                                    const MXContext& ctx) {
   PassResource* resource = graph->_passResource();
   if (resource == nullptr) {
     throw std::runtime_error("addParameter of " + detail::quoted(name) +
@@ -5755,12 +5899,12 @@ struct DeclaredPasses {
 };
 
 /// The form in which hosts know a body with declared options. Only runTyped may call it.
-inline graphPass_t opaqueBody(typedPass_t body) {
+PASSLIB_ON_DEMAND graphPass_t opaqueBody(typedPass_t body) {
   return reinterpret_cast<graphPass_t>(reinterpret_cast<void (*)()>(body));
 }
 
-inline bool runTyped(graphPass_t function, const char* name, Graph* graph,
-                     const options_map_t& options, MXReturnValue* result) {
+PASSLIB_ON_DEMAND bool runTyped(graphPass_t function, const char* name, Graph* graph,
+                                const options_map_t& options, MXReturnValue* result) {
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   const PassDeclaration* found = nullptr;
   for (int pos = 0; pos < declared->size(); ++pos) {
@@ -5773,7 +5917,7 @@ inline bool runTyped(graphPass_t function, const char* name, Graph* graph,
   return true;
 }
 
-inline JsonVal jsonOf(const OptionValue& value) {
+PASSLIB_ON_DEMAND JsonVal jsonOf(const OptionValue& value) {
   switch (value.kind) {
     case OptionValue::kBoolean:
       return JsonVal::boolean(value.integer != 0);
@@ -5787,18 +5931,18 @@ inline JsonVal jsonOf(const OptionValue& value) {
   return JsonVal(value.text);
 }
 
-inline JsonVal jsonOf(const std::vector<OptionValue>& values) {
+PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<OptionValue>& values) {
   JsonVal list(LIST);
   for (const OptionValue& item : values) list.list.push_back(jsonOf(item));
   return list;
 }
 
-inline const char* kindName(OptionValue::Kind kind) {
+PASSLIB_ON_DEMAND const char* kindName(OptionValue::Kind kind) {
   static const char* const names[] = {"boolean", "integer", "real", "text"};
   return names[kind];
 }
 
-inline const char* describePasses() {
+PASSLIB_ON_DEMAND const char* describePasses() {
   JsonVal passes(LIST);
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
@@ -5835,7 +5979,8 @@ inline const char* describePasses() {
 }
 
 /// Reads an option's text as a value of the declared kind. False for other text.
-inline bool readOption(OptionValue::Kind kind, const std::string& text, OptionValue* value) {
+PASSLIB_ON_DEMAND bool readOption(OptionValue::Kind kind, const std::string& text,
+                                  OptionValue* value) {
   bool flag = false;
   value->kind = kind;
   switch (kind) {
@@ -5854,12 +5999,12 @@ inline bool readOption(OptionValue::Kind kind, const std::string& text, OptionVa
   return true;
 }
 
-inline double numberOf(const OptionValue& value) {
+PASSLIB_ON_DEMAND double numberOf(const OptionValue& value) {
   return value.kind == OptionValue::kReal ? value.real : static_cast<double>(value.integer);
 }
 
 /// Whether choices and range of an option accept a value.
-inline bool accepts(const OptionDeclaration& option, const OptionValue& value) {
+PASSLIB_ON_DEMAND bool accepts(const OptionDeclaration& option, const OptionValue& value) {
   const double number = numberOf(value);
   if (!option.range.empty() &&
       !(number >= numberOf(option.range[0]) && number <= numberOf(option.range[1]))) {
@@ -5874,7 +6019,8 @@ inline bool accepts(const OptionDeclaration& option, const OptionValue& value) {
 }
 
 /// Returns the value that a text gives to an option. Throws std::invalid_argument.
-inline OptionValue optionValue(const OptionDeclaration& option, const std::string& text) {
+PASSLIB_ON_DEMAND OptionValue optionValue(const OptionDeclaration& option,
+                                          const std::string& text) {
   const OptionValue::Kind kind = option.preset.kind;
   OptionValue value(false);
   value.kind = kind;
@@ -5905,7 +6051,8 @@ inline OptionValue optionValue(const OptionDeclaration& option, const std::strin
 
 }  // namespace detail
 
-inline OptionValues::OptionValues(const PassDeclaration& declaration, const options_map_t& given) {
+PASSLIB_DEMANDED OptionValues::OptionValues(const PassDeclaration& declaration,
+                                            const options_map_t& given) {
   std::string names;
   for (const OptionDeclaration& option : declaration.options) {
     names += (names.empty() ? "" : ", ") + option.name;
@@ -5924,8 +6071,8 @@ inline OptionValues::OptionValues(const PassDeclaration& declaration, const opti
   }
 }
 
-inline const OptionValue& OptionValues::find(const std::string& name, OptionValue::Kind kind,
-                                             bool is_list) const {
+PASSLIB_DEMANDED const OptionValue& OptionValues::find(const std::string& name,
+                                                       OptionValue::Kind kind, bool is_list) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
     throw std::logic_error("the pass declares no option " + detail::quoted(name));
@@ -5938,49 +6085,51 @@ inline const OptionValue& OptionValues::find(const std::string& name, OptionValu
   return found->second;
 }
 
-inline bool OptionValues::boolean(const std::string& name) const {
+PASSLIB_DEMANDED bool OptionValues::boolean(const std::string& name) const {
   return find(name, OptionValue::kBoolean, false).integer != 0;
 }
-inline int64_t OptionValues::integer(const std::string& name) const {
+PASSLIB_DEMANDED int64_t OptionValues::integer(const std::string& name) const {
   return find(name, OptionValue::kInteger, false).integer;
 }
-inline double OptionValues::real(const std::string& name) const {
+PASSLIB_DEMANDED double OptionValues::real(const std::string& name) const {
   return find(name, OptionValue::kReal, false).real;
 }
-inline const std::string& OptionValues::text(const std::string& name) const {
+PASSLIB_DEMANDED const std::string& OptionValues::text(const std::string& name) const {
   return find(name, OptionValue::kText, false).text;
 }
-inline std::vector<bool> OptionValues::booleans(const std::string& name) const {
+PASSLIB_DEMANDED std::vector<bool> OptionValues::booleans(const std::string& name) const {
   std::vector<bool> values;
   for (const OptionValue& item : find(name, OptionValue::kBoolean, true).items) {
     values.push_back(item.integer != 0);
   }
   return values;
 }
-inline std::vector<int64_t> OptionValues::integers(const std::string& name) const {
+PASSLIB_DEMANDED std::vector<int64_t> OptionValues::integers(const std::string& name) const {
   std::vector<int64_t> values;
   for (const OptionValue& item : find(name, OptionValue::kInteger, true).items) {
     values.push_back(item.integer);
   }
   return values;
 }
-inline std::vector<double> OptionValues::reals(const std::string& name) const {
+PASSLIB_DEMANDED std::vector<double> OptionValues::reals(const std::string& name) const {
   std::vector<double> values;
   for (const OptionValue& item : find(name, OptionValue::kReal, true).items) {
     values.push_back(item.real);
   }
   return values;
 }
-inline std::vector<std::string> OptionValues::texts(const std::string& name) const {
+PASSLIB_DEMANDED std::vector<std::string> OptionValues::texts(const std::string& name) const {
   std::vector<std::string> values;
   for (const OptionValue& item : find(name, OptionValue::kText, true).items) {
     values.push_back(item.text);
   }
   return values;
 }
-inline bool OptionValues::given(const std::string& name) const { return given_.count(name) != 0; }
+PASSLIB_DEMANDED bool OptionValues::given(const std::string& name) const {
+  return given_.count(name) != 0;
+}
 
-inline PassDeclaration& CustomPass::declare() {
+PASSLIB_DEMANDED PassDeclaration& CustomPass::declare() {
   if (declaration == nullptr) {
     declaration = &Registry<PassDeclaration>::get()->add(name);
     *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runTyped};
@@ -5988,60 +6137,62 @@ inline PassDeclaration& CustomPass::declare() {
   return *declaration;
 }
 
-inline CustomPass& CustomPass::setBody(typedPass_t function) {
+PASSLIB_DEMANDED CustomPass& CustomPass::setBody(typedPass_t function) {
   declare().body = function;
   pass = detail::opaqueBody(function);
   return *this;
 }
 
-inline CustomPass& CustomPass::describe(const char* text) {
+PASSLIB_DEMANDED CustomPass& CustomPass::describe(const char* text) {
   declare().description = text;
   return *this;
 }
 
-inline CustomPass& CustomPass::dialects(std::initializer_list<const char*> names) {
+PASSLIB_DEMANDED CustomPass& CustomPass::dialects(std::initializer_list<const char*> names) {
   return dialects(std::vector<std::string>(names.begin(), names.end()));
 }
 
-inline CustomPass& CustomPass::dialects(const std::vector<std::string>& names) {
+PASSLIB_DEMANDED CustomPass& CustomPass::dialects(const std::vector<std::string>& names) {
   declare().dialects = names;
   return *this;
 }
 
-inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
-                                      const char* text) {
+PASSLIB_DEMANDED CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
+                                                const char* text) {
   declare().options.push_back(OptionDeclaration{key, preset, text, {}, {}});
   return *this;
 }
 
-inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset, const char* text,
-                                      std::initializer_list<OptionValue> choices) {
+PASSLIB_DEMANDED CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
+                                                const char* text,
+                                                std::initializer_list<OptionValue> choices) {
   declare().options.push_back(OptionDeclaration{key, preset, text, choices, {}});
   return *this;
 }
 
-inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset, const char* text,
-                                      const OptionValue& low, const OptionValue& high) {
+PASSLIB_DEMANDED CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
+                                                const char* text, const OptionValue& low,
+                                                const OptionValue& high) {
   declare().options.push_back(OptionDeclaration{key, preset, text, {}, {low, high}});
   return *this;
 }
 
-inline CustomPass& CustomPass::anyOptions() {
+PASSLIB_DEMANDED CustomPass& CustomPass::anyOptions() {
   declare().any_options = true;
   return *this;
 }
 
-inline CustomPass& CustomPass::needsWeights(bool wanted) {
+PASSLIB_DEMANDED CustomPass& CustomPass::needsWeights(bool wanted) {
   declare().needs_weights = wanted;
   return *this;
 }
 
-inline CustomPass& CustomPass::weightsOnDemand() {
+PASSLIB_DEMANDED CustomPass& CustomPass::weightsOnDemand() {
   declare().weights_on_demand = true;
   return *this;
 }
 
-inline CustomPass& CustomPass::needsShapes(bool wanted) {
+PASSLIB_DEMANDED CustomPass& CustomPass::needsShapes(bool wanted) {
   declare().needs_shapes = wanted;
   return *this;
 }
@@ -6115,7 +6266,7 @@ int guarded(const std::string& what, Body body) {
 }
 
 /// Operator number idx; one without name and functions if there is none.
-inline CustomOp& operatorAt(int idx) {
+PASSLIB_ON_DEMAND CustomOp& operatorAt(int idx) {
   static CustomOp& none = *new CustomOp(nullptr);
   Registry<CustomOp>* operators = Registry<CustomOp>::get();
   return idx >= 0 && idx < operators->size() ? operators->get(idx) : none;
@@ -6123,19 +6274,20 @@ inline CustomOp& operatorAt(int idx) {
 
 inline options_map_t makeOptions(const char* const* keys, const char* const* vals, int num) {
   options_map_t options;
-  for (int pos = 0; pos < num; ++pos) options[keys[pos]] = vals[pos];
+  for (int pos = 0; pos < num; ++pos) {
+    setText(JsonReader::Slice{keys[pos], strlen(keys[pos])},
+            JsonReader::Slice{vals[pos], strlen(vals[pos])}, &options);
+  }
   return options;
 }
 
-inline ParamTable makeParams(PASSLIB_PARAM_BLOCK(param)) {
-  ParamTable params(static_cast<std::size_t>(num_param));
+inline void addParams(ParamTable* params, PASSLIB_PARAM_BLOCK(param)) {
   for (int pos = 0; pos < num_param; ++pos) {
-    params.add(param_names[pos], param_data[pos],
-               std::vector<int64_t>(param_shapes[pos], param_shapes[pos] + param_dims[pos]),
-               static_cast<MXDType>(param_types[pos]), param_IDs[pos],
-               MXContext(param_dev_type[pos], param_dev_id[pos]));
+    params->add(param_names[pos])
+        ->setTensor(param_data[pos], static_cast<MXDType>(param_types[pos]), param_shapes[pos],
+                    param_dims[pos], param_IDs[pos],
+                    MXContext(param_dev_type[pos], param_dev_id[pos]));
   }
-  return params;
 }
 
 /// Lends parameters to the variables of a graph, for the time of a call.
@@ -6160,13 +6312,11 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
     MXerrorMsgs::get()->add(std::string("pass '") + name + "' has no body: call setBody");
     return MX_FAIL;
   }
-  std::unordered_map<std::string, MXTensor> new_args;
-  std::unordered_map<std::string, MXTensor> new_aux;
-  PassResource resource(&new_args, &new_aux, nd_malloc, nd_alloc);
+  PassResource resource(nd_malloc, nd_alloc);
   resource._setGraph(graph);
   graph->_setPassResource(&resource);
   const CallParams lent(graph, args, aux);
-  for (Node* node : graph->inputs) {
+  for (Node* node : span(graph->inputs)) {
     const MXTensor* tensor = node->tensor;
     if (tensor == nullptr || tensor->data_ptr != nullptr || tensor->size() == 0) continue;
     if (tensor->verID != 0) continue;  // on demand
@@ -6234,13 +6384,14 @@ void requireFunction(Function function, const char* setter) {
 
 typedef std::vector<std::vector<unsigned int> > ShapeList;
 
-inline ShapeList makeShapes(unsigned int** shapes, const int* dims, int count) {
+PASSLIB_ON_DEMAND ShapeList makeShapes(unsigned int** shapes, const int* dims, int count) {
   ShapeList list;
   for (int pos = 0; pos < count; ++pos) list.emplace_back(shapes[pos], shapes[pos] + dims[pos]);
   return list;
 }
 
-inline void handOut(const ShapeList& list, Handout* memory, unsigned int*** shapes, int** dims) {
+PASSLIB_ON_DEMAND void handOut(const ShapeList& list, Handout* memory, unsigned int*** shapes,
+                               int** dims) {
   *shapes = memory->array<unsigned int*>(list.size());
   *dims = memory->array<int>(list.size());
   for (std::size_t pos = 0; pos < list.size(); ++pos) {
@@ -6267,7 +6418,8 @@ struct TensorBlock {
 };
 
 /// `sparse` receives the targets of the data_ptr of sparse tensors.
-inline std::vector<MXTensor> makeTensors(const TensorBlock& block, std::deque<MXSparse>* sparse) {
+PASSLIB_ON_DEMAND std::vector<MXTensor> makeTensors(const TensorBlock& block,
+                                                    std::deque<MXSparse>* sparse) {
   std::vector<MXTensor> tensors(static_cast<std::size_t>(block.count));
   for (int pos = 0; pos < block.count; ++pos) {
     const MXStorageType storage = static_cast<MXStorageType>(block.storage_types[pos]);
@@ -6472,7 +6624,7 @@ class FlatPositions {
                    ? reinterpret_cast<const char*>(memory->first())
                    : nullptr),
         end_(begin_ + (begin_ == nullptr ? 0 : nodes.size() * sizeof(Node))),
-        table_(begin_ == nullptr ? nodes : std::vector<Node*>()) {}
+        table_(nodes.data(), begin_ == nullptr ? nodes.size() : 0) {}
   int64_t find(const Node* node) const {
     const char* const place = reinterpret_cast<const char*>(node);
     if (begin_ == nullptr) return table_.find(node);
@@ -6501,8 +6653,8 @@ struct FlatStore {
   }
 
   FlatModel model = {};
-  std::unique_ptr<NodeMemory> memory;  // of the graph's nodes
-  std::unique_ptr<Graph> graph;        // if it belongs to this object
+  Owner<NodeMemory> memory;  // of the graph's nodes
+  Owner<Graph> graph;        // if it belongs to this object
 
   /// Sets `model`. Throws GraphStructureError for edges to nodes outside their graph, and for
   /// subgraphs that are null or belong to two nodes. `root` is borrowed.
@@ -6515,7 +6667,7 @@ struct FlatStore {
   void add(const Graph& level);
   void addNode(const Node& node, const FlatPositions& positions, const FlatNode* shown);
   static uint32_t found(const Node& node, std::size_t pos, int64_t position) {
-    if (position < 0) dependency(node, pos, NodeTable(std::vector<Node*>()));  // says what is wrong
+    if (position < 0) dependency(node, pos, NodeTable(nullptr, 0));  // says what is wrong
     return static_cast<uint32_t>(position);
   }
   FlatText keepText(const std::string& text, const FlatText* shown);
@@ -6555,7 +6707,7 @@ inline FlatText FlatStore::keepText(const std::string& text, const FlatText* sho
   if (shown != nullptr && shown->size == size && memcmp(shown->data, text.data(), size) == 0) {
     return *shown;
   }
-  if (memory != nullptr) return FlatText{text.data(), size};
+  if (memory.get() != nullptr) return FlatText{text.data(), size};
   char* const copy = texts_.room(size);
   memcpy(copy, text.data(), size);
   texts_.advance(size);
@@ -6583,7 +6735,7 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
     });
   }
   flat.num_attrs = num_pairs_;
-  for (const auto& member : node.extra) addValue(member.first, member.second);
+  for (const auto& member : span(node.extra)) addValue(member.first, member.second);
   flat.num_extra = num_pairs_ - flat.num_attrs;
   flat.num_inputs = static_cast<uint32_t>(node.inputs.size());
   flat.num_control_deps = static_cast<uint32_t>(node.control_deps.size());
@@ -6598,7 +6750,7 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   for (std::size_t pos = 0; pos < flat.num_control_deps; ++pos) {
     control_deps_.push(found(node, flat.num_inputs + pos, positions.find(node.control_deps[pos])));
   }
-  for (const Graph* nested : node.subgraphs) {
+  for (const Graph* nested : span(node.subgraphs)) {
     if (nested == nullptr) failGraph("a subgraph of node '%s' is null", node.name.c_str());
     if (!levels_.add(nested)) {
       failGraph("a subgraph of node '%s' also belongs to another node", node.name.c_str());
@@ -6612,7 +6764,7 @@ inline void FlatStore::add(const Graph& level) {
     prefetchNode(level.nodes, pos, &Node::op);
     addNode(*level.nodes[pos], positions, shown_ == shown_end_ ? nullptr : shown_++);
   }
-  for (const NodeEntry& head : level.outputs) {
+  for (const NodeEntry& head : span(level.outputs)) {
     const int64_t position = positions.find(head.node);
     if (position < 0) failGraph("an output of the graph comes from a node that is not in it");
     edges_.push(FlatEdge{static_cast<uint32_t>(position), head.entry, head.version});
@@ -6627,7 +6779,7 @@ inline void FlatStore::flatten(const Graph& root, const FlatModel* shown) {
     shown_end_ = shown_ + shown->graphs[0].num_nodes;
     lent_ = memory->words();
   }
-  if (memory == nullptr) texts_.room(32 * root.nodes.size());
+  if (memory.get() == nullptr) texts_.room(32 * root.nodes.size());
   nodes_.reserve((root.nodes.size() + 8) * sizeof(FlatNode));
   edges_.reserve((2 * root.nodes.size() + 8) * sizeof(FlatEdge));
   levels_.add(&root);
@@ -6656,14 +6808,17 @@ class FlatReader {
         dep_(model.control_deps),
         pair_(model.pairs) {}
 
-  std::unique_ptr<Graph> read(const FlatGraph* level, const FlatGraph* end) {
-    std::unique_ptr<Graph> root(new Graph());
-    levels_.push(root.get());
+  /// `root`: an empty graph.
+  void read(const FlatGraph* level, const FlatGraph* end, Graph* root) {
+    levels_.push(root);
     for (std::size_t pos = 0; level != end; ++level, ++pos) readLevel(*level, levels_[pos]);
-    return root;
   }
 
  private:
+  static JsonReader::Slice sliceOf(const FlatText& text) {
+    return JsonReader::Slice{text.data, static_cast<std::size_t>(text.size)};
+  }
+  static std::unordered_map<std::string, std::string>& texts(Node* node) { return node->attrs; }
   static void assign(const FlatText& text, std::string* target) {
     target->assign(text.data, static_cast<std::size_t>(text.size));
   }
@@ -6687,31 +6842,35 @@ class FlatReader {
     for (std::size_t pos = 0; pos < count; ++pos) {
       for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) ++uses[(ahead++)->node];
     }
-    graph->nodes.reserve(count);
+    graph->nodes.resize(count);
     for (std::size_t pos = 0; pos < count; ++pos) {
       if (pos + 16 < count && first[pos + 16].packed != nullptr) {
         const char* later = reinterpret_cast<const char*>(first[pos + 16].packed);
         __builtin_prefetch(later);
         __builtin_prefetch(later + 64);
       }
-      graph->nodes.push_back(memory_->make());
-      readNode(*node_++, uses[pos], graph->nodes.back());
-      if (graph->nodes.back()->op == "null") graph->inputs.push_back(graph->nodes.back());
+      Node* const node = graph->nodes[pos] = memory_->make();
+      readNode(*node_++, uses[pos], node);
+      uses[pos] = 0;
+      if (node->op == "null") append(&graph->inputs) = node;
     }
     for (std::size_t pos = 0; pos < count; ++pos) {
       Node* node = graph->nodes[pos];
       for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) {
         Node* producer = graph->nodes[edge_->node];
-        node->inputs.emplace_back(producer, edge_->entry, edge_->version);
-        producer->outputs.emplace_back(node, static_cast<int>(nth));
+        node->inputs[nth] = NodeEntry(producer, edge_->entry, edge_->version);
+        producer->outputs[uses[edge_->node]++] = NodeEntry(node, static_cast<int>(nth));
         ++edge_;
       }
+      if (first[pos].num_control_deps != 0) node->control_deps.resize(first[pos].num_control_deps);
       for (uint32_t nth = 0; nth < first[pos].num_control_deps; ++nth) {
-        node->control_deps.push_back(graph->nodes[*dep_++]);
+        node->control_deps[nth] = graph->nodes[*dep_++];
       }
     }
-    for (uint64_t nth = 0; nth < level.num_outputs; ++nth, ++edge_) {
-      graph->outputs.emplace_back(graph->nodes[edge_->node], edge_->entry, edge_->version);
+    graph->outputs.resize(static_cast<std::size_t>(level.num_outputs));
+    for (NodeEntry& head : span(graph->outputs)) {
+      head = NodeEntry(graph->nodes[edge_->node], edge_->entry, edge_->version);
+      ++edge_;
     }
     for (uint64_t nth = 0; nth < level.num_attrs; ++nth) {
       takeValue(addAttribute(takeKey(), &graph->attrs));
@@ -6722,23 +6881,21 @@ class FlatReader {
     assign(from.op, &node->op);
     assign(from.name, &node->name);
     // Every list gets its room at once, next to its node: walks read both.
-    node->inputs.reserve(from.num_inputs);
-    node->outputs.reserve(uses);
+    node->inputs.resize(from.num_inputs);
+    node->outputs.resize(uses);
     if (from.packed != nullptr) {
       node->attrs._lendPacked(memory_->copy(from.packed, from.packed_words));
     }
     for (uint32_t nth = 0; nth < from.num_attrs; ++nth, ++pair_) {
-      std::string key;
-      assign(pair_->key, &key);
-      assign(pair_->text, &node->attrs[key]);
+      setText(sliceOf(pair_->key), sliceOf(pair_->text), &texts(node));
     }
     for (uint32_t nth = 0; nth < from.num_extra; ++nth) {
       takeValue(addExtra(takeKey(), node));
     }
     for (uint32_t nth = 0; nth < from.num_subgraphs; ++nth) {
-      node->subgraphs.push_back(nullptr);
-      node->subgraphs.back() = new Graph();
-      levels_.push(node->subgraphs.back());
+      Graph*& nested = append(&node->subgraphs);
+      nested = new Graph();
+      levels_.push(nested);
     }
     node->num_outputs = from.num_outputs;
     if (from.outputs_declared != 0) node->_declareOutputs(from.num_outputs);
@@ -6755,7 +6912,8 @@ class FlatReader {
 inline Graph* FlatStore::unflatten(const FlatModel& shown) {
   memory.reset(new NodeMemory(model.memory, static_cast<std::size_t>(shown.num_nodes),
                               static_cast<std::size_t>(shown.packed_words)));
-  graph = FlatReader(shown, memory.get()).read(shown.graphs, shown.graphs + shown.num_graphs);
+  graph.reset(new Graph());
+  FlatReader(shown, memory.get()).read(shown.graphs, shown.graphs + shown.num_graphs, graph.get());
   return graph.get();
 }
 
@@ -6764,10 +6922,10 @@ inline Graph* FlatStore::unflatten(const FlatModel& shown) {
 #pragma GCC optimize("Os")
 #endif
 
-inline std::unique_ptr<Graph> readGraph(const char* json) {
+inline Graph* readGraph(const char* json) {
   JsonOptions reading;
   reading.allow_control_characters = true;  // MXNet does not escape them
-  return std::unique_ptr<Graph>(Graph::fromString(json, strlen(json), reading));
+  return Graph::fromString(json, strlen(json), reading);
 }
 
 /// The graph of a pass's call, in one of three ways, and where the result goes unless it is shared.
@@ -6784,16 +6942,18 @@ inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION
                     const char* pass_name, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                     nd_malloc_t nd_malloc, const void* nd_alloc) {
   return guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
-    ParamTable args = makeParams(PASSLIB_PARAM_NAMES(arg));
-    ParamTable aux = makeParams(PASSLIB_PARAM_NAMES(aux));
-    std::unique_ptr<FlatStore> store;
-    std::unique_ptr<Graph> read;
+    ParamTable args(static_cast<std::size_t>(num_arg));
+    ParamTable aux(static_cast<std::size_t>(num_aux));
+    addParams(&args, PASSLIB_PARAM_NAMES(arg));
+    addParams(&aux, PASSLIB_PARAM_NAMES(aux));
+    Owner<FlatStore> store;
+    Owner<Graph> read;
     Graph* graph = given.shared;
     if (given.flat != nullptr) {
       store.reset(new FlatStore(given.flat->memory));
       graph = store->unflatten(*given.flat);
     } else if (given.json != nullptr) {
-      read = readGraph(given.json);
+      read.reset(readGraph(given.json));
       graph = read.get();
     }
     if (runPass(function, graph, makeOptions(opt_keys, opt_vals, num_opts), pass_name, &args, &aux,
@@ -6816,20 +6976,20 @@ inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION
 class GivenGraph {
  public:
   GivenGraph(const char* json, Graph* graph)
-      : read_(graph == nullptr ? readGraph(json) : std::unique_ptr<Graph>()),
+      : read_(graph == nullptr ? readGraph(json) : nullptr),
         graph_(graph == nullptr ? read_.get() : graph) {}
   Graph* get() const { return graph_; }
-  std::unique_ptr<Graph> release() { return std::move(read_); }
+  Graph* release() { return read_.release(); }
 
  private:
-  std::unique_ptr<Graph> read_;
+  Owner<Graph> read_;
   Graph* graph_;
 };
 
 /// A selector with its graph, unless that is the host's.
 struct OwnedSelector {
-  std::unique_ptr<Graph> graph;
-  std::unique_ptr<CustomOpSelector> selector;  // destroyed first
+  Owner<Graph> graph;
+  Owner<CustomOpSelector> selector;  // destroyed first
 };
 
 /// Calls a selector. Its exceptions must be of a type that the host can catch.
@@ -6852,7 +7012,7 @@ struct Layout {
   static std::string describe();
 
  private:
-  void line(const char* what, std::size_t size) { text += what + (" " + std::to_string(size)); }
+  void line(const char* what, std::size_t size) { text += printed("%s %zu", what, size); }
   struct Member {
     const char* what;
     std::size_t place;
@@ -6865,7 +7025,7 @@ struct Layout {
   void members(const Member* row, const Member* end) {
     for (text += "\n"; row != end; ++row) {
       line(row->what, row->size);
-      text += " @" + std::to_string(row->place) + "\n";
+      text += printed(" @%zu\n", row->place);
     }
   }
   template <typename Owner>
@@ -6873,13 +7033,13 @@ struct Layout {
   /// Finds the first word of an object that lies between two values, and says how far from `high`.
   void probe(const char* what, const void* object, std::size_t size, uintptr_t low,
              uintptr_t high) {
-    text += std::string(" ") + what;
+    text += printed(" %s", what);
     for (std::size_t pos = 0; pos + sizeof(uintptr_t) <= size; pos += sizeof(uintptr_t)) {
       uintptr_t word;
       memcpy(&word, static_cast<const char*>(object) + pos, sizeof(word));
       if (word < low || word > high) continue;
-      text += " @" + std::to_string(pos);
-      if (word != high) text += "-" + std::to_string(high - word);
+      text += printed(" @%zu", pos);
+      if (word != high) text += printed("-%zu", static_cast<std::size_t>(high - word));
       return;
     }
     text += " elsewhere";
@@ -6906,7 +7066,8 @@ inline void Layout::describeStrings() {
   const std::string brief("brief");
   const auto* self = reinterpret_cast<const char*>(&brief);
   const bool inside = brief.data() >= self && brief.data() < self + sizeof(brief);
-  text += inside ? " short @" + std::to_string(brief.data() - self) + "\n" : "\n";
+  if (inside) text += printed(" short @%zu", static_cast<std::size_t>(brief.data() - self));
+  text += "\n";
 }
 
 inline void Layout::describeContainers() {
@@ -6917,18 +7078,22 @@ inline void Layout::describeContainers() {
     std::unordered_map<std::string, std::string> table;
     std::map<JsonVal, JsonVal> tree;
   };
-  struct Free {
-    void operator()(Samples* made) const {
-      made->~Samples();
-      free(made);
+  struct Zeroed {
+    Zeroed() : memory(calloc(1, sizeof(Samples))) {
+      if (memory == nullptr) throw std::bad_alloc();
+      samples = ::new (memory) Samples;
     }
-  };
-  void* const zeros = calloc(1, sizeof(Samples));
-  if (zeros == nullptr) throw std::bad_alloc();
-  const std::unique_ptr<Samples, Free> samples(::new (zeros) Samples);
+    ~Zeroed() {
+      samples->~Samples();
+      free(memory);
+    }
+    void* memory;
+    Samples* samples;
+  } zeroed;
+  Samples* const samples = zeroed.samples;
   std::vector<NodeEntry>& list = samples->list;
-  list.reserve(5);
-  list.resize(3);
+  list.resize(5);
+  list.resize(3);  // of a capacity of 5
   line("std::vector", sizeof(list));
   probe("begin", &list, sizeof(list), list.data());
   probe("end", &list, sizeof(list), list.data() + list.size());
@@ -6936,7 +7101,10 @@ inline void Layout::describeContainers() {
 
   std::unordered_map<std::string, std::string>& table = samples->table;
   table.rehash(20);
-  table["a"] = table["b"] = table["c"] = "d";
+  const char* const keys[] = {"a", "b", "c"};
+  for (const char* key : keys) {
+    setText(JsonReader::Slice{key, 1}, JsonReader::Slice{key, 1}, &table);
+  }
   line("\nstd::unordered_map", sizeof(table));
   probe("buckets", &table, sizeof(table), table.bucket_count(), table.bucket_count());
   probe("size", &table, sizeof(table), table.size(), table.size());
@@ -7019,9 +7187,8 @@ inline void Layout::describeTensors() {
 
 inline void Layout::describeGraphs() {
   line("JsonVal", sizeof(JsonVal));
-  for (const JsonType kind : {ERR, STR, NUM, LIST, MAP, BOOL, NIL}) {
-    text += " " + std::to_string(static_cast<int>(kind));
-  }
+  const JsonType kinds[] = {ERR, STR, NUM, LIST, MAP, BOOL, NIL};
+  for (const JsonType kind : kinds) text += printed(" %d", static_cast<int>(kind));
   {
     typedef JsonVal Owner;
     static const Member rows[] = {
@@ -7047,7 +7214,7 @@ inline void Layout::describeGraphs() {
     typedef NodeAttributes Owner;
     static const Member rows[] = {
         PASSLIB_MEMBER(attributes, map_, std::atomic<NodeAttributes::Map*>),
-        PASSLIB_MEMBER(attributes, block_, std::unique_ptr<uint32_t[]>),
+        PASSLIB_MEMBER(attributes, block_, uint32_t*),
     };
     line("NodeAttributes", sizeof(Owner));
     members(rows);
@@ -10172,9 +10339,9 @@ struct Calls<CustomPartitioner, Unused> {
                             void** selector, PASSLIB_OPTION_BLOCK) {
     return guarded("createSelector", [&]() -> int {
       requireFunction(function, "setCreateSelector");
-      std::unique_ptr<OwnedSelector> owned(new OwnedSelector());
+      Owner<OwnedSelector> owned(new OwnedSelector());
       GivenGraph graph(json, shared);
-      owned->graph = graph.release();
+      owned->graph.reset(graph.release());
       CustomOpSelector* made = nullptr;
       const MXReturnValue result =
           function(graph.get(), &made, makeOptions(opt_keys, opt_vals, num_opts));
@@ -10235,8 +10402,10 @@ struct Calls<CustomPartitioner, Unused> {
     *num_attrs = 0;
     return guarded("reviewSubgraph", [&]() -> int {
       requireFunction(function, "setReviewSubgraph");
-      ParamTable args = makeParams(PASSLIB_PARAM_NAMES(arg));
-      ParamTable aux = makeParams(PASSLIB_PARAM_NAMES(aux));
+      ParamTable args(static_cast<std::size_t>(num_arg));
+      ParamTable aux(static_cast<std::size_t>(num_aux));
+      addParams(&args, PASSLIB_PARAM_NAMES(arg));
+      addParams(&aux, PASSLIB_PARAM_NAMES(aux));
       const GivenGraph given(json, shared);
       const CallParams lent(given.get(), &args, &aux);
       bool accepted = false;
