@@ -83,6 +83,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/handover.py
 	$(BIN)/python bench/json_dialects.py
 	$(BIN)/python bench/onnx_dialect.py
+	$(BIN)/python bench/onnx_memory.py
 	$(BIN)/python bench/running.py
 	$(BIN)/python bench/command.py
 	$(BIN)/python bench/patterns.py

@@ -15,7 +15,7 @@ import onnxruntime
 
 import passlib
 from onnx_files import write_layers, write_resnet
-from ratio import HEAD, measure_ratio
+from ratio import HEAD, Ratio, measure_ratio
 from run import DATA, build_library
 
 NODES = 100_000
@@ -104,6 +104,20 @@ def main() -> None:
             ours = with_passlib(file, target, name, infer=infer)
             ratio = measure_ratio(ours, theirs(file, target), rounds=options.rounds)
             print(ratio.row(label, what), flush=True)
+        few = DATA / f"layers{options.nodes // 5}.onnx"
+        times = count / write_layers(few, options.nodes // 5)
+        for label, name in (("identity", "identity"), ("folded", fold)):
+            ratio = measure_ratio(
+                with_passlib(layers, target, name, infer=False),
+                with_passlib(few, target, name, infer=False),
+                rounds=options.rounds,
+            )
+            growth = Ratio(ratio.ours / times, ratio.theirs)
+            print(
+                growth.row(
+                    f"{chain}, {label}, a {times:.0f}th of it", f"{count / times:,.0f} nodes"
+                )
+            )
 
 
 if __name__ == "__main__":
