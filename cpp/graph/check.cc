@@ -157,7 +157,7 @@ bool isUtf8(std::string_view text) {
   return true;
 }
 
-NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine) {
+NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine, bool nested_fine) {
   NodeOrder order = NodeOrder::kPostOrder;
   const std::vector<bool> none;
   Scratch scratch;
@@ -173,6 +173,7 @@ NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine)
       }
       std::vector<const Node*> owners;
       order = std::min(order, checkLevel(level, level == graph ? fine : none, &owners, &scratch));
+      if (nested_fine) break;
       for (const Node* node : owners) {
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph == nullptr) {

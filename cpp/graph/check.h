@@ -24,10 +24,11 @@ enum class NodeOrder { kAny, kSorted, kPostOrder };
 /// edges to nodes outside the graph or to outputs that a node does not have, no heads, a cycle, two
 /// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
 /// `fine`: which nodes of the outermost graph have texts that were checked before; the others, and
-/// all beyond it, were not. Lists the variables of each graph anew. Returns how the nodes of all
-/// graphs stand; post-order is not noticed where there are control dependencies.
+/// all beyond it, were not. `nested_fine`: the nested graphs are sound, in post-order, and list
+/// their variables; they are not looked at. Lists the variables of each graph anew. Returns how the
+/// nodes of all graphs stand; post-order is not noticed where there are control dependencies.
 NodeOrder checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max(),
-                     const std::vector<bool>& fine = {});
+                     const std::vector<bool>& fine = {}, bool nested_fine = false);
 
 }  // namespace passlib
 

@@ -143,10 +143,10 @@ int mostNestedGraphs(GraphSource* before) {
 }
 
 void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth,
-                 const std::vector<bool>& fine) {
+                 const std::vector<bool>& fine, bool nested_fine) {
   NodeOrder order = NodeOrder::kAny;
   try {
-    order = checkGraph(graph, max_depth, fine);
+    order = checkGraph(graph, max_depth, fine, nested_fine);
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }

@@ -52,10 +52,10 @@ int mostNestedGraphs(GraphSource* before);
 
 /// Checks a graph that a pass changed and arranges it, see arrangeGraph. Throws PassResultError,
 /// with `what` before the problem; also for subgraphs nested more than `max_depth` levels deep.
-/// `fine`: see checkGraph.
+/// `fine`, `nested_fine`: see checkGraph.
 void finishGraph(Graph* graph, bool ordered, const std::string& what,
                  int max_depth = std::numeric_limits<int>::max(),
-                 const std::vector<bool>& fine = {});
+                 const std::vector<bool>& fine = {}, bool nested_fine = false);
 
 }  // namespace passlib
 

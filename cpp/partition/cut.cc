@@ -103,10 +103,14 @@ std::string Cutter::outputName(const NodeEntry& entry) {
   return producer.name + found->second;
 }
 
-void Cutter::finish() {
+void Cutter::finish(bool linked) {
   std::vector<Node*>& nodes = graph_->nodes;
   nodes.erase(std::remove(nodes.begin(), nodes.end(), nullptr), nodes.end());
-  mxnet::ext::host::forEachGraph(graph_, linkOutputs);
+  if (linked) {
+    linkOutputs(graph_);
+  } else {
+    mxnet::ext::host::forEachGraph(graph_, linkOutputs);
+  }
   if (!has_control_) return;
   for (Node* each : nodes) {
     std::vector<Node*> deps;

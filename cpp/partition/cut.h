@@ -70,8 +70,8 @@ class Cutter {
   Cutter(Graph* graph, const NumberedGraph& numbers, const std::vector<std::vector<int>>& groups,
          OutputSuffix suffix, bool merge_equal);
 
-  /// Completes the graph after the last cut.
-  void finish();
+  /// Completes the graph after the last cut. `linked`: subgraphs were linked when they were cut.
+  void finish(bool linked);
 
  private:
   friend class Cut;

@@ -115,6 +115,26 @@ std::vector<std::vector<int>> chooseGroups(const PartitionCall& call,
   return groups;
 }
 
+/// Brings the other ends of edges, and the list of variables, of a subgraph up to date.
+void complete(Graph* graph) {
+  linkOutputs(graph);
+  graph->inputs.clear();
+  for (Node* node : graph->nodes) {
+    if (node->op == "null") graph->inputs.push_back(node);
+  }
+}
+
+/// Whether groups have operators alone, without nested graphs.
+bool areOperators(const Graph& graph, const std::vector<std::vector<int>>& groups) {
+  for (const std::vector<int>& group : groups) {
+    for (const int member : group) {
+      const Node& node = *graph.nodes[static_cast<std::size_t>(member)];
+      if (node.op == "null" || !node.subgraphs.empty()) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string describePartition(const PartitionCall& call) {
@@ -134,16 +154,23 @@ std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffi
   const Reviewer reviewer(call, library, *graph);
   NodeNames names(*graph);
   Cutter cutter(graph.get(), numbers, groups, suffix, call.merge_equal);
+  // What no library saw is as sound as the graph that it was cut from.
+  const bool unseen = library.strategy().review == nullptr && areOperators(*graph, groups);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     Cut cut(&cutter, static_cast<int>(i));
     if (cut.graph()->outputs.empty()) continue;  // its results are unused
     arrangeGraph(cut.graph(), call.ordered);
+    if (unseen) complete(cut.graph());
     const auto attributes = reviewer.review(cut.graph(), i);
     if (attributes) cut.accept(library.strategy().op, names.next(i), *attributes);
   }
-  cutter.finish();
+  cutter.finish(unseen);
+  std::vector<bool> fine;
+  if (unseen) {
+    for (const Node* node : graph->nodes) fine.push_back(node->op != library.strategy().op);
+  }
   finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound",
-              max_depth);
+              max_depth, fine, unseen);
   return graph;
 }
 
