@@ -299,6 +299,11 @@ class Owner {
 };
 }  // namespace detail
 
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+
 // ================================================================================================
 // Errors
 // ================================================================================================
@@ -398,6 +403,10 @@ class GraphStructureError : public std::runtime_error {
   explicit GraphStructureError(const std::string& message) : std::runtime_error(message) {}
 };
 
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
+
 // ================================================================================================
 // Data types, contexts, tensors
 // ================================================================================================
@@ -489,6 +498,11 @@ struct MXTensor {
   dlpack::DLTensor dltensor;  ///< the same tensor for users of DLPack
   MXStorageType stype;
 };
+
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
 
 // ================================================================================================
 // JSON
@@ -645,6 +659,10 @@ class JsonReader {
   JsonOptions options_;
   std::string scratch_;
 };
+
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
 
 // ================================================================================================
 // The graph
@@ -811,9 +829,30 @@ class NodeAttributes {
     copy->assign(text.data, text.size);
     return true;
   }
-  /// Calls visit(key, text) with a slice each, sorted by key unless the map has been made.
+  /// Goes over the attributes, sorted by key unless the map has been made.
+  class Walk {
+   public:
+    explicit Walk(const NodeAttributes& attributes)
+        : map_(attributes.known()), block_(attributes.block_), cursor_(nullptr), pos_(0) {
+      if (map_ != nullptr) place_ = map_->begin();
+      if (map_ == nullptr && block_ != nullptr) cursor_ = attributes.texts();
+    }
+    bool next(JsonReader::Slice* key, JsonReader::Slice* text);
+
+   private:
+    const Map* map_;
+    Map::const_iterator place_;
+    const uint32_t* block_;
+    const char* cursor_;
+    std::size_t pos_;
+  };
+  /// Calls visit(key, text) with a slice each, in that order.
   template <typename Visit>
-  void _visit(Visit visit) const;
+  void _visit(Visit visit) const {
+    JsonReader::Slice key;
+    JsonReader::Slice text;
+    for (Walk walk(*this); walk.next(&key, &text);) visit(key, text);
+  }
   /// Replaces all attributes by these, which it sorts if they are few. Returns null, or a key that
   /// occurs twice; some of the attributes are missing then.
   template <typename Text>  // std::string or JsonReader::Slice
@@ -1377,8 +1416,8 @@ class CustomStatefulOp {
                                 const OpResource& op_res) = 0;
   /// `inputs`: gradients of the outputs, then the inputs, then the outputs of Forward. `outputs`:
   /// one gradient per input.
-  virtual MXReturnValue Backward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
-                                 const OpResource& op_res);
+  inline virtual MXReturnValue Backward(std::vector<MXTensor>* inputs,
+                                        std::vector<MXTensor>* outputs, const OpResource& op_res);
 
   /// Set to silence the host's warning about a state that was not made by create.
   bool ignore_warn;
@@ -2681,6 +2720,10 @@ inline bool MXTensor::isSame(const MXTensor& other) const {
          shape == other.shape && stype == other.stype;
 }
 
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
+
 // ---- JSON: the reader --------------------------------------------------------------------------
 
 namespace detail {
@@ -3374,6 +3417,11 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
 
 }  // namespace detail
 
+#if PASSLIB_SMALL
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+
 // ---- JSON: values ------------------------------------------------------------------------------
 
 namespace detail {
@@ -3729,10 +3777,6 @@ inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
 
 // ---- the graph: reading ------------------------------------------------------------------------
 
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
-
 namespace detail {
 
 /// A hash of text under a key that differs from process to process (SipHash-1-3): texts of a file
@@ -3825,20 +3869,21 @@ class NameTable {
   PlainList<Slot> slots_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
-/// Sets an attribute or an option. All that a library does with texts of others goes this way:
-/// every other function of the map that sets something is compiled anew.
-__attribute__((__noinline__)) inline void setText(
+/// Sets an attribute or an option. Returns false if there was one of this key. All that a library
+/// does with texts of others goes this way: every other function of the map that sets something is
+/// compiled anew.
+__attribute__((__noinline__)) inline bool setText(
     const JsonReader::Slice& key, const JsonReader::Slice& text,
     std::unordered_map<std::string, std::string>* texts) {
   const auto added = texts->emplace(key.str(), text.str());
   if (!added.second) added.first->second.assign(text.data, text.size);
+  return added.second;
 }
 
 }  // namespace detail
+#if PASSLIB_SMALL
+#pragma GCC pop_options
+#endif
 
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
   keep();
@@ -3897,22 +3942,20 @@ inline bool NodeAttributes::_find(const char* key, std::size_t size,
   return false;
 }
 
-template <typename Visit>
-void NodeAttributes::_visit(Visit visit) const {
-  typedef JsonReader::Slice Slice;
-  if (known() != nullptr) {
-    for (const value_type& item : *known()) {
-      visit(Slice{item.first.data(), item.first.size()},
-            Slice{item.second.data(), item.second.size()});
-    }
-    return;
+inline bool NodeAttributes::Walk::next(JsonReader::Slice* key, JsonReader::Slice* text) {
+  if (map_ != nullptr) {
+    if (place_ == map_->end()) return false;
+    *key = JsonReader::Slice{place_->first.data(), place_->first.size()};
+    *text = JsonReader::Slice{place_->second.data(), place_->second.size()};
+    ++place_;
+    return true;
   }
-  const char* cursor = block_ == nullptr ? nullptr : texts();
-  for (std::size_t pos = 0; cursor != nullptr && pos < block_[0]; ++pos) {
-    const uint32_t* sizes = &block_[2 + 2 * pos];
-    visit(Slice{cursor, sizes[0]}, Slice{cursor + sizes[0], sizes[1]});
-    cursor += static_cast<std::size_t>(sizes[0]) + sizes[1];
-  }
+  if (cursor_ == nullptr || pos_ == block_[0]) return false;
+  const uint32_t* const sizes = &block_[2 + 2 * pos_++];
+  *key = JsonReader::Slice{cursor_, sizes[0]};
+  *text = JsonReader::Slice{cursor_ + sizes[0], sizes[1]};
+  cursor_ += static_cast<std::size_t>(sizes[0]) + sizes[1];
+  return true;
 }
 
 namespace detail {
@@ -3935,10 +3978,10 @@ const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t coun
   if (count > few || size > (std::numeric_limits<uint32_t>::max)() / 2) {
     reserve(count);
     for (std::size_t pos = 0; pos < count; ++pos) {
-      const bool added =
-          emplace(detail::sliceOf(items[pos].first).str(), detail::sliceOf(items[pos].second).str())
-              .second;
-      if (!added) return &items[pos].first;
+      if (!detail::setText(detail::sliceOf(items[pos].first), detail::sliceOf(items[pos].second),
+                           &write())) {
+        return &items[pos].first;
+      }
     }
     return nullptr;
   }
@@ -3977,9 +4020,9 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   if (known() != nullptr) return *known();
   detail::Owner<Map> made(new Map());
   made->reserve(size());
-  _visit([&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-    detail::setText(key, text, made.get());
-  });
+  JsonReader::Slice key;
+  JsonReader::Slice text;
+  for (Walk walk(*this); walk.next(&key, &text);) detail::setText(key, text, made.get());
   Map* present = nullptr;  // another thread's, if that was faster
   return map_.compare_exchange_strong(present, made.get()) ? *made.release() : *present;
 }
@@ -4017,8 +4060,9 @@ __attribute__((__noinline__)) inline JsonVal* addAttribute(
 
 /// Adds an extra member to a node.
 __attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, Node* node) {
-  node->extra.emplace_back(name, JsonVal());
-  return &node->extra.back().second;
+  std::pair<std::string, JsonVal>& member = append(&node->extra);
+  member.first = name;
+  return &member.second;
 }
 
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
@@ -4285,8 +4329,10 @@ class GraphReader {
                     twice->str().c_str(), node->name.c_str());
     }
     for (const auto& pair : pairs_) {
-      const auto added = node->attrs.emplace(pair.first.str(), pair.second.str());
-      if (!added.second && !give_way) added.first->second = pair.second.str();
+      JsonReader::Slice former;
+      if (give_way && node->attrs._find(pair.first.data, pair.first.size, &former)) continue;
+      std::unordered_map<std::string, std::string>& attributes = node->attrs;
+      setText(pair.first, pair.second, &attributes);
     }
   }
 
@@ -4733,9 +4779,10 @@ class GraphWriter {
 
   void writeAttributes(const Node& node, std::size_t depth) {
     sorted_.clear();
-    node.attrs._visit([this](const JsonReader::Slice& name, const JsonReader::Slice& text) {
-      sorted_.push(Attribute{name, text});
-    });
+    Attribute each;
+    for (NodeAttributes::Walk walk(node.attrs); walk.next(&each.key, &each.text);) {
+      sorted_.push(each);
+    }
     std::size_t packed = 0;  // then they are sorted
     if (node.attrs._packed(&packed) == nullptr) {
       qsort(sorted_.begin(), sorted_.size(), sizeof(Attribute), &compareKeys);
@@ -6250,11 +6297,15 @@ struct InterruptSource {
   }
 };
 
-/// Runs the body of an entry point. Any exception becomes a message.
 template <typename Body>
-int guarded(const std::string& what, Body body) {
+int runBody(void* body) {
+  return (*static_cast<Body*>(body))();
+}
+
+/// Runs run(body), the body of an entry point. Any exception becomes a message.
+inline int runGuarded(const std::string& what, int (*run)(void*), void* body) {
   try {
-    return body();
+    return run(body);
   } catch (const std::exception& error) {
     MXerrorMsgs::get()->add(what + ": " + textOf(error));
   }
@@ -6263,6 +6314,11 @@ int guarded(const std::string& what, Body body) {
     MXerrorMsgs::get()->add(what + ": something was thrown that is not a std::exception");
   }
   return MX_FAIL;
+}
+
+template <typename Body>
+int guarded(const std::string& what, Body body) {
+  return runGuarded(what, &runBody<Body>, &body);
 }
 
 /// Operator number idx; one without name and functions if there is none.
@@ -6690,7 +6746,8 @@ struct FlatStore {
   GraphTable levels_;  // the graphs of the nodes so far
 };
 
-inline void FlatStore::addValue(const std::string& key, const JsonVal& value) {
+__attribute__((__noinline__)) inline void FlatStore::addValue(const std::string& key,
+                                                              const JsonVal& value) {
   TextBuffer buffer;
   GraphWriter(false, &buffer).write(value);
   const std::size_t size = buffer.size();
@@ -6730,9 +6787,9 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   }
   num_pairs_ = 0;
   if (flat.packed == nullptr) {
-    node.attrs._visit([this](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-      addPair(key, text);
-    });
+    JsonReader::Slice key;
+    JsonReader::Slice text;
+    for (NodeAttributes::Walk walk(node.attrs); walk.next(&key, &text);) addPair(key, text);
   }
   flat.num_attrs = num_pairs_;
   for (const auto& member : span(node.extra)) addValue(member.first, member.second);
