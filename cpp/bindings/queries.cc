@@ -37,26 +37,6 @@ bool isSettled(const Node& node, const OperatorFacts& facts) {
                             attributeOf(node, facts.counting) == std::to_string(node.num_outputs));
 }
 
-/// What determines the number of outputs of a node, as one text: operator and attributes. Two nodes
-/// for which that is the same may have two texts, if one of them has a table of attributes.
-std::string kindOf(const Node& node) {
-  std::string kind = node.op;
-  std::size_t words = 0;
-  if (const uint32_t* packed = node.attrs._packed(&words)) {
-    const auto* bytes = reinterpret_cast<const char*>(packed);
-    return (kind += '\0').append(bytes, words * sizeof(uint32_t));
-  }
-  const auto append = [&kind](std::string_view text) {
-    (kind += '\0') += std::to_string(text.size()) += '\0';
-    kind += text;
-  };
-  for (const auto& [key, text] : sortedAttributes(node)) {
-    append(key);
-    append(text);
-  }
-  return kind;
-}
-
 /// Nodes whose number of outputs the schema must determine, those of one operator with the same
 /// attributes at once: op, attrs, and for each position, present number and number determined by
 /// the subgraph.

@@ -93,6 +93,26 @@ inline std::vector<AttributeView> sortedAttributes(const Node& node) {
   return list;
 }
 
+/// Operator and attributes of a node as one text. Two nodes for which they are the same may have two
+/// texts, if one of them has a table of attributes.
+inline std::string kindOf(const Node& node) {
+  std::string kind = node.op;
+  std::size_t words = 0;
+  if (const uint32_t* packed = node.attrs._packed(&words)) {
+    const auto* bytes = reinterpret_cast<const char*>(packed);
+    return (kind += '\0').append(bytes, words * sizeof(uint32_t));
+  }
+  const auto append = [&kind](std::string_view text) {
+    (kind += '\0') += std::to_string(text.size()) += '\0';
+    kind += text;
+  };
+  for (const auto& [key, text] : sortedAttributes(node)) {
+    append(key);
+    append(text);
+  }
+  return kind;
+}
+
 }  // namespace passlib
 
 #endif  // PASSLIB_GRAPH_ATTRIBUTES_H_

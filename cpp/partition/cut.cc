@@ -91,11 +91,9 @@ NodeEntry* Cutter::target(int edge) {
 std::string Cutter::outputName(const NodeEntry& entry) {
   const Node& producer = *entry.node;
   // Nodes with the same operator and attributes share their output names.
-  std::string key = producer.op + '\0' + std::to_string(entry.entry) + '\0' +
-                    std::to_string(producer.num_outputs);
-  for (const auto& [name, text] : sortedAttributes(producer)) {
-    (((key += '\0') += name) += '\0') += text;
-  }
+  std::string key = kindOf(producer);
+  const int counts[] = {entry.entry, producer.num_outputs};
+  key.append(reinterpret_cast<const char*>(counts), sizeof counts);
   auto found = suffixes_.find(key);
   if (found == suffixes_.end()) {
     found = suffixes_.emplace(std::move(key), suffix_(producer, entry.entry)).first;
@@ -176,6 +174,7 @@ void Cut::cutInputs() {
 
 Node* Cut::addVariable(const NodeEntry& source) {
   Node* variable = graph_->addNode(variableName(source), "null");
+  variable->_declareOutputs(1);
   graph_->inputs.push_back(variable);
   const bool is_arg = source.node->op == "null";
   std::pair<std::string, std::string> attributes[] = {{"isArg", is_arg ? "True" : "False"},

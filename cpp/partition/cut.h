@@ -91,7 +91,7 @@ class Cutter {
   std::vector<int> new_slot_;              ///< of each edge: its input of that node, or -1
   std::map<const Node*, Node*> replaced_;  ///< members of groups, for control dependencies
   bool has_control_ = false;
-  std::map<std::string, std::string> suffixes_;
+  TextMap<std::string> suffixes_;
 };
 
 }  // namespace passlib
