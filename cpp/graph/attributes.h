@@ -93,8 +93,8 @@ inline std::vector<AttributeView> sortedAttributes(const Node& node) {
   return list;
 }
 
-/// Operator and attributes of a node as one text. Two nodes for which they are the same may have two
-/// texts, if one of them has a table of attributes.
+/// Operator and attributes of a node as one text. Two nodes for which they are the same may have
+/// two texts, if one of them has a table of attributes.
 inline std::string kindOf(const Node& node) {
   std::string kind = node.op;
   std::size_t words = 0;
