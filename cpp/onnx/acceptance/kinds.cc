@@ -152,7 +152,7 @@ std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model,
   for (const uint32_t number : model.graph().unsettled) {
     nodes.push_back(model.graph().nodes[number]);
   }
-  return Collector(model, KnownValues(model), most).collect(nodes);
+  return Collector(model, KnownValues(model, nodes), most).collect(nodes);
 }
 
 std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
