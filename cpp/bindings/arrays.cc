@@ -45,6 +45,7 @@ bool sameArrays(const py::dict& arrays, const py::dict& among) {
   for (const auto& [name, array] : arrays) {
     PyObject* const other = others.find(name);
     if (other == nullptr || !py::isinstance<py::array>(array)) return false;
+    if (array.ptr() == other) continue;
     if (!sameContent(py::reinterpret_borrow<py::array>(array),
                      py::reinterpret_borrow<py::array>(other))) {
       return false;
@@ -93,6 +94,27 @@ bool sameContent(const py::array& left, const py::array& right) {
     return py::array::ensure(array, py::array::c_style);
   };
   return std::memcmp(plain(left).data(), plain(right).data(), bytes) == 0;
+}
+
+py::array viewOf(const void* data, const py::dtype& type, const std::vector<int64_t>& shape,
+                 const py::object& owner) {
+  const auto& api = py::detail::npy_api::get();
+  Py_intptr_t sizes[kMostDims];
+  Py_intptr_t strides[kMostDims];
+  if (shape.size() > kMostDims) throw py::value_error("an array has too many dimensions");
+  Py_intptr_t stride = type.itemsize();
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    sizes[axis] = static_cast<Py_intptr_t>(shape[axis]);
+    strides[axis] = stride;
+    stride *= sizes[axis];
+  }
+  // The call takes over one reference to the type. Without flags, the array cannot be written to.
+  PyObject* const made = api.PyArray_NewFromDescr_(api.PyArray_Type_, type.inc_ref().ptr(),
+                                                   static_cast<int>(shape.size()), sizes, strides,
+                                                   const_cast<void*>(data), 0, nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  api.PyArray_SetBaseObject_(made, owner.inc_ref().ptr());
+  return py::reinterpret_steal<py::array>(made);
 }
 
 py::array ownedBytes(Buffer buffer) {

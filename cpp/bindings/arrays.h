@@ -20,6 +20,10 @@ void freeze(const pybind11::array& array);
 /// Whether two arrays are equal in type, shape and every bit.
 bool sameContent(const pybind11::array& left, const pybind11::array& right);
 
+/// Returns a read-only array of memory that `owner` keeps. Files have very many: no lists are made.
+pybind11::array viewOf(const void* data, const pybind11::dtype& type,
+                       const std::vector<int64_t>& shape, const pybind11::object& owner);
+
 /// Returns the bytes of a buffer as an array, which owns the memory.
 pybind11::array ownedBytes(Buffer buffer);
 

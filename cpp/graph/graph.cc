@@ -84,14 +84,12 @@ bool equalLevel(const Graph& left, const Graph& right, std::string_view but,
   if (left.nodes.size() != right.nodes.size() || left.outputs.size() != right.outputs.size()) {
     return false;
   }
-  const NodeTable left_table(left.nodes);
-  const NodeTable right_table(right.nodes);
-  const auto same_entry = [&](const NodeEntry& a, const NodeEntry& b) {
-    return a.entry == b.entry && a.version == b.version &&
-           left_table.find(a.node) == right_table.find(b.node);
-  };
+  const NodeTable table(left.nodes);
   const auto same_node = [&](const Node* a, const Node* b) {
-    return left_table.find(a) == right_table.find(b);
+    return right.nodes[static_cast<std::size_t>(table.find(a))] == b;
+  };
+  const auto same_entry = [&](const NodeEntry& a, const NodeEntry& b) {
+    return a.entry == b.entry && a.version == b.version && same_node(a.node, b.node);
   };
   for (std::size_t i = 0; i < left.nodes.size(); ++i) {
     const Node& a = *left.nodes[i];

@@ -146,14 +146,19 @@ int Allocator::scaleOne(std::size_t id, const double* factors, std::size_t count
 }
 
 std::vector<NewParam> Allocator::take() {
-  std::vector<NewParam> last;
-  TextSet known[2];
-  for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
-    if (known[param->is_arg ? 1 : 0].insert(param->name).second) last.push_back(std::move(*param));
+  TextViewSet known[2];
+  for (TextViewSet& names : known) names.reserve(params_.size());
+  std::vector<bool> last(params_.size());
+  for (std::size_t i = params_.size(); i-- > 0;) {
+    last[i] = known[params_[i].is_arg ? 1 : 0].insert(params_[i].name).second;
   }
-  std::reverse(last.begin(), last.end());
+  std::vector<NewParam> kept;
+  kept.reserve(params_.size());
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    if (last[i]) kept.push_back(std::move(params_[i]));
+  }
   params_.clear();
-  return last;
+  return kept;
 }
 
 }  // namespace passlib

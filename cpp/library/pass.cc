@@ -22,6 +22,7 @@ using mxnet::ext::host::quoted;
 std::vector<NewParam> usedParams(std::vector<NewParam> params, Graph* graph) {
   if (params.empty()) return params;
   TextViewSet names;
+  names.reserve(params.size());
   for (const NewParam& param : params) names.insert(param.name);
   const TextViewSet used = usedAmong(names, graph);
   std::vector<NewParam> kept;

@@ -185,6 +185,7 @@ def test_what_a_model_says_computes_nothing(scaled: tuple[passlib.Model, np.ndar
     assert model.args.nbytes == 4 * COLUMNS * (ROWS + 1)
     assert f"'w': float32 ({ROWS}, {COLUMNS})" in repr(model.args)
     assert model.inputs == ["x"]
+    assert f"2 weights of {COLUMNS * (ROWS + 1):,} elements" in repr(model)
     graph_only = model.optimize_for("removeDeadNodes")
     assert not is_computed(model)
     assert not is_computed(graph_only)

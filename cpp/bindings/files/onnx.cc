@@ -115,10 +115,9 @@ class ArrayMaker {
 
   py::array tensor(const Constant& constant) {
     onnx::readTensor(constant.message, &tensor_);
-    const py::dtype type = typeOf(tensor_.type);
-    const std::vector<py::ssize_t> shape(tensor_.dims.begin(), tensor_.dims.end());
-    if (tensor_.has_raw) return frozen(py::array(type, shape, tensor_.raw.data(), owner_));
-    py::array array(type, shape);
+    const py::dtype& type = typeOf(tensor_.type);
+    if (tensor_.has_raw) return viewOf(tensor_.raw.data(), type, tensor_.dims, owner_);
+    py::array array(type, std::vector<py::ssize_t>(tensor_.dims.begin(), tensor_.dims.end()));
     const onnx::Elements elements = onnx::checkElements(tensor_, [&] { return constant.place(); });
     onnx::copyElements(tensor_, elements, static_cast<char*>(array.mutable_data()));
     return frozen(std::move(array));

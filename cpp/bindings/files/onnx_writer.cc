@@ -280,7 +280,7 @@ class OnnxWriter {
     return py::reinterpret_steal<py::bytes>(bytes);
   }
 
-  std::size_t size() const { return model_.assemble(onnx::kWhole).size(); }
+  std::size_t size() { return whole().size(); }
 
   /// The types of all nodes as texts, with models of all kinds of nodes, by which ONNX's checker
   /// can say whether they hold; None if the model does not state them all.
@@ -303,17 +303,31 @@ class OnnxWriter {
     return py::make_tuple(types, made);
   }
 
-  void writeTo(int file) const {
+  void setImports(std::map<std::size_t, int64_t> changed,
+                  std::vector<std::pair<std::string, int64_t>> added) {
+    whole_.reset();
+    model_.setImports(std::move(changed), std::move(added));
+  }
+
+  void writeTo(int file) {
     const ReleasedGil released;
-    onnx::writePieces(model_.assemble(onnx::kWhole), file);
+    onnx::writePieces(whole(), file);
+    whole_.reset();
   }
 
  private:
+  /// The model in pieces, kept from the question for its size until it is written.
+  const onnx::Pieces& whole() {
+    if (!whole_) whole_ = model_.assemble(onnx::kWhole);
+    return *whole_;
+  }
+
   py::object owner_;
   std::shared_ptr<const Graph> graph_;
   std::unique_ptr<PythonHost> host_;
   onnx::Present present_;
   onnx::ModelWriter model_;
+  std::optional<onnx::Pieces> whole_;
 };
 
 }  // namespace
@@ -363,13 +377,7 @@ void bindOnnxWriter(py::module_* m) {
            })
       .def_property_readonly("size", &OnnxWriter::size)
       .def("names", &OnnxWriter::names)
-      .def(
-          "set_imports",
-          [](OnnxWriter& writer, std::map<std::size_t, int64_t> changed,
-             std::vector<std::pair<std::string, int64_t>> added) {
-            writer.model().setImports(std::move(changed), std::move(added));
-          },
-          py::arg("changed"), py::arg("added"))
+      .def("set_imports", &OnnxWriter::setImports, py::arg("changed"), py::arg("added"))
       .def("message", &OnnxWriter::message)
       .def("write_to", &OnnxWriter::writeTo, py::arg("file"));
   m->def(

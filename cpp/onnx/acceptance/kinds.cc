@@ -175,7 +175,8 @@ std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model,
   for (const uint32_t number : model.graph().unsettled) {
     nodes.push_back(model.graph().nodes[number]);
   }
-  return Collector(model, KnownValues(model), most).collect(nodes, model.graph().typed_as_before);
+  return Collector(model, KnownValues(model, nodes), most)
+      .collect(nodes, model.graph().typed_as_before);
 }
 
 std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,

@@ -21,15 +21,32 @@ KnownValues::KnownValues(const ModelWriter& model) {
   const WrittenGraph& graph = model.graph();
   known_ = NameMap<Known>(graph.inputs.size() + graph.values.size() + graph.outputs.size() +
                           graph.initializers.size());
+  collect(graph);
+}
+
+KnownValues::KnownValues(const ModelWriter& model, const std::vector<Bytes>& nodes) : some_(true) {
+  for (const Bytes node : nodes) {
+    Field field;
+    for (Fields fields(node); fields.next(&field);) {
+      const bool is_name = field.number == kNodeInput || field.number == kNodeOutput;
+      if (is_name && field.type == kBytes) known_.insert(field.body, {});
+    }
+  }
+  collect(model.graph());
+}
+
+void KnownValues::collect(const WrittenGraph& graph) {
   for (const auto* list : {&graph.inputs, &graph.values, &graph.outputs}) {
     for (const Bytes value : *list) {
-      Known* known = known_.insert(bodyOf(value, kValueName), {}).first;
+      Known* known = placeOf(bodyOf(value, kValueName));
+      if (known == nullptr) continue;
       known->type = bodyOf(value, kValueType);
       known->is_input = known->is_input || list == &graph.inputs;
     }
   }
   for (const WrittenInitializer& each : graph.initializers) {
-    Known* known = known_.insert(each.name, {}).first;
+    Known* known = placeOf(each.name);
+    if (known == nullptr) continue;
     const Tensor tensor = readTensor(each.message);
     if (!known->is_input) known->type = describeTensor(tensor.type, tensor.dims);
     if (!each.aside && !tensor.external && each.message.size() < kSmall) {
@@ -38,7 +55,8 @@ KnownValues::KnownValues(const ModelWriter& model) {
   }
   for (const Bytes node : graph.nodes) {
     if (!isConstant(node)) continue;
-    Known* known = known_.insert(bodyOf(node, kNodeOutput), {}).first;
+    Known* known = placeOf(bodyOf(node, kNodeOutput));
+    if (known == nullptr) continue;
     known->constant = node;
     if (!known->type.empty()) continue;
     forEachBody(node, kAttribute, [&](Bytes message) {

@@ -24,6 +24,8 @@ struct Known {
 class KnownValues {
  public:
   explicit KnownValues(const ModelWriter& model);
+  /// Of those values only that some nodes, each a message, take or compute.
+  KnownValues(const ModelWriter& model, const std::vector<Bytes>& nodes);
   KnownValues(const KnownValues&) = delete;
   KnownValues& operator=(const KnownValues&) = delete;
 
@@ -31,10 +33,14 @@ class KnownValues {
   const Known* find(Bytes name) const { return known_.find(name); }
 
  private:
+  void collect(const WrittenGraph& graph);
+  /// Returns where to note what is known of a value; null if it is of no interest.
+  Known* placeOf(Bytes name) { return some_ ? known_.find(name) : known_.insert(name, {}).first; }
   Bytes describeTensor(int32_t type, const std::vector<int64_t>& dims);
 
   NameMap<Known> known_;
-  TextSet types_;  ///< as ValueInfoProtos
+  bool some_ = false;  ///< only the values that are in the table already are of interest
+  TextSet types_;      ///< as ValueInfoProtos
 };
 
 /// Whether a node holds a constant whose type is known.

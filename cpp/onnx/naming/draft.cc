@@ -85,6 +85,7 @@ void Draft::claim(std::size_t position, std::vector<bool>* taken) {
   if (id.data() == nullptr) return;
   const Original* const found = originals.find(id);
   named[position] = found;
+  if (found != nullptr) originals.prefetchAfter(*found);
   if (found == nullptr || (*taken)[found->index]) return;
   if (isVariable(position) == (found->what == Original::kOperator)) return;
   (*taken)[found->index] = true;

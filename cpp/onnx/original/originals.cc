@@ -146,7 +146,13 @@ const OriginalGraph* Originals::findGraph(Bytes place) const {
 
 void Originals::collect(const OriginalGraph& original, const Graph& graph,
                         std::vector<const Graph*>* nested) {
-  for (const Node* node : graph.nodes) {
+  constexpr std::size_t kSteps = 12;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node* const node = graph.nodes[i];
+    if (i + kSteps < graph.nodes.size()) {
+      __builtin_prefetch(&graph.nodes[i + kSteps]->op);
+      __builtin_prefetch(&graph.nodes[i + kSteps]->attrs);
+    }
     const Bytes id = attributeOf(*node, keys::kId);
     if (id.data() == nullptr) continue;  // an omitted input, or a value from outside
     add(original, node, id);
@@ -154,10 +160,10 @@ void Originals::collect(const OriginalGraph& original, const Graph& graph,
     if (made.what != Original::kOperator) continue;
     const NodeRecord& record = made.record();
     std::size_t subgraph = 0;
-    for (uint32_t i = 0; i < record.attributes.count; ++i) {
-      const Range& levels = original.level.attributes[record.attributes.first + i].levels;
-      for (uint32_t k = 0; k < levels.count; ++k) {
-        (*nested)[levels.first + k] = node->subgraphs[subgraph++];
+    for (uint32_t k = 0; k < record.attributes.count; ++k) {
+      const Range& levels = original.level.attributes[record.attributes.first + k].levels;
+      for (uint32_t n = 0; n < levels.count; ++n) {
+        (*nested)[levels.first + n] = node->subgraphs[subgraph++];
       }
     }
   }
@@ -211,6 +217,13 @@ const Original* Originals::find(Bytes id) const {
   }
   const uint32_t* index = by_id_.find(id);
   return index == nullptr ? nullptr : &all_[*index];
+}
+
+void Originals::prefetchAfter(const Original& original) const {
+  constexpr std::size_t kSteps = 12;
+  if (original.index + kSteps >= all_.size()) return;
+  __builtin_prefetch(&all_[original.index + kSteps].node->name);
+  __builtin_prefetch(all_[original.index + kSteps / 2].node->name.data());
 }
 
 const NameMap<bool>& Originals::names() const {

@@ -71,6 +71,8 @@ class Originals {
   /// Returns what an identifier stands for; null if it is not of the file.
   const Original* find(Bytes id) const;
   std::size_t size() const { return all_.size(); }
+  /// Asks the processor for what follows an original, which is mostly what is wanted next.
+  void prefetchAfter(const Original& original) const;
   /// The names of all values, nested graphs included. Collected by the first call, next to which
   /// there must be no other.
   const NameMap<bool>& names() const;

@@ -39,6 +39,10 @@ class NameMap {
     return slot.number != 0 ? &entries_[slot.number - 1].value : nullptr;
   }
 
+  Value* find(Bytes name) {
+    return const_cast<Value*>(static_cast<const NameMap*>(this)->find(name));
+  }
+
   /// Adds a name. Returns its value, and whether it is new.
   std::pair<Value*, bool> insert(Bytes name, const Value& value) {
     return insert(name, hashOf(name), value);

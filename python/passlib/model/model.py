@@ -200,7 +200,7 @@ class Model(OptimizedModel):
         changed = {name: frozen(name, array) for name, array in new.items() if name in self._aux}
         if changed:
             self._aux.update(changed)
-            self._collected = None
+            self._collect_constants()
         return outcome.outputs
 
     def with_weights(

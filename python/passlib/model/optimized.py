@@ -62,7 +62,7 @@ class OptimizedModel(ModelParts):
         graph = self._symbol.optimize_for(name, args, aux, **options)
         with collection_off():
             kept = remaining(self._symbol, graph, args, aux)
-            return self.of_parts(graph, kept[0], kept[1], self._template)
+            return self.of_parts(graph, kept[0], kept[1], self._template, owned=True)
 
     def _through(self: _M, steps: Steps, text: str, options: Mapping[str, Any]) -> _M:
         """Run steps of which one is a named pipeline."""

@@ -44,28 +44,39 @@ class ModelParts:
         args: Mapping[str, Any],
         aux: Mapping[str, Any],
         template: Any,
+        *,
+        owned: bool = False,
     ) -> _M:
-        """Make a model of parts that belong together: weights are not compared with the graph."""
+        """Make a model of parts that belong together: weights are not compared with the graph.
+
+        ``owned``: nobody else has the dictionaries of weights, of which no copies are made.
+        """
         made = cls.__new__(cls)
-        made._set(symbol, args, aux, template)
+        made._set(symbol, args, aux, template, owned=owned)
         return made
 
     @classmethod
     def of_data(cls: type[_M], data: ModelData, dialect: str) -> _M:
         """Make a model of what a dialect read: weights are not compared with the graph."""
         symbol = Symbol.of_graph(data.graph, data.attributes, dialect)
-        return cls.of_parts(symbol, _as_held(data.args), _as_held(data.aux), data.template)
+        args, aux = _as_held(data.args), _as_held(data.aux)
+        return cls.of_parts(symbol, args, aux, data.template, owned=True)
 
     def _set(
-        self, symbol: Symbol, args: Mapping[str, Any], aux: Mapping[str, Any], template: Any
+        self,
+        symbol: Symbol,
+        args: Mapping[str, Any],
+        aux: Mapping[str, Any],
+        template: Any,
+        *,
+        owned: bool = False,
     ) -> None:
         self._format = dialects.find(symbol.dialect)
         self._symbol = symbol
-        self._args = all_frozen(args)
-        self._aux = all_frozen(aux)
+        self._args = all_frozen(args, owned=owned)
+        self._aux = all_frozen(aux, owned=owned)
         self._template = template
         self._runner = Runner(symbol, self._format)
-        self._collected: Mapping[str, Any] | None = None
         self._input_names: tuple[str, ...] | None = None
         self._passed_on: frozenset[str] | None = None
 
@@ -116,26 +127,27 @@ class ModelParts:
         if whole:
             self._compute()
         graph = self._symbol.graph
-        return self._parts(graph if origins else without_origins(graph))
+        graph = graph if origins else without_origins(graph)
+        return self._parts(graph, _as_parts(self._args), _as_parts(self._aux))
 
     def _written(self, *, origins: bool) -> ModelData:
-        """Return the model as its dialect writes it to a file; see `data`."""
+        """Return the model as its dialect writes it to a file, which changes nothing in it."""
         whole = not self._format.saves_computed
-        if origins or not self._format.omits_attributes:
+        plain = _all_of_numpy(self._args) and not self._aux
+        if not plain or origins or not self._format.omits_attributes:
             return self.data(origins=origins, whole=whole)
         if whole:
             self._compute()
-        return self._parts(self._symbol.graph, ORIGIN)
+        return self._parts(self._symbol.graph, self._args, self._aux, ORIGIN)
 
-    def _parts(self, graph: _core.Graph, omitted: str = "") -> ModelData:
-        return ModelData(
-            graph,
-            self._symbol.attributes,
-            _as_parts(self._args),
-            _as_parts(self._aux),
-            self._template,
-            omitted,
-        )
+    def _parts(
+        self,
+        graph: _core.Graph,
+        args: Mapping[str, Array],
+        aux: Mapping[str, Array],
+        omitted: str = "",
+    ) -> ModelData:
+        return ModelData(graph, self._symbol.attributes, args, aux, self._template, omitted)
 
     def _compute(self) -> None:
         """Compute the weights that a pass left for later."""
@@ -159,16 +171,23 @@ class ModelParts:
         copied = copy.copy(self)
         for weights in (copied._args, copied._aux):
             weights.update({n: frozen(n, copy.deepcopy(a, memo)) for n, a in weights.items()})
-        copied._collected = None
+        copied._collect_constants()
         return copied
 
     @property
     def _constants(self) -> Mapping[str, Any]:
-        """All weights, as `Runner.run` takes them: the same object until one is replaced."""
-        if self._collected is None:
-            self._compute()
-            self._collected = MappingProxyType({**self._args, **self._aux})
-        return self._collected
+        """The weights as `Runner.run` takes them: one mapping until one of them is replaced."""
+        found: Mapping[str, Any] | None = self.__dict__.get("_collected")
+        # What another thread collected meanwhile may be of newer weights.
+        return found or self.__dict__.setdefault("_collected", self._collected_now())
+
+    def _collected_now(self) -> Mapping[str, Any]:
+        self._compute()
+        return MappingProxyType({**self._args, **self._aux})
+
+    def _collect_constants(self) -> None:
+        """Collect the weights anew after one was replaced."""
+        self.__dict__["_collected"] = self._collected_now()
 
     def _input_types(self) -> dict[str, TypeSpec]:
         """Return the types that the model states for its inputs, as far as it does."""
@@ -196,7 +215,7 @@ class ModelParts:
         return summarized(repr(self)[1:-1], self._symbol.graph, self._constants)
 
     def __repr__(self) -> str:
-        nodes, weights = len(self._symbol.graph), [*self._constants.values()]
+        nodes, weights = len(self._symbol.graph), [*self._args.values(), *self._aux.values()]
         return described(self.dialect, self._input_types(), self.outputs, nodes, weights)
 
     def _repr_html_(self) -> str:

@@ -199,9 +199,12 @@ def is_foreign(symbol: Symbol, dialect: Dialect, names: Set[str]) -> bool:
     return bool(dialect.parameters_among(symbol.graph, known - names))
 
 
-def all_frozen(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return weights as the model holds them, see `frozen`."""
-    held = dict(arrays)
+def all_frozen(arrays: Mapping[str, Any], *, owned: bool = False) -> dict[str, Any]:
+    """Return weights as the model holds them, see `frozen`.
+
+    ``owned``: nobody else has the dictionary, which becomes the model's.
+    """
+    held = arrays if owned and isinstance(arrays, dict) else dict(arrays)
     for name in _core.writable_arrays(held, NDArray):
         held[name] = frozen(name, held[name])
     return held
@@ -241,8 +244,10 @@ def _summary(array: Any) -> str:
     return " ".join(filter(None, (stype, array.dtype.name, str(tuple(array.shape)))))
 
 
-def remaining(before: Symbol, after: Symbol, *weights: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return weights without those of variables that a pass removed."""
+def remaining(
+    before: Symbol, after: Symbol, *weights: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """Return weights without those of variables that a pass removed; not to be changed."""
     known = [arrays.gone for arrays in weights if isinstance(arrays, NumpyArrays)]
     stated = [names for names in known if names is not None]
     if len(stated) == len(weights):
@@ -250,5 +255,5 @@ def remaining(before: Symbol, after: Symbol, *weights: Mapping[str, Any]) -> lis
     else:
         gone = set(before.graph.missing_variables(after.graph))
     if not gone:
-        return [dict(arrays) for arrays in weights]
+        return list(weights)
     return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]

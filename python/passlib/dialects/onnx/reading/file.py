@@ -70,7 +70,7 @@ def _read(data: _core.FileMapping | bytes, path: Path, *, has_folder: bool = Tru
         "opset_import": json.dumps(document.imports),
         DOCUMENT: Reference.to(document),
     }
-    return ModelData(file.graph, attributes, dict(arrays), {}, document)
+    return ModelData(file.graph, attributes, arrays, {}, document)
 
 
 def _dtype_of(code: int) -> np.dtype[Any]:

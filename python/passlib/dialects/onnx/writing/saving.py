@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
@@ -44,7 +43,7 @@ def save(
     document = model.template
     if not isinstance(document, Document):
         document = document_of(model.attributes)
-    params: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
+    params = _joined(model.args, model.aux)
     omitted = model.omitted
     assembled = assemble_for_file(model.graph, model.attributes, document, params, omitted)
     if opset is not None:
@@ -55,3 +54,8 @@ def save(
         if kinds is None or not are_accepted(kinds, writer.described_outputs()):
             check_accepted(assembled.model, assembled.held, document.model)
     return storage.save(path, assembled, document, placement)
+
+
+def _joined(args: Mapping[str, Any], aux: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all weights, not to be changed: without a copy if there are no states."""
+    return args if isinstance(args, dict) and not aux else {**args, **aux}
