@@ -63,7 +63,7 @@ class Collector {
         case kNodeInput: {
           const auto [name, fresh] = named.insert(field.body, nameFor(field.body));
           appendBody(kNodeInput, *name, &made);
-          const bool open = std::exchange(is_open, false) && known_.find(field.body) == nullptr;
+          const bool open = std::exchange(is_open, false) && !isStated(field.body);
           if (!open && fresh && !addInput(field.body, *name, by_elements)) return false;
           if (open && !addOpenInput(*name, node)) return false;
           break;
@@ -131,6 +131,11 @@ class Collector {
     if (known->type.empty()) return false;
     appendValue(kInput, name, known->type);
     return true;
+  }
+
+  bool isStated(Bytes value) const {
+    const Known* const known = known_.find(value);
+    return known != nullptr && (!known->type.empty() || known->constant.data() != nullptr);
   }
 
   /// Adds the first input of a node with as many axes as the second one, which is known.
