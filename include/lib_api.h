@@ -108,13 +108,19 @@
 #endif
 #pragma GCC visibility push(hidden)
 
-// Libraries need no speed where they report errors, describe themselves, and read and write JSON:
-// hosts that want speed hand over graphs in other ways. Such code is made for size, which takes GCC
-// less time. A host reads and writes its files with it.
+// Libraries need no speed where they report errors, describe themselves, and write JSON: hosts that
+// want speed hand over graphs in other ways. Such code is made for size, which takes GCC less time;
+// what handovers of whole graphs run is as fast with few optimizations. A host, which reads and
+// writes its files with it, has all of it made for speed. Neither kind of code is inlined
+// elsewhere.
 #if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(PASSLIB_NO_ENTRY_POINTS)
-#define PASSLIB_SMALL 1
+#define PASSLIB_SMALL_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"Os\")")
+#define PASSLIB_PLAIN_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
+#define PASSLIB_END_CODE _Pragma("GCC pop_options")
 #else
-#define PASSLIB_SMALL 0
+#define PASSLIB_SMALL_CODE
+#define PASSLIB_PLAIN_CODE
+#define PASSLIB_END_CODE
 #endif
 
 // ================================================================================================
@@ -299,10 +305,7 @@ class Owner {
 };
 }  // namespace detail
 
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+PASSLIB_SMALL_CODE
 
 // ================================================================================================
 // Errors
@@ -403,9 +406,7 @@ class GraphStructureError : public std::runtime_error {
   explicit GraphStructureError(const std::string& message) : std::runtime_error(message) {}
 };
 
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
+PASSLIB_END_CODE
 
 // ================================================================================================
 // Data types, contexts, tensors
@@ -499,10 +500,7 @@ struct MXTensor {
   MXStorageType stype;
 };
 
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+PASSLIB_SMALL_CODE
 
 // ================================================================================================
 // JSON
@@ -660,9 +658,7 @@ class JsonReader {
   std::string scratch_;
 };
 
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
+PASSLIB_END_CODE
 
 // ================================================================================================
 // The graph
@@ -2513,10 +2509,7 @@ namespace mxnet {
 namespace ext {
 inline namespace PASSLIB_NAMESPACE {
 
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+PASSLIB_SMALL_CODE
 
 // ---- errors ------------------------------------------------------------------------------------
 
@@ -2720,10 +2713,8 @@ inline bool MXTensor::isSame(const MXTensor& other) const {
          shape == other.shape && stype == other.stype;
 }
 
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
-
+PASSLIB_END_CODE
+PASSLIB_PLAIN_CODE
 // ---- JSON: the reader --------------------------------------------------------------------------
 
 namespace detail {
@@ -3288,9 +3279,10 @@ class TextBuffer {
   void append(const std::string& text) { append(text.data(), text.size()); }
   template <std::size_t TextSize>
   PASSLIB_INLINE void append(const char (&text)[TextSize]) {
-    append(text, TextSize - 1);
+    memcpy(room(TextSize - 1), text, TextSize - 1);
+    advance(TextSize - 1);
   }
-  void push(char character) {
+  PASSLIB_INLINE void push(char character) {
     *room(1) = character;
     advance(1);
   }
@@ -3417,10 +3409,8 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
 
 }  // namespace detail
 
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+PASSLIB_END_CODE
+PASSLIB_SMALL_CODE
 
 // ---- JSON: values ------------------------------------------------------------------------------
 
@@ -3881,9 +3871,8 @@ __attribute__((__noinline__)) inline bool setText(
 }
 
 }  // namespace detail
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
+
+PASSLIB_END_CODE
 
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
   keep();
@@ -4027,10 +4016,7 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   return map_.compare_exchange_strong(present, made.get()) ? *made.release() : *present;
 }
 
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+PASSLIB_SMALL_CODE
 
 namespace detail {
 
@@ -4889,10 +4875,9 @@ class GraphWriter {
 };
 
 }  // namespace detail
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
 
+PASSLIB_END_CODE
+PASSLIB_SMALL_CODE
 // ---- the graph: structure ----------------------------------------------------------------------
 
 namespace detail {
@@ -5077,6 +5062,8 @@ inline Graph::~Graph() {
   }
   for (std::size_t pos = 1; pos < graphs.size(); ++pos) delete graphs[pos];
 }
+
+PASSLIB_END_CODE
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
   detail::Owner<Graph> graph(new Graph());
@@ -5380,6 +5367,8 @@ void forEachGraph(Graph* root, Visit visit) {
 
 }  // namespace detail
 
+PASSLIB_SMALL_CODE
+
 inline void Graph::_setPassResource(PassResource* resource) {
   detail::forEachNode(
       this, [resource](Graph* graph) { graph->res_ = resource; },
@@ -5426,6 +5415,8 @@ inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux)
 }
 
 inline void Graph::_endPass() { _setPassResource(nullptr); }
+
+PASSLIB_END_CODE
 
 // ---- resources ---------------------------------------------------------------------------------
 
@@ -6297,27 +6288,29 @@ struct InterruptSource {
   }
 };
 
+PASSLIB_SMALL_CODE
+
 template <typename Body>
 int runBody(void* body) {
   return (*static_cast<Body*>(body))();
 }
 
 /// Runs run(body), the body of an entry point. Any exception becomes a message.
-inline int runGuarded(const std::string& what, int (*run)(void*), void* body) {
+inline int runGuarded(const char* what, int (*run)(void*), void* body) {
   try {
     return run(body);
   } catch (const std::exception& error) {
-    MXerrorMsgs::get()->add(what + ": " + textOf(error));
+    MXerrorMsgs::get()->add(printed("%s: %s", what, textOf(error).c_str()));
   }
   PASSLIB_RETHROW_END_OF_THREAD
   catch (...) {
-    MXerrorMsgs::get()->add(what + ": something was thrown that is not a std::exception");
+    MXerrorMsgs::get()->add(printed("%s: something was thrown that is not a std::exception", what));
   }
   return MX_FAIL;
 }
 
 template <typename Body>
-int guarded(const std::string& what, Body body) {
+int guarded(const char* what, Body body) {
   return runGuarded(what, &runBody<Body>, &body);
 }
 
@@ -6365,7 +6358,7 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
                    const char* name, ParamTable* args, ParamTable* aux, nd_malloc_t nd_malloc,
                    const void* nd_alloc) {
   if (function == nullptr) {
-    MXerrorMsgs::get()->add(std::string("pass '") + name + "' has no body: call setBody");
+    MXerrorMsgs::get()->add(printed("pass '%s' has no body: call setBody", name));
     return MX_FAIL;
   }
   PassResource resource(nd_malloc, nd_alloc);
@@ -6526,6 +6519,8 @@ int inferInPlace(Function function, const options_map_t& attributes, int* inputs
   return MX_SUCCESS;
 }
 
+PASSLIB_END_CODE
+PASSLIB_PLAIN_CODE
 inline char* allocateLarge(const FlatMemory& memory, std::size_t size) {
   void* const place = memory.allocate(size);
   if (place == nullptr) throw std::bad_alloc();
@@ -6974,10 +6969,8 @@ inline Graph* FlatStore::unflatten(const FlatModel& shown) {
   return graph.get();
 }
 
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+PASSLIB_END_CODE
+PASSLIB_SMALL_CODE
 
 inline Graph* readGraph(const char* json) {
   JsonOptions reading;
@@ -6998,7 +6991,7 @@ struct PassGraph {
 inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION_BLOCK,
                     const char* pass_name, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                     nd_malloc_t nd_malloc, const void* nd_alloc) {
-  return guarded(std::string("pass '") + pass_name + "'", [&]() -> int {
+  return guarded(printed("pass '%s'", pass_name).c_str(), [&]() -> int {
     ParamTable args(static_cast<std::size_t>(num_arg));
     ParamTable aux(static_cast<std::size_t>(num_aux));
     addParams(&args, PASSLIB_PARAM_NAMES(arg));
@@ -7350,9 +7343,8 @@ inline std::string dialectOf(const Graph& graph) {
 }
 
 }  // namespace detail
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
+
+PASSLIB_END_CODE
 
 inline bool passInterrupted() {
   const detail::InterruptSource* source = detail::InterruptSource::get();
@@ -10555,10 +10547,9 @@ using detail::buildTag;
 }  // namespace mxnet
 
 #ifndef PASSLIB_NO_ENTRY_POINTS
-#if PASSLIB_SMALL
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
+
+PASSLIB_SMALL_CODE
+
 extern "C" {
 
 inline int _opVersion() { return MX_LIBRARY_VERSION; }
@@ -10876,9 +10867,9 @@ inline int _passlibPartCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
 }
 
 }  // extern "C"
-#if PASSLIB_SMALL
-#pragma GCC pop_options
-#endif
+
+PASSLIB_END_CODE
+
 #endif  // PASSLIB_NO_ENTRY_POINTS
 
 #pragma GCC visibility pop
