@@ -32,7 +32,9 @@ def test_a_library_holds_both_kinds(partitioners: passlib.library.Library) -> No
         symbol.optimize_for("partitionSuported")
     message = str(caught.value)
     assert "did you mean 'partitionSupported'?" in message
-    assert "besidePartitioners" in message.partition("partitioners: ")[0]
+    # Where many libraries are loaded, the message does not list all passes.
+    assert "besidePartitioners" in passlib.library.passes()
+    assert "besidePartitioners" not in message.partition("partitioners: ")[2]
     assert "partitionTwice" in message.partition("partitioners: ")[2]
 
 

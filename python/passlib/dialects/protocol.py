@@ -88,10 +88,10 @@ class Dialect(ABC):
     part_options : mapping of str to object
         Options of `save` for a part of a model, which lacks nodes on purpose.
     saves_computed : bool
-        Whether `save` takes weights that are still to be computed, `_core.ScaledArray`.
+        Whether `save` takes weights as `_core.ScaledArray`.
     names_outputs : bool
-        Whether the outputs of a graph have names of their own, which `with_output_names` changes.
-        Otherwise they have those of the nodes that compute them.
+        Whether outputs have names of their own, which `with_output_names` changes. Otherwise they
+        have those of the nodes that compute them.
     omits_attributes : bool
         Whether `save` can leave an attribute of nodes out, see `ModelData.omitted`. Otherwise it
         gets a copy of the graph that does not have the attribute.
