@@ -1,17 +1,19 @@
-"""Views of arrays: read-only ones, and those that readers and writers of files use."""
+"""Forms of arrays: read-only ones, those of readers and writers, and those still to be computed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays.context import cpu
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
 from passlib.arrays.storage import Array, Sparse
 
-__all__ = ["AnyArray", "from_parts", "read_only", "to_parts"]
+__all__ = ["AnyArray", "computed", "from_parts", "read_only", "still_to_compute", "to_parts"]
 
 AnyArray: TypeAlias = NDArray | BaseSparseNDArray
 """An array as users see it."""
@@ -72,3 +74,15 @@ def from_parts(parts: Array) -> AnyArray:
         The same memory, labelled ``cpu(0)``.
     """
     return wrap(parts, cpu()) if isinstance(parts, Sparse) else parts.view(NDArray)
+
+
+def computed(array: Any) -> Any:
+    """Return an array with its elements, which nobody may write to if they were computed."""
+    return array.array if type(array) is _core.ScaledArray else array
+
+
+def still_to_compute(arrays: Mapping[str, Any]) -> list[str]:
+    """Return the names of the arrays that are not in memory."""
+    if _core.ScaledArray not in set(map(type, arrays.values())):
+        return []
+    return [name for name, array in arrays.items() if type(array) is _core.ScaledArray]

@@ -93,8 +93,7 @@ class Dialect(ABC):
         Whether outputs have names of their own, which `with_output_names` changes. Otherwise they
         have those of the nodes that compute them.
     omits_attributes : bool
-        Whether `save` can leave an attribute of nodes out, see `ModelData.omitted`. Otherwise it
-        gets a copy of the graph that does not have the attribute.
+        Whether `save` can leave an attribute of nodes out, see `ModelData.omitted`.
 
     Examples
     --------

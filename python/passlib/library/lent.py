@@ -10,9 +10,9 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.arrays.computed import computed
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
+from passlib.arrays.views import computed
 from passlib.files.collector import collection_off
 from passlib.library.call import Arrays, Call, Param
 from passlib.library.declared import Lending

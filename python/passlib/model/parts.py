@@ -12,9 +12,8 @@ import numpy as np
 
 import passlib._core as _core
 from passlib import dialects
-from passlib.arrays.computed import still_to_compute
 from passlib.arrays.storage import Array
-from passlib.arrays.views import from_parts, to_parts
+from passlib.arrays.views import from_parts, still_to_compute, to_parts
 from passlib.dialects import ModelData
 from passlib.errors import PasslibError
 from passlib.graph.native import ORIGIN, without_origins

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from passlib.arrays.computed import computed
+from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.arrays.computed import computed
+from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.keys import ID
