@@ -72,7 +72,7 @@ ENDS = {
 """Each pass with its message, what `IsolatedError.how` says, and the time that it gets."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def passes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("passes") / "ended_passes.py"
     path.write_text(PASSES, "utf-8")
