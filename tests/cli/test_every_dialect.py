@@ -77,7 +77,7 @@ MODELS: dict[str, tuple[Callable[[Path], Path], str, list[str]]] = {
 """What makes a model, the name of a result, and the options for inputs that it does not state."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def passes(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a file with a pass; one for all, as a name is registered once."""
     path = tmp_path_factory.mktemp("passes") / "every_dialect.py"

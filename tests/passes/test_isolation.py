@@ -72,7 +72,7 @@ def isolated_error(graph: pl.Graph) -> None:
 '''
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def passes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("passes") / "isolated_passes.py"
     path.write_text(PASSES, "utf-8")

@@ -112,7 +112,7 @@ def test_many_models_and_a_kill(
     assert len(lines_of(out)) == count
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shorten(tmp_path_factory: pytest.TempPathFactory) -> pl.Pipeline:
     load_file(write_passes(tmp_path_factory.mktemp("passes")))
     return pl.Pipeline("shorten")
