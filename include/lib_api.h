@@ -926,8 +926,8 @@ class Node {
   /// std::runtime_error if the host has no memory for them.
   PASSLIB_ON_DEMAND const MXTensor* readTensor();
   /// Makes this variable a weight whose elements are those of `source`, each of as many equal runs
-  /// of them as there are factors multiplied by one, in double precision. The host computes them
-  /// when somebody needs them, so that weights need not fit in memory; the tensor here has no
+  /// of them as there are factors multiplied by one, in double precision. The host may compute
+  /// them when somebody needs them, so that weights need not fit in memory; the tensor here has no
   /// elements. Returns false, and changes nothing, where the host cannot do that: `source` is not
   /// on demand, or not of float32 or float64. Then alloc_arg is the way.
   PASSLIB_ON_DEMAND bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);

@@ -12,11 +12,11 @@ namespace passlib {
 
 bool isUtf8(std::string_view text);
 
-/// How nodes stand, from the least to the most: in any order, each after those it depends on, and
-/// as orderGraph would leave them.
 /// More outputs than any operator has; larger numbers are uninitialised memory.
 constexpr int kMostOutputs = 1 << 24;
 
+/// How nodes stand, from the least to the most: in any order, each after those it depends on, and
+/// as orderGraph would leave them.
 enum class NodeOrder { kAny, kSorted, kPostOrder };
 
 /// Throws GraphError if the graph or one of its subgraphs is inconsistent: null or repeated nodes,

@@ -25,7 +25,11 @@ const MXTensor& parameterOf(const Node& node, std::size_t input) {
 
 std::vector<double> elementsOf(const Node& node, std::size_t input) {
   parameterOf(node, input);  // throws if it is none
-  return valuesOf(*node.inputs[input].node->readTensor());
+  const MXTensor& tensor = *node.inputs[input].node->readTensor();
+  if (tensor.data_ptr == nullptr && tensor.size() != 0) {
+    throw LeftAlone("no data were given for '" + node.inputs[input].node->name + "'");
+  }
+  return valuesOf(tensor);
 }
 
 bool hasInput(const Node& node, std::size_t input) {

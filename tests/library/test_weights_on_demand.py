@@ -175,6 +175,17 @@ def scaled(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[passlib.Mode
     return made, (weight.astype(np.float64) * factors[:, None]).astype(np.float32)
 
 
+def test_weights_in_memory_are_computed_at_once() -> None:
+    """The caller may write to the array that a model has a view of."""
+    weight = np.ones((ROWS, COLUMNS), np.float32)
+    made = passlib.Model(symbol(), {"w": weight, "v": np.ones(COLUMNS, np.float32)}).optimize_for(
+        "onDemandScale", factors=[3.0], skip_infer=True
+    )
+    weight[:] = 7
+    np.testing.assert_array_equal(made.args["w"], np.full((ROWS, COLUMNS), 3, np.float32))
+    assert not made.args["w"].flags.writeable
+
+
 def is_computed(model: passlib.Model) -> bool:
     return type(model._args["w"]) is not ScaledArray
 

@@ -56,8 +56,11 @@ py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of,
     py::dict& among = param.is_arg ? args : aux;
     if (param.scaled) {
       const py::array& source = lent[param.scaled->of_arg ? 1 : 0]->array(param.scaled->number);
-      among[decode(param.name)] = ScaledArray(source, type->second, std::move(param.shape),
-                                              std::move(param.scaled->elements));
+      ScaledArray made(source, type->second, std::move(param.shape),
+                       std::move(param.scaled->elements));
+      // Arrays in memory may be views of some that the caller writes to later.
+      among[decode(param.name)] =
+          made.elements().isOfFile() ? py::cast(std::move(made)) : py::object(made.compute());
     } else {
       among[decode(param.name)] = ownedArray(std::move(param.memory), type->second, param.shape);
     }

@@ -12,8 +12,8 @@
 
 namespace passlib {
 
-/// passlib._core.ScaledArray. Keeps the array whose elements it multiplies, which nobody may write
-/// to.
+/// passlib._core.ScaledArray. Keeps the array whose elements it multiplies, which lies in a mapped
+/// file.
 class ScaledArray {
  public:
   ScaledArray(pybind11::array source, pybind11::dtype type, std::vector<int64_t> shape,

@@ -116,6 +116,8 @@ Scaled::Scaled(const void* data, std::size_t size, int dtype, std::vector<double
       run_(size / elementSize(dtype) / factors.size()),
       factors_(std::move(factors)) {}
 
+bool Scaled::isOfFile() const { return placeInFile(data_, size_).file >= 0; }
+
 /// Copies bytes of the array. Those of files are read instead of mapped, so that they are in memory
 /// no longer than they are needed.
 void Scaled::fetch(std::size_t offset, std::size_t size, char* target) const {

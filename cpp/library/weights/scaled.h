@@ -18,6 +18,8 @@ class Scaled {
   Scaled(const void* data, std::size_t size, int dtype, std::vector<double> factors);
 
   std::size_t size() const { return size_; }
+  /// Whether the array lies in a mapped file, and nobody can write to it.
+  bool isOfFile() const;
 
   /// Whether all results are finite. Throws std::system_error if a file cannot be read.
   bool isFinite() const;
