@@ -24,28 +24,22 @@
 #error "lib_api.h reports errors by exceptions: compile without -fno-exceptions"
 #else
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <iostream>
 #include <limits>
-#include <locale>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <new>
 #include <random>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <streambuf>
@@ -55,6 +49,17 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+// A compiler takes half as long for the following headers as for all those that MXNet's header has,
+// so that nothing which a library without patterns compiles may need them.
+#if defined(PASSLIB_PATTERNS) || defined(PASSLIB_NO_ENTRY_POINTS)
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <locale>
+#include <memory>
+#include <mutex>
+#include <set>
+#endif
 #if defined(__GLIBCXX__)
 #include <cxxabi.h>
 #endif
@@ -201,6 +206,54 @@ struct JsonVal;
 namespace detail {
 struct Layout;
 class PatternSession;
+
+/// A pointer that several threads read and set, as std::atomic, whose header takes long to compile.
+template <typename Object>
+class AtomicPointer {
+ public:
+  explicit AtomicPointer(Object* object) : object_(object) {}
+  AtomicPointer(const AtomicPointer&) = delete;
+  AtomicPointer& operator=(const AtomicPointer&) = delete;
+  Object* load() const { return __atomic_load_n(&object_, __ATOMIC_ACQUIRE); }
+  void store(Object* object) { __atomic_store_n(&object_, object, __ATOMIC_SEQ_CST); }
+  /// Where no other thread can read it.
+  void storeAlone(Object* object) { __atomic_store_n(&object_, object, __ATOMIC_RELAXED); }
+  Object* exchange(Object* object) {
+    return __atomic_exchange_n(&object_, object, __ATOMIC_SEQ_CST);
+  }
+  /// Sets the pointer if it is null. Returns what it was.
+  Object* setFirst(Object* object) {
+    Object* present = nullptr;
+    __atomic_compare_exchange_n(&object_, &present, object, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    return present;
+  }
+
+ private:
+  Object* object_;
+};
+
+/// A mutex, and who holds it until the end of a block: as std::mutex, whose header takes long.
+class Mutex {
+ public:
+  class Guard {
+   public:
+    explicit Guard(Mutex& mutex) : mutex_(&mutex.mutex_) { pthread_mutex_lock(mutex_); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() { pthread_mutex_unlock(mutex_); }
+
+   private:
+    pthread_mutex_t* mutex_;
+  };
+  Mutex() {}
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
 /// Whether an object lies in memory that is released as a whole, see NodeMemory.
 bool isLent(const void* object);
 
@@ -334,24 +387,24 @@ class MXerrorMsgs {
   class Buffer : public std::streambuf {
    public:
     std::string text() const {
-      std::lock_guard<std::mutex> lock(mutex_);
+      detail::Mutex::Guard lock(mutex_);
       return text_;
     }
 
    protected:
     int_type overflow(int_type character) override {
-      std::lock_guard<std::mutex> lock(mutex_);
+      detail::Mutex::Guard lock(mutex_);
       if (character != traits_type::eof()) text_ += traits_type::to_char_type(character);
       return traits_type::not_eof(character);
     }
     std::streamsize xsputn(const char* text, std::streamsize size) override {
-      std::lock_guard<std::mutex> lock(mutex_);
+      detail::Mutex::Guard lock(mutex_);
       text_.append(text, static_cast<std::size_t>(size));
       return size;
     }
 
    private:
-    mutable std::mutex mutex_;
+    mutable detail::Mutex mutex_;
     std::string text_;
   };
   struct Message {
@@ -362,7 +415,7 @@ class MXerrorMsgs {
   };
   MXerrorMsgs() {}
   std::stringstream& start();
-  std::mutex mutex_;
+  detail::Mutex mutex_;
   // What this points to is never deleted: streams may be in use, and texts be read by the host.
   detail::PlainList<Message*> messages_;
 };
@@ -763,7 +816,7 @@ class NodeAttributes {
 
   void clear() noexcept {
     delete known();
-    map_.store(nullptr, std::memory_order_relaxed);
+    map_.storeAlone(nullptr);
     dropBlock();
   }
   void swap(NodeAttributes& other) noexcept;
@@ -875,7 +928,7 @@ class NodeAttributes {
  private:
   friend struct detail::Layout;
 
-  Map* known() const { return map_.load(std::memory_order_acquire); }
+  Map* known() const { return map_.load(); }
   const char* texts() const { return reinterpret_cast<const char*>(&block_[2 + 2 * block_[0]]); }
   std::size_t words() const {
     return 2 + 2 * static_cast<std::size_t>(block_[0]) +
@@ -899,7 +952,7 @@ class NodeAttributes {
 
   // The map, once there is one, has what counts: it may have been changed through an iterator. The
   // block goes with the first call that cannot be a concurrent reader's.
-  mutable std::atomic<Map*> map_;
+  mutable detail::AtomicPointer<Map> map_;
   // Of n attributes, at most 64 and sorted by key: n, the size of all texts, n sizes of key and
   // value, and the texts in turn; zeros fill the last word.
   uint32_t* block_;
@@ -1218,7 +1271,9 @@ struct ValueShape {
   explicit ValueShape(std::vector<int64_t> sizes) : known(true), extents(std::move(sizes)) {}
   /// Whether rank and all extents are known.
   bool complete() const {
-    return known && std::find(extents.begin(), extents.end(), -1) == extents.end();
+    bool all = known;
+    for (std::size_t pos = 0; pos < extents.size(); ++pos) all = all && extents[pos] != -1;
+    return all;
   }
   bool known;                    ///< whether the rank is known
   std::vector<int64_t> extents;  ///< -1: unknown. Empty if the rank is unknown, and for a scalar
@@ -1678,7 +1733,7 @@ class OptionValues {
   PASSLIB_ON_DEMAND const OptionValue& find(const std::string& name, OptionValue::Kind kind,
                                             bool is_list) const;
   std::map<std::string, OptionValue> values_;
-  std::set<std::string> given_;
+  std::unordered_set<std::string> given_;
 };
 
 /// The body of a pass with declared options.
@@ -2575,24 +2630,24 @@ inline std::stringstream& MXerrorMsgs::start() {
 }
 
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  detail::Mutex::Guard lock(mutex_);
   std::stringstream& stream = start();
   stream << file << "[" << line << "]: ";
   return stream;
 }
 
 inline void MXerrorMsgs::add(const std::string& text) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  detail::Mutex::Guard lock(mutex_);
   start() << text;
 }
 
 inline int MXerrorMsgs::size() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  detail::Mutex::Guard lock(mutex_);
   return static_cast<int>(messages_.size());
 }
 
 inline const std::string* MXerrorMsgs::get(int idx) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  detail::Mutex::Guard lock(mutex_);
   if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
   Message& message = *messages_[static_cast<std::size_t>(idx)];
   const std::string text = message.buffer.text();
@@ -4012,8 +4067,8 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   JsonReader::Slice key;
   JsonReader::Slice text;
   for (Walk walk(*this); walk.next(&key, &text);) detail::setText(key, text, made.get());
-  Map* present = nullptr;  // another thread's, if that was faster
-  return map_.compare_exchange_strong(present, made.get()) ? *made.release() : *present;
+  Map* const present = map_.setFirst(made.get());  // another thread's, if that was faster
+  return present == nullptr ? *made.release() : *present;
 }
 
 PASSLIB_SMALL_CODE
@@ -5092,12 +5147,12 @@ PASSLIB_DEMANDED void Graph::writePretty(std::string* out) const {
 }
 
 PASSLIB_DEMANDED Node* Graph::addNode(const std::string& name, const std::string& op) {
-  std::unique_ptr<Node> node(new Node());
+  Node*& node = detail::append(&nodes);
+  node = new Node();
   node->name = name;
   node->op = op;
   node->_setPassResource(res_);
-  nodes.push_back(node.get());
-  return node.release();
+  return node;
 }
 
 namespace detail {
@@ -5105,10 +5160,11 @@ namespace detail {
 /// Removes the edge (consumer, slot) from the producer's list.
 PASSLIB_ON_DEMAND void dropConsumer(Node* producer, const Node* consumer, int slot) {
   std::vector<NodeEntry>& outputs = producer->outputs;
-  const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const NodeEntry& use) {
-    return use.node == consumer && use.entry == slot;
-  });
-  if (found != outputs.end()) outputs.erase(found);
+  for (auto use = outputs.begin(); use != outputs.end(); ++use) {
+    if (use->node != consumer || use->entry != slot) continue;
+    outputs.erase(use);
+    return;
+  }
 }
 
 }  // namespace detail
@@ -5158,10 +5214,34 @@ PASSLIB_DEMANDED std::size_t Graph::replace(const NodeEntry& from, const NodeEnt
 
 namespace detail {
 
+/// Order of pointers, for qsort and bsearch.
+template <typename Object>
+int compareAddresses(const void* left, const void* right) {
+  const std::less<const Object*> less = {};
+  const Object* const first = *static_cast<const Object* const*>(left);
+  const Object* const second = *static_cast<const Object* const*>(right);
+  return less(first, second) ? -1 : less(second, first) ? 1 : 0;
+}
+
+/// Takes items out of a list, whose others keep their order.
+template <typename Item, typename Unwanted>
+void dropIf(std::vector<Item>* list, Unwanted unwanted) {
+  std::size_t kept = 0;
+  for (std::size_t pos = 0; pos < list->size(); ++pos) {
+    if (!unwanted((*list)[pos])) (*list)[kept++] = (*list)[pos];
+  }
+  list->resize(kept);
+}
+
 /// Sorts nodes by address, and drops repetitions.
 PASSLIB_ON_DEMAND void keepDistinct(std::vector<Node*>* nodes) {
-  std::sort(nodes->begin(), nodes->end(), std::less<Node*>());
-  nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
+  if (!nodes->empty()) qsort(nodes->data(), nodes->size(), sizeof(Node*), &compareAddresses<Node>);
+  Node* last = nullptr;
+  dropIf(nodes, [&last](Node* node) {
+    const bool again = node == last && node != nullptr;
+    last = node;
+    return again;
+  });
 }
 
 }  // namespace detail
@@ -5175,15 +5255,17 @@ PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   const NodeTable gone(once);
   const auto is_gone = [&](const Node* node) { return gone.find(node) >= 0; };
   const auto edge_gone = [&](const NodeEntry& edge) { return is_gone(edge.node); };
-  const auto kept =
-      std::stable_partition(nodes.begin(), nodes.end(), [&](Node* node) { return !is_gone(node); });
-  if (static_cast<std::size_t>(nodes.end() - kept) != once.size()) {
+  std::vector<Node*> removed;
+  for (Node* node : nodes) {
+    if (is_gone(node)) removed.push_back(node);
+  }
+  if (removed.size() != once.size()) {
     throw std::invalid_argument("removeNode: the node is not in this graph");
   }
-  removed_.insert(removed_.end(), kept, nodes.end());
-  nodes.erase(kept, nodes.end());
-  inputs.erase(std::remove_if(inputs.begin(), inputs.end(), is_gone), inputs.end());
-  outputs.erase(std::remove_if(outputs.begin(), outputs.end(), edge_gone), outputs.end());
+  removed_.insert(removed_.end(), removed.begin(), removed.end());
+  detail::dropIf(&nodes, is_gone);
+  detail::dropIf(&inputs, is_gone);
+  detail::dropIf(&outputs, edge_gone);
 
   std::vector<Node*> producers;  // nodes that stay, but lose consumers
   std::vector<Node*> consumers;  // nodes that stay, but lose inputs
@@ -5198,8 +5280,7 @@ PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   detail::keepDistinct(&producers);
   detail::keepDistinct(&consumers);
   for (Node* node : producers) {
-    node->outputs.erase(std::remove_if(node->outputs.begin(), node->outputs.end(), edge_gone),
-                        node->outputs.end());
+    detail::dropIf(&node->outputs, edge_gone);
   }
   for (Node* node : consumers) {
     // Inputs after a lost one move up, so update their producers.
@@ -5219,10 +5300,7 @@ PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
     node->inputs.resize(slot);
   }
   for (Node* node : nodes) {
-    if (node->control_deps.empty()) continue;
-    node->control_deps.erase(
-        std::remove_if(node->control_deps.begin(), node->control_deps.end(), is_gone),
-        node->control_deps.end());
+    detail::dropIf(&node->control_deps, is_gone);
   }
   for (Node* node : unwanted) {
     node->inputs.clear();
@@ -5264,18 +5342,17 @@ PASSLIB_DEMANDED std::vector<Node*> Graph::topological_sort() const {
 }
 
 PASSLIB_DEMANDED std::vector<Node*> Graph::sorted() const {
-  std::vector<Node*> order = topological_sort();
-  std::reverse(order.begin(), order.end());
+  const std::vector<Node*> reversed = topological_sort();
+  const std::vector<Node*> order(reversed.rbegin(), reversed.rend());
   return sortNodes(order, NodeTable(order));
 }
 
 PASSLIB_DEMANDED void Graph::print(int indent) const {
   struct Frame {
     Frame(const Graph* target, int width)
-        : graph(target),
-          space(static_cast<std::size_t>((std::max)(width, 0)), ' '),
-          order(target->topological_sort()) {
-      std::reverse(order.begin(), order.end());
+        : graph(target), space(static_cast<std::size_t>((std::max)(width, 0)), ' ') {
+      const std::vector<Node*> reversed = target->topological_sort();
+      order.assign(reversed.rbegin(), reversed.rend());
     }
     const Graph* graph;
     std::string space;
@@ -5283,7 +5360,7 @@ PASSLIB_DEMANDED void Graph::print(int indent) const {
     std::size_t node = 0;
     std::size_t subgraph = 0;
   };
-  std::deque<Frame> frames;
+  std::vector<Frame> frames;
   const auto begin = [&frames](const Graph* graph, int width) {
     frames.emplace_back(graph, width);
     const std::string& space = frames.back().space;
@@ -5883,10 +5960,11 @@ PASSLIB_DEMANDED std::string PassResource::_dialect() const {
 }
 
 PASSLIB_DEMANDED bool PassResource::_isUnlent(const Node* node) {
-  const std::less<const Node*> order = {};
-  if (!unlent_sorted_) std::sort(unlent_.begin(), unlent_.end(), order);
+  if (unlent_.empty()) return false;
+  int (*const order)(const void*, const void*) = &detail::compareAddresses<Node>;
+  if (!unlent_sorted_) qsort(unlent_.begin(), unlent_.size(), sizeof(const Node*), order);
   unlent_sorted_ = true;
-  return std::binary_search(unlent_.begin(), unlent_.end(), node, order);
+  return bsearch(&node, unlent_.begin(), unlent_.size(), sizeof(const Node*), order) != nullptr;
 }
 
 PASSLIB_DEMANDED std::string PassResource::_freeName(const Graph& graph, const std::string& name) {
@@ -6466,9 +6544,9 @@ struct TensorBlock {
   const int64_t* indptr_counts;
 };
 
-/// `sparse` receives the targets of the data_ptr of sparse tensors.
+/// `sparse` receives the targets of the data_ptr of sparse tensors, and has room for them.
 PASSLIB_ON_DEMAND std::vector<MXTensor> makeTensors(const TensorBlock& block,
-                                                    std::deque<MXSparse>* sparse) {
+                                                    std::vector<MXSparse>* sparse) {
   std::vector<MXTensor> tensors(static_cast<std::size_t>(block.count));
   for (int pos = 0; pos < block.count; ++pos) {
     const MXStorageType storage = static_cast<MXStorageType>(block.storage_types[pos]);
@@ -6491,7 +6569,8 @@ PASSLIB_ON_DEMAND std::vector<MXTensor> makeTensors(const TensorBlock& block,
 /// Calls body(inputs, outputs, resource) with the tensors of an operator's call.
 template <typename Body>
 int compute(Body body, PASSLIB_IO_BLOCK, PASSLIB_RESOURCE_BLOCK) {
-  std::deque<MXSparse> sparse;
+  std::vector<MXSparse> sparse;
+  sparse.reserve(static_cast<std::size_t>(num_in) + static_cast<std::size_t>(num_out));
   std::vector<MXTensor> inputs =
       makeTensors({inshapes, indims, indata, intypes, inIDs, indev_type, indev_id, num_in, instypes,
                    in_indices, in_indptr, in_indices_shapes, in_indptr_shapes},
@@ -6587,12 +6666,13 @@ class NodeMemory {
   /// One of these, or none if begin is null. Never deleted, since other threads may look at it, but
   /// used again.
   struct Range {
-    std::atomic<const void*> begin;
-    std::atomic<const void*> end;
+    Range() : begin(nullptr), end(nullptr), older(nullptr) {}
+    AtomicPointer<const void> begin;
+    AtomicPointer<const void> end;
     Range* older;
   };
-  static std::atomic<Range*>& newest() {
-    static std::atomic<Range*> range(nullptr);
+  static AtomicPointer<Range>& newest() {
+    static AtomicPointer<Range> range(nullptr);
     return range;
   }
   /// Only one thread at a time calls it, that of a host's call.
@@ -7263,7 +7343,7 @@ inline void Layout::describeGraphs() {
   {
     typedef NodeAttributes Owner;
     static const Member rows[] = {
-        PASSLIB_MEMBER(attributes, map_, std::atomic<NodeAttributes::Map*>),
+        PASSLIB_MEMBER(attributes, map_, AtomicPointer<NodeAttributes::Map>),
         PASSLIB_MEMBER(attributes, block_, uint32_t*),
     };
     line("NodeAttributes", sizeof(Owner));

@@ -2,6 +2,8 @@
 #ifndef FOLD_NUMBERS_H_
 #define FOLD_NUMBERS_H_
 
+#include <algorithm>
+
 #include "lib_api.h"
 
 namespace fold {

@@ -2,6 +2,7 @@
 // All of them support elementwise operators on float32 tensors of equal shape.
 #include <cmath>
 #include <iostream>
+#include <memory>
 
 #include "lib_api.h"
 

@@ -1,4 +1,5 @@
 // Passes that know ARK's conventions: hidden attributes, operands that are written, side effects.
+#include <algorithm>
 #include <set>
 
 #include "lib_api.h"

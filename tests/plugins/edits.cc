@@ -1,4 +1,6 @@
 // Passes that edit: each one in the way that an author would write it.
+#include <algorithm>
+
 #include "lib_api.h"
 
 using namespace mxnet::ext;

@@ -1,6 +1,8 @@
 // Calls every public function and touches every public member of the header once, so that none of
 // them is only declared. What a call gives is tested in tests/cpp; here it must compile, link and
 // hold together inside a library.
+#include <memory>
+
 #include "lib_api.h"
 
 using namespace mxnet::ext;

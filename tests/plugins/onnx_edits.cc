@@ -1,4 +1,6 @@
 // Passes over graphs with nested graphs and captured values, as ONNX has them.
+#include <algorithm>
+
 #include "lib_api.h"
 
 using namespace mxnet::ext;
