@@ -48,7 +48,7 @@ class Selected : public Choice {
         "SelectOutput", [&]() { calls_.select_output(selector_.get(), node, output, &selected); });
     return selected != 0;
   }
-  std::vector<int> filter(const std::vector<int>& candidates) override {
+  std::vector<int> filter(std::vector<int> candidates) override {
     std::vector<int> shown = candidates;  // the library may write to it
     int* kept = nullptr;
     int count = 0;

@@ -21,7 +21,7 @@ class Choice {
   virtual bool selectInput(int node, int input) = 0;
   virtual bool selectOutput(int node, int output) = 0;
   /// Returns the nodes of a grown subgraph to keep. Both lists are ascending.
-  virtual std::vector<int> filter(const std::vector<int>& candidates) { return candidates; }
+  virtual std::vector<int> filter(std::vector<int> candidates) { return candidates; }
   /// Growth restarts from the same first node.
   virtual void reset() {}
   /// Whether answers depend on the given nodes only.

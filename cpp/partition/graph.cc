@@ -2,87 +2,87 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "errors.h"
 
 namespace passlib {
 namespace {
 
-std::size_t countEdges(const Graph& graph) {
-  std::size_t count = graph.outputs.size();
-  for (const Node* node : graph.nodes) count += node->inputs.size();
-  if (count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw GraphError("the graph has more edges than the ABI of partitioners can count");
-  }
-  return count;
+/// Checks that numbers of the ABI can count so many edges and nodes.
+void checkCount(std::size_t count) {
+  if (count <= static_cast<std::size_t>(std::numeric_limits<int>::max())) return;
+  throw GraphError("the graph has more edges than the ABI of partitioners can count");
 }
 
 }  // namespace
 
-Lists::Lists(std::size_t count, const std::vector<int>& keys, const std::vector<int>& values)
-    : starts_(count + 1, 0) {
-  for (int key : keys) {
-    if (key >= 0) ++starts_[at(key) + 1];
-  }
-  for (std::size_t i = 0; i < count; ++i) starts_[i + 1] += starts_[i];
-  values_.resize(starts_[count]);
-  std::vector<std::size_t> next(starts_.begin(), starts_.end() - 1);
+Lists::Lists(std::size_t count, const std::vector<int>& keys) : starts_(count + 2, 0) {
+  for (const int key : keys) ++starts_[at(key) + 2];
+  std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+  values_.resize(keys.size());
+  // Where the next number of a list goes: in the end, that is where the next list starts.
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] >= 0) values_[next[at(keys[i])]++] = values[i];
+    values_[at(starts_[at(keys[i]) + 1]++)] = static_cast<int>(i);
   }
+  starts_.pop_back();
 }
 
-NumberedGraph::NumberedGraph(const Graph& graph) : NumberedGraph(graph, NodeTable(graph.nodes)) {}
+Lists Lists::transposed(std::size_t count) const {
+  Lists result(count, values_);
+  // The numbers are places among our values, in ascending order within each list.
+  std::vector<int> keys(values_.size());
+  for (std::size_t key = 0; key + 1 < starts_.size(); ++key) {
+    std::fill(keys.begin() + starts_[key], keys.begin() + starts_[key + 1], static_cast<int>(key));
+  }
+  for (int& value : result.values_) value = keys[at(value)];
+  return result;
+}
 
-NumberedGraph::NumberedGraph(const Graph& graph, const NodeTable& table) {
-  const std::size_t edges = countEdges(graph);
+void Lists::append(const std::vector<int>& list) {
+  values_.insert(values_.end(), list.begin(), list.end());
+  checkCount(values_.size());
+  starts_.push_back(static_cast<int>(values_.size()));
+}
+
+NumberedGraph::NumberedGraph(const Graph& graph) {
+  const NodeTable table(graph.nodes);
   const std::size_t nodes = graph.nodes.size();
-  producer_.reserve(edges);
-  consumer_.reserve(edges);
-  slot_.reserve(edges);
-  const auto add = [&](const NodeEntry& entry, int consumer, std::size_t slot) {
-    producer_.push_back(static_cast<int>(table.find(entry.node)));
-    consumer_.push_back(consumer);
-    slot_.push_back(static_cast<int>(slot));
-  };
+  checkCount(nodes);
+  is_variable_.resize(nodes);
+  first_edge_.reserve(nodes + 1);
+  producer_.reserve(nodes + graph.outputs.size());
+  before_.reserve(nodes, nodes);
+  std::vector<int> needs;
   for (std::size_t i = 0; i < nodes; ++i) {
-    mxnet::ext::host::prefetchNode(graph.nodes, i, &Node::op);
-    const Node& node = *graph.nodes[i];
-    is_variable_.push_back(node.op == "null");
-    first_edge_.push_back(static_cast<int>(producer_.size()));
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      add(node.inputs[k], static_cast<int>(i), k);
-    }
-  }
-  first_edge_.push_back(static_cast<int>(producer_.size()));
-  for (std::size_t k = 0; k < graph.outputs.size(); ++k) add(graph.outputs[k], kOutput, k);
-  std::vector<int> numbers(producer_.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int>(i);
-  uses_ = Lists(nodes, producer_, numbers);
-  const Needs needs = listNeeds(graph, table);
-  before_ = Lists(nodes, needs.consumers, needs.producers);
-  after_ = Lists(nodes, needs.producers, needs.consumers);
-  rankEdges();
-}
-
-NumberedGraph::Needs NumberedGraph::listNeeds(const Graph& graph, const NodeTable& table) {
-  Needs needs;
-  std::vector<int> own;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     mxnet::ext::host::prefetchNode(graph.nodes, i, &Node::control_deps);
-    own.clear();
-    for (const NodeEntry& input : graph.nodes[i]->inputs) {
-      own.push_back(static_cast<int>(table.find(input.node)));
+    const Node& node = *graph.nodes[i];
+    is_variable_[i] = node.op == "null";
+    first_edge_.push_back(edges());
+    needs.clear();
+    for (const NodeEntry& input : node.inputs) {
+      needs.push_back(static_cast<int>(table.find(input.node)));
     }
-    for (const Node* dep : graph.nodes[i]->control_deps) {
-      own.push_back(static_cast<int>(table.find(dep)));
-    }
-    std::sort(own.begin(), own.end());
-    own.erase(std::unique(own.begin(), own.end()), own.end());
-    needs.producers.insert(needs.producers.end(), own.begin(), own.end());
-    needs.consumers.insert(needs.consumers.end(), own.size(), static_cast<int>(i));
+    producer_.insert(producer_.end(), needs.begin(), needs.end());
+    checkCount(producer_.size());
+    for (const Node* dep : node.control_deps) needs.push_back(static_cast<int>(table.find(dep)));
+    has_control_ = has_control_ || !node.control_deps.empty();
+    std::sort(needs.begin(), needs.end());
+    needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
+    before_.append(needs);
   }
-  return needs;
+  first_edge_.push_back(edges());
+  for (const NodeEntry& head : graph.outputs) {
+    producer_.push_back(static_cast<int>(table.find(head.node)));
+  }
+  checkCount(producer_.size());
+  consumer_.assign(producer_.size(), kOutput);
+  for (int node = 0; node < this->nodes(); ++node) {
+    std::fill(consumer_.begin() + firstEdge(node), consumer_.begin() + firstEdge(node + 1), node);
+  }
+  uses_ = Lists(nodes, producer_);
+  after_ = before_.transposed(nodes);
+  rankEdges();
 }
 
 void NumberedGraph::rankEdges() {

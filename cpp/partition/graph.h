@@ -21,15 +21,23 @@ class Lists {
     const int* end() const { return last; }
     int size() const { return static_cast<int>(last - first); }
   };
-  Lists() = default;
-  /// Appends `values[i]` to the list of `keys[i]`, in order of i. Negative keys are skipped.
-  Lists(std::size_t count, const std::vector<int>& keys, const std::vector<int>& values);
+  Lists() : starts_(1, 0) {}
+  /// The list of a key has the positions in `keys` at which it stands.
+  Lists(std::size_t count, const std::vector<int>& keys);
+  void reserve(std::size_t count, std::size_t values) {
+    starts_.reserve(count + 1);
+    values_.reserve(values);
+  }
+  /// Adds the list of the next key. Throws GraphError if no int can count all values.
+  void append(const std::vector<int>& list);
+  /// The list of a key has the keys whose lists have its number, in ascending order.
+  Lists transposed(std::size_t count) const;
   Range operator[](int key) const {
     return {values_.data() + starts_[at(key)], values_.data() + starts_[at(key) + 1]};
   }
 
  private:
-  std::vector<std::size_t> starts_;
+  std::vector<int> starts_;
   std::vector<int> values_;
 };
 
@@ -50,7 +58,10 @@ class NumberedGraph {
   int producer(int edge) const { return producer_[at(edge)]; }
   int consumer(int edge) const { return consumer_[at(edge)]; }
   /// Number of the consumer's input, or of the graph's output.
-  int slot(int edge) const { return slot_[at(edge)]; }
+  int slot(int edge) const {
+    const int node = consumer(edge);
+    return edge - (node == kOutput ? first_edge_.back() : firstEdge(node));
+  }
   /// The edges from a node, in ascending order.
   Lists::Range uses(int node) const { return uses_[node]; }
   /// The nodes that a node depends on, by edges or control, each once, in ascending order.
@@ -60,21 +71,17 @@ class NumberedGraph {
   /// The position of an edge in the order in which MXNet's partitioner sorts inputs and outputs:
   /// depth first from the outputs, in post-order.
   int rank(int edge) const { return rank_[at(edge)]; }
+  /// Whether there are control dependencies.
+  bool hasControl() const { return has_control_; }
 
  private:
-  struct Needs {
-    std::vector<int> producers;
-    std::vector<int> consumers;
-  };
-  NumberedGraph(const Graph& graph, const NodeTable& table);
-  static Needs listNeeds(const Graph& graph, const NodeTable& table);
   void rankEdges();
 
+  bool has_control_ = false;
   std::vector<bool> is_variable_;
   std::vector<int> first_edge_;
   std::vector<int> producer_;
   std::vector<int> consumer_;
-  std::vector<int> slot_;
   std::vector<int> rank_;
   Lists uses_;
   Lists before_;

@@ -50,11 +50,12 @@ class Grower {
     return collectCarefully(seed);
   }
 
-  /// Merges the kept nodes of a group. Returns false if they would be on a cycle.
-  bool merge(const std::vector<int>& grown, const std::vector<int>& kept) {
+  /// Merges the kept nodes of a group that had `grown` of them. Returns false if they would be on a
+  /// cycle.
+  bool merge(std::size_t grown, const std::vector<int>& kept) {
     for (int node : kept) grouped_[at(node)] = true;
     if (kept.size() < 2) return true;
-    if (kept.size() < grown.size()) {
+    if (kept.size() < grown) {
       order_.search(kept);
       if (order_.lastReentry() >= 0) return false;
     }
@@ -194,15 +195,16 @@ std::vector<std::vector<int>> growGroups(const NumberedGraph& graph, Choice* cho
   std::vector<std::vector<int>> groups;
   for (int seed = 0; seed < graph.nodes(); ++seed) {
     if (!grower.mayBegin(seed)) continue;
-    const std::vector<int> grown = grower.grow(seed);
-    std::vector<int> kept = choice->filter(grown);
-    if (kept.empty()) continue;
-    if (!grower.merge(grown, kept)) {
+    std::vector<int> group = grower.grow(seed);
+    const std::size_t grown = group.size();
+    group = choice->filter(std::move(group));
+    if (group.empty()) continue;
+    if (!grower.merge(grown, group)) {
       fail("Filter kept node number " + std::to_string(grower.lastReentry()) +
            ", but not all nodes between it and the others it kept: the subgraph would be on a "
            "cycle");
     }
-    groups.push_back(std::move(kept));
+    groups.push_back(std::move(group));
   }
   return groups;
 }

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "graph/attributes.h"
+#include "graph/check.h"
 #include "graph/text_table.h"
 #include "partition/choice.h"
+#include "partition/cutting/cut.h"
+#include "partition/cutting/cutter.h"
 #include "partition/groups.h"
 #include "partition/library.h"
 
@@ -20,7 +23,9 @@ namespace {
 class NodeNames {
  public:
   explicit NodeNames(const Graph& graph) {
-    for (const Node* node : graph.nodes) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      mxnet::ext::host::prefetchNode(graph.nodes, i, &Node::name);
+      const Node* node = graph.nodes[i];
       if (node->name.compare(0, kPrefix.size(), kPrefix) == 0) taken_.insert(node->name);
     }
   }
@@ -115,15 +120,6 @@ std::vector<std::vector<int>> chooseGroups(const PartitionCall& call,
   return groups;
 }
 
-/// Brings the other ends of edges, and the list of variables, of a subgraph up to date.
-void complete(Graph* graph) {
-  linkOutputs(graph);
-  graph->inputs.clear();
-  for (Node* node : graph->nodes) {
-    if (node->op == "null") graph->inputs.push_back(node);
-  }
-}
-
 /// Whether groups have operators alone, without nested graphs.
 bool areOperators(const Graph& graph, const std::vector<std::vector<int>>& groups) {
   for (const std::vector<int>& group : groups) {
@@ -156,19 +152,20 @@ std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffi
   Cutter cutter(graph.get(), numbers, groups, suffix, call.merge_equal);
   // What no library saw is as sound as the graph that it was cut from.
   const bool unseen = library.strategy().review == nullptr && areOperators(*graph, groups);
+  const NodeOrder wanted = call.ordered ? NodeOrder::kPostOrder : NodeOrder::kSorted;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     Cut cut(&cutter, static_cast<int>(i));
     if (cut.graph()->outputs.empty()) continue;  // its results are unused
-    arrangeGraph(cut.graph(), call.ordered);
-    if (unseen) complete(cut.graph());
+    if (cut.order() < wanted) arrangeGraph(cut.graph(), call.ordered);
+    if (unseen) linkOutputs(cut.graph());
     const auto attributes = reviewer.review(cut.graph(), i);
     if (attributes) cut.accept(library.strategy().op, names.next(i), *attributes);
   }
-  cutter.finish(unseen);
+  const NodeOrder order = cutter.finish(unseen);
+  // The only text that came from the library is the name of the operator.
+  if (unseen && order >= wanted && isUtf8(library.strategy().op)) return graph;
   std::vector<bool> fine;
-  if (unseen) {
-    for (const Node* node : graph->nodes) fine.push_back(node->op != library.strategy().op);
-  }
+  if (unseen) fine = cutter.oldNodes();
   finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound",
               max_depth, fine, unseen);
   return graph;

@@ -12,7 +12,7 @@
 #include "library/library.h"
 #include "library/params.h"
 #include "library/pass.h"
-#include "partition/cut.h"
+#include "partition/cutting/names.h"
 
 namespace passlib {
 
