@@ -267,6 +267,7 @@ class Library:
     abi_version: Final[int]
     passes: Final[list[str]]
     partitioners: Final[list[tuple[str, list[str]]]]
+    def reviews_subgraphs(self, partitioner: int, strategy: int) -> bool: ...
     operators: Final[list[str]]
     shares_types: Final[bool]
     why_not_shared: Final[str]

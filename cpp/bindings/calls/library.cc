@@ -44,6 +44,10 @@ std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
   return list;
 }
 
+bool reviewsSubgraphs(const Library& library, std::size_t partitioner, std::size_t strategy) {
+  return library.partitioners().at(partitioner).strategies.at(strategy).review != nullptr;
+}
+
 /// New arguments, and new auxiliary states: arrays by name. `lent`: states, arguments.
 py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of,
                      const LentArrays* const (&lent)[2]) {
@@ -142,6 +146,7 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("abi_version", &Library::abiVersion)
       .def_property_readonly("passes", [](const Library& l) { return namesOf(l.passes()); })
       .def_property_readonly("partitioners", &listPartitioners)
+      .def("reviews_subgraphs", &reviewsSubgraphs, py::arg("partitioner"), py::arg("strategy"))
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
       .def_property_readonly("shares_types", &Library::sharesTypes)
       .def_property_readonly(

@@ -48,7 +48,9 @@ class Partitioner(Compiled):
             raise PassError(message)
         options = call.option_texts()
         for strategy in range(len(strategies)):
-            auxiliary, states = dialect.states(graph)
+            # Only reviews are told which variables are auxiliary states.
+            reviews = self.source.core.reviews_subgraphs(self.index, strategy)
+            auxiliary, states = dialect.states(graph) if reviews else ({}, {})
             settings = _core.PartitionSettings(
                 strategy=strategy,
                 auxiliary=auxiliary,
