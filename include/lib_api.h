@@ -256,6 +256,8 @@ class Mutex {
 
 /// Whether an object lies in memory that is released as a whole, see NodeMemory.
 bool isLent(const void* object);
+/// Whether the attributes of a node are, as a host lent them, these words of the host.
+bool isLentTo(const void* attributes, const uint32_t* packed);
 
 /// Bytes that grow.
 class PlainBytes {
@@ -919,10 +921,14 @@ class NodeAttributes {
     block_ = new uint32_t[count];
     memcpy(block_, packed, count * sizeof(uint32_t));
   }
-  /// Replaces all attributes by such words in memory for which isLent holds.
-  void _lendPacked(uint32_t* packed) {
+  /// Whether these words, which must not be null, are what counts. Does not look at them.
+  bool _isPacked(const uint32_t* packed) const { return known() == nullptr && block_ == packed; }
+  /// A hint to the processor: _packed will be called.
+  void _prefetch() const { __builtin_prefetch(block_); }
+  /// Replaces all attributes by such words for which isLentTo holds here. Nobody writes to a block.
+  void _lendPacked(const uint32_t* packed) {
     clear();
-    block_ = packed;
+    block_ = const_cast<uint32_t*>(packed);
   }
 
  private:
@@ -945,7 +951,7 @@ class NodeAttributes {
   void dropBlock() noexcept {
     uint32_t* const words = block_;
     block_ = nullptr;
-    if (words != nullptr && !detail::isLent(words)) delete[] words;
+    if (words != nullptr && !detail::isLentTo(this, words)) delete[] words;
   }
   /// Makes the attributes independent of the call of a pass.
   void keep();
@@ -2275,7 +2281,7 @@ struct FlatMemory {
 /// A graph with all that is nested in it, as plain arrays, for compilers and standard libraries
 /// with different C++ types. graphs[0] is the outermost; the others are the subgraphs of all nodes
 /// in turn. An array may be null if its length is 0. The texts are UTF-8. All belongs to who made
-/// it, and none of it is changed.
+/// it, and none of it is changed; arrays of a result may be those that the host showed.
 struct FlatModel {
   uint32_t version;  ///< PASSLIB_FLAT_VERSION
   uint32_t size;     ///< sizeof(FlatModel)
@@ -3937,7 +3943,7 @@ inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
 }
 
 inline void NodeAttributes::keep() {
-  if (block_ == nullptr || !detail::isLent(block_)) return;
+  if (block_ == nullptr || !detail::isLentTo(this, block_)) return;
   if (known() != nullptr) {
     dropBlock();
   } else {
@@ -6606,20 +6612,18 @@ inline char* allocateLarge(const FlatMemory& memory, std::size_t size) {
   return static_cast<char*>(place);
 }
 
-/// The nodes of a graph that a host described and their attributes, in one piece of memory. What a
-/// pass deletes of them stays in it.
+/// The nodes of a graph that a host described, in one piece of memory. What a pass deletes of them
+/// stays in it. Their packed attributes are the host's as long as nobody replaces them.
 class NodeMemory {
  public:
-  /// `words`: the length of all packed attributes.
-  NodeMemory(const FlatMemory& memory, std::size_t count, std::size_t words)
+  NodeMemory(const FlatMemory& memory, std::size_t count)
       : memory_(memory),
-        begin_(allocateLarge(memory, (count + 1) * sizeof(Node) + words * sizeof(uint32_t))),
+        begin_(allocateLarge(memory, (count + 1) * (sizeof(Node) + sizeof(const uint32_t*)))),
         next_(begin_),
-        words_(reinterpret_cast<uint32_t*>(begin_ + count * sizeof(Node))),
-        next_words_(words_),
+        lent_(reinterpret_cast<const uint32_t**>(begin_ + count * sizeof(Node))),
         range_(nullptr) {
     try {
-      range_ = publish(begin_, words_ + words);
+      range_ = publish(begin_, lent_);
     } catch (...) {
       memory_.release(begin_);
       throw;
@@ -6631,16 +6635,13 @@ class NodeMemory {
     range_->begin.store(nullptr);
     memory_.release(begin_);
   }
-  Node* make() {
+  /// `packed`: its attributes, or null.
+  Node* make(const uint32_t* packed) {
     Node* node = ::new (next_) Node();
     next_ += sizeof(Node);
+    *lent_++ = packed;
+    if (packed != nullptr) node->attrs._lendPacked(packed);
     return node;
-  }
-  uint32_t* copy(const uint32_t* packed, std::size_t count) {
-    uint32_t* const words = next_words_;
-    memcpy(words, packed, count * sizeof(uint32_t));
-    next_words_ += count;
-    return words;
   }
   /// Whether these are the nodes that were made first, in their order.
   bool beginsWith(const std::vector<Node*>& nodes) const {
@@ -6649,17 +6650,16 @@ class NodeMemory {
     return pos == nodes.size();
   }
   const Node* first() const { return reinterpret_cast<const Node*>(begin_); }
-  /// Those of the first node, before those of the second, and so on.
-  const uint32_t* words() const { return words_; }
   /// Whether an object lies in one of these. Any thread may ask, of what lives.
-  static bool has(const void* object) {
-    const std::less<const void*> less;
-    for (const Range* range = newest().load(); range != nullptr; range = range->older) {
-      const void* const begin = range->begin.load();
-      if (begin == nullptr || less(object, begin) || !less(object, range->end.load())) continue;
-      if (range->begin.load() == begin) return true;  // else it became that of another
-    }
-    return false;
+  static bool has(const void* object) { return find(object) != nullptr; }
+  /// Whether the attributes, of a node of these or another, were lent these words.
+  static bool lends(const void* attributes, const uint32_t* packed) {
+    const Range* const range = find(attributes);
+    if (range == nullptr) return false;
+    const char* const begin = static_cast<const char*>(range->begin.load());
+    const auto distance = static_cast<std::size_t>(static_cast<const char*>(attributes) - begin);
+    return static_cast<const uint32_t* const*>(range->end.load())[distance / sizeof(Node)] ==
+           packed;
   }
 
  private:
@@ -6668,9 +6668,18 @@ class NodeMemory {
   struct Range {
     Range() : begin(nullptr), end(nullptr), older(nullptr) {}
     AtomicPointer<const void> begin;
-    AtomicPointer<const void> end;
+    AtomicPointer<const void> end;  // of the nodes: what was lent to each follows
     Range* older;
   };
+  static const Range* find(const void* object) {
+    const std::less<const void*> less;
+    for (const Range* range = newest().load(); range != nullptr; range = range->older) {
+      const void* const begin = range->begin.load();
+      if (begin == nullptr || less(object, begin) || !less(object, range->end.load())) continue;
+      if (range->begin.load() == begin) return range;  // else it became that of another
+    }
+    return nullptr;
+  }
   static AtomicPointer<Range>& newest() {
     static AtomicPointer<Range> range(nullptr);
     return range;
@@ -6692,8 +6701,7 @@ class NodeMemory {
   const FlatMemory memory_;
   char* begin_;
   char* next_;
-  uint32_t* words_;
-  uint32_t* next_words_;
+  const uint32_t** lent_;  // that of the next node
   Range* range_;
 };
 
@@ -6706,12 +6714,15 @@ inline void Node::operator delete(void* node) {
 namespace detail {
 
 inline bool isLent(const void* object) { return NodeMemory::has(object); }
+inline bool isLentTo(const void* attributes, const uint32_t* packed) {
+  return NodeMemory::lends(attributes, packed);
+}
 
-/// An array of structs of any one kind.
+/// An array of structs of any one kind, without gaps in them.
 class FlatArray {
  public:
   explicit FlatArray(const FlatMemory* memory)
-      : memory_(memory), data_(nullptr), size_(0), room_(0) {}
+      : memory_(memory), data_(nullptr), size_(0), room_(0), shown_(nullptr), shown_size_(0) {}
   FlatArray(const FlatArray&) = delete;
   FlatArray& operator=(const FlatArray&) = delete;
   ~FlatArray() {
@@ -6719,22 +6730,35 @@ class FlatArray {
   }
   void reserve(std::size_t bytes) {
     char* moved = allocateLarge(*memory_, bytes);
-    if (data_ != nullptr) {
-      memcpy(moved, data_, size_);
-      memory_->release(data_);
-    }
+    if (size_ != 0) memcpy(moved, data_ != nullptr ? data_ : shown_, size_);
+    if (data_ != nullptr) memory_->release(data_);
     data_ = moved;
     room_ = bytes;
   }
+  /// The array is a host's as long as it gets the same items. Nothing may have been added yet.
+  template <typename Item>
+  void follow(const Item* items, uint64_t count) {
+    shown_ = reinterpret_cast<const char*>(items);
+    shown_size_ = static_cast<std::size_t>(count) * sizeof(Item);
+  }
   template <typename Item>
   void push(const Item& item) {
-    if (room_ - size_ < sizeof(Item)) reserve((std::max)(2 * room_, std::size_t(1024)));
+    if (data_ == nullptr && shown_size_ - size_ >= sizeof(Item)) {
+      if (memcmp(shown_ + size_, &item, sizeof(Item)) == 0) {
+        size_ += sizeof(Item);
+        return;
+      }
+      reserve(shown_size_ + 1024);
+    }
+    if (data_ == nullptr || room_ - size_ < sizeof(Item)) {
+      reserve(2 * (std::max)(size_, std::size_t(512)));
+    }
     memcpy(data_ + size_, &item, sizeof(Item));
     size_ += sizeof(Item);
   }
   template <typename Item>
   uint64_t get(const Item** items) const {
-    *items = reinterpret_cast<const Item*>(data_);
+    *items = reinterpret_cast<const Item*>(data_ != nullptr ? data_ : shown_);
     return size_ / sizeof(Item);
   }
   std::size_t size() const { return size_; }
@@ -6744,6 +6768,8 @@ class FlatArray {
   char* data_;
   std::size_t size_;
   std::size_t room_;
+  const char* shown_;  // the host's
+  std::size_t shown_size_;
 };
 
 /// Positions of the nodes of a graph: by their addresses, if they still lie in the order in which a
@@ -6802,6 +6828,7 @@ struct FlatStore {
     return static_cast<uint32_t>(position);
   }
   FlatText keepText(const std::string& text, const FlatText* shown);
+  const uint32_t* keepPacked(const NodeAttributes& attributes, std::size_t* words);
   void addPair(const JsonReader::Slice& key, const JsonReader::Slice& text) {
     pairs_.push(FlatPair{{key.data, key.size}, {text.data, text.size}});
     ++num_pairs_;
@@ -6816,7 +6843,6 @@ struct FlatStore {
   uint32_t num_pairs_ = 0;
   const FlatNode* shown_ = nullptr;  // what the host showed at the place of the next node
   const FlatNode* shown_end_ = nullptr;
-  const uint32_t* lent_ = nullptr;  // the copy of its attributes
   TextBuffer texts_;
   GraphTable levels_;  // the graphs of the nodes so far
 };
@@ -6846,20 +6872,33 @@ inline FlatText FlatStore::keepText(const std::string& text, const FlatText* sho
   return FlatText{copy, size};
 }
 
+/// The host reads in turn: attributes that it lent may be gone when it comes to another place.
+inline const uint32_t* FlatStore::keepPacked(const NodeAttributes& attributes, std::size_t* words) {
+  const uint32_t* const packed = attributes._packed(words);
+  if (memory.get() == nullptr || packed == nullptr || !isLentTo(&attributes, packed)) return packed;
+  const std::size_t size = *words * sizeof(uint32_t);
+  char* text = texts_.room(size + sizeof(uint32_t));
+  const std::size_t beyond = reinterpret_cast<uintptr_t>(text) % sizeof(uint32_t);
+  if (beyond != 0) text += sizeof(uint32_t) - beyond;
+  memcpy(text, packed, size);
+  texts_.advance(size + sizeof(uint32_t));
+  return reinterpret_cast<const uint32_t*>(text);
+}
+
 inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
                                const FlatNode* shown) {
   FlatNode flat = {};
   flat.op = keepText(node.op, shown == nullptr ? nullptr : &shown->op);
   flat.name = keepText(node.name, shown == nullptr ? nullptr : &shown->name);
-  std::size_t words = 0;
-  flat.packed = node.attrs._packed(&words);
-  flat.packed_words = static_cast<uint32_t>(words);
-  model.packed_words += words;
-  if (shown != nullptr && shown->packed != nullptr) {
-    // What nobody touched is named as the host's own, too.
-    if (flat.packed == lent_) flat.packed = shown->packed;
-    lent_ += shown->packed_words;
+  if (shown != nullptr && shown->packed != nullptr && node.attrs._isPacked(shown->packed)) {
+    flat.packed = shown->packed;  // what nobody touched is the host's own, too
+    flat.packed_words = shown->packed_words;
+  } else {
+    std::size_t words = 0;
+    flat.packed = keepPacked(node.attrs, &words);
+    flat.packed_words = static_cast<uint32_t>(words);
   }
+  model.packed_words += flat.packed_words;
   num_pairs_ = 0;
   if (flat.packed == nullptr) {
     JsonReader::Slice key;
@@ -6894,6 +6933,10 @@ inline void FlatStore::add(const Graph& level) {
   const FlatPositions positions(level.nodes, memory.get());
   for (std::size_t pos = 0; pos < level.nodes.size(); ++pos) {
     prefetchNode(level.nodes, pos, &Node::op);
+    if (memory.get() == nullptr && pos + 16 < level.nodes.size()) {
+      __builtin_prefetch(&level.nodes[pos + 16]->attrs);
+      level.nodes[pos + 6]->attrs._prefetch();
+    }
     addNode(*level.nodes[pos], positions, shown_ == shown_end_ ? nullptr : shown_++);
   }
   for (const NodeEntry& head : span(level.outputs)) {
@@ -6909,11 +6952,14 @@ inline void FlatStore::flatten(const Graph& root, const FlatModel* shown) {
   if (shown != nullptr) {
     shown_ = shown->nodes;
     shown_end_ = shown_ + shown->graphs[0].num_nodes;
-    lent_ = memory->words();
+    nodes_.follow(shown->nodes, shown->num_nodes);
+    edges_.follow(shown->edges, shown->num_edges);
+    control_deps_.follow(shown->control_deps, shown->num_control_deps);
+  } else {
+    texts_.room(32 * root.nodes.size());
+    nodes_.reserve((root.nodes.size() + 8) * sizeof(FlatNode));
+    edges_.reserve((2 * root.nodes.size() + 8) * sizeof(FlatEdge));
   }
-  if (memory.get() == nullptr) texts_.room(32 * root.nodes.size());
-  nodes_.reserve((root.nodes.size() + 8) * sizeof(FlatNode));
-  edges_.reserve((2 * root.nodes.size() + 8) * sizeof(FlatEdge));
   levels_.add(&root);
   for (std::size_t pos = 0; pos < levels_.size(); ++pos) {
     add(*levels_[pos]);
@@ -6970,31 +7016,27 @@ class FlatReader {
     const std::size_t count = static_cast<std::size_t>(level.num_nodes);
     PlainList<uint32_t> uses;
     uses.addZeros(count);
+    bool sorted = true;
     const FlatEdge* ahead = edge_;
     for (std::size_t pos = 0; pos < count; ++pos) {
-      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) ++uses[(ahead++)->node];
+      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth, ++ahead) {
+        ++uses[ahead->node];
+        sorted = sorted && ahead->node < pos;
+      }
     }
     graph->nodes.resize(count);
     for (std::size_t pos = 0; pos < count; ++pos) {
-      if (pos + 16 < count && first[pos + 16].packed != nullptr) {
-        const char* later = reinterpret_cast<const char*>(first[pos + 16].packed);
-        __builtin_prefetch(later);
-        __builtin_prefetch(later + 64);
-      }
-      Node* const node = graph->nodes[pos] = memory_->make();
+      Node* const node = graph->nodes[pos] = memory_->make(node_->packed);
       readNode(*node_++, uses[pos], node);
       uses[pos] = 0;
       if (node->op == "null") append(&graph->inputs) = node;
+      if (sorted) link(first[pos], graph->nodes.data(), node, uses.begin());
     }
     for (std::size_t pos = 0; pos < count; ++pos) {
-      Node* node = graph->nodes[pos];
-      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) {
-        Node* producer = graph->nodes[edge_->node];
-        node->inputs[nth] = NodeEntry(producer, edge_->entry, edge_->version);
-        producer->outputs[uses[edge_->node]++] = NodeEntry(node, static_cast<int>(nth));
-        ++edge_;
-      }
-      if (first[pos].num_control_deps != 0) node->control_deps.resize(first[pos].num_control_deps);
+      if (!sorted) link(first[pos], graph->nodes.data(), graph->nodes[pos], uses.begin());
+      if (first[pos].num_control_deps == 0) continue;
+      Node* const node = graph->nodes[pos];
+      node->control_deps.resize(first[pos].num_control_deps);
       for (uint32_t nth = 0; nth < first[pos].num_control_deps; ++nth) {
         node->control_deps[nth] = graph->nodes[*dep_++];
       }
@@ -7009,15 +7051,21 @@ class FlatReader {
     }
   }
 
+  /// Sets both sides of the edges to a node. `uses`: how many each node has so far.
+  void link(const FlatNode& from, Node* const* nodes, Node* node, uint32_t* uses) {
+    for (uint32_t nth = 0; nth < from.num_inputs; ++nth, ++edge_) {
+      Node* const producer = nodes[edge_->node];
+      node->inputs[nth] = NodeEntry(producer, edge_->entry, edge_->version);
+      producer->outputs[uses[edge_->node]++] = NodeEntry(node, static_cast<int>(nth));
+    }
+  }
+
   void readNode(const FlatNode& from, uint32_t uses, Node* node) {
     assign(from.op, &node->op);
     assign(from.name, &node->name);
     // Every list gets its room at once, next to its node: walks read both.
     node->inputs.resize(from.num_inputs);
     node->outputs.resize(uses);
-    if (from.packed != nullptr) {
-      node->attrs._lendPacked(memory_->copy(from.packed, from.packed_words));
-    }
     for (uint32_t nth = 0; nth < from.num_attrs; ++nth, ++pair_) {
       setText(sliceOf(pair_->key), sliceOf(pair_->text), &texts(node));
     }
@@ -7042,8 +7090,7 @@ class FlatReader {
 };
 
 inline Graph* FlatStore::unflatten(const FlatModel& shown) {
-  memory.reset(new NodeMemory(model.memory, static_cast<std::size_t>(shown.num_nodes),
-                              static_cast<std::size_t>(shown.packed_words)));
+  memory.reset(new NodeMemory(model.memory, static_cast<std::size_t>(shown.num_nodes)));
   graph.reset(new Graph());
   FlatReader(shown, memory.get()).read(shown.graphs, shown.graphs + shown.num_graphs, graph.get());
   return graph.get();

@@ -168,11 +168,14 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
   shown->attrs = call.attributes;
   PassResult result;
   result.graph = caller.call(std::move(shown));
-  // Edges that are as they were are in order, as those of all graphs that a pass is shown.
-  finishGraph(result.graph.get(), call.ordered && !caller.kept().edges,
-              caller.described("returned a graph that is not sound"), max_depth,
-              caller.kept().texts);
-  result.gone = missingNames(std::move(names), *result.graph);
+  // A graph that is as it was is as sound as all that a pass is shown.
+  if (!caller.kept().whole) {
+    // Edges that are as they were are in order.
+    finishGraph(result.graph.get(), call.ordered && !caller.kept().edges,
+                caller.described("returned a graph that is not sound"), max_depth,
+                caller.kept().texts);
+    result.gone = missingNames(std::move(names), *result.graph);
+  }
   result.params = usedParams(allocator.take(), result.graph.get());
   return result;
 }

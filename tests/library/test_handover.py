@@ -196,7 +196,8 @@ def graphs(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["identity", "renameOperators", "reverseNodes", "nest", "nestInHead"]
+    "name",
+    ["identity", "renameOperators", "reverseNodes", "moveAttributes", "nest", "nestInHead"],
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graphs())

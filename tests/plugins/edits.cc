@@ -140,4 +140,15 @@ MXReturnValue keepAttributes(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(keepAttributes).setBody(keepAttributes);
 
+/// Hands the attributes of each node to the one before it, and those of the first to the last.
+MXReturnValue moveAttributes(Graph* graph, const Options&) {
+  auto first = std::move(graph->nodes.front()->attrs);
+  for (std::size_t i = 0; i + 1 < graph->nodes.size(); ++i) {
+    graph->nodes[i]->attrs.swap(graph->nodes[i + 1]->attrs);
+  }
+  graph->nodes.back()->attrs = std::move(first);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(moveAttributes).setBody(moveAttributes);
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

@@ -37,7 +37,19 @@ class Before {
   /// its record.
   bool isEqual(std::size_t i, const FlatNode& flat) const {
     return i < count() && flat.num_attrs == 0 && flat.num_extra == 0 && flat.num_subgraphs == 0 &&
-           std::memcmp(&shown_.nodes[i], &flat, sizeof(flat)) == 0;
+           same(&shown_.nodes[i], &flat, 1);
+  }
+  /// Whether these are the nodes and edges that were shown, the same arrays, and nothing else is in
+  /// the model that belongs to nodes.
+  bool isWhole(const FlatModel& model) const {
+    return count() != 0 && shown_.num_graphs == 1 && model.num_graphs == 1 &&
+           shown_.num_pairs == graph_.num_attrs && model.nodes == shown_.nodes &&
+           model.num_nodes == shown_.num_nodes && model.edges == shown_.edges &&
+           model.num_edges == shown_.num_edges && model.control_deps == shown_.control_deps &&
+           model.num_control_deps == shown_.num_control_deps &&
+           model.graphs[0].num_nodes == graph_.num_nodes &&
+           model.graphs[0].num_outputs == graph_.num_outputs &&
+           model.packed_words == shown_.packed_words;
   }
   bool hasAsManyEdges(std::size_t i, const FlatNode& flat) const {
     return shown_.nodes[i].num_inputs == flat.num_inputs &&
@@ -54,7 +66,7 @@ class Before {
  private:
   template <typename Item>
   static bool same(const Item* left, const Item* right, uint64_t count) {
-    return count == 0 ||
+    return count == 0 || left == right ||
            std::memcmp(left, right, static_cast<std::size_t>(count) * sizeof(Item)) == 0;
   }
 
@@ -101,8 +113,16 @@ class FlatResultReader {
     const FlatNode* flat = nodes_.take(level.num_nodes);
     const auto count = static_cast<std::size_t>(level.num_nodes);
     const Before before(shown_, graph == levels_[0]);
+    if (before.isWhole(model_)) {
+      edges_.take(model_.num_edges);
+      deps_.take(model_.num_control_deps);
+      packed_words_ = model_.packed_words;
+      readAttributes(level.num_attrs, graph);
+      return {true, std::vector<bool>(count, true), true};
+    }
     kept.edges = resize(count, graph) && before.count() == count;
     kept.texts.resize(count, false);
+    kept.whole = true;
     uint64_t num_inputs = 0;
     uint64_t num_deps = 0;
     inEachNode(graph->nodes, [&](std::size_t i) {
@@ -115,6 +135,7 @@ class FlatResultReader {
         kept.texts[i] = true;
       } else {
         readNode(flat[i], graph->nodes[i]);
+        kept.whole = false;
       }
     });
     const FlatEdge* edges = edges_.take(num_inputs);
@@ -122,6 +143,7 @@ class FlatResultReader {
     const uint32_t* deps = deps_.take(num_deps);
     kept.edges = kept.edges && before.hasEdges(edges, num_inputs, level.num_outputs) &&
                  before.hasDependencies(deps, num_deps);
+    kept.whole = kept.whole && kept.edges;
     if (!kept.edges) {
       link(flat, edges, deps, graph->nodes);
       graph->outputs.clear();
@@ -129,12 +151,16 @@ class FlatResultReader {
         graph->outputs.push_back(resolve(heads[k], "output", k, graph->nodes));
       }
     }
+    readAttributes(level.num_attrs, graph);
+    return kept;
+  }
+
+  void readAttributes(uint64_t count, Graph* graph) {
     std::map<std::string, JsonVal> attrs;  // the texts may be those of the present ones
-    readMembers(level.num_attrs, [&attrs](std::string key, JsonVal value) {
+    readMembers(count, [&attrs](std::string key, JsonVal value) {
       attrs.emplace(std::move(key), std::move(value));
     });
     graph->attrs = std::move(attrs);
-    return kept;
   }
 
   template <typename Body>

@@ -12,6 +12,7 @@ namespace passlib {
 struct Kept {
   bool edges = false;       ///< all nodes, edges and outputs, and no graphs are nested
   std::vector<bool> texts;  ///< by node of the outermost graph: name, operator and attributes
+  bool whole = false;       ///< the edges and all texts
 };
 
 /// Makes `graph`, a sound graph that a library was shown as `shown`, what the library returned.
