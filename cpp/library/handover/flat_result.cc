@@ -51,6 +51,7 @@ class Before {
            model.graphs[0].num_outputs == graph_.num_outputs &&
            model.packed_words == shown_.packed_words;
   }
+  bool isNested(std::size_t i) const { return shown_.nodes[i].num_subgraphs != 0; }
   bool hasAsManyEdges(std::size_t i, const FlatNode& flat) const {
     return shown_.nodes[i].num_inputs == flat.num_inputs &&
            shown_.nodes[i].num_control_deps == flat.num_control_deps;
@@ -120,7 +121,7 @@ class FlatResultReader {
       readAttributes(level.num_attrs, graph);
       return {true, std::vector<bool>(count, true), true};
     }
-    kept.edges = resize(count, graph) && before.count() == count;
+    kept.edges = resize(count, before, graph) && before.count() == count;
     kept.texts.resize(count, false);
     kept.whole = true;
     uint64_t num_inputs = 0;
@@ -175,11 +176,11 @@ class FlatResultReader {
 
   /// Gives the graph as many nodes, of which the first are those that it has. Returns whether all
   /// are.
-  bool resize(std::size_t count, Graph* graph) {
-    std::vector<Node*>& nodes = graph->nodes;
+  bool resize(std::size_t count, const Before& before, Graph* graph) {
+    std::vector<Node*>& nodes = graph->nodes;  // those that were shown
     bool kept = nodes.size() == count;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (i < count && nodes[i]->subgraphs.empty()) continue;
+      if (i < count && !before.isNested(i)) continue;
       unused_.nodes.push_back(nullptr);
       std::swap(unused_.nodes.back(), nodes[i]);  // with what is nested in it
     }
