@@ -157,7 +157,7 @@ void forEachNode(const Graph& root, Visit visit) {
         __builtin_prefetch(&nodes[pos + kAhead]->num_outputs);
       }
       visit(nodes[pos]);
-      graphs.insert(graphs.end(), nodes[pos]->subgraphs.begin(), nodes[pos]->subgraphs.end());
+      for (const Graph* nested : nodes[pos]->subgraphs) graphs.push_back(nested);
     }
   }
 }
