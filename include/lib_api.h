@@ -221,6 +221,11 @@ class AtomicPointer {
   Object* exchange(Object* object) {
     return __atomic_exchange_n(&object_, object, __ATOMIC_SEQ_CST);
   }
+  /// Makes the pointer null if it is this one.
+  void drop(Object* object) {
+    __atomic_compare_exchange_n(&object_, &object, nullptr, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+  }
   /// Sets the pointer if it is null. Returns what it was.
   Object* setFirst(Object* object) {
     Object* present = nullptr;
@@ -258,6 +263,18 @@ class Mutex {
 bool isLent(const void* object);
 /// Whether the attributes of a node are, as a host lent them, these words of the host.
 bool isLentTo(const void* attributes, const uint32_t* packed);
+
+/// Compares a few bytes; for many, memcmp is faster.
+PASSLIB_INLINE bool sameBytes(const char* left, const char* right, std::size_t size) {
+  uint64_t words[2];
+  if (size < 8) return memcmp(left, right, size) == 0;
+  for (std::size_t pos = 0;; pos = (std::min)(pos + 8, size - 8)) {
+    memcpy(&words[0], left + pos, 8);
+    memcpy(&words[1], right + pos, 8);
+    if (words[0] != words[1]) return false;
+    if (pos == size - 8) return true;
+  }
+}
 
 /// Bytes that grow.
 class PlainBytes {
@@ -682,6 +699,40 @@ class JsonReader {
   bool isDecoded(const Slice& text) const { return text.data == scratch_.data(); }
 
   std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
+  /// What is left of the text.
+  Slice _rest() const { return Slice{cursor_, static_cast<std::size_t>(end_ - cursor_)}; }
+  /// Moves over bytes that were read before at the same place of the grammar. Returns false, and
+  /// stays, if they do not follow.
+  PASSLIB_INLINE bool _skipKnown(const char* text, std::size_t size) {
+    if (static_cast<std::size_t>(end_ - cursor_) < size) return false;
+    if (!detail::sameBytes(cursor_, text, size)) return false;
+    cursor_ += size;
+    return true;
+  }
+  /// Moves over bytes that were compared.
+  void _skip(std::size_t size) { cursor_ += size; }
+  /// Whether another object or list may begin here without nesting too deeply.
+  bool _mayEnter() const { return depth_ < options_.max_depth; }
+  /// Reads an integer of a few digits right here. Returns false, and stays, if there is none.
+  PASSLIB_INLINE bool _readDigits(int* value) {
+    const char* cursor = cursor_;
+    if (!_scanDigits(&cursor, value)) return false;
+    cursor_ = cursor;
+    return true;
+  }
+  /// Reads a list of `count` such integers right here. Returns false, and stays, if there is none.
+  PASSLIB_INLINE bool _readTuple(int* values, int count) {
+    const char* cursor = cursor_;
+    if (cursor == end_ || *cursor != '[' || !_mayEnter()) return false;
+    for (int pos = 0; pos < count; ++pos) {
+      ++cursor;  // over the bracket or the comma
+      if (cursor != end_ && *cursor == ' ') ++cursor;
+      if (!_scanDigits(&cursor, &values[pos])) return false;
+      if (*cursor != (pos + 1 < count ? ',' : ']')) return false;
+    }
+    cursor_ = cursor + 1;
+    return true;
+  }
   [[noreturn]] void fail(JsonErrorCode code, const std::string& message, std::size_t place) const;
   [[noreturn]] void fail(JsonErrorCode code, const std::string& message) const {
     fail(code, message, offset());
@@ -691,6 +742,24 @@ class JsonReader {
                                           ...) const;
 
  private:
+  /// Moves behind an integer of at most eight digits, something other than a digit after it.
+  PASSLIB_INLINE bool _scanDigits(const char** place, int* value) const {
+    const char* cursor = *place;
+    if (end_ - cursor < 10) return false;
+    unsigned digit = static_cast<unsigned char>(*cursor) - static_cast<unsigned>('0');
+    if (digit > 9) return false;
+    unsigned sum = digit;
+    const char* const first = cursor++;
+    for (; (digit = static_cast<unsigned char>(*cursor) - static_cast<unsigned>('0')) <= 9;
+         ++cursor) {
+      if (sum == 0 || cursor - first == 8) return false;
+      sum = 10 * sum + digit;
+    }
+    if (*cursor == '.' || *cursor == 'e' || *cursor == 'E') return false;
+    *place = cursor;
+    *value = static_cast<int>(sum);
+    return true;
+  }
   void skipSpace();
   void enter();
   bool nextElement(bool* first, char close, const char* where);
@@ -720,6 +789,42 @@ PASSLIB_END_CODE
 // ================================================================================================
 
 class PassResource;
+
+namespace detail {
+
+/// Lends a resource to the pass that runs in this thread. Nodes ask for it here, so that none has
+/// to be told: in a large graph, each walk over the nodes costs. Threads that a pass starts get
+/// that of the pass that began last.
+class RunningPass {
+ public:
+  explicit RunningPass(PassResource* resource) : resource_(resource), outer_(mine()) {
+    mine() = resource;
+    last().store(resource);
+  }
+  RunningPass(const RunningPass&) = delete;
+  RunningPass& operator=(const RunningPass&) = delete;
+  ~RunningPass() {
+    mine() = outer_;
+    last().drop(resource_);
+  }
+  /// Returns null while no pass runs.
+  static PassResource* resource() { return mine() != nullptr ? mine() : last().load(); }
+
+ private:
+  static PassResource*& mine() {
+    static thread_local PassResource* resource = nullptr;
+    return resource;
+  }
+  static AtomicPointer<PassResource>& last() {
+    static AtomicPointer<PassResource> resource(nullptr);
+    return resource;
+  }
+
+  PassResource* resource_;
+  PassResource* outer_;
+};
+
+}  // namespace detail
 
 /// One end of an edge. In Node::inputs and Graph::outputs: the producer and the number of its
 /// output. In Node::outputs: the consumer and the number of its input.
@@ -758,12 +863,13 @@ class NodeAttributes {
   typedef Map::iterator iterator;
   typedef Map::const_iterator const_iterator;
 
-  NodeAttributes() noexcept : map_(nullptr), block_(nullptr) {}
-  NodeAttributes(const Map& map) : map_(new Map(map)), block_(nullptr) {}
-  NodeAttributes(Map&& map) : map_(new Map(std::move(map))), block_(nullptr) {}
-  NodeAttributes(std::initializer_list<value_type> items) : map_(new Map(items)), block_(nullptr) {}
-  NodeAttributes(const NodeAttributes& other) : map_(nullptr), block_(nullptr) { copy(other); }
-  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), block_(nullptr) { swap(other); }
+  NodeAttributes() noexcept : map_(nullptr), shared_(nullptr) {}
+  NodeAttributes(const Map& map) : map_(new Map(map)), shared_(nullptr) {}
+  NodeAttributes(Map&& map) : map_(new Map(std::move(map))), shared_(nullptr) {}
+  NodeAttributes(std::initializer_list<value_type> items)
+      : map_(new Map(items)), shared_(nullptr) {}
+  NodeAttributes(const NodeAttributes& other) : map_(nullptr), shared_(nullptr) { copy(other); }
+  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), shared_(nullptr) { swap(other); }
   ~NodeAttributes() {
     delete known();
     dropBlock();
@@ -787,7 +893,7 @@ class NodeAttributes {
 
   bool empty() const { return size() == 0; }
   size_type size() const {
-    return known() != nullptr ? known()->size() : block_ == nullptr ? 0 : block_[0];
+    return known() != nullptr ? known()->size() : shared_ == nullptr ? 0 : shared_[0];
   }
   size_type max_size() const { return read().max_size(); }
   iterator begin() { return read().begin(); }
@@ -884,7 +990,7 @@ class NodeAttributes {
   class Walk {
    public:
     explicit Walk(const NodeAttributes& attributes)
-        : map_(attributes.known()), block_(attributes.block_), cursor_(nullptr), pos_(0) {
+        : map_(attributes.known()), block_(attributes.shared_), cursor_(nullptr), pos_(0) {
       if (map_ != nullptr) place_ = map_->begin();
       if (map_ == nullptr && block_ != nullptr) cursor_ = attributes.texts();
     }
@@ -908,37 +1014,37 @@ class NodeAttributes {
   /// occurs twice; some of the attributes are missing then.
   template <typename Text>  // std::string or JsonReader::Slice
   const Text* _pack(std::pair<Text, Text>* items, std::size_t count);
-  /// Returns the attributes as they lie in memory, see block_, and the number of words; null if
+  /// Returns the attributes as they lie in memory, see shared_, and the number of words; null if
   /// there are none, or if a map has been made, which has what counts.
   const uint32_t* _packed(std::size_t* count) const {
-    const bool packed = known() == nullptr && block_ != nullptr;
+    const bool packed = known() == nullptr && shared_ != nullptr;
     *count = packed ? words() : 0;
-    return packed ? block_ : nullptr;
+    return packed ? shared_ : nullptr;
   }
   /// Replaces all attributes by a copy of such words, which are well-formed.
   void _setPacked(const uint32_t* packed, std::size_t count) {
     clear();
-    block_ = new uint32_t[count];
-    memcpy(block_, packed, count * sizeof(uint32_t));
+    shared_ = newBlock(count);
+    memcpy(shared_, packed, count * sizeof(uint32_t));
   }
   /// Whether these words, which must not be null, are what counts. Does not look at them.
-  bool _isPacked(const uint32_t* packed) const { return known() == nullptr && block_ == packed; }
+  bool _isPacked(const uint32_t* packed) const { return known() == nullptr && shared_ == packed; }
   /// A hint to the processor: _packed will be called.
-  void _prefetch() const { __builtin_prefetch(block_); }
+  void _prefetch() const { __builtin_prefetch(shared_); }
   /// Replaces all attributes by such words for which isLentTo holds here. Nobody writes to a block.
   void _lendPacked(const uint32_t* packed) {
     clear();
-    block_ = const_cast<uint32_t*>(packed);
+    shared_ = const_cast<uint32_t*>(packed);
   }
 
  private:
   friend struct detail::Layout;
 
   Map* known() const { return map_.load(); }
-  const char* texts() const { return reinterpret_cast<const char*>(&block_[2 + 2 * block_[0]]); }
+  const char* texts() const { return reinterpret_cast<const char*>(&shared_[2 + 2 * shared_[0]]); }
   std::size_t words() const {
-    return 2 + 2 * static_cast<std::size_t>(block_[0]) +
-           (static_cast<std::size_t>(block_[1]) + 3) / 4;
+    return 2 + 2 * static_cast<std::size_t>(shared_[0]) +
+           (static_cast<std::size_t>(shared_[1]) + 3) / 4;
   }
   bool equals(const NodeAttributes& other) const;
   void copy(const NodeAttributes& other);
@@ -949,9 +1055,16 @@ class NodeAttributes {
     return map;
   }
   void dropBlock() noexcept {
-    uint32_t* const words = block_;
-    block_ = nullptr;
-    if (words != nullptr && !detail::isLentTo(this, words)) delete[] words;
+    uint32_t* const words = shared_;
+    shared_ = nullptr;
+    if (words == nullptr || detail::isLentTo(this, words)) return;
+    if (__atomic_sub_fetch(words - 1, 1, __ATOMIC_ACQ_REL) == 0) delete[] (words - 1);
+  }
+  /// Returns memory for a block of one owner.
+  static uint32_t* newBlock(std::size_t words) {
+    uint32_t* const owners = new uint32_t[words + 1];
+    *owners = 1;
+    return owners + 1;
   }
   /// Makes the attributes independent of the call of a pass.
   void keep();
@@ -960,14 +1073,15 @@ class NodeAttributes {
   // block goes with the first call that cannot be a concurrent reader's.
   mutable detail::AtomicPointer<Map> map_;
   // Of n attributes, at most 64 and sorted by key: n, the size of all texts, n sizes of key and
-  // value, and the texts in turn; zeros fill the last word.
-  uint32_t* block_;
+  // value, and the texts in turn; zeros fill the last word. It never changes. Nodes share it, the
+  // number of them stands before it, unless it is lent.
+  uint32_t* shared_;
 };
 
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
-  Node() : tensor(nullptr), num_outputs(0), doomed_(false), declared_op_(0), res_(nullptr) {}
+  Node() : tensor(nullptr), num_outputs(0), doomed_(false), declared_op_(0) {}
   /// Nodes that a host described lie in memory that is released as a whole.
   static void operator delete(void* node);
 
@@ -990,7 +1104,6 @@ class Node {
   /// elements. Returns false, and changes nothing, where the host cannot do that: `source` is not
   /// on demand, or not of float32 or float64. Then alloc_arg is the way.
   PASSLIB_ON_DEMAND bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);
-  void _setPassResource(PassResource* resource) { res_ = resource; }
 
   std::string op;
   std::string name;
@@ -1016,14 +1129,13 @@ class Node {
   }
 
   /// What the host lends for the running pass, or null.
-  PassResource* _passResource() const { return res_; }
+  PassResource* _passResource() const { return detail::RunningPass::resource(); }
 
  private:
   friend class Graph;
   friend struct detail::Layout;
   bool doomed_;  // being deleted; faulty passes may list a node twice
   std::size_t declared_op_;
-  PassResource* res_;
 
  public:
   /// Members of the node's JSON object without a counterpart in this class.
@@ -1049,6 +1161,7 @@ class ParamTable {
     names_.push(Named{name, tensor});
     return tensor;
   }
+  bool empty() const { return names_.empty(); }
   /// Sets `tensor` of the variables that are parameters.
   void assign(const std::vector<Node*>& variables);
 
@@ -1074,7 +1187,7 @@ class ParamTable {
 /// the vectors directly must do the same.
 class Graph {
  public:
-  Graph() : res_(nullptr) {}
+  Graph() {}
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -1127,13 +1240,11 @@ class Graph {
   PASSLIB_ON_DEMAND const JsonVal& getAttr(const std::string& key) const;
   size_t size() const { return nodes.size(); }
 
-  /// Lends a resource to all nodes, in nested graphs too; null ends that, and takes back tensors.
-  void _setPassResource(PassResource* resource);
   /// Sets `tensor` of the variables whose names are in args or aux.
   void _setParams(detail::ParamTable* args, detail::ParamTable* aux);
-  /// Clears resource and tensors, whose lifetime ends with the call of a pass.
+  /// Clears the tensors of all nodes, whose lifetime ends with the call of a pass.
   void _endPass();
-  PassResource* _passResource() const { return res_; }
+  PassResource* _passResource() const { return detail::RunningPass::resource(); }
 
   std::vector<Node*> nodes;
   std::vector<Node*> inputs;       ///< the variables
@@ -1145,7 +1256,6 @@ class Graph {
   friend struct detail::Layout;
   friend class detail::PatternSession;
   std::vector<Node*> removed_;
-  PassResource* res_;
 };
 
 namespace detail {
@@ -1349,6 +1459,7 @@ class PassResource {
   }
 
   void _setGraph(const Graph* graph) { graph_ = graph; }
+  bool _hasTensors() const { return tensors_ != nullptr; }
   /// Returns the name of the graph's dialect; "" where the host does not tell it.
   PASSLIB_ON_DEMAND std::string _dialect() const;
   /// Notes a parameter whose array the caller has, but does not lend.
@@ -2815,6 +2926,23 @@ inline uint64_t special(uint64_t bytes) {
   return (zeros | control | bytes) & highs;
 }
 
+/// Whether no byte of a text is special.
+inline bool isPlain(const char* text, std::size_t size) {
+  uint64_t bytes = 0;
+  if (size < 8) {
+    memset(&bytes, ' ', 8);
+    for (std::size_t pos = 0; pos < size; ++pos) reinterpret_cast<char*>(&bytes)[pos] = text[pos];
+    return special(bytes) == 0;
+  }
+  const char* const last = text + size - 8;
+  for (; text < last; text += 8) {
+    memcpy(&bytes, text, 8);
+    if (special(bytes) != 0) return false;
+  }
+  memcpy(&bytes, last, 8);
+  return special(bytes) == 0;
+}
+
 /// The first special byte, or one of the few before it.
 inline const char* skipPlain(const char* cursor, const char* end) {
   while (end - cursor >= 8) {
@@ -3333,6 +3461,8 @@ class TextBuffer {
     room_ += count;
     left_ -= count;
   }
+  /// Claims the room up to `end`.
+  PASSLIB_INLINE void advanceTo(const char* end) { advance(static_cast<std::size_t>(end - room_)); }
   void append(const char* text, std::size_t count) {
     memcpy(room(count), text, count);
     advance(count);
@@ -3347,6 +3477,14 @@ class TextBuffer {
     *room(1) = character;
     advance(1);
   }
+  /// Appends what was written before, at this place of a text in memory of the host.
+  void repeat(std::size_t place, std::size_t count) {
+    char* const target = room(count);
+    memcpy(target, target - size() + place, count);
+    advance(count);
+  }
+  /// Whether the text lies in one piece.
+  bool isWhole() const { return memory_ != nullptr; }
   void noteNotAscii() { ascii_ = false; }
   bool isAscii() const { return ascii_; }
   std::size_t size() const { return size_ - left_; }
@@ -3420,6 +3558,14 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
   const char* cursor = text;
   const char* end = text + size;
   const char* written = text;
+  if (isPlain(text, size)) {
+    char* const room = out->room(size + 2);
+    room[0] = '"';
+    if (size != 0) memcpy(room + 1, text, size);
+    room[size + 1] = '"';
+    out->advance(size + 2);
+    return;
+  }
   out->push('"');
   while (cursor < end) {
     cursor = skipPlain(cursor, end);
@@ -3628,7 +3774,12 @@ class JsonWalk {
   Event event_ = kEnd;
 };
 
-inline void appendInteger(int64_t value, TextBuffer* out) {
+/// Prints a number to `target`, which has room for 20 bytes, and returns its end.
+inline char* printInteger(int64_t value, char* target) {
+  if (value >= 0 && value < 10) {
+    *target = static_cast<char>('0' + value);
+    return target + 1;
+  }
   char digits[20];
   char* cursor = digits + sizeof(digits);
   uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
@@ -3637,7 +3788,13 @@ inline void appendInteger(int64_t value, TextBuffer* out) {
     rest /= 10;
   } while (rest != 0);
   if (value < 0) *--cursor = '-';
-  out->append(cursor, static_cast<std::size_t>(digits + sizeof(digits) - cursor));
+  const std::size_t size = static_cast<std::size_t>(digits + sizeof(digits) - cursor);
+  memcpy(target, cursor, size);
+  return target + size;
+}
+
+inline void appendInteger(int64_t value, TextBuffer* out) {
+  out->advanceTo(printInteger(value, out->room(20)));
 }
 
 inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* out) {
@@ -3892,32 +4049,40 @@ class TextHash {
   }
 };
 
-/// Names in use, compared by text. A flat table, for the names of a million variables.
+/// Finds names that occur twice. Their hashes are computed while the nodes are at hand: later they
+/// are far away in memory, and are looked at only if they most likely have the same name.
 class NameTable {
  public:
-  explicit NameTable(std::size_t count) : mask_(15) {
-    while (mask_ < count * 2) mask_ = mask_ * 2 + 1;
-    slots_.addZeros(mask_ + 1);
-  }
-  /// Returns the node that already has this name, or adds the name of `node` and returns null.
-  const Node* add(const Node* node) {
-    const std::size_t hash = TextHash()(node->name);
-    std::size_t pos = hash & mask_;
-    for (; slots_[pos].node != nullptr; pos = (pos + 1) & mask_) {
-      // Other nodes are far away in memory: they are looked at if they most likely have the name.
-      if (slots_[pos].hash == hash && slots_[pos].node->name == node->name) return slots_[pos].node;
+  /// The name of the next node.
+  void add(const std::string& name) { hashes_.push(TextHash()(name)); }
+  void clear() { hashes_.clear(); }
+  /// Returns the position of the first of these nodes, whose names were added, that has the name of
+  /// one before it; their number if there is none.
+  std::size_t repeated(const std::vector<Node*>& nodes) const {
+    const std::size_t count = hashes_.size();
+    std::size_t mask = 15;
+    while (mask < count * 2) mask = mask * 2 + 1;
+    PlainList<Slot> slots;
+    slots.addZeros(mask + 1);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      if (pos + 8 < count) __builtin_prefetch(&slots[hashes_[pos + 8] & mask]);
+      const uint32_t high = static_cast<uint32_t>(hashes_[pos] >> 32);
+      std::size_t place = hashes_[pos] & mask;
+      for (; slots[place].next != 0; place = (place + 1) & mask) {
+        if (slots[place].high != high) continue;
+        if (nodes[slots[place].next - 1]->name == nodes[pos]->name) return pos;
+      }
+      slots[place] = Slot{static_cast<uint32_t>(pos + 1), high};
     }
-    slots_[pos] = Slot{node, hash};
-    return nullptr;
+    return count;
   }
 
  private:
   struct Slot {
-    const Node* node;
-    std::size_t hash;
+    uint32_t next;  // behind the position of the node; 0: none
+    uint32_t high;  // half of the hash
   };
-  std::size_t mask_;
-  PlainList<Slot> slots_;
+  PlainList<uint64_t> hashes_;
 };
 
 /// Sets an attribute or an option. Returns false if there was one of this key. All that a library
@@ -3939,29 +4104,30 @@ inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
   keep();
   other.keep();
   other.map_.store(map_.exchange(other.known()));
-  std::swap(block_, other.block_);
+  std::swap(shared_, other.shared_);
 }
 
 inline void NodeAttributes::keep() {
-  if (block_ == nullptr || !detail::isLentTo(this, block_)) return;
+  if (shared_ == nullptr || !detail::isLentTo(this, shared_)) return;
   if (known() != nullptr) {
     dropBlock();
   } else {
-    const uint32_t* const lent = block_;
+    const uint32_t* const lent = shared_;
     const std::size_t count = words();
-    block_ = nullptr;
-    block_ = new uint32_t[count];
-    memcpy(block_, lent, count * sizeof(uint32_t));
+    shared_ = nullptr;
+    shared_ = newBlock(count);
+    memcpy(shared_, lent, count * sizeof(uint32_t));
   }
 }
 
 inline void NodeAttributes::copy(const NodeAttributes& other) {
   if (other.known() != nullptr) {
     map_.store(new Map(*other.known()));
-  } else if (other.block_ != nullptr) {
-    const std::size_t words = other.words();
-    block_ = new uint32_t[words];
-    memcpy(block_, other.block_, words * sizeof(uint32_t));
+  } else if (other.shared_ != nullptr && detail::isLentTo(&other, other.shared_)) {
+    _setPacked(other.shared_, other.words());
+  } else if (other.shared_ != nullptr) {
+    __atomic_add_fetch(other.shared_ - 1, 1, __ATOMIC_RELAXED);
+    shared_ = other.shared_;
   }
 }
 
@@ -3969,7 +4135,9 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
   if (size() != other.size()) return false;
   if (empty()) return true;
   if (known() != nullptr || other.known() != nullptr) return read() == other.read();
-  return words() == other.words() && memcmp(block_, other.block_, words() * sizeof(uint32_t)) == 0;
+  if (shared_ == other.shared_) return true;
+  return words() == other.words() &&
+         memcmp(shared_, other.shared_, words() * sizeof(uint32_t)) == 0;
 }
 
 inline bool NodeAttributes::_find(const char* key, std::size_t size,
@@ -3980,9 +4148,9 @@ inline bool NodeAttributes::_find(const char* key, std::size_t size,
     *text = JsonReader::Slice{found->second.data(), found->second.size()};
     return true;
   }
-  const char* cursor = block_ == nullptr ? nullptr : texts();
-  for (std::size_t pos = 0; cursor != nullptr && pos < block_[0]; ++pos) {
-    const uint32_t* sizes = &block_[2 + 2 * pos];
+  const char* cursor = shared_ == nullptr ? nullptr : texts();
+  for (std::size_t pos = 0; cursor != nullptr && pos < shared_[0]; ++pos) {
+    const uint32_t* sizes = &shared_[2 + 2 * pos];
     if (sizes[0] == size && memcmp(cursor, key, size) == 0) {
       *text = JsonReader::Slice{cursor + size, sizes[1]};
       return true;
@@ -4048,7 +4216,7 @@ const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t coun
       return &items[pos].first;
     }
   }
-  uint32_t* const block = new uint32_t[2 + 2 * count + (size + 3) / 4];
+  uint32_t* const block = newBlock(2 + 2 * count + (size + 3) / 4);
   block[0] = static_cast<uint32_t>(count);
   block[1] = static_cast<uint32_t>(size);
   block[1 + 2 * count + (size + 3) / 4] = 0;  // the bytes behind the texts are compared, too
@@ -4062,7 +4230,7 @@ const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t coun
       cursor += texts[part].size;
     }
   }
-  block_ = block;
+  shared_ = block;
   return nullptr;
 }
 
@@ -4112,28 +4280,50 @@ __attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, 
   return &member.second;
 }
 
+/// Offsets in a text, none below the one before it, in four bytes each: fresh memory is much of
+/// what reading a large graph costs.
+class TextOffsets {
+ public:
+  void push(std::size_t offset) {
+    for (; offset >> 32 > turns_.size(); turns_.push(low_.size())) {
+    }
+    low_.push(static_cast<uint32_t>(offset));
+  }
+  std::size_t size() const { return low_.size(); }
+  std::size_t operator[](std::size_t pos) const {
+    std::size_t high = 0;
+    while (high < turns_.size() && turns_[high] <= pos) ++high;
+    return (high << 32) + low_[pos];
+  }
+
+ private:
+  PlainList<uint32_t> low_;
+  PlainList<std::size_t> turns_;  // the numbers of those from which on the higher half is one more
+};
+
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
   struct Edge {
-    int64_t node;
+    int node;
     int entry;
     int version;
   };
   struct Dependency {
     std::size_t node;
-    int64_t other;
+    int other;
   };
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  PlainList<Edge> edges;            // of all nodes in turn
-  PlainList<std::size_t> edge_end;  // per node: one past its last edge
+  PlainList<Edge> edges;         // of all nodes in turn
+  PlainList<uint32_t> edge_end;  // per node: one past its last edge
   PlainList<Dependency> control_deps;
-  PlainList<std::size_t> offsets;  // per node: its offset in the text
+  TextOffsets offsets;  // per node: its offset in the text
   PlainList<Edge> heads;
-  PlainList<int64_t> arg_nodes;
-  PlainList<int64_t> row_ptr;
+  PlainList<int> arg_nodes;
+  PlainList<int> row_ptr;
   PlainList<unsigned> uses;  // per node: its consumers, or those that know of it already
+  NameTable names;           // of the variables
   std::size_t start = 0;     // offset of the graph in the text
   bool has_nodes = false;
   bool has_heads = false;
@@ -4143,6 +4333,120 @@ struct GraphDraft {
 
 bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
                 PlainList<Node*>* order);
+
+/// The members of a node's JSON object that mean something to the reader.
+enum NodeMember {
+  kMemberNone,  ///< before the first one
+  kMemberOp,
+  kMemberName,
+  kMemberInputs,
+  kMemberAttrs,
+  kMemberAttr,
+  kMemberParam,
+  kMemberControlDeps,
+  kMemberSubgraphs,
+  kMemberSourceId,
+  kMemberOther,
+  kNodeMembers
+};
+
+/// What stood between the values of two members of a node. Files repeat it, and the same bytes at
+/// the same place of the grammar mean the same: they are compared instead of parsed.
+class KnownTexts {
+ public:
+  KnownTexts() { memset(known_, 0, sizeof(known_)); }
+
+  /// Moves over the text behind the value of a member if it is known. Returns the member whose
+  /// value comes next, or kMemberOther.
+  PASSLIB_INLINE NodeMember skip(NodeMember last, JsonReader* reader) const {
+    const Known* const known = known_[last];
+    for (int way = 0; way < kWays && known[way].size != 0; ++way) {
+      if (reader->_skipKnown(known[way].text, known[way].size)) return known[way].next;
+    }
+    return kMemberOther;
+  }
+  void learn(NodeMember last, const char* text, std::size_t size, NodeMember next) {
+    Known* const known = known_[last];
+    for (int way = kWays - 1; way > 0; --way) known[way] = known[way - 1];
+    known[0] = Known{text, size, next};
+  }
+
+ private:
+  enum { kWays = 3 };
+  struct Known {
+    const char* text;
+    std::size_t size;
+    NodeMember next;
+  };
+  Known known_[kNodeMembers][kWays];
+};
+
+/// A place in a table of 512 that may forget, so that bytes may be chosen to collide. Four products
+/// at a time, since each waits for the one before it.
+inline std::size_t smallHash(const char* bytes, std::size_t size) {
+  const uint64_t factor = 0x9e3779b97f4a7c15ULL;
+  uint64_t lanes[4] = {size, 1, 2, 3};
+  char few[32] = {0};
+  if (size < sizeof(few)) {
+    memcpy(few, bytes, size);
+    bytes = few;
+    size = sizeof(few);
+  }
+  const char* const last = bytes + size - sizeof(few);
+  for (;; bytes = (std::min)(bytes + sizeof(few), last)) {
+    for (int lane = 0; lane < 4; ++lane) {
+      uint64_t word = 0;
+      memcpy(&word, bytes + 8 * lane, 8);
+      lanes[lane] = (lanes[lane] ^ word) * factor;
+    }
+    if (bytes == last) break;
+  }
+  uint64_t sum = lanes[0];
+  for (int lane = 1; lane < 4; ++lane) {
+    sum ^= (lanes[lane] << (16 * lane)) | (lanes[lane] >> (64 - 16 * lane));
+  }
+  return static_cast<std::size_t>(sum * factor >> 55);
+}
+
+/// Attributes of nodes by the text of their JSON object. The layers of a model are of few kinds, so
+/// that most such texts were read before. A later text may take the place of another.
+class KnownAttributes {
+ public:
+  /// Returns a node with the attributes of the object at the beginning of a text, or null if the
+  /// object was not read before. Sets its size, to 0 if it is never noted.
+  const Node* find(const JsonReader::Slice& rest, std::size_t* size) {
+    *size = objectSize(rest);
+    if (*size == 0) return nullptr;
+    if (slots_.empty()) slots_.addZeros(kSlots);
+    slot_ = &slots_[smallHash(rest.data, *size)];
+    if (slot_->size != *size || memcmp(slot_->text, rest.data, *size) != 0) return nullptr;
+    std::size_t words = 0;
+    return slot_->node->attrs._packed(&words) != nullptr ? slot_->node : nullptr;
+  }
+  /// Notes the object that was not found last. The node must keep its attributes.
+  void learn(const char* text, std::size_t size, const Node* node) {
+    *slot_ = Slot{text, size, node};
+  }
+
+ private:
+  enum { kSlots = 512 };
+  struct Slot {
+    const char* text;
+    std::size_t size;
+    const Node* node;
+  };
+  /// Returns the size of an object at the beginning of a text, if it has no braces inside and is
+  /// not large, and 0 otherwise.
+  static std::size_t objectSize(const JsonReader::Slice& rest) {
+    const std::size_t most = 4096;
+    const void* const close = memchr(rest.data, '}', (std::min)(rest.size, most));
+    if (close == nullptr) return 0;
+    return static_cast<std::size_t>(static_cast<const char*>(close) - rest.data) + 1;
+  }
+
+  PlainList<Slot> slots_;
+  Slot* slot_ = nullptr;
+};
 
 /// Reads NNVM's JSON into a Graph. Nested graphs are kept on a stack of their own. A host that
 /// wants to know more about a graph overrides what is virtual.
@@ -4177,12 +4481,8 @@ class GraphReader {
     bool first_field = true;
     bool first_subgraph = true;
     Node* node = nullptr;
-    bool has_op = false;
-    bool has_name = false;
-    bool has_inputs = false;
-    bool has_control_deps = false;
-    bool has_subgraphs = false;
-    bool has_attrs[3] = {false, false, false};
+    NodeMember member = kMemberNone;    // the last one read
+    bool seen[kNodeMembers] = {false};  // of the node
     // Names of the node's extra members, if they are many. A map as that of a graph's attributes,
     // for which there is code anyway.
     std::map<std::string, JsonVal> extra_names;
@@ -4225,7 +4525,7 @@ class GraphReader {
         }
         break;
       case kNodeKeys:
-        if (reader_.nextKey(&frame.first_field, &key)) {
+        if (nextMember(&frame, &key)) {
           readNodeMember(&frame, key);
         } else {
           finishNode(&frame);
@@ -4289,49 +4589,88 @@ class GraphReader {
     frame->state = kNodeKeys;
     frame->first_field = true;
     frame->first_subgraph = true;
-    frame->has_op = frame->has_name = frame->has_inputs = false;
-    frame->has_control_deps = frame->has_subgraphs = false;
-    for (bool& has_attrs : frame->has_attrs) has_attrs = false;
+    frame->member = kMemberNone;
+    memset(frame->seen, 0, sizeof(frame->seen));
     frame->attribute_objects = 0;
-    frame->extra_names.clear();
+    if (!frame->extra_names.empty()) frame->extra_names.clear();
+  }
+
+  /// Moves to the value of the next member of a node, of which `key` is set for a kMemberOther
+  /// alone. Returns false at the closing brace.
+  bool nextMember(Frame* frame, JsonReader::Slice* key) {
+    const NodeMember last = frame->member;
+    frame->member = known_texts_.skip(last, &reader_);
+    frame->first_field = frame->first_field && frame->member == kMemberOther;
+    if (frame->member != kMemberOther) return true;
+    const JsonReader::Slice rest = reader_._rest();
+    if (!reader_.nextKey(&frame->first_field, key)) return false;
+    frame->member = memberOf(*key);
+    if (frame->member == kMemberOther) return true;
+    reader_.peek();
+    known_texts_.learn(last, rest.data, rest.size - reader_._rest().size, frame->member);
+    return true;
+  }
+
+  static const char* nameOf(NodeMember member) {
+    static const char* const names[] = {
+        "",     "op",    "name",         "inputs",    "attrs",
+        "attr", "param", "control_deps", "subgraphs", "backward_source_id"};
+    return names[member];
+  }
+
+  static NodeMember memberOf(const JsonReader::Slice& key) {
+    for (int member = kMemberOp; member < kMemberOther; ++member) {
+      if (key == nameOf(static_cast<NodeMember>(member))) return static_cast<NodeMember>(member);
+    }
+    return kMemberOther;
   }
 
   void readNodeMember(Frame* frame, const JsonReader::Slice& key) {
     Node* node = frame->node;
-    if (key == "op") {
-      once(&frame->has_op, "op");
-      assign(&node->op);
-    } else if (key == "name") {
-      once(&frame->has_name, "name");
-      assign(&node->name);
-    } else if (key == "inputs") {
-      once(&frame->has_inputs, "inputs");
-      readEntries("input", &frame->draft.edges);
-    } else if (key == "attrs" || key == "attr" || key == "param") {
-      // Three spellings from three generations of files. MXNet 0.8 writes both "param" and "attr";
-      // "attr" takes precedence.
-      const int spelling = key == "attrs" ? 0 : key == "attr" ? 1 : 2;
-      once(&frame->has_attrs[spelling], key.str().c_str());
-      readAttributes(frame, spelling == 2);
-    } else if (key == "control_deps") {
-      bool first = true;
-      once(&frame->has_control_deps, "control_deps");
-      reader_.beginList();
-      while (reader_.nextItem(&first)) {
-        frame->draft.control_deps.push(GraphDraft::Dependency{
-            frame->draft.graph->nodes.size() - 1, reader_.readInteger("node number", 0, kIntMax)});
+    bool first = true;
+    // MXNet 0.8 wrote backward_source_id, unused since, which may be repeated.
+    const NodeMember member = frame->member;
+    if (member != kMemberOther && member != kMemberSourceId) {
+      once(&frame->seen[member], nameOf(member));
+    }
+    switch (member) {
+      case kMemberOp:
+        assign(&node->op);
+        break;
+      case kMemberName:
+        assign(&node->name);
+        break;
+      case kMemberInputs:
+        readEntries("input", &frame->draft.edges);
+        break;
+      case kMemberAttrs:
+      case kMemberAttr:
+      case kMemberParam:
+        // Three spellings from three generations of files. MXNet 0.8 writes both "param" and
+        // "attr"; "attr" takes precedence.
+        readAttributes(frame, member == kMemberParam);
+        break;
+      case kMemberControlDeps:
+        reader_.beginList();
+        while (reader_.nextItem(&first)) {
+          frame->draft.control_deps.push(GraphDraft::Dependency{
+              frame->draft.graph->nodes.size() - 1,
+              static_cast<int>(reader_.readInteger("node number", 0, kIntMax))});
+        }
+        break;
+      case kMemberSubgraphs:
+        reader_.beginList();
+        frame->state = kSubgraphList;
+        break;
+      case kMemberSourceId:
+        reader_.readInteger("backward_source_id", -1, kIntMax);
+        break;
+      default: {
+        const std::string name = key.str();
+        bool seen = hasExtra(frame, name);
+        once(&seen, name.c_str());
+        *addExtra(name, node) = reader_.readValue();
       }
-    } else if (key == "subgraphs") {
-      once(&frame->has_subgraphs, "subgraphs");
-      reader_.beginList();
-      frame->state = kSubgraphList;
-    } else if (key == "backward_source_id") {
-      reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; unused since
-    } else {
-      const std::string name = key.str();
-      bool seen = hasExtra(frame, name);
-      once(&seen, name.c_str());
-      *addExtra(name, node) = reader_.readValue();
     }
   }
 
@@ -4355,6 +4694,25 @@ class GraphReader {
   void readAttributes(Frame* frame, bool give_way) {
     Node* node = frame->node;
     const bool only_one = frame->attribute_objects++ == 0;
+    reader_.peek();
+    const JsonReader::Slice rest = reader_._rest();
+    std::size_t size = 0;
+    const bool may_know = only_one && reader_._mayEnter();
+    const Node* const known = may_know ? known_attributes_.find(rest, &size) : nullptr;
+    if (known != nullptr) {
+      node->attrs = known->attrs;
+      reader_._skip(size);
+      return;
+    }
+    parseAttributes(frame, give_way, only_one);
+    const bool learns = size != 0 && rest.size - reader_._rest().size == size;
+    if (learns && node->attrs._packed(&size) != nullptr) {
+      known_attributes_.learn(rest.data, rest.size - reader_._rest().size, node);
+    }
+  }
+
+  void parseAttributes(Frame* frame, bool give_way, bool only_one) {
+    Node* node = frame->node;
     bool first = true;
     JsonReader::Slice key;
     pairs_.clear();
@@ -4416,17 +4774,37 @@ class GraphReader {
     return first < second ? -1 : first > second ? 1 : 0;
   }
 
-  void readIntegers(const char* what, PlainList<int64_t>* values) {
+  /// Moves to the next item of a list of numbers, or of lists of them.
+  bool nextItem(bool* first, JsonReader::Slice* between) {
+    const bool learn = !*first;
+    if (learn && between->size != 0 && reader_._skipKnown(between->data, between->size))
+      return true;
+    const JsonReader::Slice rest = reader_._rest();
+    if (!reader_.nextItem(first)) return false;
+    if (learn) *between = JsonReader::Slice{rest.data, rest.size - reader_._rest().size};
+    return true;
+  }
+
+  void readIntegers(const char* what, PlainList<int>* values) {
     bool first = true;
+    int value = 0;
     reader_.beginList();
-    while (reader_.nextItem(&first)) values->push(reader_.readInteger(what, 0, kIntMax));
+    while (nextItem(&first, &between_numbers_)) {
+      const bool plain = reader_._readDigits(&value);
+      values->push(plain ? value : static_cast<int>(reader_.readInteger(what, 0, kIntMax)));
+    }
   }
 
   /// Entries of two or three numbers: node, output and, since 0.9, version.
   void readEntries(const char* what, PlainList<GraphDraft::Edge>* edges) {
     bool first = true;
     reader_.beginList();
-    while (reader_.nextItem(&first)) {
+    while (nextItem(&first, &between_entries_)) {
+      int plain[3];
+      if (reader_._readTuple(plain, 3)) {
+        edges->push(GraphDraft::Edge{plain[0], plain[1], plain[2]});
+        continue;
+      }
       int64_t numbers[3] = {0, 0, 0};
       int count = 0;
       bool first_number = true;
@@ -4440,8 +4818,8 @@ class GraphReader {
         numbers[count++] = reader_.readInteger("number of an entry", 0, most);
       }
       if (count < 2) failShape(what, place);
-      edges->push(
-          GraphDraft::Edge{numbers[0], static_cast<int>(numbers[1]), static_cast<int>(numbers[2])});
+      edges->push(GraphDraft::Edge{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
+                                   static_cast<int>(numbers[2])});
     }
   }
   [[noreturn]] void failShape(const char* what, std::size_t place) const {
@@ -4450,12 +4828,12 @@ class GraphReader {
   }
 
   void finishNode(Frame* frame) const {
-    const char* const missing = !frame->has_op       ? "op"
-                                : !frame->has_name   ? "name"
-                                : !frame->has_inputs ? "inputs"
-                                                     : nullptr;
-    const std::size_t place = frame->draft.offsets.back();
-    if (missing != nullptr && frame->has_name) {
+    const char* missing = nullptr;
+    for (int member = kMemberInputs; member >= kMemberOp; --member) {
+      if (!frame->seen[member]) missing = nameOf(static_cast<NodeMember>(member));
+    }
+    const std::size_t place = frame->draft.offsets[frame->draft.offsets.size() - 1];
+    if (missing != nullptr && frame->seen[kMemberName]) {
       reader_._fail(kJsonMissingKey, place, "node '%s' has no '%s'", frame->node->name.c_str(),
                     missing);
     }
@@ -4463,10 +4841,18 @@ class GraphReader {
       reader_._fail(kJsonMissingKey, place, "node number %zu has no '%s'",
                     frame->draft.offsets.size() - 1, missing);
     }
-    PlainList<std::size_t>& ends = frame->draft.edge_end;
+    PlainList<uint32_t>& ends = frame->draft.edge_end;
     const std::size_t first = ends.empty() ? 0 : ends.back();
-    ends.push(frame->draft.edges.size());
-    frame->node->inputs.resize(ends.back() - first);  // next to the node, since walks read both
+    const std::size_t end = frame->draft.edges.size();
+    if (end > (std::numeric_limits<uint32_t>::max)()) {
+      reader_._fail(kJsonRange, place, "the graph has more than 4294967295 edges");
+    }
+    ends.push(static_cast<uint32_t>(end));
+    if (frame->node->op == "null") {
+      append(&frame->draft.graph->inputs) = frame->node;
+      frame->draft.names.add(frame->node->name);
+    }
+    if (end > first) frame->node->inputs.resize(end - first);  // next to the node: walks read both
   }
 
   void finishGraph(GraphDraft* draft) {
@@ -4498,11 +4884,11 @@ class GraphReader {
     }
   }
 
-  /// Sets the numbers of outputs, makes room for consumers, and lists the variables: in one walk,
-  /// since walks over a large graph wait for memory.
+  /// Sets the numbers of outputs, and makes room for consumers: in one walk, since walks over a
+  /// large graph wait for memory.
   void countOutputs(GraphDraft* draft) const {
     const std::vector<Node*>& nodes = draft->graph->nodes;
-    const PlainList<int64_t>& ptr = draft->row_ptr;
+    const PlainList<int>& ptr = draft->row_ptr;
     // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
     const bool stated = draft->has_row_ptr && ptr.size() != nodes.size();
     if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
@@ -4511,7 +4897,7 @@ class GraphReader {
     }
     draft->uses.addZeros(nodes.size());
     for (const GraphDraft::Edge& edge : draft->edges) {
-      if (edge.node < static_cast<int64_t>(nodes.size())) {
+      if (static_cast<std::size_t>(edge.node) < nodes.size()) {
         ++draft->uses[static_cast<std::size_t>(edge.node)];
       }
     }
@@ -4522,19 +4908,18 @@ class GraphReader {
         reader_._fail(kJsonRange, draft->start, "node_row_ptr decreases at node '%s'",
                       node->name.c_str());
       }
-      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+      if (stated) node->_declareOutputs(ptr[pos + 1] - ptr[pos]);
       node->outputs.resize(draft->uses[pos]);
       draft->uses[pos] = 0;
-      if (node->op == "null") append(&draft->graph->inputs) = node;
     }
   }
 
   [[noreturn]] void failEdge(const GraphDraft& draft, const GraphDraft::Edge& edge,
                              const std::string& what, std::size_t place) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
-    if (edge.node >= static_cast<int64_t>(nodes.size())) {
-      reader_._fail(kJsonRange, place, "%s refers to node %lld, but there are %zu nodes",
-                    what.c_str(), static_cast<long long>(edge.node), nodes.size());
+    if (static_cast<std::size_t>(edge.node) >= nodes.size()) {
+      reader_._fail(kJsonRange, place, "%s refers to node %d, but there are %zu nodes",
+                    what.c_str(), edge.node, nodes.size());
     }
     const Node* node = nodes[static_cast<std::size_t>(edge.node)];
     reader_._fail(kJsonRange, place, "%s refers to output %d of node '%s', which has %d",
@@ -4560,7 +4945,7 @@ class GraphReader {
         *input++ = NodeEntry(producer, edge.entry, edge.version);
         producer->outputs[draft->uses[static_cast<std::size_t>(edge.node)]++] =
             NodeEntry(node, slot);
-        ordered = ordered && edge.node < static_cast<int64_t>(pos);
+        ordered = ordered && static_cast<std::size_t>(edge.node) < pos;
       }
     }
     for (const GraphDraft::Dependency& dep : draft->control_deps) {
@@ -4571,30 +4956,28 @@ class GraphReader {
                  draft->offsets[dep.node]);
       }
       append(&node->control_deps) = nodes[static_cast<std::size_t>(dep.other)];
-      ordered = ordered && dep.other < static_cast<int64_t>(dep.node);
+      ordered = ordered && static_cast<std::size_t>(dep.other) < dep.node;
     }
     return ordered;
   }
 
   static bool inRange(const GraphDraft& draft, const GraphDraft::Edge& edge) {
-    if (edge.node >= static_cast<int64_t>(draft.graph->nodes.size())) return false;
+    if (static_cast<std::size_t>(edge.node) >= draft.graph->nodes.size()) return false;
     const int outputs = draft.graph->nodes[static_cast<std::size_t>(edge.node)]->num_outputs;
     return outputs <= 0 || edge.entry < outputs;
   }
 
   void checkVariables(const GraphDraft& draft) const {
     const Graph* graph = draft.graph;
-    NameTable names(graph->inputs.size());
-    for (std::size_t pos = 0; pos < graph->inputs.size(); ++pos) {
-      prefetchNode(graph->inputs, pos, &Node::name);
-      const Node* node = graph->inputs[pos];
-      if (names.add(node) == nullptr) continue;
+    const std::size_t repeated = draft.names.repeated(graph->inputs);
+    if (repeated < graph->inputs.size()) {
+      const Node* node = graph->inputs[repeated];
       std::size_t place = 0;
       while (graph->nodes[place] != node) ++place;
       reader_._fail(kJsonDuplicateName, draft.offsets[place], "two variables are named '%s'",
                     node->name.c_str());
     }
-    for (int64_t number : draft.arg_nodes) {
+    for (const int number : draft.arg_nodes) {
       const GraphDraft::Edge edge = {number, 0, 0};
       if (!inRange(draft, edge)) failEdge(draft, edge, "arg_nodes", draft.start);
       const Node* node = graph->nodes[static_cast<std::size_t>(number)];
@@ -4606,6 +4989,11 @@ class GraphReader {
   }
 
   JsonReader reader_;
+  KnownTexts known_texts_;
+  // What stood between two items of a list.
+  JsonReader::Slice between_numbers_{"", 0};
+  JsonReader::Slice between_entries_{"", 0};
+  KnownAttributes known_attributes_;
   Frame* frame_ = nullptr;                                             // of the innermost graph
   PlainList<std::pair<JsonReader::Slice, JsonReader::Slice> > pairs_;  // of one node's attributes
   TextBuffer decoded_;                                                 // those with escapes
@@ -4613,13 +5001,39 @@ class GraphReader {
 
 // ---- the graph: writing ------------------------------------------------------------------------
 
+/// What was written for attributes: nodes share theirs, since the layers of a model are of few
+/// kinds. Later attributes may take the place of others.
+class WrittenAttributes {
+ public:
+  struct Slot {
+    const uint32_t* packed;
+    std::size_t depth;
+    std::size_t place;  // of the text that was written last
+    std::size_t size;
+  };
+  /// Returns the slot of such attributes, whose size is 0 if they were not written at this depth.
+  Slot& find(const uint32_t* packed, std::size_t depth) {
+    if (slots_.empty()) slots_.addZeros(kSlots);
+    const uint64_t factor = 0x9e3779b97f4a7c15ULL;
+    Slot& slot = slots_[reinterpret_cast<uintptr_t>(packed) * factor >> 55];
+    if (slot.packed != packed || slot.depth != depth) slot = Slot{packed, depth, 0, 0};
+    return slot;
+  }
+
+ private:
+  enum { kSlots = 512 };
+  PlainList<Slot> slots_;
+};
+
 /// Writes NNVM's JSON, on one line or in the layout of MXNet's writer: two spaces for each level up
 /// to the 64th,
 /// a space after every comma, a list on several lines when it has more than ten items or composite
 /// ones, an object when it has more than one member.
 class GraphWriter {
  public:
-  GraphWriter(bool pretty, TextBuffer* out) : pretty_(pretty), blank_(1 + 2 * 64, ' '), out_(*out) {
+  /// `omitted`: the key of an attribute of nodes that is not written; null for none.
+  GraphWriter(bool pretty, TextBuffer* out, const char* omitted = nullptr)
+      : pretty_(pretty), blank_(1 + 2 * 64, ' '), out_(*out), omitted_(omitted) {
     blank_[0] = '\n';
   }
   GraphWriter(const GraphWriter&) = delete;
@@ -4655,8 +5069,7 @@ class GraphWriter {
         newline(frame.depth + 3);
         out_.push(']');
       }
-      newline(frame.depth + 2);
-      out_.push('}');
+      out_.append(frame.to_end);
       frame.subgraph = 0;
       ++frame.node;
     }
@@ -4675,7 +5088,6 @@ class GraphWriter {
           depth(level),
           order(target.nodes.data()),
           count(target.nodes.size()) {
-      row_ptr.push(0);
       if (addEdges(NodeTable(order, count))) return;
       orderNodes(order, count, NodeTable(order, count), &sorted);  // or throws
       order = sorted.begin();
@@ -4708,18 +5120,19 @@ class GraphWriter {
     }
     void addPosition(int64_t position, int entry) {
       positions.push(static_cast<uint32_t>(position));
-      int64_t& uses = outputs[static_cast<std::size_t>(position)];
-      if (uses <= entry) uses = static_cast<int64_t>(entry) + 1;
+      uint32_t& uses = outputs[static_cast<std::size_t>(position)];
+      if (entry >= 0) uses = (std::max)(uses, static_cast<uint32_t>(entry) + 1);
     }
 
     /// Notes what is written behind the nodes, while this one is at hand.
     void addOutputs(const Node& written) {
-      const int64_t used = outputs[node];
-      if (written.op == "null") variables.push(static_cast<int64_t>(node));
+      if (written.op == "null") variables.push(static_cast<uint32_t>(node));
+      uint32_t& used = outputs[node];
+      if (written.num_outputs <= 0) return;
+      const uint32_t stated = static_cast<uint32_t>(written.num_outputs);
       // A reader that knows the operator must be able to detect uses beyond its outputs.
-      const bool fact = written.num_outputs > 0 && !written._hasOutput(static_cast<int>(used - 1));
-      row_ptr.push(row_ptr.back() +
-                   (fact ? written.num_outputs : std::max<int64_t>(written.num_outputs, used)));
+      const bool fact = !written._hasOutput(static_cast<int>(used - 1));
+      used = fact ? stated : (std::max)(stated, used);
     }
 
     const Graph& graph;
@@ -4729,13 +5142,48 @@ class GraphWriter {
     std::size_t count;
     PlainList<Node*> sorted;
     PlainList<uint32_t> positions;  // of the producer of every edge, in order of writing
-    PlainList<int64_t> outputs;     // per node: the number of outputs that its uses imply
-    PlainList<int64_t> variables;   // of the nodes written so far
-    PlainList<int64_t> row_ptr;
+    // Per node: the number of outputs that its uses imply; of one that is written, the final
+    // number.
+    PlainList<uint32_t> outputs;
+    PlainList<uint32_t> variables;  // of the nodes written so far
     std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
+    // What stands between the members of each node.
+    std::string to_op;
+    std::string to_name;
+    std::string to_attrs;
+    std::string to_inputs;
+    std::string to_end;
     Frame* outer = nullptr;
+  };
+
+  /// A list of numbers, or of lists of them: long ones stand on several lines.
+  class ListLayout {
+   public:
+    ListLayout(std::size_t count, const GraphWriter& writer, std::size_t depth)
+        : blank_(writer.blank_.data()),
+          inner_(count > 10 ? writer.blankSize(depth + 1) : 0),
+          outer_(count > 10 ? writer.blankSize(depth) : 0) {}
+    /// The most bytes before an item.
+    std::size_t most() const { return inner_ + 2; }
+    PASSLIB_INLINE char* separate(std::size_t pos, char* target) const {
+      if (pos > 0) {
+        *target++ = ',';
+        *target++ = ' ';
+      }
+      if (inner_ != 0) memcpy(target, blank_, inner_);
+      return target + inner_;
+    }
+    void close(TextBuffer* out) const {
+      out->append(blank_, outer_);
+      out->push(']');
+    }
+
+   private:
+    const char* blank_;
+    std::size_t inner_;
+    std::size_t outer_;
   };
 
   void pop() {
@@ -4753,10 +5201,17 @@ class GraphWriter {
     return *nested;
   }
 
-  void newline(std::size_t depth) {
-    if (!pretty_) return;
-    // Bounded, since the text of deeply nested graphs would grow with the square of their depth.
-    out_.append(blank_.data(), (std::min)(2 * depth + 1, blank_.size()));
+  /// How much of blank_ stands before what is so deep. Bounded, since the text of deeply nested
+  /// graphs would grow with the square of their depth.
+  std::size_t blankSize(std::size_t depth) const {
+    return pretty_ ? (std::min)(2 * depth + 1, blank_.size()) : 0;
+  }
+
+  void newline(std::size_t depth) { out_.append(blank_.data(), blankSize(depth)); }
+
+  /// What comes before the value of a member of a node.
+  std::string before(const char* opening, const char* name, std::size_t depth) const {
+    return opening + blank_.substr(0, blankSize(depth)) + '"' + name + "\": ";
   }
 
   void separate(bool comma, std::size_t depth) {
@@ -4780,6 +5235,12 @@ class GraphWriter {
     Frame* const frame = new Frame(graph, attributes, depth);
     frame->outer = frame_;
     frame_ = frame;
+    const std::string line = blank_.substr(0, blankSize(depth + 2));
+    frame->to_op = line + before("{", "op", depth + 3);
+    frame->to_name = before(", ", "name", depth + 3);
+    frame->to_attrs = before(", ", "attrs", depth + 3);
+    frame->to_inputs = before(", ", "inputs", depth + 3);
+    frame->to_end = line + '}';
     out_.push('{');
     key("nodes", false, depth + 1);
     out_.push('[');
@@ -4788,29 +5249,26 @@ class GraphWriter {
   void writeNode(Frame* frame, const Node& node) {
     const std::size_t depth = frame->depth + 3;
     frame->addOutputs(node);
-    separate(frame->node > 0, depth - 1);
-    out_.push('{');
-    key("op", false, depth);
+    if (frame->node > 0) out_.append(", ");
+    out_.append(frame->to_op);
     try {
       string(node.op);
-      key("name", true, depth);
+      out_.append(frame->to_name);
       string(node.name);
-      if (!node.attrs.empty()) {
-        key("attrs", true, depth);
+      const std::size_t count = node.attrs.size();
+      if (count > 1 || (count == 1 && (omitted_ == nullptr || !node.attrs._has(omitted_)))) {
+        out_.append(frame->to_attrs);
         writeAttributes(node, depth);
       }
     } catch (const JsonError& error) {
       failGraph("node number %zu: %s", frame->node, error.what());
     }
-    key("inputs", true, depth);
+    out_.append(frame->to_inputs);
     writeEntries(frame, node.inputs, depth);
     if (!node.control_deps.empty()) {
       key("control_deps", true, depth);
-      PlainList<int64_t> producers;
-      for (std::size_t pos = 0; pos < node.control_deps.size(); ++pos) {
-        producers.push(frame->positions[frame->next_position++]);
-      }
-      writeIntegers(producers.begin(), producers.size(), depth);
+      writeIntegers(node.control_deps.size(), depth,
+                    [frame](std::size_t) { return frame->positions[frame->next_position++]; });
     }
     for (const auto& member : span(node.extra)) {
       separate(true, depth);
@@ -4825,10 +5283,28 @@ class GraphWriter {
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
+    std::size_t words = 0;
+    const uint32_t* const packed = node.attrs._packed(&words);
+    WrittenAttributes::Slot* slot = nullptr;
+    if (packed != nullptr && out_.isWhole()) {
+      slot = &written_.find(packed, depth);
+      const std::size_t place = out_.size();
+      if (slot->size != 0) {
+        out_.repeat(slot->place, slot->size);
+        slot->place = place;  // is more likely to be in the cache
+        return;
+      }
+      slot->place = place;
+    }
+    writeEach(node, depth);
+    if (slot != nullptr) slot->size = out_.size() - slot->place;
+  }
+
+  void writeEach(const Node& node, std::size_t depth) {
     sorted_.clear();
     Attribute each;
     for (NodeAttributes::Walk walk(node.attrs); walk.next(&each.key, &each.text);) {
-      sorted_.push(each);
+      if (omitted_ == nullptr || !(each.key == omitted_)) sorted_.push(each);
     }
     std::size_t packed = 0;  // then they are sorted
     if (node.attrs._packed(&packed) == nullptr) {
@@ -4854,33 +5330,34 @@ class GraphWriter {
   }
 
   void writeEntries(Frame* frame, const std::vector<NodeEntry>& entries, std::size_t depth) {
-    const bool lines = entries.size() > 10;
+    ListLayout layout(entries.size(), *this, depth);
     out_.push('[');
     for (std::size_t pos = 0; pos < entries.size(); ++pos) {
-      if (pos > 0) out_.append(", ");
-      if (lines) newline(depth + 1);
-      out_.push('[');
-      appendInteger(frame->positions[frame->next_position++], &out_);
-      out_.append(", ");
-      appendInteger(entries[pos].entry, &out_);
-      out_.append(", ");
-      appendInteger(entries[pos].version, &out_);
-      out_.push(']');
+      char* cursor = layout.separate(pos, out_.room(layout.most() + 64));
+      *cursor++ = '[';
+      cursor = printInteger(frame->positions[frame->next_position++], cursor);
+      *cursor++ = ',';
+      *cursor++ = ' ';
+      cursor = printInteger(entries[pos].entry, cursor);
+      *cursor++ = ',';
+      *cursor++ = ' ';
+      cursor = printInteger(entries[pos].version, cursor);
+      *cursor++ = ']';
+      out_.advanceTo(cursor);
     }
-    if (lines) newline(depth);
-    out_.push(']');
+    layout.close(&out_);
   }
 
-  void writeIntegers(const int64_t* numbers, std::size_t count, std::size_t depth) {
-    const bool lines = count > 10;
+  /// number(pos): the numbers in turn.
+  template <typename Number>
+  void writeIntegers(std::size_t count, std::size_t depth, Number number) {
+    ListLayout layout(count, *this, depth);
     out_.push('[');
     for (std::size_t pos = 0; pos < count; ++pos) {
-      if (pos > 0) out_.append(", ");
-      if (lines) newline(depth + 1);
-      appendInteger(numbers[pos], &out_);
+      char* const cursor = layout.separate(pos, out_.room(layout.most() + 24));
+      out_.advanceTo(printInteger(static_cast<int64_t>(number(pos)), cursor));
     }
-    if (lines) newline(depth);
-    out_.push(']');
+    layout.close(&out_);
   }
 
   void finish(Frame& frame) {
@@ -4888,9 +5365,13 @@ class GraphWriter {
     if (frame.count != 0) newline(depth);
     out_.push(']');
     key("arg_nodes", true, depth);
-    writeIntegers(frame.variables.begin(), frame.variables.size(), depth);
+    writeIntegers(frame.variables.size(), depth,
+                  [&frame](std::size_t pos) { return frame.variables[pos]; });
     key("node_row_ptr", true, depth);
-    writeIntegers(frame.row_ptr.begin(), frame.row_ptr.size(), depth);
+    int64_t row = 0;
+    writeIntegers(frame.count + 1, depth, [&frame, &row](std::size_t pos) {
+      return pos == 0 ? row : row += frame.outputs[pos - 1];
+    });
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
     for (const auto& attribute : frame.attributes) {
@@ -4930,9 +5411,11 @@ class GraphWriter {
   bool pretty_;
   std::string blank_;  // a line break and the deepest indentation
   TextBuffer& out_;
+  const char* omitted_;
   Frame* frame_ = nullptr;  // of the innermost graph
   AddressTable open_;       // the graphs of the frames
   PlainList<Attribute> sorted_;
+  WrittenAttributes written_;
 };
 
 }  // namespace detail
@@ -5157,7 +5640,6 @@ PASSLIB_DEMANDED Node* Graph::addNode(const std::string& name, const std::string
   node = new Node();
   node->name = name;
   node->op = op;
-  node->_setPassResource(res_);
   return node;
 }
 
@@ -5452,15 +5934,6 @@ void forEachGraph(Graph* root, Visit visit) {
 
 PASSLIB_SMALL_CODE
 
-inline void Graph::_setPassResource(PassResource* resource) {
-  detail::forEachNode(
-      this, [resource](Graph* graph) { graph->res_ = resource; },
-      [resource](Graph*, Node* node) {
-        node->_setPassResource(resource);
-        if (resource == nullptr) node->tensor = nullptr;
-      });
-}
-
 namespace detail {
 
 /// The parameter that a variable stands for: in the subgraphs of partitioners, variables have new
@@ -5497,7 +5970,9 @@ inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux)
   args->assign(inputs);  // of a name in both, the argument
 }
 
-inline void Graph::_endPass() { _setPassResource(nullptr); }
+inline void Graph::_endPass() {
+  detail::forEachNode(this, [](Graph*) {}, [](Graph*, Node* node) { node->tensor = nullptr; });
+}
 
 PASSLIB_END_CODE
 
@@ -5505,23 +5980,23 @@ PASSLIB_END_CODE
 
 PASSLIB_DEMANDED MXTensor* Node::alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx,
                                            MXDType dtype) {
-  if (res_ == nullptr) {
+  PassResource* const resource = _passResource();
+  if (resource == nullptr) {
     throw std::runtime_error("alloc_arg on node " + detail::quoted(name) +
-                             ": tensors can be allocated only while a pass runs, on nodes of the "
-                             "graph that the pass was given");
+                             ": tensors can be allocated only while a pass runs");
   }
-  tensor = res_->alloc_arg(name, shape, ctx, dtype);
+  tensor = resource->alloc_arg(name, shape, ctx, dtype);
   return tensor;
 }
 
 PASSLIB_DEMANDED MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx,
                                            MXDType dtype) {
-  if (res_ == nullptr) {
+  PassResource* const resource = _passResource();
+  if (resource == nullptr) {
     throw std::runtime_error("alloc_aux on node " + detail::quoted(name) +
-                             ": tensors can be allocated only while a pass runs, on nodes of the "
-                             "graph that the pass was given");
+                             ": tensors can be allocated only while a pass runs");
   }
-  tensor = res_->alloc_aux(name, shape, ctx, dtype);
+  tensor = resource->alloc_aux(name, shape, ctx, dtype);
   return tensor;
 }
 
@@ -5554,16 +6029,19 @@ PASSLIB_DEMANDED MXTensor* PassResource::hold(int is_arg, const std::string& nam
 }
 
 PASSLIB_DEMANDED const MXTensor* Node::readTensor() {
-  if (tensor != nullptr && tensor->data_ptr == nullptr && res_ != nullptr) {
-    res_->_read(name, tensor);
+  PassResource* const resource = _passResource();
+  if (tensor != nullptr && tensor->data_ptr == nullptr && resource != nullptr) {
+    resource->_read(name, tensor);
   }
   return tensor;
 }
 
 PASSLIB_DEMANDED bool Node::_scaleArg(const MXTensor& source, const std::vector<double>& factors) {
-  if (res_ == nullptr || res_->_scale(source, factors, &name) != PassResource::kFinite)
+  PassResource* const resource = _passResource();
+  if (resource == nullptr || resource->_scale(source, factors, &name) != PassResource::kFinite) {
     return false;
-  tensor = res_->_scaled(name, source);
+  }
+  tensor = resource->_scaled(name, source);
   return true;
 }
 
@@ -5991,8 +6469,7 @@ PASSLIB_DEMANDED Node* addParameter(Graph* graph, const std::string& name,
   PassResource* resource = graph->_passResource();
   if (resource == nullptr) {
     throw std::runtime_error("addParameter of " + detail::quoted(name) +
-                             ": parameters can be added only while a pass runs, to the graph that "
-                             "the pass was given");
+                             ": parameters can be added only while a pass runs");
   }
   const std::string free = resource->_freeName(*graph, name);
   MXTensor* tensor = resource->alloc_arg(free, shape, ctx, type);
@@ -6426,15 +6903,22 @@ inline void addParams(ParamTable* params, PASSLIB_PARAM_BLOCK(param)) {
 /// Lends parameters to the variables of a graph, for the time of a call.
 class CallParams {
  public:
-  CallParams(Graph* graph, ParamTable* args, ParamTable* aux) : graph_(graph) {
-    graph->_setParams(args, aux);
+  /// Lends no more than a resource if there are no parameters, which most walks are for.
+  CallParams(Graph* graph, ParamTable* args, ParamTable* aux, const PassResource* resource)
+      : graph_(graph), resource_(resource), any_(!args->empty() || !aux->empty()) {
+    if (any_) graph->_setParams(args, aux);
   }
+  bool any() const { return any_; }
   CallParams(const CallParams&) = delete;
   CallParams& operator=(const CallParams&) = delete;
-  ~CallParams() { graph_->_endPass(); }
+  ~CallParams() {
+    if (any_ || (resource_ != nullptr && resource_->_hasTensors())) graph_->_endPass();
+  }
 
  private:
   Graph* graph_;
+  const PassResource* resource_;
+  bool any_;
 };
 
 /// Calls a pass, for both entry points. `args`, `aux`: the parameters.
@@ -6447,9 +6931,10 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   }
   PassResource resource(nd_malloc, nd_alloc);
   resource._setGraph(graph);
-  graph->_setPassResource(&resource);
-  const CallParams lent(graph, args, aux);
+  const RunningPass running(&resource);
+  const CallParams lent(graph, args, aux, &resource);
   for (Node* node : span(graph->inputs)) {
+    if (!lent.any()) break;
     const MXTensor* tensor = node->tensor;
     if (tensor == nullptr || tensor->data_ptr != nullptr || tensor->size() == 0) continue;
     if (tensor->verID != 0) continue;  // on demand
@@ -7391,7 +7876,7 @@ inline void Layout::describeGraphs() {
     typedef NodeAttributes Owner;
     static const Member rows[] = {
         PASSLIB_MEMBER(attributes, map_, AtomicPointer<NodeAttributes::Map>),
-        PASSLIB_MEMBER(attributes, block_, uint32_t*),
+        PASSLIB_MEMBER(attributes, shared_, uint32_t*),
     };
     line("NodeAttributes", sizeof(Owner));
     members(rows);
@@ -7410,7 +7895,6 @@ inline void Layout::describeGraphs() {
         PASSLIB_MEMBER(node, num_outputs, int),
         PASSLIB_MEMBER(node, doomed_, bool),
         PASSLIB_MEMBER(node, declared_op_, std::size_t),
-        PASSLIB_MEMBER(node, res_, PassResource*),
         PASSLIB_MEMBER(node, extra, std::vector<std::pair<std::string, JsonVal> >),
     };
     line("Node", sizeof(Owner));
@@ -7424,7 +7908,6 @@ inline void Layout::describeGraphs() {
         PASSLIB_MEMBER(graph, outputs, std::vector<NodeEntry>),
         PASSLIB_MEMBER(graph, attrs, std::map<std::string, JsonVal>),
         PASSLIB_MEMBER(graph, removed_, std::vector<Node*>),
-        PASSLIB_MEMBER(graph, res_, PassResource*),
     };
     line("Graph", sizeof(Owner));
     members(rows);
@@ -10583,7 +11066,7 @@ struct Calls<CustomPartitioner, Unused> {
       addParams(&args, PASSLIB_PARAM_NAMES(arg));
       addParams(&aux, PASSLIB_PARAM_NAMES(aux));
       const GivenGraph given(json, shared);
-      const CallParams lent(given.get(), &args, &aux);
+      const CallParams lent(given.get(), &args, &aux, nullptr);
       bool accepted = false;
       options_map_t attributes;
       if (function(given.get(), subgraph_id, &accepted, makeOptions(opt_keys, opt_vals, num_opts),
@@ -10646,9 +11129,10 @@ using detail::dialectOf;
 using detail::dropConsumer;
 /// prefetchNode(nodes, position, member): a hint to the processor, in walks over all nodes.
 using detail::prefetchNode;
-/// A table of variables by name, for as many as it is told: add(node) returns the one that already
-/// has the name, or null.
+/// Names of nodes, and which of them is repeated.
 using detail::NameTable;
+/// A number below 512 that follows from bytes, which may be chosen to collide.
+using detail::smallHash;
 /// GraphReader(text, size, options).read(graph): as Graph::fromString. onGraph(draft, ordered) is
 /// called when a graph has its edges: `draft` has their numbers.
 using detail::GraphDraft;

@@ -4,7 +4,12 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -45,6 +50,54 @@ std::shared_ptr<GraphSource> parseGraph(const py::object& source, bool lenient, 
                                        owner, reading, ordered);
 }
 
+/// Returns a text as str, which is copied.
+py::str pythonText(const char* text, std::size_t size, bool is_ascii) {
+  if (!is_ascii) {
+    PyObject* decoded = PyUnicode_DecodeUTF8(text, static_cast<py::ssize_t>(size), nullptr);
+    if (decoded == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::str>(decoded);
+  }
+  PyObject* copied = PyUnicode_New(static_cast<py::ssize_t>(size), 127);
+  if (copied == nullptr) throw py::error_already_set();
+  memcpy(PyUnicode_DATA(copied), text, size);
+  return py::reinterpret_steal<py::str>(copied);
+}
+
+/// Memory for a small text, which is copied to a str of its size, and kept for the next text: the
+/// pages of so large a piece would be the system's again whenever it is freed, and fresh ones take
+/// as long as writing the text.
+class SmallText : public mxnet::ext::host::TextBuffer::Memory {
+ public:
+  static constexpr std::size_t kRoom = std::size_t{1} << 20;
+
+  SmallText() : text_(kept().exchange(nullptr)), room_(text_ == nullptr ? 0 : kRoom) {}
+  SmallText(const SmallText&) = delete;
+  SmallText& operator=(const SmallText&) = delete;
+  ~SmallText() { free(room_ == kRoom ? kept().exchange(text_) : text_); }
+
+  char* grow(std::size_t /*used*/, std::size_t* size) override {
+    const std::size_t room = std::max({*size, room_, kRoom});
+    if (room != room_) {
+      char* const grown = static_cast<char*>(realloc(text_, room));
+      if (grown == nullptr) throw std::bad_alloc();
+      text_ = grown;
+      room_ = room;
+    }
+    *size = room_;
+    return text_;
+  }
+  py::str finish(std::size_t size, bool is_ascii) { return pythonText(text_, size, is_ascii); }
+
+ private:
+  static std::atomic<char*>& kept() {
+    static std::atomic<char*> memory{nullptr};
+    return memory;
+  }
+
+  char* text_;
+  std::size_t room_;
+};
+
 /// The memory of a str of ASCII characters, which is written in place and cut to its length. Such a
 /// text is neither in memory twice nor copied. Made and finished with the GIL.
 class PythonText : public mxnet::ext::host::TextBuffer::Memory {
@@ -70,11 +123,7 @@ class PythonText : public mxnet::ext::host::TextBuffer::Memory {
 
   /// Returns the first `size` bytes that were written.
   py::str finish(std::size_t size, bool is_ascii) {
-    if (!is_ascii) {
-      PyObject* decoded = PyUnicode_DecodeUTF8(data(), static_cast<py::ssize_t>(size), nullptr);
-      if (decoded == nullptr) throw py::error_already_set();
-      return py::reinterpret_steal<py::str>(decoded);
-    }
+    if (!is_ascii) return pythonText(data(), size, false);
     resize(size);
     return py::reinterpret_steal<py::str>(std::exchange(string_, nullptr));
   }
@@ -92,21 +141,35 @@ class PythonText : public mxnet::ext::host::TextBuffer::Memory {
   PyObject* string_;
 };
 
-py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts) {
+template <typename Text>
+py::str printTo(Text* text, std::size_t expected, bool pretty, const AttributeTexts& texts,
+                const std::string& omitted, std::shared_ptr<const Graph> graph) {
+  mxnet::ext::host::TextBuffer buffer(text);
+  {
+    const ReleasedGil released;
+    buffer.room(expected);
+    const char* const key = omitted.empty() ? nullptr : omitted.c_str();
+    mxnet::ext::host::GraphWriter(pretty, &buffer, key).write(*graph, parseAttributes(texts));
+    graph.reset();
+  }
+  return text->finish(buffer.size(), buffer.isAscii());
+}
+
+py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts,
+                   const std::string& omitted) {
   constexpr std::size_t kBytesPerNode = 384;
   std::shared_ptr<const Graph> graph;
   {
     const ReleasedGil released;  // the graph may have to be read again
     graph = source.get();
   }
-  PythonText text(kBytesPerNode * (graph->size() + 1));
-  mxnet::ext::host::TextBuffer buffer(&text);
-  {
-    const ReleasedGil released;
-    mxnet::ext::host::GraphWriter(pretty, &buffer).write(*graph, parseAttributes(texts));
-    graph.reset();
+  const std::size_t expected = kBytesPerNode * (graph->size() + 1);
+  if (expected <= SmallText::kRoom) {
+    SmallText text;
+    return printTo(&text, expected, pretty, texts, omitted, std::move(graph));
   }
-  return text.finish(buffer.size(), buffer.isAscii());
+  PythonText text(expected);
+  return printTo(&text, expected, pretty, texts, omitted, std::move(graph));
 }
 
 py::tuple variableNames(GraphSource& source, const AuxiliaryInputs& auxiliary,
@@ -127,7 +190,7 @@ bool equal(GraphSource& left, GraphSource& right) {
 void bindGraphs(py::module_* m) {
   GraphClass graphs(*m, "Graph");
   graphs.def_static("parse", &parseGraph, py::arg("text"), py::arg("lenient"), py::arg("ordered"))
-      .def("print", &printGraph, py::arg("pretty"), py::arg("attributes"))
+      .def("print", &printGraph, py::arg("pretty"), py::arg("attributes"), py::arg("omitted") = "")
       .def("check", [](GraphSource& source) { checkGraph(source.edit()); })
       .def("variables", &variableNames, py::arg("auxiliary"), py::arg("own") = NodeStates())
       .def("equals", &equal, py::arg("other"))

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "graph/text_table.h"
@@ -25,6 +28,40 @@ struct OperatorFacts {
   }
 };
 
+/// Numbers of outputs by operator and attributes, as the schema counted them. A later kind of node
+/// may take the place of another.
+class CountedOutputs {
+ public:
+  /// Returns 0 for a kind that was not counted, or whose attributes have a table.
+  int find(const Node& node) const {
+    std::size_t words = 0;
+    const uint32_t* const packed = node.attrs._packed(&words);
+    if (packed == nullptr) return 0;
+    const Kind& kind = kinds_[place(packed, words)];
+    const bool same = kind.attributes.size() == words && kind.op == node.op &&
+                      std::equal(kind.attributes.begin(), kind.attributes.end(), packed);
+    return same ? kind.outputs : 0;
+  }
+  void add(const Node& node, int outputs) {
+    std::size_t words = 0;
+    const uint32_t* const packed = node.attrs._packed(&words);
+    if (packed == nullptr) return;
+    kinds_[place(packed, words)] = Kind{node.op, {packed, packed + words}, outputs};
+  }
+
+ private:
+  struct Kind {
+    std::string op;
+    std::vector<uint32_t> attributes;
+    int outputs = 0;
+  };
+  std::size_t place(const uint32_t* packed, std::size_t words) const {
+    const auto* bytes = reinterpret_cast<const char*>(packed);
+    return mxnet::ext::host::smallHash(bytes, words * sizeof(uint32_t)) % kinds_.size();
+  }
+  std::array<Kind, 64> kinds_;
+};
+
 class OperatorTable {
  public:
   using Names = TextSet;
@@ -39,6 +76,8 @@ class OperatorTable {
     }
     for (const auto& [op, attribute] : counting) facts_[op].counting = attribute;
   }
+
+  CountedOutputs counted;  ///< of operators whose outputs depend on attributes
 
  private:
   friend class OperatorLookup;

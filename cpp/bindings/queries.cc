@@ -30,12 +30,13 @@ namespace {
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
 /// Whether the number of outputs of a node is what a table says.
-bool isSettled(const Node& node, const OperatorFacts& facts) {
+bool isSettled(const Node& node, const OperatorFacts& facts, const OperatorTable& table) {
   const int known = facts.outputs != 0 ? facts.outputs : facts.carried(node);
   if (known != 0) return node.num_outputs == known;
   if (node.num_outputs <= 0) return false;
-  return !facts.varying || (!facts.counting.empty() &&
-                            attributeOf(node, facts.counting) == std::to_string(node.num_outputs));
+  if (!facts.varying) return true;
+  if (facts.counting.empty()) return table.counted.find(node) == node.num_outputs;
+  return attributeOf(node, facts.counting) == std::to_string(node.num_outputs);
 }
 
 /// Nodes whose number of outputs the schema must determine, those of one operator with the same
@@ -50,13 +51,18 @@ py::list doubtfulOutputs(GraphSource& source, const OperatorTable& table) {
     mxnet::ext::host::prefetchNode(graph->nodes, i, &Node::op);
     const Node& node = *graph->nodes[i];
     const OperatorFacts& facts = operators.find(node.op);
-    if (isSettled(node, facts)) continue;
+    if (isSettled(node, facts, table)) continue;
     const int carried = facts.carried(node);
     const auto [kind, is_new] = kinds.try_emplace(kindOf(node));
     if (is_new) list.append(py::make_tuple(node.op, attributeDict(node), kind->second));
     kind->second.append(py::make_tuple(i, node.num_outputs, carried));
   }
   return list;
+}
+
+/// Notes the number of outputs that the schema counted for nodes like this one.
+void addCounted(OperatorTable& table, GraphSource& source, std::size_t position, int outputs) {
+  table.counted.add(*source.get()->nodes.at(position), outputs);
 }
 
 void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, int>>& counts) {
@@ -172,7 +178,7 @@ bool renameOperators(GraphSource& source, const OperatorTable& table) {
   forEachNode(*graph, [&](const Node* node) {
     const OperatorFacts& facts = operators.find(node->op);
     present = present || !facts.registered.empty();
-    doubtful = doubtful || !isSettled(*node, facts);
+    doubtful = doubtful || !isSettled(*node, facts, table);
   });
   if (!present) return doubtful;
   forEachNode(*source.edit(), [&](Node* node) {
@@ -235,7 +241,8 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def(py::init<const TextMap<int>&, const Names&, const Names&, const NameMap&,
                     const NameMap&>(),
            py::arg("fixed"), py::arg("varying"), py::arg("carrying") = Names(),
-           py::arg("registered") = NameMap(), py::arg("counting") = NameMap());
+           py::arg("registered") = NameMap(), py::arg("counting") = NameMap())
+      .def("add_counted", &addCounted, py::arg("graph"), py::arg("position"), py::arg("outputs"));
   graphs->def("operators", &countOperators)
       .def("uses", &listUses, py::arg("names"))
       .def("nodes_with", &listNodesWith, py::arg("operators"))

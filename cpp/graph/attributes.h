@@ -30,6 +30,14 @@ void forEachAttribute(const Node& node, Visit visit) {
   });
 }
 
+/// Returns keys and texts of all attributes in turn, if they lie packed; a null view otherwise.
+inline std::string_view packedTexts(const Node& node) {
+  std::size_t words = 0;
+  const uint32_t* const packed = node.attrs._packed(&words);
+  if (packed == nullptr) return {};
+  return {reinterpret_cast<const char*>(packed + 2 + 2 * packed[0]), packed[1]};
+}
+
 /// Replaces the attributes by those whose keys `keep` accepts, and one more if `key` is not null.
 template <typename Keep>
 void repackAttributes(Node* node, Keep keep, std::string_view key = {},

@@ -20,12 +20,32 @@ namespace {
 namespace host = mxnet::ext::host;
 using host::quoted;
 
+bool isAscii(std::string_view text) {
+  constexpr uint64_t kNotAscii = 0x8080808080808080;
+  const char* p = text.data();
+  const std::size_t size = text.size();
+  uint64_t all = 0;
+  uint64_t bytes = 0;
+  if (size < 8) {
+    for (const char byte : text) all |= static_cast<unsigned char>(byte);
+    return (all & kNotAscii) == 0;
+  }
+  for (std::size_t pos = 0; pos + 8 < size; pos += 8) {
+    std::memcpy(&bytes, p + pos, 8);
+    all |= bytes;
+  }
+  std::memcpy(&bytes, p + size - 8, 8);
+  return ((all | bytes) & kNotAscii) == 0;
+}
+
 void checkText(const Node& node, std::size_t position) {
   if (!isUtf8(node.name)) {
     throw GraphError("the name of node number " + std::to_string(position) + " is not UTF-8");
   }
   if (node.op.empty()) throw GraphError("node " + quoted(node.name) + " has no operator");
   bool fine = isUtf8(node.op);
+  const std::string_view packed = packedTexts(node);
+  if (fine && packed.data() != nullptr && isAscii(packed)) return;
   forEachAttribute(node, [&fine](std::string_view key, std::string_view text) {
     fine = fine && isUtf8(key) && isUtf8(text);
   });
@@ -63,6 +83,7 @@ bool entryFine(const NodeEntry& entry) {
 struct Scratch {
   EdgePositions edges;
   std::vector<PostOrderStep> path;
+  host::NameTable names;
 };
 
 /// Checks a graph without its nested graphs; adds the nodes that have some. Lists the variables
@@ -75,6 +96,8 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
   bool sorted = true;
   bool controlled = false;
   EdgePositions& edges = scratch->edges;
+  host::NameTable& names = scratch->names;
+  names.clear();
   edges.clear();
   edges.producers.reserve(graph->nodes.size());
   edges.ends.reserve(graph->nodes.size());
@@ -82,7 +105,10 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
     host::prefetchNode(graph->nodes, i, &Node::control_deps);
     Node& node = *graph->nodes[i];
     if (i >= fine.size() || !fine[i]) checkText(node, i);
-    if (node.op == "null") variables.push_back(&node);
+    if (node.op == "null") {
+      variables.push_back(&node);
+      names.add(node.name);
+    }
     if (!node.subgraphs.empty()) owners->push_back(&node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const int64_t producer = table.find(node.inputs[k].node);
@@ -108,18 +134,15 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
     checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
     edges.heads.push_back(static_cast<uint32_t>(table.find(graph->outputs[k].node)));
   }
-  host::NameTable names(variables.size());
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    host::prefetchNode(variables, i, &Node::name);
-    const Node* variable = variables[i];
-    if (names.add(variable) == nullptr) continue;
-    throw GraphError("two variables are named " + quoted(variable->name));
+  const std::size_t repeated = names.repeated(variables);
+  if (repeated < variables.size()) {
+    throw GraphError("two variables are named " + quoted(variables[repeated]->name));
   }
   if (!sorted) sortNodes(graph->nodes, table);  // throws for a cycle
   graph->inputs = std::move(variables);
   if (!sorted) return NodeOrder::kAny;
-  return !controlled && isPostOrder(edges, &scratch->path) ? NodeOrder::kPostOrder
-                                                           : NodeOrder::kSorted;
+  return !controlled && isPostOrder(edges, edges.heads, &scratch->path) ? NodeOrder::kPostOrder
+                                                                        : NodeOrder::kSorted;
 }
 
 /// Throws if a node is listed in two of the graphs, each of which would delete it.
@@ -140,15 +163,9 @@ void checkOwners(const std::unordered_set<const Graph*>& graphs) {
 }  // namespace
 
 bool isUtf8(std::string_view text) {
+  if (isAscii(text)) return true;
   const char* p = text.data();
   const char* end = p + text.size();
-  constexpr uint64_t kNotAscii = 0x8080808080808080;
-  for (uint64_t bytes = 0; end - p >= 8; p += 8) {
-    std::memcpy(&bytes, p, 8);
-    if ((bytes & kNotAscii) != 0) break;
-  }
-  for (; p < end && static_cast<unsigned char>(*p) < 0x80; ++p) {
-  }
   while (p < end) {
     const std::size_t length = host::utf8Length(p, end);
     if (length == 0) return false;

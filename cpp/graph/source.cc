@@ -21,6 +21,16 @@ bool ownedAlone(const std::shared_ptr<T>& pointer) {
   return true;
 }
 
+/// The edges of a graph that is being read; see EdgePositions.
+struct DraftEdges {
+  std::size_t size() const { return draft.edge_end.size(); }
+  uint32_t end(std::size_t node) const { return draft.edge_end[node]; }
+  uint32_t producer(std::size_t edge) const {
+    return static_cast<uint32_t>(draft.edges[edge].node);
+  }
+  const mxnet::ext::host::GraphDraft& draft;
+};
+
 /// Reads a graph, and notes whether it is in post-order already.
 class Reader : public mxnet::ext::host::GraphReader {
  public:
@@ -35,24 +45,14 @@ class Reader : public mxnet::ext::host::GraphReader {
     ++graphs_;
     post_order_ = post_order_ && ordered && draft.control_deps.empty();
     if (!post_order_) return;
-    positions_.clear();
-    positions_.producers.reserve(draft.edges.size());
-    for (const auto& edge : draft.edges) {
-      positions_.producers.push_back(static_cast<uint32_t>(edge.node));
-    }
-    positions_.ends.reserve(draft.edge_end.size());
-    for (const std::size_t end : draft.edge_end) {
-      positions_.ends.push_back(static_cast<uint32_t>(end));
-    }
-    for (const auto& head : draft.heads) {
-      positions_.heads.push_back(static_cast<uint32_t>(head.node));
-    }
-    post_order_ = passlib::isPostOrder(positions_, &path_);
+    heads_.clear();
+    for (const auto& head : draft.heads) heads_.push_back(static_cast<uint32_t>(head.node));
+    post_order_ = passlib::isPostOrder(DraftEdges{draft}, heads_, &path_);
   }
 
   bool post_order_ = true;
   std::size_t graphs_ = 0;
-  EdgePositions positions_;  // of one graph at a time
+  std::vector<uint32_t> heads_;  // of one graph at a time
   std::vector<PostOrderStep> path_;
 };
 

@@ -34,12 +34,13 @@ Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
   return variables;
 }
 
-std::vector<std::string> namesOfVariables(const Graph& graph) {
-  std::vector<std::string> names;
-  names.reserve(graph.inputs.size());
+NameList namesOfVariables(const Graph& graph) {
+  constexpr std::size_t kCommonLength = 24;
+  NameList names;
+  names.reserve(graph.inputs.size(), kCommonLength * graph.inputs.size());
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     mxnet::ext::host::prefetchNode(graph.inputs, i, &Node::name);
-    names.push_back(graph.inputs[i]->name);
+    names.push(graph.inputs[i]->name);
   }
   return names;
 }
@@ -57,20 +58,21 @@ TextViewSet usedAmong(const TextViewSet& names, Graph* graph) {
   return used;
 }
 
-std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph) {
+std::vector<std::string> missingNames(const NameList& names, const Graph& graph) {
   // Most passes leave most variables in their order: only names that are not found among the next
   // few are looked up.
   constexpr std::size_t kNext = 8;
   std::vector<std::string> left;
   TextViewSet added;
   std::size_t place = 0;
-  for (std::string& name : names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names[i];
     mxnet::ext::host::prefetchNode(graph.inputs, place, &Node::name);
     const std::size_t end = std::min(place + kNext, graph.inputs.size());
     std::size_t found = place;
     while (found < end && graph.inputs[found]->name != name) ++found;
     if (found == end) {
-      left.push_back(std::move(name));
+      left.emplace_back(name);
       continue;
     }
     for (; place < found; ++place) added.insert(graph.inputs[place]->name);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,14 +30,36 @@ struct Variables {
 Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
                         const NodeStates& own = {});
 
+/// Names in one piece of memory.
+class NameList {
+ public:
+  std::size_t size() const { return ends_.size(); }
+  std::string_view operator[](std::size_t place) const {
+    const std::size_t begin = place == 0 ? 0 : ends_[place - 1];
+    return std::string_view(texts_).substr(begin, ends_[place] - begin);
+  }
+  void reserve(std::size_t count, std::size_t bytes) {
+    ends_.reserve(count);
+    texts_.reserve(bytes);
+  }
+  void push(std::string_view name) {
+    texts_ += name;
+    ends_.push_back(texts_.size());
+  }
+
+ private:
+  std::string texts_;
+  std::vector<std::size_t> ends_;
+};
+
 /// Returns the names of all variables.
-std::vector<std::string> namesOfVariables(const Graph& graph);
+NameList namesOfVariables(const Graph& graph);
 
 /// Of the names that are keys, those that a variable of the graph has, or of a graph nested in it.
 TextViewSet usedAmong(const TextViewSet& names, Graph* graph);
 
 /// Returns the names that no variable of the graph has.
-std::vector<std::string> missingNames(std::vector<std::string> names, const Graph& graph);
+std::vector<std::string> missingNames(const NameList& names, const Graph& graph);
 
 }  // namespace passlib
 

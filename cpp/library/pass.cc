@@ -164,7 +164,7 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
   Caller caller(call, &allocator);
   const int max_depth = mostNestedGraphs(source);
   std::unique_ptr<Graph> shown = call.consume ? source->consume() : source->take();
-  std::vector<std::string> names = namesOfVariables(*shown);
+  const NameList names = namesOfVariables(*shown);
   shown->attrs = call.attributes;
   PassResult result;
   result.graph = caller.call(std::move(shown));
@@ -174,7 +174,7 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
     finishGraph(result.graph.get(), call.ordered && !caller.kept().edges,
                 caller.described("returned a graph that is not sound"), max_depth,
                 caller.kept().texts);
-    result.gone = missingNames(std::move(names), *result.graph);
+    result.gone = missingNames(names, *result.graph);
   }
   result.params = usedParams(allocator.take(), result.graph.get());
   return result;

@@ -271,3 +271,42 @@ TEST(graph_attributes_that_collide) {
       "}}], \"arg_nodes\": [0], \"heads\": [[0, 0, 0]]}";
   CHECK_THROWS(read(text), JsonError, "chosen to collide");
 }
+
+TEST(graph_depth_of_what_was_read_before) {
+  const std::string node =
+      "{\"op\": \"Op\", \"name\": \"n\", \"attrs\": {\"k\": \"v\"}, \"inputs\": []}";
+  const std::string deep = "{\"nodes\": [" + node + "], \"arg_nodes\": [], \"heads\": [[0, 0]]}";
+  std::string text = node.substr(0, node.size() - 1) + ", \"subgraphs\": [" + deep + "]}";
+  text = "{\"nodes\": [" + node + ", " + text + "], \"arg_nodes\": [], \"heads\": [[0, 0]]}";
+  JsonOptions options;
+  for (options.max_depth = 1; options.max_depth < 12; ++options.max_depth) {
+    const char* const message = options.max_depth < 8 ? "deeper than" : nullptr;
+    try {
+      const std::unique_ptr<Graph> graph(Graph::fromString(text.data(), text.size(), options));
+      CHECK(message == nullptr);
+    } catch (const JsonError& error) {
+      CHECK(message != nullptr && std::string(error.what()).find(message) != std::string::npos);
+    }
+  }
+}
+
+TEST(graph_shared_attributes_are_changed_alone) {
+  const std::string node = "\"attrs\": {\"k\": \"v\", \"l\": \"w\"}, \"inputs\": []}";
+  const std::unique_ptr<Graph> graph =
+      read("{\"nodes\": [{\"op\": \"Op\", \"name\": \"a\", " + node + ", {\"op\": \"Op\", " +
+           "\"name\": \"b\", " + node + "], \"arg_nodes\": [], \"heads\": [[0, 0]]}");
+  Node* const first = graph->nodes[0];
+  Node* const second = graph->nodes[1];
+  std::size_t words = 0;
+  CHECK(first->attrs._packed(&words) == second->attrs._packed(&words));
+  NodeAttributes copy = first->attrs;
+  first->attrs["k"] = "changed";
+  CHECK_EQUAL(second->attrs.at("k"), std::string("v"));
+  CHECK_EQUAL(copy.at("k"), std::string("v"));
+  copy = second->attrs;
+  second->attrs.clear();
+  CHECK_EQUAL(copy.at("l"), std::string("w"));
+  copy.swap(first->attrs);
+  CHECK_EQUAL(copy.at("k"), std::string("changed"));
+  CHECK_EQUAL(first->attrs.at("k"), std::string("v"));
+}

@@ -144,12 +144,12 @@ struct RootGraph : GraphHandle {
       const ReleasedGil released;
       finishGraph(result.get(), ordered, what + " left a graph that is not sound", max_depth);
     }
-    std::vector<std::string> gone = missingNames(std::move(before), *result);
+    std::vector<std::string> gone = missingNames(before, *result);
     return py::make_tuple(std::make_shared<GraphSource>(std::move(result)), gone);
   }
 
   std::string what;
-  std::vector<std::string> before;
+  NameList before;
   int max_depth;
 };
 

@@ -15,7 +15,9 @@ struct EdgePositions {
   std::vector<uint32_t> ends;       ///< for each node: one past its last input
   std::vector<uint32_t> heads;
 
-  uint32_t begin(std::size_t node) const { return node == 0 ? 0 : ends[node - 1]; }
+  std::size_t size() const { return ends.size(); }
+  uint32_t end(std::size_t node) const { return ends[node]; }
+  uint32_t producer(std::size_t edge) const { return producers[edge]; }
   void clear() {
     producers.clear();
     ends.clear();
@@ -30,24 +32,26 @@ struct PostOrderStep {
 
 /// Whether orderGraph would leave the nodes as they are. Every producer comes before its consumers,
 /// and there are no control dependencies. `path` is memory to work in.
-inline bool isPostOrder(const EdgePositions& edges, std::vector<PostOrderStep>* path) {
+template <typename Edges, typename Heads>  // Edges: EdgePositions, or a class with its functions
+bool isPostOrder(const Edges& edges, const Heads& heads, std::vector<PostOrderStep>* path) {
+  const auto begin = [&edges](uint32_t node) { return node == 0 ? 0 : edges.end(node - 1); };
   path->clear();
   uint32_t done = 0;  // so many nodes, from the first one on, are in the order
-  for (const uint32_t head : edges.heads) {
-    if (head >= done) path->push_back({head, edges.begin(head)});
+  for (const uint32_t head : heads) {
+    if (head >= done) path->push_back({head, begin(head)});
     while (!path->empty()) {
       PostOrderStep& step = path->back();
-      if (step.edge == edges.ends[step.node]) {
+      if (step.edge == edges.end(step.node)) {
         if (step.node != done) return false;
         ++done;
         path->pop_back();
         continue;
       }
-      const uint32_t producer = edges.producers[step.edge++];
-      if (producer >= done) path->push_back({producer, edges.begin(producer)});
+      const uint32_t producer = edges.producer(step.edge++);
+      if (producer >= done) path->push_back({producer, begin(producer)});
     }
   }
-  return done == edges.ends.size();
+  return done == edges.size();
 }
 
 }  // namespace passlib

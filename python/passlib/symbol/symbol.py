@@ -13,7 +13,7 @@ from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
 from passlib.files.unit import replacing
-from passlib.graph.native import without_origins
+from passlib.graph.native import ORIGIN
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute
 from passlib.graph.tables import Table
@@ -149,8 +149,7 @@ class Symbol(ForArrays, Arithmetic):
         if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
             graph = self.with_entries(without_casts(self.entries)).graph
         attributes = self.family.written_attributes(self._attributes)
-        graph = without_origins(graph)
-        return graph.print(pretty=True, attributes=dict(attributes))
+        return graph.print(pretty=True, attributes=dict(attributes), omitted=ORIGIN)
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
         """Write `tojson` to a file, which is replaced as a whole or not at all."""

@@ -32,6 +32,7 @@ def complete(graph: _core.Graph) -> None:
         for position, present, carried in nodes:
             if not carried and by_attributes is None:
                 by_attributes = count_outputs(op, attrs)
+                table.add_counted(graph, position, by_attributes)
             count = carried or by_attributes or 0
             if count > 0 and count != present:
                 counts.append((position, count))
