@@ -4061,7 +4061,7 @@ class NameTable {
   std::size_t repeated(const std::vector<Node*>& nodes) const {
     const std::size_t count = hashes_.size();
     std::size_t mask = 15;
-    while (mask < count * 2) mask = mask * 2 + 1;
+    while (mask < count + count / 2) mask = mask * 2 + 1;
     PlainList<Slot> slots;
     slots.addZeros(mask + 1);
     for (std::size_t pos = 0; pos < count; ++pos) {
