@@ -141,8 +141,8 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
   if (!sorted) sortNodes(graph->nodes, table);  // throws for a cycle
   graph->inputs = std::move(variables);
   if (!sorted) return NodeOrder::kAny;
-  return !controlled && isPostOrder(edges, edges.heads, &scratch->path) ? NodeOrder::kPostOrder
-                                                                        : NodeOrder::kSorted;
+  return !controlled && isPostOrder(edges, &scratch->path) ? NodeOrder::kPostOrder
+                                                           : NodeOrder::kSorted;
 }
 
 /// Throws if a node is listed in two of the graphs, each of which would delete it.

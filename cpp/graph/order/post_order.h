@@ -54,6 +54,10 @@ bool isPostOrder(const Edges& edges, const Heads& heads, std::vector<PostOrderSt
   return done == edges.size();
 }
 
+inline bool isPostOrder(const EdgePositions& edges, std::vector<PostOrderStep>* path) {
+  return isPostOrder(edges, edges.heads, path);
+}
+
 }  // namespace passlib
 
 #endif  // PASSLIB_GRAPH_ORDER_POST_ORDER_H_
