@@ -223,8 +223,8 @@ class AtomicPointer {
   }
   /// Makes the pointer null if it is this one.
   void drop(Object* object) {
-    __atomic_compare_exchange_n(&object_, &object, nullptr, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(&object_, &object, static_cast<Object*>(nullptr), false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   /// Sets the pointer if it is null. Returns what it was.
   Object* setFirst(Object* object) {

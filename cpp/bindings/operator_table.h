@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -77,10 +78,19 @@ class OperatorTable {
     for (const auto& [op, attribute] : counting) facts_[op].counting = attribute;
   }
 
+  /// Which table this is: no other one has the number.
+  uint64_t number() const { return number_; }
+
   CountedOutputs counted;  ///< of operators whose outputs depend on attributes
 
  private:
   friend class OperatorLookup;
+  static uint64_t nextNumber() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
+
+  const uint64_t number_ = nextNumber();
   TextMap<OperatorFacts> facts_;
 };
 

@@ -65,6 +65,11 @@ void addCounted(OperatorTable& table, GraphSource& source, std::size_t position,
   table.counted.add(*source.get()->nodes.at(position), outputs);
 }
 
+/// Notes that there is nothing more to find out about operators.
+void noteCompleted(GraphSource& source, const OperatorTable& table) {
+  source.noteCompleted(table.number(), false);
+}
+
 void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, int>>& counts) {
   Graph* graph = source.edit();
   for (const auto& [position, count] : counts) graph->nodes.at(position)->_declareOutputs(count);
@@ -148,9 +153,9 @@ void prefetchGraphs(const std::vector<const Graph*>& graphs, std::size_t pos) {
   }
 }
 
-/// Calls `visit` with each node of a sound graph and of its nested graphs.
+/// Calls `visit` with each node of a sound graph and, if `nested`, of its nested graphs.
 template <typename Visit>
-void forEachNode(const Graph& root, Visit visit) {
+void forEachNode(const Graph& root, Visit visit, bool nested = true) {
   std::vector<const Graph*> graphs{&root};
   for (std::size_t next = 0; next < graphs.size(); ++next) {
     prefetchGraphs(graphs, next);
@@ -163,7 +168,8 @@ void forEachNode(const Graph& root, Visit visit) {
         __builtin_prefetch(&nodes[pos + kAhead]->num_outputs);
       }
       visit(nodes[pos]);
-      for (const Graph* nested : nodes[pos]->subgraphs) graphs.push_back(nested);
+      if (!nested) continue;
+      for (const Graph* inner : nodes[pos]->subgraphs) graphs.push_back(inner);
     }
   }
 }
@@ -175,12 +181,18 @@ bool renameOperators(GraphSource& source, const OperatorTable& table) {
   bool doubtful = false;
   const std::shared_ptr<const Graph> graph = source.get();
   OperatorLookup operators(table);
-  forEachNode(*graph, [&](const Node* node) {
-    const OperatorFacts& facts = operators.find(node->op);
-    present = present || !facts.registered.empty();
-    doubtful = doubtful || !isSettled(*node, facts, table);
-  });
-  if (!present) return doubtful;
+  forEachNode(
+      *graph,
+      [&](const Node* node) {
+        const OperatorFacts& facts = operators.find(node->op);
+        present = present || !facts.registered.empty();
+        doubtful = doubtful || !isSettled(*node, facts, table);
+      },
+      source.nestedCompleted() != table.number());
+  if (!present) {
+    if (!doubtful) source.noteCompleted(table.number(), false);
+    return doubtful;
+  }
   forEachNode(*source.edit(), [&](Node* node) {
     const OperatorFacts& facts = operators.find(node->op);
     if (!facts.registered.empty()) node->op = facts.registered;
@@ -253,6 +265,7 @@ void bindQueries(py::module_* m, GraphClass* graphs) {
       .def("doubtful_outputs", &doubtfulOutputs, py::arg("table"))
       .def("set_outputs", &setOutputs)
       .def("rename_operators", &renameOperators, py::arg("table"))
+      .def("note_completed", &noteCompleted, py::arg("table"))
       .def("set_node_attributes", &setNodeAttributes)
       .def("has_node_attribute", &hasNodeAttribute, py::arg("key"))
       .def("drop_node_attributes", &dropNodeAttributes);

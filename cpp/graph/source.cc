@@ -133,6 +133,7 @@ Graph* GraphSource::edit() {
   const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   text_ = std::string_view();
   depth_ = -1;
+  completed_ = nested_completed_ = 0;
   dropped.swap(owner_);
   return graph_->get();
 }

@@ -2,6 +2,8 @@
 #ifndef PASSLIB_GRAPH_SOURCE_H_
 #define PASSLIB_GRAPH_SOURCE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,6 +37,16 @@ class GraphSource {
   std::unique_ptr<Graph> consume();
   /// Returns the graph itself, to be changed before it is shared. Drops the text.
   Graph* edit();
+  /// Notes that names of operators and numbers of outputs are as a table of operators says, which
+  /// has this number: those of the nested graphs, or of all.
+  void noteCompleted(uint64_t table, bool only_nested) {
+    completed_ = only_nested ? 0 : table;
+    nested_completed_ = table;
+  }
+  /// The number of the table by which all nodes are known to be complete; 0 if there is none.
+  uint64_t completed() const { return completed_; }
+  /// The same for the nodes of nested graphs.
+  uint64_t nestedCompleted() const { return nested_completed_; }
   /// The top-level attributes of the text.
   const std::map<std::string, mxnet::ext::JsonVal>& attributes() const { return attributes_; }
 
@@ -51,6 +63,8 @@ class GraphSource {
   mxnet::ext::JsonOptions reading_;
   bool ordered_ = false;
   int depth_ = -1;  // not yet counted
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<uint64_t> nested_completed_{0};
   std::map<std::string, mxnet::ext::JsonVal> attributes_;
 };
 

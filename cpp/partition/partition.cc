@@ -139,8 +139,8 @@ std::string describePartition(const PartitionCall& call) {
       .described();
 }
 
-std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
-                                    GraphSource* source) {
+PartitionResult runPartition(const PartitionCall& call, const OutputSuffix& suffix,
+                             GraphSource* source) {
   const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options,
                                 call.force_json);
   const int max_depth = mostNestedGraphs(source);
@@ -163,12 +163,14 @@ std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffi
   }
   const NodeOrder order = cutter.finish(unseen);
   // The only text that came from the library is the name of the operator.
-  if (unseen && order >= wanted && isUtf8(library.strategy().op)) return graph;
+  if (unseen && order >= wanted && isUtf8(library.strategy().op)) {
+    return {std::move(graph), unseen};
+  }
   std::vector<bool> fine;
   if (unseen) fine = cutter.oldNodes();
   finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound",
               max_depth, fine, unseen);
-  return graph;
+  return {std::move(graph), unseen};
 }
 
 }  // namespace passlib

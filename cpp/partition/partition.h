@@ -35,11 +35,16 @@ struct PartitionCall {
 /// Returns "partitioner 'x', strategy 'y', of library 'z'".
 std::string describePartition(const PartitionCall& call);
 
+struct PartitionResult {
+  std::unique_ptr<Graph> graph;
+  bool unseen = false;  ///< no library saw the nested graphs: their operators are as they were
+};
+
 /// Runs a strategy on a copy of the graph of `source`: a node of the strategy's operator replaces
 /// each group of nodes that the library chose and, if it reviews subgraphs, accepted. Checks the
 /// result and, if `call.ordered`, orders it. Throws PassError if the library fails. Needs no GIL.
-std::unique_ptr<Graph> runPartition(const PartitionCall& call, const OutputSuffix& suffix,
-                                    GraphSource* source);
+PartitionResult runPartition(const PartitionCall& call, const OutputSuffix& suffix,
+                             GraphSource* source);
 
 }  // namespace passlib
 

@@ -58,12 +58,15 @@ std::shared_ptr<GraphSource> callPartition(const std::shared_ptr<Library>& libra
     const BorrowedGil borrowed;
     return suffix(node.op, attributeDict(node), node.num_outputs, output).cast<std::string>();
   };
-  std::unique_ptr<Graph> result;
+  const uint64_t completed = graph->completed();
+  PartitionResult result;
   const std::string what = describePartition(call);
   const auto fail = [&](const std::string& problem) { throw PassError(what + " " + problem); };
   runNative({*library, what, fail}, write,
             [&]() { result = runPartition(call, suffix_of, graph.get()); });
-  return std::make_shared<GraphSource>(std::move(result));
+  const auto source = std::make_shared<GraphSource>(std::move(result.graph));
+  if (result.unseen) source->noteCompleted(completed, true);
+  return source;
 }
 
 }  // namespace

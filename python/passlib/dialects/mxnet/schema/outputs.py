@@ -39,6 +39,7 @@ def complete(graph: _core.Graph) -> None:
     if counts:
         graph.set_outputs(counts)
         graph.check()
+    graph.note_completed(table)
 
 
 @lru_cache(maxsize=1)
