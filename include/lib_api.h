@@ -3987,6 +3987,7 @@ inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
 
 namespace detail {
 
+#ifdef PASSLIB_NO_ENTRY_POINTS
 /// A hash of text under a key that differs from process to process (SipHash-1-3): texts of a file
 /// cannot be chosen so that they collide.
 class TextHash {
@@ -4084,6 +4085,8 @@ class NameTable {
   };
   PlainList<uint64_t> hashes_;
 };
+
+#endif  // PASSLIB_NO_ENTRY_POINTS
 
 /// Sets an attribute or an option. Returns false if there was one of this key. All that a library
 /// does with texts of others goes this way: every other function of the map that sets something is
@@ -4280,6 +4283,43 @@ __attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, 
   return &member.second;
 }
 
+bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
+                PlainList<Node*>* order);
+
+PASSLIB_PLAIN_CODE
+
+/// Sets both sides of every edge, for which there is room, and the control dependencies. `first`:
+/// of the nodes' numbers of edges; `known`: zeros; `edge`, `dep`: their ends, moved behind those of
+/// the graph.
+inline void linkNodes(const FlatNode* first, uint32_t* known, const FlatEdge** edge,
+                      const uint32_t** dep, Graph* graph) {
+  Node* const* const nodes = graph->nodes.data();
+  const std::size_t count = graph->nodes.size();
+  const FlatEdge* from = *edge;
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    Node* const node = nodes[pos];
+    NodeEntry* const inputs = node->inputs.data();
+    for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth, ++from) {
+      Node* const producer = nodes[from->node];
+      inputs[nth] = NodeEntry(producer, from->entry, from->version);
+      producer->outputs[known[from->node]++] = NodeEntry(node, static_cast<int>(nth));
+    }
+    if (first[pos].num_control_deps != 0) node->control_deps.resize(first[pos].num_control_deps);
+    for (uint32_t nth = 0; nth < first[pos].num_control_deps; ++nth) {
+      node->control_deps[nth] = nodes[*(*dep)++];
+    }
+  }
+  for (NodeEntry& head : span(graph->outputs)) {
+    head = NodeEntry(nodes[from->node], from->entry, from->version);
+    ++from;
+  }
+  *edge = from;
+}
+
+PASSLIB_END_CODE
+
+#ifdef PASSLIB_NO_ENTRY_POINTS
+
 /// Offsets in a text, none below the one before it, in four bytes each: fresh memory is much of
 /// what reading a large graph costs.
 class TextOffsets {
@@ -4330,9 +4370,6 @@ struct GraphDraft {
   bool has_arg_nodes = false;
   bool has_row_ptr = false;
 };
-
-bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
-                PlainList<Node*>* order);
 
 /// The members of a node's JSON object that mean something to the reader.
 enum NodeMember {
@@ -4999,6 +5036,462 @@ class GraphReader {
   TextBuffer decoded_;                                                 // those with escapes
 };
 
+typedef GraphReader TextReader;
+
+#else
+
+/// Reads NNVM's JSON into a Graph, in as little code as can be: libraries read it from MXNet, and
+/// all compile this. It takes and refuses the same texts as the reader of hosts, with the same
+/// errors. Edges are kept, and linked, as those of the flat form.
+class TextReader {
+ public:
+  TextReader(const char* text, std::size_t size, const JsonOptions& options)
+      : reader_(text, size, options), frame_(nullptr) {}
+  TextReader(const TextReader&) = delete;
+  TextReader& operator=(const TextReader&) = delete;
+  ~TextReader() {
+    while (frame_ != nullptr) pop();
+  }
+
+  void read(Graph* graph) {
+    push(graph);
+    while (frame_ != nullptr) step(frame_);
+    reader_.finish();
+  }
+
+ private:
+  typedef JsonReader::Slice Slice;
+  /// What comes next of a graph: a member, a node, a member of a node, or a subgraph of it.
+  enum Part { kMember, kNode, kField, kSubgraph };
+  /// The places where a node is named by its number.
+  enum Use { kInput, kDependency, kArgument, kHead };
+  struct Frame {
+    explicit Frame(Graph* target) : graph(target) {}
+    Graph* graph;
+    Frame* outer = nullptr;
+    std::size_t start = 0;  // offset of the graph in the text
+    Part part = kMember;
+    bool first[4] = {true, true, true, true};  // of each part
+    unsigned members = 0;                      // a bit for each that was read
+    unsigned fields = 0;
+    Node* node = nullptr;
+    PlainList<FlatNode> nodes;  // the numbers of their edges
+    PlainList<std::size_t> offsets;
+    PlainList<FlatEdge> edges;
+    PlainList<uint32_t> control_deps;
+    PlainList<FlatEdge> heads;
+    PlainList<uint32_t> arg_nodes;
+    PlainList<uint32_t> row_ptr;
+    std::map<std::string, JsonVal> extra;  // the names of the node's extra members
+  };
+
+  // The first three of each must be there.
+  static const char* const* memberKeys() {
+    static const char* const keys[] = {"nodes", "arg_nodes", "heads", "node_row_ptr", nullptr};
+    return keys;
+  }
+  static const char* const* fieldKeys() {
+    static const char* const keys[] = {"op",    "name",         "inputs",    "attrs", "attr",
+                                       "param", "control_deps", "subgraphs", nullptr};
+    return keys;
+  }
+  static const char* missing(const char* const* keys, unsigned seen) {
+    for (int pos = 0; pos < 3; ++pos) {
+      if ((seen >> pos & 1) == 0) return keys[pos];
+    }
+    return nullptr;
+  }
+  /// Returns the position of a key, which it notes, or that of the end.
+  int find(const char* const* keys, const Slice& key, unsigned* seen) const {
+    int pos = 0;
+    while (keys[pos] != nullptr && !(key == keys[pos])) ++pos;
+    if (keys[pos] == nullptr) return pos;
+    if ((*seen >> pos & 1) != 0) failTwice(keys[pos]);
+    *seen |= 1u << pos;
+    return pos;
+  }
+  [[noreturn]] void failTwice(const char* key) const {
+    reader_._fail(kJsonDuplicateKey, reader_.offset(), "the key '%s' occurs twice in one object",
+                  key);
+  }
+
+  void push(Graph* graph) {
+    reader_.peek();
+    Frame* const frame = new Frame(graph);
+    frame->start = reader_.offset();
+    frame->outer = frame_;
+    frame_ = frame;
+    reader_.beginObject();
+  }
+  void pop() {
+    Frame* const done = frame_;
+    frame_ = done->outer;
+    delete done;
+  }
+  static void enter(Frame* frame, Part part) {
+    frame->part = part;
+    frame->first[part] = true;
+  }
+
+  void step(Frame* frame) {
+    Slice key;
+    bool* const first = &frame->first[frame->part];
+    const bool keyed = frame->part == kMember || frame->part == kField;
+    const bool more = keyed ? reader_.nextKey(first, &key) : reader_.nextItem(first);
+    switch (frame->part) {
+      case kMember:
+        if (more) return readMember(frame, key);
+        finish(frame);
+        return pop();
+      case kNode:
+        if (more) return beginNode(frame);
+        frame->part = kMember;
+        return;
+      case kField:
+        if (more) return readField(frame, key);
+        finishNode(*frame);
+        frame->part = kNode;
+        return;
+      case kSubgraph:
+        if (!more) {
+          frame->part = kField;
+          return;
+        }
+        Graph*& nested = append(&frame->node->subgraphs);
+        nested = new Graph();
+        push(nested);
+    }
+  }
+
+  void readMember(Frame* frame, const Slice& key) {
+    switch (find(memberKeys(), key, &frame->members)) {
+      case 0:
+        reader_.beginList();
+        return enter(frame, kNode);
+      case 1:
+        return readNumbers("node number", &frame->arg_nodes);
+      case 2:
+        return readEntries("head", &frame->heads);
+      case 3:
+        return readNumbers("row pointer", &frame->row_ptr);
+      default:
+        readValue(key, &frame->graph->attrs, nullptr);
+    }
+  }
+
+  /// Reads a member that graphs do not have. `names`: where its name is noted, and its value goes,
+  /// unless that is a node's.
+  void readValue(const Slice& key, std::map<std::string, JsonVal>* names, Node* node) {
+    const std::string name = key.str();
+    JsonVal* value = addAttribute(name, names);
+    if (value == nullptr) failTwice(name.c_str());
+    if (node != nullptr) value = addExtra(name, node);
+    *value = reader_.readValue();
+  }
+
+  void beginNode(Frame* frame) {
+    reader_.peek();
+    frame->offsets.push(reader_.offset());
+    reader_.beginObject();
+    frame->nodes.push(FlatNode());
+    Node*& node = append(&frame->graph->nodes);
+    node = frame->node = new Node();
+    frame->fields = 0;
+    frame->extra.clear();
+    enter(frame, kField);
+  }
+
+  void readField(Frame* frame, const Slice& key) {
+    const unsigned attributes = 7u << 3;  // the three spellings
+    const bool only_one = (frame->fields & attributes) == 0;
+    FlatNode* const node = &frame->nodes.back();
+    const int field = find(fieldKeys(), key, &frame->fields);
+    switch (field) {
+      case 0:
+        return readText(&frame->node->op);
+      case 1:
+        return readText(&frame->node->name);
+      case 2: {
+        const std::size_t before = frame->edges.size();
+        readEntries("input", &frame->edges);
+        node->num_inputs = static_cast<uint32_t>(frame->edges.size() - before);
+        return;
+      }
+      case 6: {
+        const std::size_t before = frame->control_deps.size();
+        readNumbers("node number", &frame->control_deps);
+        node->num_control_deps = static_cast<uint32_t>(frame->control_deps.size() - before);
+        return;
+      }
+      case 7:
+        reader_.beginList();
+        return enter(frame, kSubgraph);
+      case 8:
+        if (!(key == "backward_source_id")) return readValue(key, &frame->extra, frame->node);
+        reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; unused since
+        return;
+      default:
+        // Three spellings from three generations of files. MXNet 0.8 writes both "param" and
+        // "attr"; "attr" takes precedence.
+        readAttributes(frame->node, only_one, field == 5);
+    }
+  }
+
+  void readText(std::string* target) {
+    const Slice text = reader_.readString();
+    target->assign(text.data, text.size);
+  }
+
+  void readAttributes(Node* node, bool only_one, bool give_way) {
+    bool first = true;
+    Slice key;
+    pairs_.clear();
+    decoded_.clear();
+    reader_.beginObject();
+    while (reader_.nextKey(&first, &key)) {
+      key = kept(key);
+      if (reader_.peek() != '"') {
+        reader_._fail(kJsonType, reader_.offset(), "attribute '%s' of node '%s' must be a string",
+                      key.str().c_str(), node->name.c_str());
+      }
+      pairs_.push(std::pair<Slice, Slice>(key, kept(reader_.readString())));
+    }
+    requireSpread(*node);
+    if (only_one) {
+      const Slice* const twice = node->attrs._pack(pairs_.begin(), pairs_.size());
+      if (twice == nullptr) return;
+      reader_._fail(kJsonDuplicateKey, reader_.offset(), "attribute '%s' occurs twice in node '%s'",
+                    twice->str().c_str(), node->name.c_str());
+    }
+    for (const auto& pair : pairs_) {
+      Slice former;
+      if (give_way && node->attrs._find(pair.first.data, pair.first.size, &former)) continue;
+      std::unordered_map<std::string, std::string>& attributes = node->attrs;
+      setText(pair.first, pair.second, &attributes);
+    }
+  }
+
+  /// A text that the reader returned, which is valid until all attributes of the node are read.
+  Slice kept(const Slice& text) {
+    if (!reader_.isDecoded(text)) return text;
+    char* const copy = decoded_.room(text.size);
+    decoded_.append(text.data, text.size);
+    return Slice{copy, text.size};
+  }
+
+  /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
+  /// would be compared with all before it.
+  void requireSpread(const Node& node) const {
+    const std::size_t most = 64;  // by chance, a dozen in a million
+    if (pairs_.size() <= most) return;
+    const std::size_t room = node.attrs.size() + pairs_.size();
+    NodeAttributes::Map table;
+    table.reserve(room);
+    PlainList<uint32_t> filled;
+    filled.addZeros(table.bucket_count());
+    for (const auto& pair : pairs_) {
+      if (++filled[table.bucket(pair.first.str())] <= most) continue;
+      reader_._fail(kJsonRange, reader_.offset(),
+                    "the attributes of node '%s' have the same key many times, or keys chosen to "
+                    "collide in a hash table",
+                    node.name.c_str());
+    }
+  }
+
+  void readNumbers(const char* what, PlainList<uint32_t>* numbers) {
+    bool first = true;
+    reader_.beginList();
+    while (reader_.nextItem(&first)) {
+      numbers->push(static_cast<uint32_t>(reader_.readInteger(what, 0, kIntMax)));
+    }
+  }
+
+  /// Entries of two or three numbers: node, output and, since 0.9, version.
+  void readEntries(const char* what, PlainList<FlatEdge>* edges) {
+    bool first = true;
+    reader_.beginList();
+    while (reader_.nextItem(&first)) {
+      int64_t numbers[3] = {0, 0, 0};
+      int count = 0;
+      bool first_number = true;
+      reader_.peek();
+      const std::size_t place = reader_.offset();
+      reader_.beginList();
+      while (reader_.nextItem(&first_number)) {
+        if (count == 3) failShape(what, place);
+        // The count of outputs, one more than the largest number, is an int too.
+        const int64_t most = count == 1 ? kIntMax - 1 : kIntMax;
+        numbers[count++] = reader_.readInteger("number of an entry", 0, most);
+      }
+      if (count < 2) failShape(what, place);
+      edges->push(FlatEdge{static_cast<uint32_t>(numbers[0]), static_cast<int32_t>(numbers[1]),
+                           static_cast<int32_t>(numbers[2])});
+    }
+  }
+  [[noreturn]] void failShape(const char* what, std::size_t place) const {
+    reader_._fail(kJsonType, place, "%s entries are [node, output] or [node, output, version]",
+                  what);
+  }
+
+  void finishNode(const Frame& frame) const {
+    const char* const lacks = missing(fieldKeys(), frame.fields);
+    if (lacks == nullptr) return;
+    if ((frame.fields >> 1 & 1) != 0) {
+      reader_._fail(kJsonMissingKey, frame.offsets.back(), "node '%s' has no '%s'",
+                    frame.node->name.c_str(), lacks);
+    }
+    reader_._fail(kJsonMissingKey, frame.offsets.back(), "node number %zu has no '%s'",
+                  frame.offsets.size() - 1, lacks);
+  }
+
+  void finish(Frame* frame) {
+    const char* const lacks = missing(memberKeys(), frame->members);
+    if (lacks != nullptr) {
+      reader_._fail(kJsonMissingKey, frame->start, "the graph has no '%s'", lacks);
+    }
+    Graph* const graph = frame->graph;
+    PlainList<uint32_t> known;  // per node: the consumers that it knows of
+    known.addZeros(graph->nodes.size());
+    makeRoom(frame);
+    const bool ordered = checkEdges(*frame);
+    checkVariables(*frame);
+    for (std::size_t pos = 0; pos < frame->heads.size(); ++pos) {
+      require(*frame, frame->heads[pos], kHead, 0, pos);
+      frame->edges.push(frame->heads[pos]);
+    }
+    graph->outputs.resize(frame->heads.size());
+    const FlatEdge* edge = frame->edges.begin();
+    const uint32_t* dep = frame->control_deps.begin();
+    linkNodes(frame->nodes.begin(), known.begin(), &edge, &dep, graph);
+    if (ordered) return;
+    try {
+      PlainList<Node*> order;
+      Node* const* const nodes = graph->nodes.data();
+      orderNodes(nodes, graph->nodes.size(), NodeTable(nodes, graph->nodes.size()), &order);
+    } catch (const GraphStructureError& error) {
+      reader_._fail(kJsonCycle, frame->start, "%s", error.what());
+    }
+  }
+
+  /// Sets the numbers of outputs, makes room for edges, and lists the variables.
+  void makeRoom(Frame* frame) const {
+    const std::vector<Node*>& nodes = frame->graph->nodes;
+    const PlainList<uint32_t>& ptr = frame->row_ptr;
+    // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
+    const bool stated = (frame->members >> 3 & 1) != 0 && ptr.size() != nodes.size();
+    if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
+      reader_._fail(kJsonRange, frame->start,
+                    "node_row_ptr must begin with 0 and have one number more than there are nodes");
+    }
+    PlainList<uint32_t> uses;
+    uses.addZeros(nodes.size());
+    for (const FlatEdge& edge : frame->edges) {
+      if (edge.node < nodes.size()) ++uses[edge.node];
+    }
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      Node* node = nodes[pos];
+      if (stated && ptr[pos + 1] < ptr[pos]) {
+        reader_._fail(kJsonRange, frame->start, "node_row_ptr decreases at node '%s'",
+                      node->name.c_str());
+      }
+      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+      node->inputs.resize(frame->nodes[pos].num_inputs);
+      node->outputs.resize(uses[pos]);
+      if (node->op == "null") append(&frame->graph->inputs) = node;
+    }
+  }
+
+  /// Returns whether every producer comes before its consumers.
+  bool checkEdges(const Frame& frame) const {
+    bool ordered = true;
+    const FlatEdge* edge = frame.edges.begin();
+    for (std::size_t pos = 0; pos < frame.nodes.size(); ++pos) {
+      for (uint32_t nth = 0; nth < frame.nodes[pos].num_inputs; ++nth, ++edge) {
+        require(frame, *edge, kInput, pos, nth);
+        ordered = ordered && edge->node < pos;
+      }
+    }
+    const uint32_t* dep = frame.control_deps.begin();
+    for (std::size_t pos = 0; pos < frame.nodes.size(); ++pos) {
+      for (uint32_t nth = 0; nth < frame.nodes[pos].num_control_deps; ++nth, ++dep) {
+        require(frame, FlatEdge{*dep, 0, 0}, kDependency, pos, nth);
+        ordered = ordered && *dep < pos;
+      }
+    }
+    return ordered;
+  }
+
+  /// `node`: the position of the consumer, if it is a node; `number`: that of its edge.
+  void require(const Frame& frame, const FlatEdge& edge, Use use, std::size_t node,
+               std::size_t number) const {
+    const std::vector<Node*>& nodes = frame.graph->nodes;
+    const Node* const other = edge.node < nodes.size() ? nodes[edge.node] : nullptr;
+    if (other != nullptr && (other->num_outputs <= 0 || edge.entry < other->num_outputs)) return;
+    const bool of_node = use == kInput || use == kDependency;
+    const char* const name = of_node ? nodes[node]->name.c_str() : "";
+    const std::size_t place = of_node ? frame.offsets[node] : frame.start;
+    const std::string what = use == kInput  ? printed("input %zu of node '%s'", number, name)
+                             : use == kHead ? printed("head %zu", number)
+                             : of_node      ? printed("a control dependency of node '%s'", name)
+                                            : std::string("arg_nodes");
+    if (other == nullptr) {
+      reader_._fail(kJsonRange, place, "%s refers to node %u, but there are %zu nodes",
+                    what.c_str(), static_cast<unsigned>(edge.node), nodes.size());
+    }
+    reader_._fail(kJsonRange, place, "%s refers to output %d of node '%s', which has %d",
+                  what.c_str(), static_cast<int>(edge.entry), other->name.c_str(),
+                  other->num_outputs);
+  }
+
+  struct Variable {
+    const Node* node;
+    std::size_t position;
+  };
+  static int compare(const void* left, const void* right) {
+    const Variable& first = *static_cast<const Variable*>(left);
+    const Variable& second = *static_cast<const Variable*>(right);
+    const int order = first.node->name.compare(second.node->name);
+    return order != 0 ? order : first.position < second.position ? -1 : 1;
+  }
+
+  void checkVariables(const Frame& frame) const {
+    const std::vector<Node*>& nodes = frame.graph->nodes;
+    PlainList<Variable> variables;
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      if (nodes[pos]->op == "null") variables.push(Variable{nodes[pos], pos});
+    }
+    const std::size_t count = variables.size();
+    if (count > 1) qsort(variables.begin(), count, sizeof(Variable), &compare);
+    std::size_t twice = nodes.size();  // the first that has the name of another before it
+    for (std::size_t pos = 1; pos < count; ++pos) {
+      const Variable& variable = variables[pos];
+      if (variable.position > twice || variables[pos - 1].node->name != variable.node->name) {
+        continue;
+      }
+      twice = variable.position;
+    }
+    if (twice < nodes.size()) {
+      reader_._fail(kJsonDuplicateName, frame.offsets[twice], "two variables are named '%s'",
+                    nodes[twice]->name.c_str());
+    }
+    for (const uint32_t number : frame.arg_nodes) {
+      require(frame, FlatEdge{number, 0, 0}, kArgument, 0, 0);
+      const Node* const node = nodes[number];
+      if (node->op == "null") continue;
+      reader_._fail(kJsonType, frame.start,
+                    "arg_nodes lists node '%s', which is not a variable but '%s'",
+                    node->name.c_str(), node->op.c_str());
+    }
+  }
+
+  JsonReader reader_;
+  Frame* frame_;                               // of the innermost graph
+  PlainList<std::pair<Slice, Slice> > pairs_;  // of one node's attributes
+  TextBuffer decoded_;                         // those with escapes
+};
+
+#endif  // PASSLIB_NO_ENTRY_POINTS
+
 // ---- the graph: writing ------------------------------------------------------------------------
 
 /// What was written for attributes: nodes share theirs, since the layers of a model are of few
@@ -5611,7 +6104,7 @@ PASSLIB_END_CODE
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
   detail::Owner<Graph> graph(new Graph());
-  detail::GraphReader(text, size, options).read(graph.get());
+  detail::TextReader(text, size, options).read(graph.get());
   return graph.release();
 }
 
@@ -7501,13 +7994,9 @@ class FlatReader {
     const std::size_t count = static_cast<std::size_t>(level.num_nodes);
     PlainList<uint32_t> uses;
     uses.addZeros(count);
-    bool sorted = true;
     const FlatEdge* ahead = edge_;
     for (std::size_t pos = 0; pos < count; ++pos) {
-      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth, ++ahead) {
-        ++uses[ahead->node];
-        sorted = sorted && ahead->node < pos;
-      }
+      for (uint32_t nth = 0; nth < first[pos].num_inputs; ++nth) ++uses[(ahead++)->node];
     }
     graph->nodes.resize(count);
     for (std::size_t pos = 0; pos < count; ++pos) {
@@ -7515,33 +8004,11 @@ class FlatReader {
       readNode(*node_++, uses[pos], node);
       uses[pos] = 0;
       if (node->op == "null") append(&graph->inputs) = node;
-      if (sorted) link(first[pos], graph->nodes.data(), node, uses.begin());
-    }
-    for (std::size_t pos = 0; pos < count; ++pos) {
-      if (!sorted) link(first[pos], graph->nodes.data(), graph->nodes[pos], uses.begin());
-      if (first[pos].num_control_deps == 0) continue;
-      Node* const node = graph->nodes[pos];
-      node->control_deps.resize(first[pos].num_control_deps);
-      for (uint32_t nth = 0; nth < first[pos].num_control_deps; ++nth) {
-        node->control_deps[nth] = graph->nodes[*dep_++];
-      }
     }
     graph->outputs.resize(static_cast<std::size_t>(level.num_outputs));
-    for (NodeEntry& head : span(graph->outputs)) {
-      head = NodeEntry(graph->nodes[edge_->node], edge_->entry, edge_->version);
-      ++edge_;
-    }
+    linkNodes(first, uses.begin(), &edge_, &dep_, graph);
     for (uint64_t nth = 0; nth < level.num_attrs; ++nth) {
       takeValue(addAttribute(takeKey(), &graph->attrs));
-    }
-  }
-
-  /// Sets both sides of the edges to a node. `uses`: how many each node has so far.
-  void link(const FlatNode& from, Node* const* nodes, Node* node, uint32_t* uses) {
-    for (uint32_t nth = 0; nth < from.num_inputs; ++nth, ++edge_) {
-      Node* const producer = nodes[edge_->node];
-      node->inputs[nth] = NodeEntry(producer, edge_->entry, edge_->version);
-      producer->outputs[uses[edge_->node]++] = NodeEntry(node, static_cast<int>(nth));
     }
   }
 
@@ -11098,6 +11565,7 @@ struct Calls<CustomPartitioner, Unused> {
 // change with it; what they do is stated here, and is what a change must keep or state anew.
 // ================================================================================================
 
+#ifdef PASSLIB_NO_ENTRY_POINTS
 namespace host {
 
 // Texts.
@@ -11152,6 +11620,7 @@ using detail::FlatStore;
 using detail::buildTag;
 
 }  // namespace host
+#endif  // PASSLIB_NO_ENTRY_POINTS
 
 }  // namespace PASSLIB_NAMESPACE
 }  // namespace ext
