@@ -203,6 +203,13 @@ struct JsonVal;
 /// calls.
 #define PASSLIB_INLINE __attribute__((__always_inline__)) inline
 
+/// The same in hosts, for what is short and called often there.
+#ifdef PASSLIB_NO_ENTRY_POINTS
+#define PASSLIB_HOST_INLINE PASSLIB_INLINE
+#else
+#define PASSLIB_HOST_INLINE
+#endif
+
 namespace detail {
 struct Layout;
 class PatternSession;
@@ -347,6 +354,12 @@ template <typename Item>
 PASSLIB_INLINE Item& append(std::vector<Item>* list) {
   list->resize(list->size() + 1);
   return list->back();
+}
+
+/// Makes an empty list one of so many items, by two thirds of the functions of resize.
+template <typename Item>
+PASSLIB_INLINE void makeItems(std::vector<Item>* list, std::size_t count) {
+  std::vector<Item>(count).swap(*list);
 }
 
 /// Owns an object. For std::unique_ptr, a compiler without optimization makes ten times the
@@ -864,9 +877,9 @@ class NodeAttributes {
   typedef Map::const_iterator const_iterator;
 
   NodeAttributes() noexcept : map_(nullptr), shared_(nullptr) {}
-  NodeAttributes(const Map& map) : map_(new Map(map)), shared_(nullptr) {}
-  NodeAttributes(Map&& map) : map_(new Map(std::move(map))), shared_(nullptr) {}
-  NodeAttributes(std::initializer_list<value_type> items)
+  PASSLIB_ON_DEMAND NodeAttributes(const Map& map) : map_(new Map(map)), shared_(nullptr) {}
+  PASSLIB_ON_DEMAND NodeAttributes(Map&& map) : map_(new Map(std::move(map))), shared_(nullptr) {}
+  PASSLIB_ON_DEMAND NodeAttributes(std::initializer_list<value_type> items)
       : map_(new Map(items)), shared_(nullptr) {}
   NodeAttributes(const NodeAttributes& other) : map_(nullptr), shared_(nullptr) { copy(other); }
   NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), shared_(nullptr) { swap(other); }
@@ -883,9 +896,13 @@ class NodeAttributes {
     NodeAttributes(std::move(other)).swap(*this);
     return *this;
   }
-  NodeAttributes& operator=(const Map& map) { return *this = NodeAttributes(map); }
-  NodeAttributes& operator=(Map&& map) { return *this = NodeAttributes(std::move(map)); }
-  NodeAttributes& operator=(std::initializer_list<value_type> items) {
+  PASSLIB_ON_DEMAND NodeAttributes& operator=(const Map& map) {
+    return *this = NodeAttributes(map);
+  }
+  PASSLIB_ON_DEMAND NodeAttributes& operator=(Map&& map) {
+    return *this = NodeAttributes(std::move(map));
+  }
+  PASSLIB_ON_DEMAND NodeAttributes& operator=(std::initializer_list<value_type> items) {
     return *this = NodeAttributes(items);
   }
   operator Map&() { return read(); }
@@ -895,30 +912,31 @@ class NodeAttributes {
   size_type size() const {
     return known() != nullptr ? known()->size() : shared_ == nullptr ? 0 : shared_[0];
   }
-  size_type max_size() const { return read().max_size(); }
-  iterator begin() { return read().begin(); }
-  const_iterator begin() const { return cbegin(); }
-  const_iterator cbegin() const { return read().cbegin(); }
-  iterator end() { return read().end(); }
-  const_iterator end() const { return cend(); }
-  const_iterator cend() const { return read().cend(); }
+  PASSLIB_ON_DEMAND size_type max_size() const { return read().max_size(); }
+  PASSLIB_ON_DEMAND iterator begin() { return read().begin(); }
+  PASSLIB_ON_DEMAND const_iterator begin() const { return cbegin(); }
+  PASSLIB_ON_DEMAND const_iterator cbegin() const { return read().cbegin(); }
+  PASSLIB_ON_DEMAND iterator end() { return read().end(); }
+  PASSLIB_ON_DEMAND const_iterator end() const { return cend(); }
+  PASSLIB_ON_DEMAND const_iterator cend() const { return read().cend(); }
 
-  std::string& operator[](const std::string& key) { return write()[key]; }
-  std::string& operator[](std::string&& key) { return write()[std::move(key)]; }
-  std::string& at(const std::string& key) { return read().at(key); }
-  const std::string& at(const std::string& key) const { return read().at(key); }
-  iterator find(const std::string& key) { return read().find(key); }
-  const_iterator find(const std::string& key) const {
+  PASSLIB_ON_DEMAND std::string& operator[](const std::string& key) { return write()[key]; }
+  PASSLIB_ON_DEMAND std::string& operator[](std::string&& key) { return write()[std::move(key)]; }
+  PASSLIB_ON_DEMAND std::string& at(const std::string& key) { return read().at(key); }
+  PASSLIB_ON_DEMAND const std::string& at(const std::string& key) const { return read().at(key); }
+  PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read().find(key); }
+  PASSLIB_ON_DEMAND const_iterator find(const std::string& key) const {
     return static_cast<const Map&>(read()).find(key);
   }
   size_type count(const std::string& key) const {
     JsonReader::Slice text;
     return _find(key.c_str(), key.size(), &text) ? 1 : 0;
   }
-  std::pair<iterator, iterator> equal_range(const std::string& key) {
+  PASSLIB_ON_DEMAND std::pair<iterator, iterator> equal_range(const std::string& key) {
     return read().equal_range(key);
   }
-  std::pair<const_iterator, const_iterator> equal_range(const std::string& key) const {
+  PASSLIB_ON_DEMAND std::pair<const_iterator, const_iterator> equal_range(
+      const std::string& key) const {
     return static_cast<const Map&>(read()).equal_range(key);
   }
 
@@ -928,26 +946,30 @@ class NodeAttributes {
     dropBlock();
   }
   void swap(NodeAttributes& other) noexcept;
-  void swap(Map& other) { write().swap(other); }
-  void reserve(size_type count) { write().reserve(count); }
-  size_type erase(const std::string& key) { return write().erase(key); }
-  iterator erase(const_iterator place) { return write().erase(place); }
-  iterator erase(iterator place) { return write().erase(place); }
-  iterator erase(const_iterator first, const_iterator last) { return write().erase(first, last); }
-  std::pair<iterator, bool> insert(const value_type& item) { return write().insert(item); }
+  PASSLIB_ON_DEMAND void swap(Map& other) { write().swap(other); }
+  PASSLIB_ON_DEMAND void reserve(size_type count) { write().reserve(count); }
+  PASSLIB_ON_DEMAND size_type erase(const std::string& key) { return write().erase(key); }
+  PASSLIB_ON_DEMAND iterator erase(const_iterator place) { return write().erase(place); }
+  PASSLIB_ON_DEMAND iterator erase(iterator place) { return write().erase(place); }
+  PASSLIB_ON_DEMAND iterator erase(const_iterator first, const_iterator last) {
+    return write().erase(first, last);
+  }
+  PASSLIB_ON_DEMAND std::pair<iterator, bool> insert(const value_type& item) {
+    return write().insert(item);
+  }
   template <typename Pair, typename = typename std::enable_if<
                                std::is_constructible<value_type, Pair&&>::value>::type>
   std::pair<iterator, bool> insert(Pair&& item) {
     return write().emplace(std::forward<Pair>(item));
   }
-  iterator insert(const_iterator hint, const value_type& item) {
+  PASSLIB_ON_DEMAND iterator insert(const_iterator hint, const value_type& item) {
     return write().insert(hint, item);
   }
   template <typename Iterator>
   void insert(Iterator first, Iterator last) {
     write().insert(first, last);
   }
-  void insert(std::initializer_list<value_type> items) { write().insert(items); }
+  PASSLIB_ON_DEMAND void insert(std::initializer_list<value_type> items) { write().insert(items); }
   template <typename... Arguments>
   std::pair<iterator, bool> emplace(Arguments&&... arguments) {
     return write().emplace(std::forward<Arguments>(arguments)...);
@@ -963,14 +985,18 @@ class NodeAttributes {
   friend bool operator!=(const NodeAttributes& left, const NodeAttributes& right) {
     return !left.equals(right);
   }
-  friend bool operator==(const NodeAttributes& left, const Map& right) {
+  PASSLIB_ON_DEMAND friend bool operator==(const NodeAttributes& left, const Map& right) {
     return left.read() == right;
   }
-  friend bool operator!=(const NodeAttributes& left, const Map& right) {
+  PASSLIB_ON_DEMAND friend bool operator!=(const NodeAttributes& left, const Map& right) {
     return left.read() != right;
   }
-  friend bool operator==(const Map& left, const NodeAttributes& right) { return right == left; }
-  friend bool operator!=(const Map& left, const NodeAttributes& right) { return right != left; }
+  PASSLIB_ON_DEMAND friend bool operator==(const Map& left, const NodeAttributes& right) {
+    return right == left;
+  }
+  PASSLIB_ON_DEMAND friend bool operator!=(const Map& left, const NodeAttributes& right) {
+    return right != left;
+  }
   friend void swap(NodeAttributes& left, NodeAttributes& right) noexcept { left.swap(right); }
 
   /// Gets the text of an attribute without making the map. Returns false if there is none.
@@ -3453,27 +3479,26 @@ class TextBuffer {
   ~TextBuffer() { clear(); }
 
   /// Room for `count` more bytes, to be claimed with advance.
-  PASSLIB_INLINE char* room(std::size_t count) {
+  PASSLIB_HOST_INLINE char* room(std::size_t count) {
     if (left_ < count) addBlock(count);
     return room_;
   }
-  PASSLIB_INLINE void advance(std::size_t count) {
+  PASSLIB_HOST_INLINE void advance(std::size_t count) {
     room_ += count;
     left_ -= count;
   }
   /// Claims the room up to `end`.
   PASSLIB_INLINE void advanceTo(const char* end) { advance(static_cast<std::size_t>(end - room_)); }
-  void append(const char* text, std::size_t count) {
+  PASSLIB_HOST_INLINE void append(const char* text, std::size_t count) {
     memcpy(room(count), text, count);
     advance(count);
   }
   void append(const std::string& text) { append(text.data(), text.size()); }
   template <std::size_t TextSize>
   PASSLIB_INLINE void append(const char (&text)[TextSize]) {
-    memcpy(room(TextSize - 1), text, TextSize - 1);
-    advance(TextSize - 1);
+    append(text, TextSize - 1);
   }
-  PASSLIB_INLINE void push(char character) {
+  PASSLIB_HOST_INLINE void push(char character) {
     *room(1) = character;
     advance(1);
   }
@@ -4240,7 +4265,6 @@ const Text* NodeAttributes::_pack(std::pair<Text, Text>* items, std::size_t coun
 inline NodeAttributes::Map& NodeAttributes::read() const {
   if (known() != nullptr) return *known();
   detail::Owner<Map> made(new Map());
-  made->reserve(size());
   JsonReader::Slice key;
   JsonReader::Slice text;
   for (Walk walk(*this); walk.next(&key, &text);) detail::setText(key, text, made.get());
@@ -5359,7 +5383,7 @@ class TextReader {
       require(*frame, frame->heads[pos], kHead, 0, pos);
       frame->edges.push(frame->heads[pos]);
     }
-    graph->outputs.resize(frame->heads.size());
+    makeItems(&graph->outputs, frame->heads.size());
     const FlatEdge* edge = frame->edges.begin();
     const uint32_t* dep = frame->control_deps.begin();
     linkNodes(frame->nodes.begin(), known.begin(), &edge, &dep, graph);
@@ -5395,8 +5419,8 @@ class TextReader {
                       node->name.c_str());
       }
       if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
-      node->inputs.resize(frame->nodes[pos].num_inputs);
-      node->outputs.resize(uses[pos]);
+      makeItems(&node->inputs, frame->nodes[pos].num_inputs);
+      makeItems(&node->outputs, uses[pos]);
       if (node->op == "null") append(&frame->graph->inputs) = node;
     }
   }
@@ -8005,7 +8029,7 @@ class FlatReader {
       uses[pos] = 0;
       if (node->op == "null") append(&graph->inputs) = node;
     }
-    graph->outputs.resize(static_cast<std::size_t>(level.num_outputs));
+    makeItems(&graph->outputs, static_cast<std::size_t>(level.num_outputs));
     linkNodes(first, uses.begin(), &edge_, &dep_, graph);
     for (uint64_t nth = 0; nth < level.num_attrs; ++nth) {
       takeValue(addAttribute(takeKey(), &graph->attrs));
@@ -8016,8 +8040,8 @@ class FlatReader {
     assign(from.op, &node->op);
     assign(from.name, &node->name);
     // Every list gets its room at once, next to its node: walks read both.
-    node->inputs.resize(from.num_inputs);
-    node->outputs.resize(uses);
+    makeItems(&node->inputs, from.num_inputs);
+    makeItems(&node->outputs, uses);
     for (uint32_t nth = 0; nth < from.num_attrs; ++nth, ++pair_) {
       setText(sliceOf(pair_->key), sliceOf(pair_->text), &texts(node));
     }
@@ -8221,8 +8245,9 @@ inline void Layout::describeContainers() {
   } zeroed;
   Samples* const samples = zeroed.samples;
   std::vector<NodeEntry>& list = samples->list;
-  list.resize(5);
-  list.resize(3);  // of a capacity of 5
+  makeItems(&list, 5);
+  list.pop_back();
+  list.pop_back();  // of a capacity of 5
   line("std::vector", sizeof(list));
   probe("begin", &list, sizeof(list), list.data());
   probe("end", &list, sizeof(list), list.data() + list.size());

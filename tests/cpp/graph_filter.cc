@@ -10,6 +10,10 @@
 using mxnet::ext::Graph;
 using mxnet::ext::JsonVal;
 
+#ifndef PASSLIB_NO_ENTRY_POINTS
+mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
+#endif
+
 namespace {
 
 bool isGraph(const std::string& text) {

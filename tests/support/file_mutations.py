@@ -56,11 +56,11 @@ def rearranged(original: bytes, source: random.Random) -> bytes:
     """Return a JSON text with other values in some places."""
     tree = json.loads(original)
     for _ in range(source.choice((1, 1, 2, 4))):
-        places = list(_places(tree))
-        if not places:
+        all_places = list(places(tree))
+        if not all_places:
             break
-        holder, key = source.choice(places)
-        other, other_key = source.choice(places)
+        holder, key = source.choice(all_places)
+        other, other_key = source.choice(all_places)
         action = source.randrange(4)
         if action == 0:
             del holder[key]
@@ -73,7 +73,8 @@ def rearranged(original: bytes, source: random.Random) -> bytes:
     return json.dumps(tree).encode()
 
 
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+def places(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """Give each value of a JSON tree, by what holds it and its key there."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -185,8 +186,7 @@ def prepare_h5() -> Callable[[int, Path], Iterator[str]]:
 
 
 def prepare_header() -> Callable[[int, Path], Iterator[str]]:
-    """Make the check of a text for the header's readers."""
-    program = CACHE / "fuzz" / "graph_filter"
+    """Make the check of a text for the header's readers, that of hosts and that of libraries."""
     flags = (
         "-std=c++17",
         "-O1",
@@ -196,21 +196,31 @@ def prepare_header() -> Callable[[int, Path], Iterator[str]]:
     )
     source = TESTS / "cpp" / "graph_filter.cc"
     newest = max(source.stat().st_mtime, (INCLUDE / "lib_api.h").stat().st_mtime)
-    if not program.exists() or program.stat().st_mtime < newest:
-        command = ("g++", *flags, "-DPASSLIB_NO_ENTRY_POINTS", "-I", str(INCLUDE))
-        compile_to(program, command, [source])
+    programs = {"host": ("-DPASSLIB_NO_ENTRY_POINTS",), "library": ()}
+    for name, options in programs.items():
+        program = CACHE / "fuzz" / f"graph_filter_{name}"
+        if not program.exists() or program.stat().st_mtime < newest:
+            compile_to(program, ("g++", *flags, *options, "-I", str(INCLUDE)), [source])
     originals = _texts()
 
     def check(number: int, folder: Path) -> Iterator[str]:
         texts = [_text(originals, number * 100 + i) for i in range(100)]
         given = b"".join(len(text).to_bytes(4, "little") + text for text in texts)
-        # AddressSanitizer reserves more addresses than there is memory.
-        command = ["sh", "-c", 'ulimit -Sv unlimited; exec "$0"', program]
-        run = subprocess.run(command, input=given, capture_output=True, check=False, timeout=300)
-        answers = run.stdout.split()
-        if run.returncode or len(answers) != len(texts):
-            (folder / "header.json").write_bytes(texts[min(len(answers), 99)])
-            yield f"text {number * 100 + len(answers)}: {run.stderr[:2000]!r}"
+        first: list[bytes] = []
+        for name in programs:
+            # AddressSanitizer reserves more addresses than there is memory.
+            program = CACHE / "fuzz" / f"graph_filter_{name}"
+            command = ["sh", "-c", 'ulimit -Sv unlimited; exec "$0"', program]
+            run = subprocess.run(
+                command, input=given, capture_output=True, check=False, timeout=300
+            )
+            answers = run.stdout.split()
+            first = first or answers
+            if run.returncode or len(answers) != len(texts):
+                (folder / "header.json").write_bytes(texts[min(len(answers), 99)])
+                yield f"{name}, text {number * 100 + len(answers)}: {run.stderr[:2000]!r}"
+            elif answers != first:
+                yield f"texts from {number * 100}: the readers do not agree"
 
     return check
 

@@ -120,6 +120,8 @@ PROGRAMS: dict[str, Recipe] = {
     "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
     "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-O1", "-DPASSLIB_NO_ENTRY_POINTS")),
     "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "graph_text": Recipe(("cpp/graph_text.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "graph_text_library": Recipe(("cpp/graph_text.cc",), (*CXX, "-O1")),
     "reals": Recipe(("cpp/reals.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
     "reals_without_charconv": Recipe(
         ("cpp/reals.cc",), (*CXX, "-std=c++11", "-DPASSLIB_NO_ENTRY_POINTS")
