@@ -4418,11 +4418,12 @@ class KnownTexts {
   KnownTexts() { memset(known_, 0, sizeof(known_)); }
 
   /// Moves over the text behind the value of a member if it is known. Returns the member whose
-  /// value comes next, or kMemberOther.
-  PASSLIB_INLINE NodeMember skip(NodeMember last, JsonReader* reader) const {
+  /// value comes next, or kMemberOther. Members that were `seen` are not looked for.
+  PASSLIB_INLINE NodeMember skip(NodeMember last, const bool* seen, JsonReader* reader) const {
     const Known* const known = known_[last];
     for (int way = 0; way < kWays && known[way].size != 0; ++way) {
-      if (reader->_skipKnown(known[way].text, known[way].size)) return known[way].next;
+      const bool wanted = !seen[known[way].next];
+      if (wanted && reader->_skipKnown(known[way].text, known[way].size)) return known[way].next;
     }
     return kMemberOther;
   }
@@ -4660,15 +4661,20 @@ class GraphReader {
   /// alone. Returns false at the closing brace.
   bool nextMember(Frame* frame, JsonReader::Slice* key) {
     const NodeMember last = frame->member;
-    frame->member = known_texts_.skip(last, &reader_);
+    frame->member = known_texts_.skip(last, frame->seen, &reader_);
     frame->first_field = frame->first_field && frame->member == kMemberOther;
-    if (frame->member != kMemberOther) return true;
-    const JsonReader::Slice rest = reader_._rest();
-    if (!reader_.nextKey(&frame->first_field, key)) return false;
-    frame->member = memberOf(*key);
-    if (frame->member == kMemberOther) return true;
-    reader_.peek();
-    known_texts_.learn(last, rest.data, rest.size - reader_._rest().size, frame->member);
+    if (frame->member == kMemberOther) {
+      const JsonReader::Slice rest = reader_._rest();
+      if (!reader_.nextKey(&frame->first_field, key)) return false;
+      frame->member = memberOf(*key);
+      if (frame->member == kMemberOther) return true;
+      // MXNet 0.8 wrote backward_source_id, unused since, which may be repeated.
+      if (frame->member == kMemberSourceId) return true;
+      once(&frame->seen[frame->member], nameOf(frame->member));
+      reader_.peek();
+      known_texts_.learn(last, rest.data, rest.size - reader_._rest().size, frame->member);
+    }
+    frame->seen[frame->member] = true;
     return true;
   }
 
@@ -4689,11 +4695,7 @@ class GraphReader {
   void readNodeMember(Frame* frame, const JsonReader::Slice& key) {
     Node* node = frame->node;
     bool first = true;
-    // MXNet 0.8 wrote backward_source_id, unused since, which may be repeated.
     const NodeMember member = frame->member;
-    if (member != kMemberOther && member != kMemberSourceId) {
-      once(&frame->seen[member], nameOf(member));
-    }
     switch (member) {
       case kMemberOp:
         assign(&node->op);
