@@ -195,6 +195,14 @@ struct JsonVal;
 #define PASSLIB_ON_DEMAND template <typename Unused = void>
 #define PASSLIB_DEMANDED template <typename Unused>
 
+/// A class template's instance that only authors' calls need: names of it in such a function are
+/// looked up when the function is compiled, and not with the header.
+template <typename Instance, typename Unused>
+struct LaterType {
+  typedef Instance type;
+};
+#define PASSLIB_LATER(...) typename LaterType<__VA_ARGS__, Unused>::type
+
 /// Of a function that takes parts of a message as printf does, from parameter number `form` on.
 #define PASSLIB_FORM(form) \
   __attribute__((__cold__, __noinline__, __format__(__printf__, form, form + 1)))
@@ -574,7 +582,7 @@ struct MXTensor {
   /// Number of elements: the product of the shape, 1 for a scalar.
   int64_t size() const;
   /// Whether both refer to the same memory with the same shape, dtype and version.
-  bool isSame(const MXTensor& other) const;
+  PASSLIB_ON_DEMAND bool isSame(const MXTensor& other) const;
 
   void* data_ptr;  ///< for sparse storage: an MXSparse
   std::vector<int64_t> shape;
@@ -1507,7 +1515,9 @@ class PassResource {
                                        const std::vector<int64_t>& shape, const MXContext& ctx,
                                        MXDType dtype);
   PASSLIB_ON_DEMAND MXTensor* hold(int is_arg, const std::string& name, const MXTensor& made);
-  PASSLIB_ON_DEMAND static void drop(void* tensors) { delete[] static_cast<Tensors*>(tensors); }
+  PASSLIB_ON_DEMAND static void drop(void* tensors) {
+    delete[] static_cast<PASSLIB_LATER(Tensors)*>(tensors);
+  }
 
   void* tensors_ = nullptr;  // two tables, once there is a new parameter
   void (*drop_)(void*) = nullptr;
@@ -1653,7 +1663,7 @@ typedef MXReturnValue (*createOpState_t)(const options_map_t& attributes, const 
 /// subgraph operators only a state.
 class CustomOp {
  public:
-  explicit CustomOp(const char* op_name)
+  PASSLIB_ON_DEMAND explicit CustomOp(const char* op_name)
       : name(op_name),
         parse_attrs(nullptr),
         infer_type(nullptr),
@@ -1727,7 +1737,7 @@ class CustomOpSelector {
   virtual bool SelectOutput(int nodeID, int output_nodeID) = 0;
   /// Chooses the nodes of a grown subgraph to keep; by default all.
   virtual void Filter(const std::vector<int>& candidates, std::vector<int>* keep) {
-    keep->insert(keep->end(), candidates.begin(), candidates.end());
+    for (std::size_t pos = 0; pos < candidates.size(); ++pos) keep->push_back(candidates[pos]);
   }
   /// Called before the growth of a subgraph restarts.
   virtual void Reset() {}
@@ -1748,8 +1758,8 @@ typedef MXReturnValue (*reviewSubgraph_t)(const Graph* subgraph, int subgraph_id
 /// former takes precedence) and replaces subgraphs by nodes of its own subgraph operator.
 class CustomPartitioner {
  public:
-  CustomPartitioner() : name("ERROR") {}
-  explicit CustomPartitioner(const char* backend_name) : name(backend_name) {}
+  PASSLIB_ON_DEMAND CustomPartitioner() : name("ERROR") {}
+  PASSLIB_ON_DEMAND explicit CustomPartitioner(const char* backend_name) : name(backend_name) {}
 
   PASSLIB_ON_DEMAND CustomPartitioner& addStrategy(const char* prop_name, const char* sg_name) {
     strategies.push_back(prop_name);
@@ -1876,7 +1886,7 @@ class OptionValues {
   PASSLIB_ON_DEMAND const OptionValue& find(const std::string& name, OptionValue::Kind kind,
                                             bool is_list) const;
   std::map<std::string, OptionValue> values_;
-  std::unordered_set<std::string> given_;
+  options_map_t given_;
 };
 
 /// The body of a pass with declared options.
@@ -2905,13 +2915,14 @@ inline int64_t MXTensor::size() const {
   return count;
 }
 
-inline bool MXTensor::isSame(const MXTensor& other) const {
+PASSLIB_END_CODE
+
+PASSLIB_DEMANDED bool MXTensor::isSame(const MXTensor& other) const {
   return data_ptr == other.data_ptr && dtype == other.dtype && verID == other.verID &&
          ctx.dev_type == other.ctx.dev_type && ctx.dev_id == other.ctx.dev_id &&
          shape == other.shape && stype == other.stype;
 }
 
-PASSLIB_END_CODE
 PASSLIB_SMALL_CODE
 // ---- JSON: the reader --------------------------------------------------------------------------
 
@@ -6318,22 +6329,28 @@ PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
 
 PASSLIB_DEMANDED void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
                                        std::function<void(Node*)> handler) const {
-  std::vector<std::pair<Node*, std::size_t> > path(1, std::make_pair(start, std::size_t(0)));
-  to_visit->erase(start);
+  struct Step {
+    Node* node;
+    std::size_t next;  // consumer
+  };
+  PASSLIB_LATER(std::unordered_set<Node*>)* const left = to_visit;
+  detail::PlainList<Step> path;
+  path.push(Step{start, 0});
+  left->erase(start);
   while (!path.empty()) {
-    Node* node = path.back().first;
-    if (path.back().second < node->outputs.size()) {
-      Node* consumer = node->outputs[path.back().second++].node;
-      if (to_visit->erase(consumer) != 0) path.emplace_back(consumer, std::size_t(0));
+    Node* node = path.back().node;
+    if (path.back().next < node->outputs.size()) {
+      Node* consumer = node->outputs[path.back().next++].node;
+      if (left->erase(consumer) != 0) path.push(Step{consumer, 0});
     } else {
-      path.pop_back();
+      path.pop();
       handler(node);
     }
   }
 }
 
 PASSLIB_DEMANDED void Graph::DFS(std::function<void(Node*)> handler) const {
-  std::unordered_set<Node*> to_visit(nodes.begin(), nodes.end());
+  PASSLIB_LATER(std::unordered_set<Node*>) to_visit(nodes.begin(), nodes.end());
   for (const std::vector<Node*>* roots : {&inputs, &nodes}) {
     for (Node* root : *roots) {
       if (to_visit.count(root) != 0) _dfs_util(root, &to_visit, handler);
@@ -6539,10 +6556,10 @@ PASSLIB_DEMANDED MXTensor* PassResource::allocate(int is_arg, const std::string&
 PASSLIB_DEMANDED MXTensor* PassResource::hold(int is_arg, const std::string& name,
                                               const MXTensor& made) {
   if (tensors_ == nullptr) {
-    tensors_ = new Tensors[2];
+    tensors_ = new PASSLIB_LATER(Tensors)[2];
     drop_ = &PassResource::drop<>;
   }
-  MXTensor& tensor = static_cast<Tensors*>(tensors_)[is_arg][name];
+  MXTensor& tensor = static_cast<PASSLIB_LATER(Tensors)*>(tensors_)[is_arg][name];
   tensor = made;
   return &tensor;
 }
@@ -7185,7 +7202,7 @@ PASSLIB_DEMANDED OptionValues::OptionValues(const PassDeclaration& declaration,
                                   (names.empty() ? "the pass has none" : "there are: " + names) +
                                   ")");
     }
-    given_.insert(pair.first);
+    given_.insert(pair);
   }
 }
 
@@ -7216,7 +7233,7 @@ PASSLIB_DEMANDED const std::string& OptionValues::text(const std::string& name) 
   return find(name, OptionValue::kText, false).text;
 }
 PASSLIB_DEMANDED std::vector<bool> OptionValues::booleans(const std::string& name) const {
-  std::vector<bool> values;
+  PASSLIB_LATER(std::vector<bool>) values;
   for (const OptionValue& item : find(name, OptionValue::kBoolean, true).items) {
     values.push_back(item.integer != 0);
   }
