@@ -113,16 +113,18 @@
 #endif
 #pragma GCC visibility push(hidden)
 
-// Libraries need no speed where they report errors, describe themselves, and read and write JSON:
-// hosts that want speed hand over graphs in other ways. Such code gets few optimizations, which
-// takes GCC less time; what the flat handover runs is as fast with -O1. A host, which reads and
-// writes its files with it, has all of it made for speed. Neither kind of code is inlined
-// elsewhere.
+// Libraries need no speed where they report errors, describe themselves, and read and write graphs
+// in JSON: hosts that want speed hand them over in other ways. Such code is compiled without
+// optimization (cold), where it runs often with few (small); what the flat handover runs is as fast
+// with -O1 (plain). A host, which reads and writes its files with it, has all of it made for speed.
+// None of it is inlined elsewhere.
 #if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(PASSLIB_NO_ENTRY_POINTS)
+#define PASSLIB_COLD_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O0\")")
 #define PASSLIB_SMALL_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")")
 #define PASSLIB_PLAIN_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define PASSLIB_END_CODE _Pragma("GCC pop_options")
 #else
+#define PASSLIB_COLD_CODE
 #define PASSLIB_SMALL_CODE
 #define PASSLIB_PLAIN_CODE
 #define PASSLIB_END_CODE
@@ -398,7 +400,7 @@ class Owner {
 };
 }  // namespace detail
 
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 // ================================================================================================
 // Errors
@@ -2717,7 +2719,7 @@ namespace mxnet {
 namespace ext {
 inline namespace PASSLIB_NAMESPACE {
 
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 // ---- errors ------------------------------------------------------------------------------------
 
@@ -3653,7 +3655,7 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
 }  // namespace detail
 
 PASSLIB_END_CODE
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 // ---- JSON: values ------------------------------------------------------------------------------
 
@@ -4283,7 +4285,7 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   return present == nullptr ? *made.release() : *present;
 }
 
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 namespace detail {
 
@@ -4304,18 +4306,19 @@ PASSLIB_INLINE void prefetchNode(const std::vector<Node*>& nodes, std::size_t po
   prefetchNode(nodes.data(), nodes.size(), pos, also);
 }
 
-/// Adds an attribute to a graph. Returns null if there is one of this name.
-__attribute__((__noinline__)) inline JsonVal* addAttribute(
-    const std::string& name, std::map<std::string, JsonVal>* attributes) {
-  const auto added = attributes->insert(std::pair<const std::string, JsonVal>(name, JsonVal()));
-  return added.second ? &added.first->second : nullptr;
+typedef std::map<std::string, JsonVal> Members;
+
+/// Adds a member without a value. Returns null if there is one of this name.
+__attribute__((__noinline__)) inline Members::value_type* addNamed(const std::string& name,
+                                                                   Members* members) {
+  const auto added = members->insert(std::pair<const std::string, JsonVal>(name, JsonVal()));
+  return added.second ? &*added.first : nullptr;
 }
 
-/// Adds an extra member to a node.
-__attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, Node* node) {
-  std::pair<std::string, JsonVal>& member = append(&node->extra);
-  member.first = name;
-  return &member.second;
+/// Adds an attribute to a graph. Returns null if there is one of this name.
+inline JsonVal* addAttribute(const std::string& name, Members* attributes) {
+  Members::value_type* const added = addNamed(name, attributes);
+  return added == nullptr ? nullptr : &added->second;
 }
 
 bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
@@ -4375,6 +4378,13 @@ class TextOffsets {
   PlainList<uint32_t> low_;
   PlainList<std::size_t> turns_;  // the numbers of those from which on the higher half is one more
 };
+
+/// Adds an extra member to a node.
+__attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, Node* node) {
+  std::pair<std::string, JsonVal>& member = append(&node->extra);
+  member.first = name;
+  return &member.second;
+}
 
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
@@ -5104,6 +5114,11 @@ class TextReader {
   enum Use { kInput, kDependency, kArgument, kHead };
   struct Frame {
     explicit Frame(Graph* target) : graph(target) {}
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+    ~Frame() {
+      for (Graph* each : nested) delete each;
+    }
     Graph* graph;
     Frame* outer = nullptr;
     std::size_t start = 0;  // offset of the graph in the text
@@ -5119,7 +5134,9 @@ class TextReader {
     PlainList<FlatEdge> heads;
     PlainList<uint32_t> arg_nodes;
     PlainList<uint32_t> row_ptr;
-    std::map<std::string, JsonVal> extra;  // the names of the node's extra members
+    PlainList<Graph*> nested;                 // in the node, which gets them when all are read
+    Members extra;                            // of the node
+    PlainList<Members::value_type*> ordered;  // the same, as in the text
   };
 
   // The first three of each must be there.
@@ -5186,17 +5203,11 @@ class TextReader {
         return;
       case kField:
         if (more) return readField(frame, key);
-        finishNode(*frame);
-        frame->part = kNode;
-        return;
+        return finishNode(frame);
       case kSubgraph:
-        if (!more) {
-          frame->part = kField;
-          return;
-        }
-        Graph*& nested = append(&frame->node->subgraphs);
-        nested = new Graph();
-        push(nested);
+        if (!more) return finishSubgraphs(frame);
+        frame->nested.push(nullptr);
+        push(frame->nested.back() = new Graph());
     }
   }
 
@@ -5212,18 +5223,17 @@ class TextReader {
       case 3:
         return readNumbers("row pointer", &frame->row_ptr);
       default:
-        readValue(key, &frame->graph->attrs, nullptr);
+        readValue(key, &frame->graph->attrs);
     }
   }
 
-  /// Reads a member that graphs do not have. `names`: where its name is noted, and its value goes,
-  /// unless that is a node's.
-  void readValue(const Slice& key, std::map<std::string, JsonVal>* names, Node* node) {
+  /// Reads a member that this class does not know.
+  Members::value_type* readValue(const Slice& key, Members* members) {
     const std::string name = key.str();
-    JsonVal* value = addAttribute(name, names);
-    if (value == nullptr) failTwice(name.c_str());
-    if (node != nullptr) value = addExtra(name, node);
-    *value = reader_.readValue();
+    Members::value_type* const member = addNamed(name, members);
+    if (member == nullptr) failTwice(name.c_str());
+    member->second = reader_.readValue();
+    return member;
   }
 
   void beginNode(Frame* frame) {
@@ -5234,7 +5244,6 @@ class TextReader {
     Node*& node = append(&frame->graph->nodes);
     node = frame->node = new Node();
     frame->fields = 0;
-    frame->extra.clear();
     enter(frame, kField);
   }
 
@@ -5264,7 +5273,9 @@ class TextReader {
         reader_.beginList();
         return enter(frame, kSubgraph);
       case 8:
-        if (!(key == "backward_source_id")) return readValue(key, &frame->extra, frame->node);
+        if (!(key == "backward_source_id")) {
+          return frame->ordered.push(readValue(key, &frame->extra));
+        }
         reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; unused since
         return;
       default:
@@ -5370,15 +5381,35 @@ class TextReader {
                   what);
   }
 
-  void finishNode(const Frame& frame) const {
-    const char* const lacks = missing(fieldKeys(), frame.fields);
-    if (lacks == nullptr) return;
-    if ((frame.fields >> 1 & 1) != 0) {
-      reader_._fail(kJsonMissingKey, frame.offsets.back(), "node '%s' has no '%s'",
-                    frame.node->name.c_str(), lacks);
+  static void finishSubgraphs(Frame* frame) {
+    makeItems(&frame->node->subgraphs, frame->nested.size());
+    std::size_t pos = 0;
+    for (Graph*& each : span(frame->node->subgraphs)) each = frame->nested[pos++];
+    frame->nested.clear();
+    frame->part = kField;
+  }
+
+  void finishNode(Frame* frame) const {
+    const char* const lacks = missing(fieldKeys(), frame->fields);
+    if (lacks != nullptr && (frame->fields >> 1 & 1) != 0) {
+      reader_._fail(kJsonMissingKey, frame->offsets.back(), "node '%s' has no '%s'",
+                    frame->node->name.c_str(), lacks);
     }
-    reader_._fail(kJsonMissingKey, frame.offsets.back(), "node number %zu has no '%s'",
-                  frame.offsets.size() - 1, lacks);
+    if (lacks != nullptr) {
+      reader_._fail(kJsonMissingKey, frame->offsets.back(), "node number %zu has no '%s'",
+                    frame->offsets.size() - 1, lacks);
+    }
+    frame->part = kNode;
+    if (frame->ordered.empty()) return;
+    makeItems(&frame->node->extra, frame->ordered.size());
+    std::size_t pos = 0;
+    for (auto& member : span(frame->node->extra)) {
+      Members::value_type* const read = frame->ordered[pos++];
+      member.first = read->first;
+      member.second = std::move(read->second);
+    }
+    frame->ordered.clear();
+    frame->extra.clear();
   }
 
   void finish(Frame* frame) {
@@ -7385,7 +7416,7 @@ struct InterruptSource {
   }
 };
 
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 template <typename Body>
 int runBody(void* body) {
@@ -8064,11 +8095,13 @@ class FlatReader {
     for (uint32_t nth = 0; nth < from.num_attrs; ++nth, ++pair_) {
       setText(sliceOf(pair_->key), sliceOf(pair_->text), &texts(node));
     }
-    for (uint32_t nth = 0; nth < from.num_extra; ++nth) {
-      takeValue(addExtra(takeKey(), node));
+    if (from.num_extra != 0) makeItems(&node->extra, from.num_extra);
+    for (auto& member : span(node->extra)) {
+      member.first = takeKey();
+      takeValue(&member.second);
     }
-    for (uint32_t nth = 0; nth < from.num_subgraphs; ++nth) {
-      Graph*& nested = append(&node->subgraphs);
+    if (from.num_subgraphs != 0) makeItems(&node->subgraphs, from.num_subgraphs);
+    for (Graph*& nested : span(node->subgraphs)) {
       nested = new Graph();
       levels_.push(nested);
     }
@@ -8092,7 +8125,7 @@ inline Graph* FlatStore::unflatten(const FlatModel& shown) {
 }
 
 PASSLIB_END_CODE
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 inline Graph* readGraph(const char* json) {
   JsonOptions reading;
@@ -11672,7 +11705,7 @@ using detail::buildTag;
 
 #ifndef PASSLIB_NO_ENTRY_POINTS
 
-PASSLIB_SMALL_CODE
+PASSLIB_COLD_CODE
 
 extern "C" {
 
