@@ -7458,6 +7458,9 @@ inline options_map_t makeOptions(const char* const* keys, const char* const* val
   return options;
 }
 
+// These walk over all weights.
+PASSLIB_SMALL_CODE
+
 inline void addParams(ParamTable* params, PASSLIB_PARAM_BLOCK(param)) {
   for (int pos = 0; pos < num_param; ++pos) {
     params->add(param_names[pos])
@@ -7515,6 +7518,8 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   }
   return result == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
 }
+
+PASSLIB_END_CODE
 
 /// Why the library cannot be used, a line for each reason: collected while it is loaded.
 inline std::string& loadErrors() {
