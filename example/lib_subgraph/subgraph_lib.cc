@@ -1,5 +1,6 @@
 // Two partitioners, the operator that runs their subgraphs, and a pass that adds an input to it.
 // All of them support elementwise operators on float32 tensors of equal shape.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
