@@ -49,9 +49,12 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+#if defined(PASSLIB_HOST) && !defined(PASSLIB_NO_ENTRY_POINTS)
+#define PASSLIB_NO_ENTRY_POINTS
+#endif
 // A compiler takes half as long for the following headers as for all those that MXNet's header has,
 // so that nothing which a library without patterns compiles may need them.
-#if defined(PASSLIB_PATTERNS) || defined(PASSLIB_NO_ENTRY_POINTS)
+#if defined(PASSLIB_PATTERNS) || defined(PASSLIB_HOST)
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -80,8 +83,10 @@
 //                             include another dlpack.h after this header
 //   PASSLIB_PATTERNS          patterns too: Pattern, Match, PATTERN_PASS. They take longer to
 //                             compile, so they have to be asked for.
-//   PASSLIB_NO_ENTRY_POINTS   types only, no exported C functions: for a host, or a source file
-//                             outside a library
+//   PASSLIB_NO_ENTRY_POINTS   types only, no exported C functions: for all sources of a library but
+//                             one
+//   PASSLIB_HOST              the same for a host, with what it shares (mxnet::ext::host), and its
+//                             readers made for speed: all its sources define it
 // ================================================================================================
 
 #ifndef PASSLIB_JSON_MAX_DEPTH
@@ -118,7 +123,7 @@
 // optimization (cold), where it runs often with few (small); what the flat handover runs is as fast
 // with -O1 (plain). A host, which reads and writes its files with it, has all of it made for speed.
 // None of it is inlined elsewhere.
-#if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(PASSLIB_NO_ENTRY_POINTS)
+#if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(PASSLIB_HOST)
 #define PASSLIB_COLD_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O0\")")
 #define PASSLIB_SMALL_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")")
 #define PASSLIB_PLAIN_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
@@ -214,7 +219,7 @@ struct LaterType {
 #define PASSLIB_INLINE __attribute__((__always_inline__)) inline
 
 /// The same in hosts, for what is short and called often there.
-#ifdef PASSLIB_NO_ENTRY_POINTS
+#ifdef PASSLIB_HOST
 #define PASSLIB_HOST_INLINE PASSLIB_INLINE
 #else
 #define PASSLIB_HOST_INLINE
@@ -4025,7 +4030,7 @@ inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
 
 namespace detail {
 
-#ifdef PASSLIB_NO_ENTRY_POINTS
+#ifdef PASSLIB_HOST
 /// A hash of text under a key that differs from process to process (SipHash-1-3): texts of a file
 /// cannot be chosen so that they collide.
 class TextHash {
@@ -4124,7 +4129,7 @@ class NameTable {
   PlainList<uint64_t> hashes_;
 };
 
-#endif  // PASSLIB_NO_ENTRY_POINTS
+#endif  // PASSLIB_HOST
 
 /// Sets an attribute or an option. Returns false if there was one of this key. All that a library
 /// does with texts of others goes this way: every other function of the map that sets something is
@@ -4356,7 +4361,115 @@ inline void linkNodes(const FlatNode* first, uint32_t* known, const FlatEdge** e
 
 PASSLIB_END_CODE
 
-#ifdef PASSLIB_NO_ENTRY_POINTS
+/// What the two readers of graphs in JSON share, that of hosts and that of libraries.
+class ReaderParts {
+ protected:
+  typedef JsonReader::Slice Slice;
+
+  ReaderParts(const char* text, std::size_t size, const JsonOptions& options)
+      : reader_(text, size, options) {}
+  ~ReaderParts() = default;
+
+  [[noreturn]] void failTwice(const char* key) const {
+    reader_._fail(kJsonDuplicateKey, reader_.offset(), "the key '%s' occurs twice in one object",
+                  key);
+  }
+
+  void readText(std::string* target) {
+    const Slice text = reader_.readString();
+    target->assign(text.data, text.size);
+  }
+
+  /// `only_one`: no other object of attributes of the node was read; `give_way`: those of others
+  /// take precedence.
+  void parseAttributes(Node* node, bool only_one, bool give_way) {
+    bool first = true;
+    Slice key;
+    pairs_.clear();
+    decoded_.clear();
+    reader_.beginObject();
+    while (reader_.nextKey(&first, &key)) {
+      key = kept(key);
+      if (reader_.peek() != '"') {
+        reader_._fail(kJsonType, reader_.offset(), "attribute '%s' of node '%s' must be a string",
+                      key.str().c_str(), node->name.c_str());
+      }
+      pairs_.push(std::pair<Slice, Slice>(key, kept(reader_.readString())));
+    }
+    requireSpread(*node);
+    if (only_one) {
+      const Slice* const twice = node->attrs._pack(pairs_.begin(), pairs_.size());
+      if (twice == nullptr) return;
+      reader_._fail(kJsonDuplicateKey, reader_.offset(), "attribute '%s' occurs twice in node '%s'",
+                    twice->str().c_str(), node->name.c_str());
+    }
+    for (const auto& pair : pairs_) {
+      Slice former;
+      if (give_way && node->attrs._find(pair.first.data, pair.first.size, &former)) continue;
+      std::unordered_map<std::string, std::string>& attributes = node->attrs;
+      setText(pair.first, pair.second, &attributes);
+    }
+  }
+
+  /// Reads an entry of two or three numbers: node, output and, since 0.9, version.
+  FlatEdge readEntry(const char* what) {
+    int64_t numbers[3] = {0, 0, 0};
+    int count = 0;
+    bool first = true;
+    reader_.peek();
+    const std::size_t place = reader_.offset();
+    reader_.beginList();
+    while (reader_.nextItem(&first)) {
+      if (count == 3) failShape(what, place);
+      // The count of outputs, one more than the largest number, is an int too.
+      const int64_t most = count == 1 ? kIntMax - 1 : kIntMax;
+      numbers[count++] = reader_.readInteger("number of an entry", 0, most);
+    }
+    if (count < 2) failShape(what, place);
+    return FlatEdge{static_cast<uint32_t>(numbers[0]), static_cast<int32_t>(numbers[1]),
+                    static_cast<int32_t>(numbers[2])};
+  }
+
+  JsonReader reader_;
+
+ private:
+  /// A text that the reader returned, which is valid until all attributes of the node are read.
+  Slice kept(const Slice& text) {
+    if (!reader_.isDecoded(text)) return text;
+    char* const copy = decoded_.room(text.size);
+    decoded_.append(text.data, text.size);
+    return Slice{copy, text.size};
+  }
+
+  /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
+  /// would be compared with all before it.
+  void requireSpread(const Node& node) const {
+    const std::size_t most = 64;  // by chance, a dozen in a million
+    if (pairs_.size() <= most) return;
+    const std::size_t room = node.attrs.size() + pairs_.size();
+    NodeAttributes::Map table;
+    table.reserve(room);
+    PlainList<uint32_t> filled;
+    filled.addZeros(table.bucket_count());
+    for (const auto& pair : pairs_) {
+      if (++filled[table.bucket(pair.first.str())] <= most) continue;
+      reader_._fail(kJsonRange, reader_.offset(),
+                    "the attributes of node '%s' have the same key many times, or keys chosen to "
+                    "collide in a hash table",
+                    node.name.c_str());
+    }
+  }
+
+  [[noreturn]] void failShape(const char* what, std::size_t place) const {
+    reader_._fail(kJsonType, place, "%s entries are [node, output] or [node, output, version]",
+                  what);
+  }
+
+  PlainList<std::pair<Slice, Slice> > pairs_;  // of one node's attributes
+  TextBuffer decoded_;                         // those with escapes
+};
+
+#ifdef PASSLIB_HOST
 
 /// Offsets in a text, none below the one before it, in four bytes each: fresh memory is much of
 /// what reading a large graph costs.
@@ -4388,25 +4501,20 @@ __attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, 
 
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
-  struct Edge {
-    int node;
-    int entry;
-    int version;
-  };
   struct Dependency {
     std::size_t node;
-    int other;
+    uint32_t other;
   };
   explicit GraphDraft(Graph* target) : graph(target) {}
 
   Graph* graph;
-  PlainList<Edge> edges;         // of all nodes in turn
+  PlainList<FlatEdge> edges;     // of all nodes in turn
   PlainList<uint32_t> edge_end;  // per node: one past its last edge
   PlainList<Dependency> control_deps;
   TextOffsets offsets;  // per node: its offset in the text
-  PlainList<Edge> heads;
-  PlainList<int> arg_nodes;
-  PlainList<int> row_ptr;
+  PlainList<FlatEdge> heads;
+  PlainList<uint32_t> arg_nodes;
+  PlainList<uint32_t> row_ptr;
   PlainList<unsigned> uses;  // per node: its consumers, or those that know of it already
   NameTable names;           // of the variables
   std::size_t start = 0;     // offset of the graph in the text
@@ -4533,10 +4641,10 @@ class KnownAttributes {
 
 /// Reads NNVM's JSON into a Graph. Nested graphs are kept on a stack of their own. A host that
 /// wants to know more about a graph overrides what is virtual.
-class GraphReader {
+class GraphReader : private ReaderParts {
  public:
   GraphReader(const char* text, std::size_t size, const JsonOptions& options)
-      : reader_(text, size, options) {}
+      : ReaderParts(text, size, options) {}
   GraphReader(const GraphReader&) = delete;
   GraphReader& operator=(const GraphReader&) = delete;
   virtual ~GraphReader() {
@@ -4628,10 +4736,7 @@ class GraphReader {
   }
 
   void once(bool* seen, const char* key) const {
-    if (*seen) {
-      reader_._fail(kJsonDuplicateKey, reader_.offset(), "the key '%s' occurs twice in one object",
-                    key);
-    }
+    if (*seen) failTwice(key);
     *seen = true;
   }
 
@@ -4719,10 +4824,10 @@ class GraphReader {
     const NodeMember member = frame->member;
     switch (member) {
       case kMemberOp:
-        assign(&node->op);
+        readText(&node->op);
         break;
       case kMemberName:
-        assign(&node->name);
+        readText(&node->name);
         break;
       case kMemberInputs:
         readEntries("input", &frame->draft.edges);
@@ -4739,7 +4844,7 @@ class GraphReader {
         while (reader_.nextItem(&first)) {
           frame->draft.control_deps.push(GraphDraft::Dependency{
               frame->draft.graph->nodes.size() - 1,
-              static_cast<int>(reader_.readInteger("node number", 0, kIntMax))});
+              static_cast<uint32_t>(reader_.readInteger("node number", 0, kIntMax))});
         }
         break;
       case kMemberSubgraphs:
@@ -4770,11 +4875,6 @@ class GraphReader {
     return count >= few && addAttribute(name, &frame->extra_names) == nullptr;
   }
 
-  void assign(std::string* target) {
-    const JsonReader::Slice text = reader_.readString();
-    target->assign(text.data, text.size);
-  }
-
   void readAttributes(Frame* frame, bool give_way) {
     Node* node = frame->node;
     const bool only_one = frame->attribute_objects++ == 0;
@@ -4788,74 +4888,11 @@ class GraphReader {
       reader_._skip(size);
       return;
     }
-    parseAttributes(frame, give_way, only_one);
+    parseAttributes(node, only_one, give_way);
     const bool learns = size != 0 && rest.size - reader_._rest().size == size;
     if (learns && node->attrs._packed(&size) != nullptr) {
       known_attributes_.learn(rest.data, rest.size - reader_._rest().size, node);
     }
-  }
-
-  void parseAttributes(Frame* frame, bool give_way, bool only_one) {
-    Node* node = frame->node;
-    bool first = true;
-    JsonReader::Slice key;
-    pairs_.clear();
-    if (decoded_.size() != 0) decoded_.clear();
-    reader_.beginObject();
-    while (reader_.nextKey(&first, &key)) {
-      pairs_.push(std::make_pair(kept(key), key));
-      if (reader_.peek() != '"') {
-        reader_._fail(kJsonType, reader_.offset(), "attribute '%s' of node '%s' must be a string",
-                      pairs_.back().first.str().c_str(), node->name.c_str());
-      }
-      pairs_.back().second = kept(reader_.readString());
-    }
-    requireSpread(*node);
-    if (only_one) {
-      const JsonReader::Slice* twice = node->attrs._pack(pairs_.begin(), pairs_.size());
-      if (twice == nullptr) return;
-      reader_._fail(kJsonDuplicateKey, reader_.offset(), "attribute '%s' occurs twice in node '%s'",
-                    twice->str().c_str(), node->name.c_str());
-    }
-    for (const auto& pair : pairs_) {
-      JsonReader::Slice former;
-      if (give_way && node->attrs._find(pair.first.data, pair.first.size, &former)) continue;
-      std::unordered_map<std::string, std::string>& attributes = node->attrs;
-      setText(pair.first, pair.second, &attributes);
-    }
-  }
-
-  /// A text that the reader returned, which is valid until all attributes of the node are read.
-  JsonReader::Slice kept(const JsonReader::Slice& text) {
-    if (!reader_.isDecoded(text)) return text;
-    char* const copy = decoded_.room(text.size);
-    decoded_.append(text.data, text.size);
-    return JsonReader::Slice{copy, text.size};
-  }
-
-  /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
-  /// would be compared with all before it.
-  void requireSpread(const Node& node) const {
-    const std::size_t count = pairs_.size();
-    const std::size_t most = 64;  // by chance, a dozen in a million
-    if (count <= most) return;
-    PlainList<std::size_t> buckets;
-    NodeAttributes::Map table;
-    table.reserve(node.attrs.size() + count);
-    for (const auto& pair : pairs_) buckets.push(table.bucket(pair.first.str()));
-    qsort(buckets.begin(), count, sizeof(std::size_t), &compareSizes);
-    for (std::size_t pos = most; pos < count; ++pos) {
-      if (buckets[pos] != buckets[pos - most]) continue;
-      reader_._fail(kJsonRange, reader_.offset(),
-                    "the attributes of node '%s' have the same key many times, or keys chosen to "
-                    "collide in a hash table",
-                    node.name.c_str());
-    }
-  }
-  static int compareSizes(const void* left, const void* right) {
-    const std::size_t first = *static_cast<const std::size_t*>(left);
-    const std::size_t second = *static_cast<const std::size_t*>(right);
-    return first < second ? -1 : first > second ? 1 : 0;
   }
 
   /// Moves to the next item of a list of numbers, or of lists of them.
@@ -4869,46 +4906,27 @@ class GraphReader {
     return true;
   }
 
-  void readIntegers(const char* what, PlainList<int>* values) {
+  void readIntegers(const char* what, PlainList<uint32_t>* values) {
     bool first = true;
-    int value = 0;
+    int plain = 0;
     reader_.beginList();
     while (nextItem(&first, &between_numbers_)) {
-      const bool plain = reader_._readDigits(&value);
-      values->push(plain ? value : static_cast<int>(reader_.readInteger(what, 0, kIntMax)));
+      if (!reader_._readDigits(&plain)) {
+        plain = static_cast<int>(reader_.readInteger(what, 0, kIntMax));
+      }
+      values->push(static_cast<uint32_t>(plain));
     }
   }
 
-  /// Entries of two or three numbers: node, output and, since 0.9, version.
-  void readEntries(const char* what, PlainList<GraphDraft::Edge>* edges) {
+  void readEntries(const char* what, PlainList<FlatEdge>* edges) {
     bool first = true;
+    int plain[3];
     reader_.beginList();
     while (nextItem(&first, &between_entries_)) {
-      int plain[3];
-      if (reader_._readTuple(plain, 3)) {
-        edges->push(GraphDraft::Edge{plain[0], plain[1], plain[2]});
-        continue;
-      }
-      int64_t numbers[3] = {0, 0, 0};
-      int count = 0;
-      bool first_number = true;
-      reader_.peek();
-      const std::size_t place = reader_.offset();
-      reader_.beginList();
-      while (reader_.nextItem(&first_number)) {
-        if (count == 3) failShape(what, place);
-        // The count of outputs, one more than the largest number, is an int too.
-        const int64_t most = count == 1 ? kIntMax - 1 : kIntMax;
-        numbers[count++] = reader_.readInteger("number of an entry", 0, most);
-      }
-      if (count < 2) failShape(what, place);
-      edges->push(GraphDraft::Edge{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
-                                   static_cast<int>(numbers[2])});
+      edges->push(reader_._readTuple(plain, 3)
+                      ? FlatEdge{static_cast<uint32_t>(plain[0]), plain[1], plain[2]}
+                      : readEntry(what));
     }
-  }
-  [[noreturn]] void failShape(const char* what, std::size_t place) const {
-    reader_._fail(kJsonType, place, "%s entries are [node, output] or [node, output, version]",
-                  what);
   }
 
   void finishNode(Frame* frame) const {
@@ -4952,10 +4970,10 @@ class GraphReader {
     checkVariables(*draft);
     draft->graph->outputs.resize(draft->heads.size());
     for (std::size_t pos = 0; pos < draft->heads.size(); ++pos) {
-      const GraphDraft::Edge& head = draft->heads[pos];
+      const FlatEdge& head = draft->heads[pos];
       if (!inRange(*draft, head)) failEdge(*draft, head, printed("head %zu", pos), draft->start);
-      draft->graph->outputs[pos] = NodeEntry(
-          draft->graph->nodes[static_cast<std::size_t>(head.node)], head.entry, head.version);
+      draft->graph->outputs[pos] =
+          NodeEntry(draft->graph->nodes[head.node], head.entry, head.version);
     }
     onGraph(*draft, ordered);
     if (ordered) return;
@@ -4972,7 +4990,7 @@ class GraphReader {
   /// large graph wait for memory.
   void countOutputs(GraphDraft* draft) const {
     const std::vector<Node*>& nodes = draft->graph->nodes;
-    const PlainList<int>& ptr = draft->row_ptr;
+    const PlainList<uint32_t>& ptr = draft->row_ptr;
     // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
     const bool stated = draft->has_row_ptr && ptr.size() != nodes.size();
     if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
@@ -4980,9 +4998,9 @@ class GraphReader {
                     "node_row_ptr must begin with 0 and have one number more than there are nodes");
     }
     draft->uses.addZeros(nodes.size());
-    for (const GraphDraft::Edge& edge : draft->edges) {
-      if (static_cast<std::size_t>(edge.node) < nodes.size()) {
-        ++draft->uses[static_cast<std::size_t>(edge.node)];
+    for (const FlatEdge& edge : draft->edges) {
+      if (edge.node < nodes.size()) {
+        ++draft->uses[edge.node];
       }
     }
     for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
@@ -4992,20 +5010,20 @@ class GraphReader {
         reader_._fail(kJsonRange, draft->start, "node_row_ptr decreases at node '%s'",
                       node->name.c_str());
       }
-      if (stated) node->_declareOutputs(ptr[pos + 1] - ptr[pos]);
+      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
       node->outputs.resize(draft->uses[pos]);
       draft->uses[pos] = 0;
     }
   }
 
-  [[noreturn]] void failEdge(const GraphDraft& draft, const GraphDraft::Edge& edge,
-                             const std::string& what, std::size_t place) const {
+  [[noreturn]] void failEdge(const GraphDraft& draft, const FlatEdge& edge, const std::string& what,
+                             std::size_t place) const {
     const std::vector<Node*>& nodes = draft.graph->nodes;
-    if (static_cast<std::size_t>(edge.node) >= nodes.size()) {
-      reader_._fail(kJsonRange, place, "%s refers to node %d, but there are %zu nodes",
-                    what.c_str(), edge.node, nodes.size());
+    if (edge.node >= nodes.size()) {
+      reader_._fail(kJsonRange, place, "%s refers to node %u, but there are %zu nodes",
+                    what.c_str(), static_cast<unsigned>(edge.node), nodes.size());
     }
-    const Node* node = nodes[static_cast<std::size_t>(edge.node)];
+    const Node* node = nodes[edge.node];
     reader_._fail(kJsonRange, place, "%s refers to output %d of node '%s', which has %d",
                   what.c_str(), edge.entry, node->name.c_str(), node->num_outputs);
   }
@@ -5020,34 +5038,33 @@ class GraphReader {
       Node* node = nodes[pos];
       NodeEntry* input = node->inputs.data();
       for (int slot = 0; next < draft->edge_end[pos]; ++next, ++slot) {
-        const GraphDraft::Edge& edge = draft->edges[next];
+        const FlatEdge& edge = draft->edges[next];
         if (!inRange(*draft, edge)) {
           failEdge(*draft, edge, printed("input %d of node '%s'", slot, node->name.c_str()),
                    draft->offsets[pos]);
         }
-        Node* producer = nodes[static_cast<std::size_t>(edge.node)];
+        Node* producer = nodes[edge.node];
         *input++ = NodeEntry(producer, edge.entry, edge.version);
-        producer->outputs[draft->uses[static_cast<std::size_t>(edge.node)]++] =
-            NodeEntry(node, slot);
-        ordered = ordered && static_cast<std::size_t>(edge.node) < pos;
+        producer->outputs[draft->uses[edge.node]++] = NodeEntry(node, slot);
+        ordered = ordered && edge.node < pos;
       }
     }
     for (const GraphDraft::Dependency& dep : draft->control_deps) {
       Node* node = nodes[dep.node];
-      const GraphDraft::Edge edge = {dep.other, 0, 0};
+      const FlatEdge edge = {dep.other, 0, 0};
       if (!inRange(*draft, edge)) {
         failEdge(*draft, edge, printed("a control dependency of node '%s'", node->name.c_str()),
                  draft->offsets[dep.node]);
       }
-      append(&node->control_deps) = nodes[static_cast<std::size_t>(dep.other)];
-      ordered = ordered && static_cast<std::size_t>(dep.other) < dep.node;
+      append(&node->control_deps) = nodes[dep.other];
+      ordered = ordered && dep.other < dep.node;
     }
     return ordered;
   }
 
-  static bool inRange(const GraphDraft& draft, const GraphDraft::Edge& edge) {
-    if (static_cast<std::size_t>(edge.node) >= draft.graph->nodes.size()) return false;
-    const int outputs = draft.graph->nodes[static_cast<std::size_t>(edge.node)]->num_outputs;
+  static bool inRange(const GraphDraft& draft, const FlatEdge& edge) {
+    if (edge.node >= draft.graph->nodes.size()) return false;
+    const int outputs = draft.graph->nodes[edge.node]->num_outputs;
     return outputs <= 0 || edge.entry < outputs;
   }
 
@@ -5061,10 +5078,10 @@ class GraphReader {
       reader_._fail(kJsonDuplicateName, draft.offsets[place], "two variables are named '%s'",
                     node->name.c_str());
     }
-    for (const int number : draft.arg_nodes) {
-      const GraphDraft::Edge edge = {number, 0, 0};
+    for (const uint32_t number : draft.arg_nodes) {
+      const FlatEdge edge = {number, 0, 0};
       if (!inRange(draft, edge)) failEdge(draft, edge, "arg_nodes", draft.start);
-      const Node* node = graph->nodes[static_cast<std::size_t>(number)];
+      const Node* node = graph->nodes[number];
       if (node->op == "null") continue;
       reader_._fail(kJsonType, draft.start,
                     "arg_nodes lists node '%s', which is not a variable but '%s'",
@@ -5072,15 +5089,12 @@ class GraphReader {
     }
   }
 
-  JsonReader reader_;
   KnownTexts known_texts_;
   // What stood between two items of a list.
   JsonReader::Slice between_numbers_{"", 0};
   JsonReader::Slice between_entries_{"", 0};
   KnownAttributes known_attributes_;
-  Frame* frame_ = nullptr;                                             // of the innermost graph
-  PlainList<std::pair<JsonReader::Slice, JsonReader::Slice> > pairs_;  // of one node's attributes
-  TextBuffer decoded_;                                                 // those with escapes
+  Frame* frame_ = nullptr;  // of the innermost graph
 };
 
 typedef GraphReader TextReader;
@@ -5090,10 +5104,10 @@ typedef GraphReader TextReader;
 /// Reads NNVM's JSON into a Graph, in as little code as can be: libraries read it from MXNet, and
 /// all compile this. It takes and refuses the same texts as the reader of hosts, with the same
 /// errors. Edges are kept, and linked, as those of the flat form.
-class TextReader {
+class TextReader : private ReaderParts {
  public:
   TextReader(const char* text, std::size_t size, const JsonOptions& options)
-      : reader_(text, size, options), frame_(nullptr) {}
+      : ReaderParts(text, size, options), frame_(nullptr) {}
   TextReader(const TextReader&) = delete;
   TextReader& operator=(const TextReader&) = delete;
   ~TextReader() {
@@ -5107,7 +5121,6 @@ class TextReader {
   }
 
  private:
-  typedef JsonReader::Slice Slice;
   /// What comes next of a graph: a member, a node, a member of a node, or a subgraph of it.
   enum Part { kMember, kNode, kField, kSubgraph };
   /// The places where a node is named by its number.
@@ -5164,11 +5177,6 @@ class TextReader {
     *seen |= 1u << pos;
     return pos;
   }
-  [[noreturn]] void failTwice(const char* key) const {
-    reader_._fail(kJsonDuplicateKey, reader_.offset(), "the key '%s' occurs twice in one object",
-                  key);
-  }
-
   void push(Graph* graph) {
     reader_.peek();
     Frame* const frame = new Frame(graph);
@@ -5281,68 +5289,7 @@ class TextReader {
       default:
         // Three spellings from three generations of files. MXNet 0.8 writes both "param" and
         // "attr"; "attr" takes precedence.
-        readAttributes(frame->node, only_one, field == 5);
-    }
-  }
-
-  void readText(std::string* target) {
-    const Slice text = reader_.readString();
-    target->assign(text.data, text.size);
-  }
-
-  void readAttributes(Node* node, bool only_one, bool give_way) {
-    bool first = true;
-    Slice key;
-    pairs_.clear();
-    decoded_.clear();
-    reader_.beginObject();
-    while (reader_.nextKey(&first, &key)) {
-      key = kept(key);
-      if (reader_.peek() != '"') {
-        reader_._fail(kJsonType, reader_.offset(), "attribute '%s' of node '%s' must be a string",
-                      key.str().c_str(), node->name.c_str());
-      }
-      pairs_.push(std::pair<Slice, Slice>(key, kept(reader_.readString())));
-    }
-    requireSpread(*node);
-    if (only_one) {
-      const Slice* const twice = node->attrs._pack(pairs_.begin(), pairs_.size());
-      if (twice == nullptr) return;
-      reader_._fail(kJsonDuplicateKey, reader_.offset(), "attribute '%s' occurs twice in node '%s'",
-                    twice->str().c_str(), node->name.c_str());
-    }
-    for (const auto& pair : pairs_) {
-      Slice former;
-      if (give_way && node->attrs._find(pair.first.data, pair.first.size, &former)) continue;
-      std::unordered_map<std::string, std::string>& attributes = node->attrs;
-      setText(pair.first, pair.second, &attributes);
-    }
-  }
-
-  /// A text that the reader returned, which is valid until all attributes of the node are read.
-  Slice kept(const Slice& text) {
-    if (!reader_.isDecoded(text)) return text;
-    char* const copy = decoded_.room(text.size);
-    decoded_.append(text.data, text.size);
-    return Slice{copy, text.size};
-  }
-
-  /// Refuses keys chosen so that they collide in the node's table, whose hash has no key: each
-  /// would be compared with all before it.
-  void requireSpread(const Node& node) const {
-    const std::size_t most = 64;  // by chance, a dozen in a million
-    if (pairs_.size() <= most) return;
-    const std::size_t room = node.attrs.size() + pairs_.size();
-    NodeAttributes::Map table;
-    table.reserve(room);
-    PlainList<uint32_t> filled;
-    filled.addZeros(table.bucket_count());
-    for (const auto& pair : pairs_) {
-      if (++filled[table.bucket(pair.first.str())] <= most) continue;
-      reader_._fail(kJsonRange, reader_.offset(),
-                    "the attributes of node '%s' have the same key many times, or keys chosen to "
-                    "collide in a hash table",
-                    node.name.c_str());
+        parseAttributes(frame->node, only_one, field == 5);
     }
   }
 
@@ -5354,31 +5301,10 @@ class TextReader {
     }
   }
 
-  /// Entries of two or three numbers: node, output and, since 0.9, version.
   void readEntries(const char* what, PlainList<FlatEdge>* edges) {
     bool first = true;
     reader_.beginList();
-    while (reader_.nextItem(&first)) {
-      int64_t numbers[3] = {0, 0, 0};
-      int count = 0;
-      bool first_number = true;
-      reader_.peek();
-      const std::size_t place = reader_.offset();
-      reader_.beginList();
-      while (reader_.nextItem(&first_number)) {
-        if (count == 3) failShape(what, place);
-        // The count of outputs, one more than the largest number, is an int too.
-        const int64_t most = count == 1 ? kIntMax - 1 : kIntMax;
-        numbers[count++] = reader_.readInteger("number of an entry", 0, most);
-      }
-      if (count < 2) failShape(what, place);
-      edges->push(FlatEdge{static_cast<uint32_t>(numbers[0]), static_cast<int32_t>(numbers[1]),
-                           static_cast<int32_t>(numbers[2])});
-    }
-  }
-  [[noreturn]] void failShape(const char* what, std::size_t place) const {
-    reader_._fail(kJsonType, place, "%s entries are [node, output] or [node, output, version]",
-                  what);
+    while (reader_.nextItem(&first)) edges->push(readEntry(what));
   }
 
   static void finishSubgraphs(Frame* frame) {
@@ -5552,13 +5478,10 @@ class TextReader {
     }
   }
 
-  JsonReader reader_;
-  Frame* frame_;                               // of the innermost graph
-  PlainList<std::pair<Slice, Slice> > pairs_;  // of one node's attributes
-  TextBuffer decoded_;                         // those with escapes
+  Frame* frame_;  // of the innermost graph
 };
 
-#endif  // PASSLIB_NO_ENTRY_POINTS
+#endif  // PASSLIB_HOST
 
 // ---- the graph: writing ------------------------------------------------------------------------
 
@@ -11647,7 +11570,7 @@ struct Calls<CustomPartitioner, Unused> {
 // change with it; what they do is stated here, and is what a change must keep or state anew.
 // ================================================================================================
 
-#ifdef PASSLIB_NO_ENTRY_POINTS
+#ifdef PASSLIB_HOST
 namespace host {
 
 // Texts.
@@ -11702,7 +11625,7 @@ using detail::FlatStore;
 using detail::buildTag;
 
 }  // namespace host
-#endif  // PASSLIB_NO_ENTRY_POINTS
+#endif  // PASSLIB_HOST
 
 }  // namespace PASSLIB_NAMESPACE
 }  // namespace ext

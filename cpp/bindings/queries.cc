@@ -2,7 +2,6 @@
 
 #include <pybind11/stl.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -136,42 +135,10 @@ std::vector<std::string> missingVariables(GraphSource& source, GraphSource& othe
   return missingNames(namesOfVariables(*graph), *after);
 }
 
-/// Asks the processor for small graphs that a walk over many of them will read.
-void prefetchGraphs(const std::vector<const Graph*>& graphs, std::size_t pos) {
-  const auto later = [&](std::size_t steps) {
-    return pos + steps < graphs.size() ? graphs[pos + steps] : nullptr;
-  };
-  if (const Graph* graph = later(12)) __builtin_prefetch(&graph->nodes);
-  if (const Graph* graph = later(8)) __builtin_prefetch(graph->nodes.data());
-  if (const Graph* graph = later(4)) {
-    constexpr std::size_t kFew = 4;
-    for (std::size_t k = 0; k < std::min(graph->nodes.size(), kFew); ++k) {
-      __builtin_prefetch(&graph->nodes[k]->op);
-      __builtin_prefetch(&graph->nodes[k]->subgraphs);
-      __builtin_prefetch(&graph->nodes[k]->num_outputs);
-    }
-  }
-}
-
-/// Calls `visit` with each node of a sound graph and, if `nested`, of its nested graphs.
+/// Calls `visit` with each node of a graph and of its nested graphs.
 template <typename Visit>
-void forEachNode(const Graph& root, Visit visit, bool nested = true) {
-  std::vector<const Graph*> graphs{&root};
-  for (std::size_t next = 0; next < graphs.size(); ++next) {
-    prefetchGraphs(graphs, next);
-    const std::vector<Node*>& nodes = graphs[next]->nodes;
-    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
-      constexpr std::size_t kAhead = 12;
-      if (pos + kAhead < nodes.size()) {
-        __builtin_prefetch(&nodes[pos + kAhead]->op);
-        __builtin_prefetch(&nodes[pos + kAhead]->subgraphs);
-        __builtin_prefetch(&nodes[pos + kAhead]->num_outputs);
-      }
-      visit(nodes[pos]);
-      if (!nested) continue;
-      for (const Graph* inner : nodes[pos]->subgraphs) graphs.push_back(inner);
-    }
-  }
+void forEachNode(Graph* root, Visit visit) {
+  mxnet::ext::host::forEachNode(root, [](Graph*) {}, [&](Graph*, Node* node) { visit(node); });
 }
 
 /// Replaces aliases of operators. The text of a graph that has none of them is kept. Returns
@@ -181,19 +148,25 @@ bool renameOperators(GraphSource& source, const OperatorTable& table) {
   bool doubtful = false;
   const std::shared_ptr<const Graph> graph = source.get();
   OperatorLookup operators(table);
-  forEachNode(
-      *graph,
-      [&](const Node* node) {
-        const OperatorFacts& facts = operators.find(node->op);
-        present = present || !facts.registered.empty();
-        doubtful = doubtful || !isSettled(*node, facts, table);
-      },
-      source.nestedCompleted() != table.number());
+  const auto look = [&](const Node* node) {
+    const OperatorFacts& facts = operators.find(node->op);
+    present = present || !facts.registered.empty();
+    doubtful = doubtful || !isSettled(*node, facts, table);
+  };
+  if (source.nestedCompleted() == table.number()) {
+    for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+      mxnet::ext::host::prefetchNode(graph->nodes, i, &Node::op);
+      look(graph->nodes[i]);
+    }
+  } else {
+    // Only read here; the walk over nested graphs takes pointers that could be written to.
+    forEachNode(const_cast<Graph*>(graph.get()), look);
+  }
   if (!present) {
     if (!doubtful) source.noteCompleted(table.number(), false);
     return doubtful;
   }
-  forEachNode(*source.edit(), [&](Node* node) {
+  forEachNode(source.edit(), [&](Node* node) {
     const OperatorFacts& facts = operators.find(node->op);
     if (!facts.registered.empty()) node->op = facts.registered;
   });
@@ -233,14 +206,16 @@ void setNodeAttributes(GraphSource& source, const std::vector<NodeAttribute>& va
 }
 
 void dropNodeAttributes(GraphSource& source, const std::vector<std::string>& keys) {
-  forEachNode(*source.edit(), [&keys](Node* node) { dropAttributes(node, keys); });
+  forEachNode(source.edit(), [&keys](Node* node) { dropAttributes(node, keys); });
 }
 
 /// Whether a node has an attribute, in nested graphs too.
 bool hasNodeAttribute(GraphSource& source, const std::string& key) {
   const std::shared_ptr<const Graph> graph = source.get();
   bool found = false;
-  forEachNode(*graph, [&](const Node* node) { found = found || node->attrs.count(key) != 0; });
+  // The walk only reads.
+  forEachNode(const_cast<Graph*>(graph.get()),
+              [&](const Node* node) { found = found || node->attrs.count(key) != 0; });
   return found;
 }
 

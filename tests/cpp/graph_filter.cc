@@ -1,10 +1,10 @@
-// Reads texts from standard input, each after its length in four bytes (least significant first):
-// as graphs, and as JSON. What is read must come back from its own text unchanged. Answers each on
-// one line: "+" or "-" for the graph, then for the JSON.
-#include <cstdio>
+// A filter of texts as graphs, and as JSON: "+" or "-" for the graph, then for the JSON. What is
+// read must come back from its own text unchanged.
 #include <memory>
+#include <stdexcept>
 #include <string>
 
+#include "filter.h"
 #include "lib_api.h"
 
 using mxnet::ext::Graph;
@@ -58,17 +58,10 @@ bool isJson(const std::string& text) {
   }
 }
 
+std::string answer(const std::string& text) {
+  return std::string(isGraph(text) ? "+" : "-") + (isJson(text) ? "+" : "-");
+}
+
 }  // namespace
 
-int main() {
-  unsigned char head[4];
-  while (fread(head, 1, 4, stdin) == 4) {
-    const std::size_t size =
-        head[0] | head[1] << 8 | head[2] << 16 | static_cast<std::size_t>(head[3]) << 24;
-    std::string text(size, '\0');
-    if (size > 0 && fread(&text[0], 1, size, stdin) != size) return 1;
-    printf("%c%c\n", isGraph(text) ? '+' : '-', isJson(text) ? '+' : '-');
-    fflush(stdout);
-  }
-  return 0;
-}
+int main() { return filter(&answer); }

@@ -1,12 +1,11 @@
-// Reads graphs in JSON from standard input, each after its length in four bytes (least significant
-// first), and answers each on one line: "+", the graph's JSON and what its text does not say, or
-// "-", code, offset, line, column and message. Hosts and libraries have a reader each: this is
-// compiled for both.
-#include <cstdio>
+// A filter of graphs in JSON: "+", the graph's JSON and what its text does not say, or "-", code,
+// offset, line, column and message. Hosts and libraries have a reader each: this is compiled for
+// both.
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "filter.h"
 #include "lib_api.h"
 
 using mxnet::ext::Graph;
@@ -44,33 +43,19 @@ std::string onOneLine(std::string text) {
   return text;
 }
 
-std::string answer(const std::string& text, bool control_characters) {
+/// Texts of even length may have control characters.
+std::string answer(const std::string& text) {
   try {
     mxnet::ext::JsonOptions reading;
-    reading.allow_control_characters = control_characters;
+    reading.allow_control_characters = text.size() % 2 == 0;
     reading.max_depth = 2000;
     const std::unique_ptr<Graph> graph(Graph::fromString(text.data(), text.size(), reading));
-    return "+" + graph->toString() + links(*graph);
+    return onOneLine("+" + graph->toString() + links(*graph));
   } catch (const mxnet::ext::JsonError& error) {
-    std::string said = "-" + std::to_string(static_cast<int>(error.code));
-    for (const std::size_t place : {error.offset, error.line, error.column}) {
-      said += " " + std::to_string(place);
-    }
-    return said + " " + error.what();
+    return onOneLine(describe(error));
   }
 }
 
 }  // namespace
 
-int main() {
-  unsigned char head[4];
-  while (fread(head, 1, 4, stdin) == 4) {
-    const std::size_t size =
-        head[0] | head[1] << 8 | head[2] << 16 | static_cast<std::size_t>(head[3]) << 24;
-    std::string text(size, '\0');
-    if (size > 0 && fread(&text[0], 1, size, stdin) != size) return 1;
-    printf("%s\n", onOneLine(answer(text, size % 2 == 0)).c_str());
-    fflush(stdout);
-  }
-  return 0;
-}
+int main() { return filter(&answer); }

@@ -2,6 +2,8 @@
 // be. -DVERSION=n: another version of that form; -DNO_FREE: nothing that releases results; with
 // either, -DONLY=name: the name of the only pass.
 #define PASSLIB_NO_ENTRY_POINTS
+#include <memory>
+
 #include "lib_api.h"
 
 using namespace mxnet::ext;

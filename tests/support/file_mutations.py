@@ -195,8 +195,9 @@ def prepare_header() -> Callable[[int, Path], Iterator[str]]:
         "-fno-sanitize-recover=all",
     )
     source = TESTS / "cpp" / "graph_filter.cc"
-    newest = max(source.stat().st_mtime, (INCLUDE / "lib_api.h").stat().st_mtime)
-    programs = {"host": ("-DPASSLIB_NO_ENTRY_POINTS",), "library": ()}
+    headers = (source.with_name("filter.h"), INCLUDE / "lib_api.h")
+    newest = max(file.stat().st_mtime for file in (source, *headers))
+    programs = {"host": ("-DPASSLIB_HOST",), "library": ()}
     for name, options in programs.items():
         program = CACHE / "fuzz" / f"graph_filter_{name}"
         if not program.exists() or program.stat().st_mtime < newest:

@@ -110,7 +110,7 @@ PLUGINS: dict[str, Recipe] = {
 PROGRAMS: dict[str, Recipe] = {
     "unit": Recipe(
         ("cpp/main.cc",),
-        (*CXX, "-DPASSLIB_NO_ENTRY_POINTS"),
+        (*CXX, "-DPASSLIB_HOST"),
         tuple(
             f"cpp/{name}.cc"
             for name in ("attributes", "json", "graph", "helpers", "random_edits", "tensor")
@@ -118,9 +118,9 @@ PROGRAMS: dict[str, Recipe] = {
     ),
     "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),
     "partitioners": Recipe(("cpp/main.cc", "cpp/partitioners.cc"), CXX),
-    "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-O1", "-DPASSLIB_NO_ENTRY_POINTS")),
+    "scale": Recipe(("cpp/main.cc", "cpp/scale.cc"), (*CXX, "-O1", "-DPASSLIB_HOST")),
     "json_filter": Recipe(("cpp/json_filter.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
-    "graph_text": Recipe(("cpp/graph_text.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
+    "graph_text": Recipe(("cpp/graph_text.cc",), (*CXX, "-DPASSLIB_HOST")),
     "graph_text_library": Recipe(("cpp/graph_text.cc",), (*CXX, "-O1")),
     "reals": Recipe(("cpp/reals.cc",), (*CXX, "-DPASSLIB_NO_ENTRY_POINTS")),
     "reals_without_charconv": Recipe(
