@@ -1,4 +1,4 @@
-"""The ways a graph is handed to a pass that changes nothing: direct, flat and JSON, in one run.
+"""The ways a graph is handed to a pass: direct, flat and JSON, in one run.
 
 Usage: handover.py [--nodes N] [--rounds N] [--compiler COMMAND ...]
 """
@@ -20,21 +20,23 @@ from run import DATA, HERE
 
 COMPILERS = ("g++", "g++-11", "clang++", "clang++ -stdlib=libc++")
 WAYS = ("direct", "flat", "json")
+PASSES = ("identity", "kernels")
+"""Changes nothing; reads and changes attributes."""
 HEAD = """\
-| compiler | nodes | direct, ms | flat, ms | JSON, ms | flat / direct | flat / JSON |
-|---|---|---|---|---|---|---|"""
+| pass | compiler | nodes | direct, ms | flat, ms | JSON, ms | flat / direct | flat / JSON |
+|---|---|---|---|---|---|---|---|"""
 
 
-def build(compiler: str) -> Path | None:
-    """Compile the identity pass, under a name of its own; None if this compiler cannot."""
+def build(pass_name: str, compiler: str) -> Path | None:
+    """Compile a pass, under a name of its own; None if this compiler cannot."""
     command = shlex.split(compiler)
     if shutil.which(command[0]) is None:
         return None
-    name = "identity" + "".join(c for c in compiler if c.isalnum())
+    name = pass_name + "".join(c for c in compiler if c.isalnum())
     DATA.mkdir(exist_ok=True)
     source, target = DATA / f"{name}.cc", DATA / f"lib{name}.so"
-    text = (HERE / "identity.cc").read_text("utf-8")
-    source.write_text(text.replace("REGISTER_PASS(identity)", f"REGISTER_PASS({name})"), "utf-8")
+    text = (HERE / f"{pass_name}.cc").read_text("utf-8")
+    source.write_text(text.replace(f"({pass_name})", f"({name})", 1), "utf-8")
     flags = ["-O2", "-shared", "-fPIC", "-std=c++11", "-I", str(HERE.parent / "include")]
     done = subprocess.run([*command, *flags, str(source), "-o", str(target)], check=False)
     return target if done.returncode == 0 else None
@@ -70,22 +72,24 @@ def main() -> None:
     nodes = write_chain(path, options.nodes)
     text = path.read_text("utf-8")
     print(HEAD)
-    direct = None
-    for compiler in options.compiler:
-        library = build(compiler)
-        if library is None:
-            print(f"| {compiler} | is not installed | | | | | |", flush=True)
-            continue
-        best = measure(text, library, options.rounds)
-        direct = best.get("direct", direct)
-        cells = [
-            compiler,
-            f"{nodes:,}",
-            *(f"{best[way] * 1e3:.1f}" if way in best else "" for way in WAYS),
-        ]
-        cells.append(f"{best['flat'] / direct:.2f}" if direct else "")
-        cells.append(f"{best['flat'] / best['json']:.2f}")
-        print(f"| {' | '.join(cells)} |", flush=True)
+    for name in PASSES:
+        direct = None
+        for compiler in options.compiler:
+            library = build(name, compiler)
+            if library is None:
+                print(f"| {name} | {compiler} | is not installed | | | | | |", flush=True)
+                continue
+            best = measure(text, library, options.rounds)
+            direct = best.get("direct", direct)
+            cells = [
+                name,
+                compiler,
+                f"{nodes:,}",
+                *(f"{best[way] * 1e3:.1f}" if way in best else "" for way in WAYS),
+            ]
+            cells.append(f"{best['flat'] / direct:.2f}" if direct else "")
+            cells.append(f"{best['flat'] / best['json']:.2f}")
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

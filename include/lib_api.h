@@ -1068,8 +1068,9 @@ class NodeAttributes {
     shared_ = newBlock(count);
     memcpy(shared_, packed, count * sizeof(uint32_t));
   }
-  /// Whether these words, which must not be null, are what counts. Does not look at them.
-  bool _isPacked(const uint32_t* packed) const { return known() == nullptr && shared_ == packed; }
+  /// Whether these are still the words that were lent, or a map has just what they have: most
+  /// passes make one and only read it.
+  bool _isStill(const uint32_t* packed) const;
   /// A hint to the processor: _packed will be called.
   void _prefetch() const { __builtin_prefetch(shared_); }
   /// Replaces all attributes by such words for which isLentTo holds here. Nobody writes to a block.
@@ -4204,6 +4205,22 @@ inline bool NodeAttributes::_find(const char* key, std::size_t size,
     cursor += static_cast<std::size_t>(sizes[0]) + sizes[1];
   }
   return false;
+}
+
+inline bool NodeAttributes::_isStill(const uint32_t* packed) const {
+  const Map* const map = known();
+  if (map == nullptr) return shared_ == packed;
+  if (map->size() != packed[0]) return false;
+  const char* cursor = reinterpret_cast<const char*>(&packed[2 + 2 * packed[0]]);
+  for (std::size_t pos = 0; pos < packed[0]; ++pos) {
+    const uint32_t* const sizes = &packed[2 + 2 * pos];
+    const Map::const_iterator found = map->find(std::string(cursor, sizes[0]));
+    if (found == map->end() || found->second.size() != sizes[1]) return false;
+    cursor += sizes[0];
+    if (memcmp(found->second.data(), cursor, sizes[1]) != 0) return false;
+    cursor += sizes[1];
+  }
+  return true;
 }
 
 inline bool NodeAttributes::Walk::next(JsonReader::Slice* key, JsonReader::Slice* text) {
@@ -7870,8 +7887,8 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   FlatNode flat = {};
   flat.op = keepText(node.op, shown == nullptr ? nullptr : &shown->op);
   flat.name = keepText(node.name, shown == nullptr ? nullptr : &shown->name);
-  if (shown != nullptr && shown->packed != nullptr && node.attrs._isPacked(shown->packed)) {
-    flat.packed = shown->packed;  // what nobody touched is the host's own, too
+  if (shown != nullptr && shown->packed != nullptr && node.attrs._isStill(shown->packed)) {
+    flat.packed = shown->packed;  // what nobody changed is the host's own, too
     flat.packed_words = shown->packed_words;
   } else {
     std::size_t words = 0;

@@ -197,7 +197,15 @@ def graphs(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "name",
-    ["identity", "renameOperators", "reverseNodes", "moveAttributes", "nest", "nestInHead"],
+    [
+        "identity",
+        "renameOperators",
+        "reverseNodes",
+        "moveAttributes",
+        "changeAttributes",
+        "nest",
+        "nestInHead",
+    ],
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graphs())

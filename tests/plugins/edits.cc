@@ -151,4 +151,29 @@ MXReturnValue moveAttributes(Graph* graph, const Options&) {
 }
 REGISTER_PASS(moveAttributes).setBody(moveAttributes);
 
+/// Makes the maps of all nodes and writes to each in another way; some are as before in the end.
+MXReturnValue changeAttributes(Graph* graph, const Options&) {
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    NodeAttributes& attrs = graph->nodes[i]->attrs;
+    auto first = attrs.begin();
+    if (first == attrs.end()) continue;
+    for (auto each = first; each != attrs.end(); ++each) {
+      if (each->first < first->first) first = each;  // the order of maps depends on their history
+    }
+    const std::string key = first->first;
+    const std::string text = first->second;
+    std::string longer = text + "longer";
+    if (i % 6 == 1) attrs.erase(key);
+    if (i % 6 == 2) first->second = text;
+    if (i % 6 == 3 && !text.empty()) first->second.replace(0, 1, "x");
+    if (i % 6 == 4) first->second = longer;
+    if (i % 6 == 5) {
+      attrs.erase(key);
+      attrs[key] = text;
+    }
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(changeAttributes).setBody(changeAttributes);
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

@@ -25,6 +25,7 @@ using mxnet::ext::FlatPair;
 using mxnet::ext::FlatText;
 using mxnet::ext::JsonVal;
 using mxnet::ext::host::quoted;
+using Slice = mxnet::ext::JsonReader::Slice;
 
 /// What a graph of the library was shown as: the outermost one; nothing, if it is another.
 class Before {
@@ -52,6 +53,10 @@ class Before {
            model.packed_words == shown_.packed_words;
   }
   bool isNested(std::size_t i) const { return shown_.nodes[i].num_subgraphs != 0; }
+  /// The record of a node whose texts the host's node still has; null if there is none.
+  const FlatNode* find(std::size_t i) const {
+    return i < count() && !isNested(i) ? &shown_.nodes[i] : nullptr;
+  }
   bool hasAsManyEdges(std::size_t i, const FlatNode& flat) const {
     return shown_.nodes[i].num_inputs == flat.num_inputs &&
            shown_.nodes[i].num_control_deps == flat.num_control_deps;
@@ -135,7 +140,7 @@ class FlatResultReader {
         packed_words_ += flat[i].packed_words;
         kept.texts[i] = true;
       } else {
-        readNode(flat[i], graph->nodes[i]);
+        readNode(flat[i], before.find(i), graph->nodes[i]);
         kept.whole = false;
       }
     });
@@ -193,10 +198,16 @@ class FlatResultReader {
     return kept;
   }
 
-  /// Reads all but the edges.
-  void readNode(const FlatNode& flat, Node* node) {
-    node->name = budget_.text(flat.name, "its name");
-    node->op = budget_.text(flat.op, "its operator");
+  /// Reads a text. `shown`: the present one, where the library saw it.
+  void readText(const FlatText& flat, const FlatText* shown, const char* what, std::string* text) {
+    if (shown != nullptr && flat.data == shown->data && flat.size == shown->size) return;
+    *text = budget_.text(flat, what);
+  }
+
+  /// Reads all but the edges. `shown`: the record of the same node, or null.
+  void readNode(const FlatNode& flat, const FlatNode* shown, Node* node) {
+    readText(flat.name, shown == nullptr ? nullptr : &shown->name, "its name", &node->name);
+    readText(flat.op, shown == nullptr ? nullptr : &shown->op, "its operator", &node->op);
     readAttributes(flat, node);
     std::vector<std::pair<std::string, JsonVal>> extra;
     readMembers(flat.num_extra, [&extra](std::string key, JsonVal value) {
@@ -220,18 +231,27 @@ class FlatResultReader {
     }
   }
 
+  Slice sliceOf(const FlatText& flat, const char* what) {
+    const std::string_view text = budget_.text(flat, what);
+    return text.empty() ? Slice{"", 0} : Slice{text.data(), text.size()};
+  }
+
   void readAttributes(const FlatNode& flat, Node* node) {
     const FlatPair* pair = pairs_.take(flat.num_attrs);
     packed_words_ += flat.packed_words;
     if (flat.packed == nullptr) {
       if (flat.packed_words != 0) throw GraphError("its packed attributes are null");
-      texts_.resize(std::max<std::size_t>(texts_.size(), flat.num_attrs));
+      texts_.clear();
       for (uint32_t k = 0; k < flat.num_attrs; ++k) {
-        texts_[k].first = budget_.text(pair[k].key, "the key of an attribute");
-        texts_[k].second = budget_.text(pair[k].text, "an attribute");
+        texts_.emplace_back(sliceOf(pair[k].key, "the key of an attribute"),
+                            sliceOf(pair[k].text, "an attribute"));
       }
-      const std::string* repeated = node->attrs._pack(texts_.data(), flat.num_attrs);
-      if (repeated != nullptr) throw GraphError("attribute " + quoted(*repeated) + " occurs twice");
+      mxnet::ext::NodeAttributes attributes;  // the texts may be those of the present ones
+      const Slice* repeated = attributes._pack(texts_.data(), texts_.size());
+      if (repeated != nullptr) {
+        throw GraphError("attribute " + quoted(repeated->str()) + " occurs twice");
+      }
+      node->attrs = std::move(attributes);
       return;
     }
     if (flat.num_attrs != 0) throw GraphError("some of its attributes are packed, others are not");
@@ -316,7 +336,7 @@ class FlatResultReader {
   FlatArray<uint32_t> deps_;
   FlatArray<FlatPair> pairs_;
   std::vector<Graph*> levels_;  ///< the graphs of the nodes read so far
-  std::vector<std::pair<std::string, std::string>> texts_;
+  std::vector<std::pair<Slice, Slice>> texts_;
   Graph unused_;  ///< owner of nodes that the result does not have
 };
 
