@@ -165,7 +165,8 @@ MXReturnValue changeAttributes(Graph* graph, const Options&) {
     std::string longer = text + "longer";
     if (i % 6 == 1) attrs.erase(key);
     if (i % 6 == 2) first->second = text;
-    if (i % 6 == 3 && !text.empty()) first->second.replace(0, 1, "x");
+    const bool ascii = !text.empty() && (text[0] & 0x80) == 0;  // else it is a part of a character
+    if (i % 6 == 3 && ascii) first->second[0] = 'x';
     if (i % 6 == 4) first->second = longer;
     if (i % 6 == 5) {
       attrs.erase(key);

@@ -1,5 +1,6 @@
 #include "library/calls/output.h"
 
+#include <atomic>
 #include <iostream>
 #include <mutex>
 #include <streambuf>
@@ -18,7 +19,9 @@ class Router : public std::streambuf {
  public:
   void install() {
     const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
-    if (users_++ == 0) original_ = std::cout.rdbuf(this);
+    if (users_++ != 0) return;
+    original_ = std::cout.rdbuf();  // first: other threads may write as soon as this is the buffer
+    std::cout.rdbuf(this);
   }
   void remove() {
     const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
@@ -32,16 +35,16 @@ class Router : public std::streambuf {
     return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
   }
   std::streamsize xsputn(const char* text, std::streamsize size) override {
-    if (captured_text == nullptr) return original_->sputn(text, size);
+    if (captured_text == nullptr) return original_.load()->sputn(text, size);
     captured_text->append(text, static_cast<std::size_t>(size));
     return size;
   }
-  int sync() override { return captured_text == nullptr ? original_->pubsync() : 0; }
+  int sync() override { return captured_text == nullptr ? original_.load()->pubsync() : 0; }
 
  private:
   ForkMutex<std::mutex> mutex_;
   int users_ = 0;
-  std::streambuf* original_ = nullptr;
+  std::atomic<std::streambuf*> original_{nullptr};
 };
 
 Router& router() {
