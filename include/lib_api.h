@@ -1391,6 +1391,11 @@ class GraphAttributes {
     clear();
     texts_.swap(*members);
   }
+  /// Replaces all attributes by a map.
+  void _setValues(detail::GraphValues* values) noexcept {
+    clear();
+    values_.storeAlone(values);
+  }
   /// Copies the value of an attribute without making the map. Returns false if there is none, or
   /// one that is no string.
   bool _getString(const char* key, std::string* text) const;
@@ -3953,6 +3958,7 @@ class JsonTree {
   }
   std::size_t keep(const Slice& text) {
     const std::size_t place = texts_.size();
+    texts_.reserve(text.size + 1);  // no slice is null, not even that of an empty text
     if (text.size != 0) memcpy(texts_.add(text.size), text.data, text.size);
     return place;
   }
