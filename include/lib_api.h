@@ -237,25 +237,29 @@ class TextBuffer;
 template <typename Object>
 class AtomicPointer {
  public:
-  explicit AtomicPointer(Object* object) : object_(object) {}
+  PASSLIB_INLINE explicit AtomicPointer(Object* object) : object_(object) {}
   AtomicPointer(const AtomicPointer&) = delete;
   AtomicPointer& operator=(const AtomicPointer&) = delete;
-  Object* load() const { return __atomic_load_n(&object_, __ATOMIC_ACQUIRE); }
-  void store(Object* object) { __atomic_store_n(&object_, object, __ATOMIC_SEQ_CST); }
+  PASSLIB_INLINE Object* load() const { return __atomic_load_n(&object_, __ATOMIC_ACQUIRE); }
+  PASSLIB_INLINE void store(Object* object) {
+    __atomic_store_n(&object_, object, __ATOMIC_SEQ_CST);
+  }
   /// Where no other thread can read it.
-  void storeAlone(Object* object) { __atomic_store_n(&object_, object, __ATOMIC_RELAXED); }
-  Object* exchange(Object* object) {
+  PASSLIB_INLINE void storeAlone(Object* object) {
+    __atomic_store_n(&object_, object, __ATOMIC_RELAXED);
+  }
+  PASSLIB_INLINE Object* exchange(Object* object) {
     return __atomic_exchange_n(&object_, object, __ATOMIC_SEQ_CST);
   }
   /// Makes the pointer null if it is this one.
-  void drop(Object* object) {
+  PASSLIB_INLINE void drop(Object* object) {
     __atomic_compare_exchange_n(&object_, &object, static_cast<Object*>(nullptr), false,
                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   /// Sets the pointer if it is null. Returns what it was.
-  Object* setFirst(Object* object) { return replace(nullptr, object); }
+  PASSLIB_INLINE Object* setFirst(Object* object) { return replace(nullptr, object); }
   /// Sets the pointer if it is `present`. Returns what it was.
-  Object* replace(Object* present, Object* object) {
+  PASSLIB_INLINE Object* replace(Object* present, Object* object) {
     __atomic_compare_exchange_n(&object_, &present, object, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     return present;
@@ -306,7 +310,7 @@ PASSLIB_INLINE bool sameBytes(const char* left, const char* right, std::size_t s
 /// Bytes that grow.
 class PlainBytes {
  public:
-  PlainBytes() : data_(nullptr), size_(0), room_(0) {}
+  PASSLIB_INLINE PlainBytes() : data_(nullptr), size_(0), room_(0) {}
   PlainBytes(const PlainBytes&) = delete;
   PlainBytes& operator=(const PlainBytes&) = delete;
   ~PlainBytes() { free(data_); }
@@ -334,6 +338,7 @@ class PlainList : public PlainBytes {
   PASSLIB_INLINE PlainList() {
     static_assert(std::is_trivially_destructible<Item>::value, "not plain");
   }
+  PASSLIB_INLINE ~PlainList() {}
   PASSLIB_INLINE void push(Item item) { *static_cast<Item*>(add(sizeof(Item))) = item; }
   PASSLIB_INLINE void pop() { size_ -= sizeof(Item); }
   PASSLIB_INLINE void reserve(std::size_t count) {
@@ -2124,14 +2129,14 @@ typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options)
 class OptionValue {
  public:
   enum Kind { kBoolean, kInteger, kReal, kText };
-  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}      // NOLINT: implicit
-  OptionValue(int value) : kind(kInteger), integer(value) {}               // NOLINT
-  OptionValue(long value) : kind(kInteger), integer(value) {}              // NOLINT
-  OptionValue(long long value) : kind(kInteger), integer(value) {}         // NOLINT
-  OptionValue(double value) : kind(kReal), real(value) {}                  // NOLINT
-  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}  // NOLINT
-  OptionValue(const char* value) : kind(kText), text(value) {}             // NOLINT
-  OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
+  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}       // NOLINT: implicit
+  OptionValue(int value) : kind(kInteger), integer(value) {}                // NOLINT
+  OptionValue(long value) : kind(kInteger), integer(value) {}               // NOLINT
+  OptionValue(long long value) : kind(kInteger), integer(value) {}          // NOLINT
+  OptionValue(double value) : kind(kReal), real(value) {}                   // NOLINT
+  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}   // NOLINT
+  OptionValue(const char* value) : kind(kText), text(value) {}              // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(std::initializer_list<OptionValue> values)  // NOLINT
       : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
   /// A list that may be empty.
   PASSLIB_ON_DEMAND OptionValue(const std::vector<bool>& values)
@@ -3897,17 +3902,22 @@ class JsonTree {
     bool lines;  // whether MXNet writes the children on lines
   };
 
-  explicit JsonTree(JsonType type = ERR) { add(Item(), type); }
+  explicit JsonTree(JsonType type = ERR) { clear(type); }
   /// Leaves an empty root of this type.
   void clear(JsonType type) {
     items_.clear();
     texts_.clear();
-    add(Item(), type);
+    items_.addZeros(1);
+    items_[0].type = type;
   }
-  std::size_t size() const { return items_.size(); }
-  const Item& operator[](std::size_t item) const { return items_[item]; }
-  Slice key(const Item& item) const { return Slice{texts_.begin() + item.key, item.key_size}; }
-  Slice text(const Item& item) const { return Slice{texts_.begin() + item.text, item.text_size}; }
+  PASSLIB_INLINE std::size_t size() const { return items_.size(); }
+  PASSLIB_INLINE const Item& operator[](std::size_t item) const { return items_[item]; }
+  PASSLIB_INLINE Slice key(const Item& item) const {
+    return Slice{texts_.begin() + item.key, item.key_size};
+  }
+  PASSLIB_INLINE Slice text(const Item& item) const {
+    return Slice{texts_.begin() + item.text, item.text_size};
+  }
   bool isComposite(std::size_t item) const {
     return items_[item].type == LIST || items_[item].type == MAP;
   }
@@ -3923,19 +3933,8 @@ class JsonTree {
     items_[item].text_size = text.size;
     items_[item].text = keep(text);
   }
-  std::size_t addChild(std::size_t parent) {
-    Item item = Item();
-    item.parent = parent;
-    return add(item, ERR);
-  }
-  std::size_t addMember(std::size_t parent, const Slice& key, std::size_t place) {
-    Item item = Item();
-    item.parent = parent;
-    item.key_size = key.size;
-    item.key = keep(key);
-    item.place = place;
-    return add(item, ERR);
-  }
+  /// Adds a child to a list, or a member to an object.
+  std::size_t add(std::size_t parent, const Slice& key = Slice{"", 0}, std::size_t place = 0);
   /// Sorts the members of an object by key. Returns null, or the first that has the key of one
   /// before it.
   const Item* sort(std::size_t object);
@@ -3962,23 +3961,25 @@ class JsonTree {
     if (text.size != 0) memcpy(texts_.add(text.size), text.data, text.size);
     return place;
   }
-  std::size_t add(const Item& item, JsonType type);
   void begin(std::size_t item, bool pretty, std::size_t depth, TextBuffer* out) const;
 
   PlainList<Item> items_;
   PlainList<char> texts_;
 };
 
-inline std::size_t JsonTree::add(const Item& item, JsonType type) {
+inline std::size_t JsonTree::add(std::size_t parent, const Slice& key, std::size_t place) {
   const std::size_t number = items_.size();
-  items_.push(item);
-  items_[number].type = type;
-  if (number == 0) return 0;
-  Item& parent = items_[item.parent];
-  (parent.count == 0 ? parent.first : items_[parent.last].next) = number;
-  parent.last = number;
-  ++parent.count;
-  if (parent.count > (parent.type == MAP ? 1u : 10u)) parent.lines = true;
+  items_.addZeros(1);
+  Item& item = items_[number];
+  item.parent = parent;
+  item.key_size = key.size;
+  item.key = keep(key);
+  item.place = place;
+  Item& above = items_[parent];
+  (above.count == 0 ? above.first : items_[above.last].next) = number;
+  above.last = number;
+  ++above.count;
+  if (above.count > (above.type == MAP ? 1u : 10u)) above.lines = true;
   return number;
 }
 
@@ -4101,13 +4102,13 @@ inline void JsonReader::_readItem(detail::JsonTree* tree, std::size_t root) {
       bool first = (*tree)[open].count == 0;
       if ((*tree)[open].type == LIST) {
         if (nextItem(&first)) {
-          item = tree->addChild(open);
+          item = tree->add(open);
           break;
         }
       } else {
         Slice key;
         if (nextKey(&first, &key)) {
-          item = tree->addMember(open, key, offset());
+          item = tree->add(open, key, offset());
           break;
         }
         _sort(tree, open);
@@ -5044,19 +5045,18 @@ class ReaderParts {
   }
 
   /// Reads a member that the readers do not know, into an object.
-  void readOther(const Slice& key, JsonTree* object) {
-    reader_._readItem(object, object->addMember(0, key, reader_.offset()));
+  __attribute__((__noinline__)) void readOther(const Slice& key, JsonTree* object) {
+    reader_._readItem(object, object->add(0, key, reader_.offset()));
   }
 
   /// Moves such members, if there are any, to a graph, or to a node, which has them as in the text.
-  void keepOthers(JsonTree* object, Graph* graph) const {
+  __attribute__((__noinline__)) void keepOthers(JsonTree* object, Graph* graph) const {
     reader_._sort(object, 0);
     JsonMembers members;
     object->print(&members);
     graph->attrs._setTexts(&members);
   }
-  void keepOthers(JsonTree* object, Node* node) const {
-    if (object->size() == 1) return;
+  __attribute__((__noinline__)) void keepOthers(JsonTree* object, Node* node) const {
     object->print(&node->extra);
     reader_._sort(object, 0);
     object->clear(MAP);
@@ -5581,7 +5581,7 @@ class GraphReader : private ReaderParts {
   }
 
   void finishNode(Frame* frame) const {
-    keepOthers(&frame->extra, frame->node);
+    if (frame->extra.size() > 1) keepOthers(&frame->extra, frame->node);
     const char* missing = nullptr;
     for (int member = kMemberInputs; member >= kMemberOp; --member) {
       if (!frame->seen[member]) missing = nameOf(static_cast<NodeMember>(member));
@@ -5957,7 +5957,7 @@ class TextReader : private ReaderParts {
   }
 
   void finishNode(Frame* frame) const {
-    keepOthers(&frame->extra, frame->node);
+    if (frame->extra.size() > 1) keepOthers(&frame->extra, frame->node);
     const char* const lacks = missing(fieldKeys(), frame->fields);
     if (lacks != nullptr && (frame->fields >> 1 & 1) != 0) {
       reader_._fail(kJsonMissingKey, frame->offsets.back(), "node '%s' has no '%s'",
@@ -6180,7 +6180,7 @@ class GraphWriter {
         begin(nested, nested.attrs, frame.depth + 4);
         continue;
       }
-      if (!node.subgraphs.empty()) {
+      if (node.subgraphs.size() != 0) {
         newline(frame.depth + 3);
         out_.push(']');
       }
@@ -6379,13 +6379,13 @@ class GraphWriter {
     }
     out_.append(frame->to_inputs);
     writeEntries(frame, node.inputs, depth);
-    if (!node.control_deps.empty()) {
+    if (node.control_deps.size() != 0) {
       key("control_deps", true, depth);
       writeIntegers(node.control_deps.size(), depth,
                     [frame](std::size_t) { return frame->positions[frame->next_position++]; });
     }
     if (!node.extra.empty()) writeMembers(node.extra, depth);
-    if (!node.subgraphs.empty()) {
+    if (node.subgraphs.size() != 0) {
       key("subgraphs", true, depth);
       out_.push('[');
     }
@@ -7764,9 +7764,8 @@ PASSLIB_DEMANDED OptionValues::OptionValues(const PassDeclaration& declaration,
   for (const OptionDeclaration& option : declaration.options) {
     names += (names.empty() ? "" : ", ") + option.name;
     const auto found = given.find(option.name);
-    values_.insert(std::make_pair(option.name, found == given.end()
-                                                   ? option.preset
-                                                   : detail::optionValue(option, found->second)));
+    values_.emplace(option.name, found == given.end() ? option.preset
+                                                      : detail::optionValue(option, found->second));
   }
   for (const auto& pair : given) {
     if (values_.count(pair.first) == 0 && !declaration.any_options) {
@@ -8764,7 +8763,7 @@ struct Layout {
     std::size_t size;
   };
   template <std::size_t count>
-  void members(const Member (&rows)[count]) {
+  PASSLIB_INLINE void members(const Member (&rows)[count]) {
     members(rows, rows + count);
   }
   void members(const Member* row, const Member* end) {

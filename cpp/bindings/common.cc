@@ -23,7 +23,7 @@ mxnet::ext::GraphAttributes parseAttributes(const AttributeTexts& texts) {
   mxnet::ext::host::JsonTree object(mxnet::ext::MAP);
   for (const auto& [key, json] : texts) {
     mxnet::ext::JsonReader reader(json.data(), json.size());
-    reader._readItem(&object, object.addMember(0, {key.data(), key.size()}, 0));
+    reader._readItem(&object, object.add(0, {key.data(), key.size()}));
     reader.finish();
   }
   mxnet::ext::JsonMembers members;

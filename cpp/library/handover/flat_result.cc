@@ -266,7 +266,7 @@ class FlatResultReader {
       reading.allow_control_characters = true;
       try {
         mxnet::ext::JsonReader reader(text.data(), text.size(), reading);
-        reader._readItem(object, object->addMember(0, {key.data(), key.size()}, 0));
+        reader._readItem(object, object->add(0, {key.data(), key.size()}));
         reader.finish();
       } catch (const mxnet::ext::JsonError& error) {
         throw GraphError("the value of " + quoted(std::string(key)) +
