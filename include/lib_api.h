@@ -195,7 +195,9 @@ inline namespace PASSLIB_NAMESPACE {
 
 class Graph;
 class Node;
-struct JsonVal;
+template <typename Unused>
+struct JsonValue;
+typedef JsonValue<void> JsonVal;
 
 /// Of a function that only authors call: with it, all templates that it uses are compiled when
 /// something calls it. PASSLIB_DEMANDED: of its body, if that stands alone.
@@ -227,30 +229,37 @@ struct LaterType {
 
 namespace detail {
 struct Layout;
+class JsonTree;
 class PatternSession;
+class TextBuffer;
 
 /// A pointer that several threads read and set, as std::atomic, whose header takes long to compile.
 template <typename Object>
 class AtomicPointer {
  public:
-  explicit AtomicPointer(Object* object) : object_(object) {}
+  PASSLIB_INLINE explicit AtomicPointer(Object* object) : object_(object) {}
   AtomicPointer(const AtomicPointer&) = delete;
   AtomicPointer& operator=(const AtomicPointer&) = delete;
-  Object* load() const { return __atomic_load_n(&object_, __ATOMIC_ACQUIRE); }
-  void store(Object* object) { __atomic_store_n(&object_, object, __ATOMIC_SEQ_CST); }
+  PASSLIB_INLINE Object* load() const { return __atomic_load_n(&object_, __ATOMIC_ACQUIRE); }
+  PASSLIB_INLINE void store(Object* object) {
+    __atomic_store_n(&object_, object, __ATOMIC_SEQ_CST);
+  }
   /// Where no other thread can read it.
-  void storeAlone(Object* object) { __atomic_store_n(&object_, object, __ATOMIC_RELAXED); }
-  Object* exchange(Object* object) {
+  PASSLIB_INLINE void storeAlone(Object* object) {
+    __atomic_store_n(&object_, object, __ATOMIC_RELAXED);
+  }
+  PASSLIB_INLINE Object* exchange(Object* object) {
     return __atomic_exchange_n(&object_, object, __ATOMIC_SEQ_CST);
   }
   /// Makes the pointer null if it is this one.
-  void drop(Object* object) {
+  PASSLIB_INLINE void drop(Object* object) {
     __atomic_compare_exchange_n(&object_, &object, static_cast<Object*>(nullptr), false,
                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   /// Sets the pointer if it is null. Returns what it was.
-  Object* setFirst(Object* object) {
-    Object* present = nullptr;
+  PASSLIB_INLINE Object* setFirst(Object* object) { return replace(nullptr, object); }
+  /// Sets the pointer if it is `present`. Returns what it was.
+  PASSLIB_INLINE Object* replace(Object* present, Object* object) {
     __atomic_compare_exchange_n(&object_, &present, object, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     return present;
@@ -301,7 +310,7 @@ PASSLIB_INLINE bool sameBytes(const char* left, const char* right, std::size_t s
 /// Bytes that grow.
 class PlainBytes {
  public:
-  PlainBytes() : data_(nullptr), size_(0), room_(0) {}
+  PASSLIB_INLINE PlainBytes() : data_(nullptr), size_(0), room_(0) {}
   PlainBytes(const PlainBytes&) = delete;
   PlainBytes& operator=(const PlainBytes&) = delete;
   ~PlainBytes() { free(data_); }
@@ -313,6 +322,7 @@ class PlainBytes {
   }
 
  protected:
+  friend struct Layout;
   void grow(std::size_t count);
 
   char* data_;
@@ -328,6 +338,7 @@ class PlainList : public PlainBytes {
   PASSLIB_INLINE PlainList() {
     static_assert(std::is_trivially_destructible<Item>::value, "not plain");
   }
+  PASSLIB_INLINE ~PlainList() {}
   PASSLIB_INLINE void push(Item item) { *static_cast<Item*>(add(sizeof(Item))) = item; }
   PASSLIB_INLINE void pop() { size_ -= sizeof(Item); }
   PASSLIB_INLINE void reserve(std::size_t count) {
@@ -609,33 +620,35 @@ PASSLIB_SMALL_CODE
 /// Kind of a JSON value. BOOL and NIL are additions to MXNet's header, which cannot read them.
 enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
 
-/// One JSON value with its children.
+/// One JSON value with its children. A template, so that only what is used of it is compiled:
+/// JsonVal is the one that there is.
 ///
 /// Numbers: `num` is the number as an int, truncated towards zero and clamped to the range of int.
 /// If that loses anything, `str` has the original text, which dump() writes unless `num` was set to
 /// another value.
-struct JsonVal {
-  JsonVal() : type(ERR), num(-1) {}
-  explicit JsonVal(JsonType kind) : type(kind), num(-1) {}
-  explicit JsonVal(std::string text) : type(STR), num(-1), str(std::move(text)) {}
-  explicit JsonVal(const char* text) : type(STR), num(-1), str(text) {}
-  explicit JsonVal(int number) : type(NUM), num(number) {}
-  JsonVal(JsonType kind, int number, std::string text)
+template <typename Unused>
+struct JsonValue {
+  JsonValue() : type(ERR), num(-1) {}
+  explicit JsonValue(JsonType kind) : type(kind), num(-1) {}
+  explicit JsonValue(std::string text) : type(STR), num(-1), str(std::move(text)) {}
+  explicit JsonValue(const char* text) : type(STR), num(-1), str(text) {}
+  explicit JsonValue(int number) : type(NUM), num(number) {}
+  JsonValue(JsonType kind, int number, std::string text)
       : type(kind), num(number), str(std::move(text)) {}
-  JsonVal(const JsonVal& other);
-  JsonVal(JsonVal&& other) = default;
-  JsonVal& operator=(const JsonVal& other);
-  JsonVal& operator=(JsonVal&& other) noexcept;
-  ~JsonVal() {
+  JsonValue(const JsonValue& other);
+  JsonValue(JsonValue&& other) = default;
+  JsonValue& operator=(const JsonValue& other);
+  JsonValue& operator=(JsonValue&& other) noexcept;
+  ~JsonValue() {
     if (!list.empty() || !map.empty()) clear();
   }
 
-  static JsonVal boolean(bool value) { return JsonVal(BOOL, value ? 1 : 0, std::string()); }
-  static JsonVal null() { return JsonVal(NIL); }
-  static JsonVal integer(int64_t value);
+  static JsonValue boolean(bool value) { return JsonValue(BOOL, value ? 1 : 0, std::string()); }
+  static JsonValue null() { return JsonValue(NIL); }
+  static JsonValue integer(int64_t value);
   /// The number as the shortest text that reads back as the same double. Throws
   /// std::invalid_argument for NaN and infinities, which JSON cannot express.
-  static JsonVal real(double value);
+  static JsonValue real(double value);
 
   /// The value of a NUM or BOOL as double; 0 for other types.
   double toDouble() const;
@@ -643,8 +656,8 @@ struct JsonVal {
   bool toInteger(int64_t* value) const;
 
   /// A strict weak order over all values: by type, then by value.
-  bool operator<(const JsonVal& other) const;
-  bool operator==(const JsonVal& other) const;
+  bool operator<(const JsonValue& other) const;
+  bool operator==(const JsonValue& other) const;
 
   /// JSON text: keys sorted, " : " between key and value, "," between items.
   std::string dump() const;
@@ -652,21 +665,27 @@ struct JsonVal {
   std::string toString() const;
 
   /// Reads a whole JSON text (RFC 8259, nothing looser). Throws JsonError.
-  static JsonVal parse(const std::string& json);
+  static JsonValue parse(const std::string& json);
   /// Reads one value that begins at *idx, and moves *idx to its end.
-  static JsonVal parse(const std::string& json, unsigned int* idx);
-  static JsonVal parse_string(const std::string& json, unsigned int* idx) {
+  static JsonValue parse(const std::string& json, unsigned int* idx);
+  static JsonValue parse_string(const std::string& json, unsigned int* idx) {
     return parse(json, idx);
   }
-  static JsonVal parse_num(const std::string& json, unsigned int* idx) { return parse(json, idx); }
-  static JsonVal parse_list(const std::string& json, unsigned int* idx) { return parse(json, idx); }
-  static JsonVal parse_map(const std::string& json, unsigned int* idx) { return parse(json, idx); }
+  static JsonValue parse_num(const std::string& json, unsigned int* idx) {
+    return parse(json, idx);
+  }
+  static JsonValue parse_list(const std::string& json, unsigned int* idx) {
+    return parse(json, idx);
+  }
+  static JsonValue parse_map(const std::string& json, unsigned int* idx) {
+    return parse(json, idx);
+  }
 
   JsonType type;
   int num;
   std::string str;
-  std::vector<JsonVal> list;
-  std::map<JsonVal, JsonVal> map;
+  std::vector<JsonValue> list;
+  std::map<JsonValue, JsonValue> map;
 
  private:
   void clear();
@@ -720,7 +739,11 @@ class JsonReader {
   bool readBool();
   void readNull();
   /// Reads a value of any type with its children.
-  JsonVal readValue();
+  PASSLIB_ON_DEMAND JsonVal readValue();
+  /// The same, into an item of a tree.
+  void _readItem(detail::JsonTree* tree, std::size_t item);
+  /// Sorts the members of an object by key. Fails if there are two of one key.
+  void _sort(detail::JsonTree* tree, std::size_t object) const;
   void finish();
   /// Whether a string has escapes, so that it is valid until the next call alone; others are valid
   /// for as long as the text.
@@ -1120,6 +1143,288 @@ class NodeAttributes {
   uint32_t* shared_;
 };
 
+/// Members of a JSON object as text, in the order in which they were added: keys, and values as
+/// JSON on one line, with ", " and ": " as separators. They lie in one piece of memory, which is
+/// copied and compared as a whole.
+class JsonMembers {
+ public:
+  typedef JsonReader::Slice Slice;
+
+  JsonMembers() noexcept : texts_(nullptr) {}
+  JsonMembers(const JsonMembers& other);
+  JsonMembers(JsonMembers&& other) noexcept : texts_(nullptr) { swap(other); }
+  ~JsonMembers() {
+    if (texts_ != nullptr) clear();
+  }
+  JsonMembers& operator=(JsonMembers other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  bool empty() const { return texts_ == nullptr; }
+  /// Linear in their number.
+  std::size_t size() const;
+  void clear() noexcept;
+  void swap(JsonMembers& other) noexcept {
+    Texts* const texts = texts_;
+    texts_ = other.texts_;
+    other.texts_ = texts;
+  }
+  friend bool operator==(const JsonMembers& left, const JsonMembers& right) {
+    return left.equals(right);
+  }
+  friend bool operator!=(const JsonMembers& left, const JsonMembers& right) {
+    return !left.equals(right);
+  }
+
+  /// Adds a member. Its key must be new, its value be JSON as above.
+  void add(const Slice& key, const Slice& text) {
+    memcpy(add(key, text.size), text.data, text.size);
+  }
+  /// The same. Returns the place for the value, which the caller sets.
+  char* add(const Slice& key, std::size_t size);
+  /// Gets the value of a key. Returns false if there is none. Linear in the number of members.
+  bool find(const Slice& key, Slice* text) const;
+  /// Goes over the members.
+  class Walk {
+   public:
+    explicit Walk(const JsonMembers& members)
+        : cursor_(members.empty() ? nullptr : members.texts_->begin()),
+          end_(members.empty() ? nullptr : members.texts_->end()) {}
+    bool next(Slice* key, Slice* text);
+
+   private:
+    const char* cursor_;
+    const char* end_;
+  };
+
+ private:
+  friend struct detail::Layout;
+  typedef detail::PlainList<char> Texts;
+
+  bool equals(const JsonMembers& other) const;
+
+  Texts* texts_;  // of each member in turn: the sizes of key and value, and both; null if none
+};
+
+namespace detail {
+
+/// The attributes of a graph as a map, and what that needs: set where the map is made, so that
+/// nothing else compiles any of it.
+struct GraphValues {
+  typedef GraphValues* (*Copy)(const GraphValues& values);
+  /// Adds all attributes, sorted by key.
+  typedef void (*Print)(const GraphValues& values, JsonMembers* members);
+  /// See GraphAttributes::_getString.
+  typedef bool (*GetString)(const GraphValues& values, const char* key, std::string* text);
+  typedef void (*Destroy)(GraphValues* values);
+
+  Copy copy;
+  Print print;
+  GetString get_string;
+  Destroy destroy;
+  GraphValues* former;  // that of another library, which this one replaced; or null
+};
+
+template <typename Unused>
+struct GraphMap;
+
+}  // namespace detail
+
+/// The attributes of a graph: a std::map that is made when somebody first uses it as one. Until
+/// then they are text.
+///
+/// Converts to and from such a map. What is not declared here is called on the map:
+/// `std::map<std::string, JsonVal>& map = graph->attrs`. As with a map, several threads may read at
+/// the same time.
+class GraphAttributes {
+ public:
+  typedef std::map<std::string, JsonVal> Map;
+  typedef Map::key_type key_type;
+  typedef Map::mapped_type mapped_type;
+  typedef Map::value_type value_type;
+  typedef Map::size_type size_type;
+  typedef Map::difference_type difference_type;
+  typedef Map::reference reference;
+  typedef Map::const_reference const_reference;
+  typedef Map::iterator iterator;
+  typedef Map::const_iterator const_iterator;
+
+  GraphAttributes() noexcept : values_(nullptr) {}
+  PASSLIB_ON_DEMAND GraphAttributes(const Map& map) : values_(Made<Unused>::make(Map(map))) {}
+  PASSLIB_ON_DEMAND GraphAttributes(Map&& map) : values_(Made<Unused>::make(std::move(map))) {}
+  PASSLIB_ON_DEMAND GraphAttributes(std::initializer_list<value_type> items)
+      : values_(Made<Unused>::make(Map(items))) {}
+  GraphAttributes(const GraphAttributes& other);
+  GraphAttributes(GraphAttributes&& other) noexcept : values_(nullptr) { swap(other); }
+  ~GraphAttributes() { drop(values_.load()); }
+
+  GraphAttributes& operator=(const GraphAttributes& other) {
+    if (this != &other) GraphAttributes(other).swap(*this);
+    return *this;
+  }
+  GraphAttributes& operator=(GraphAttributes&& other) noexcept {
+    GraphAttributes(std::move(other)).swap(*this);
+    return *this;
+  }
+  PASSLIB_ON_DEMAND GraphAttributes& operator=(const Map& map) {
+    return *this = GraphAttributes(map);
+  }
+  PASSLIB_ON_DEMAND GraphAttributes& operator=(Map&& map) {
+    return *this = GraphAttributes(std::move(map));
+  }
+  PASSLIB_ON_DEMAND GraphAttributes& operator=(std::initializer_list<value_type> items) {
+    return *this = GraphAttributes(items);
+  }
+  PASSLIB_ON_DEMAND operator Map&() { return read<Unused>(); }
+  PASSLIB_ON_DEMAND operator const Map&() const { return read<Unused>(); }
+
+  PASSLIB_ON_DEMAND bool empty() const { return size<Unused>() == 0; }
+  PASSLIB_ON_DEMAND size_type size() const {
+    return values_.load() == nullptr ? texts_.size() : read<Unused>().size();
+  }
+  PASSLIB_ON_DEMAND size_type max_size() const { return read<Unused>().max_size(); }
+  PASSLIB_ON_DEMAND iterator begin() { return read<Unused>().begin(); }
+  PASSLIB_ON_DEMAND const_iterator begin() const { return read<Unused>().cbegin(); }
+  PASSLIB_ON_DEMAND const_iterator cbegin() const { return read<Unused>().cbegin(); }
+  PASSLIB_ON_DEMAND iterator end() { return read<Unused>().end(); }
+  PASSLIB_ON_DEMAND const_iterator end() const { return read<Unused>().cend(); }
+  PASSLIB_ON_DEMAND const_iterator cend() const { return read<Unused>().cend(); }
+
+  PASSLIB_ON_DEMAND JsonVal& operator[](const std::string& key) { return read<Unused>()[key]; }
+  PASSLIB_ON_DEMAND JsonVal& operator[](std::string&& key) {
+    return read<Unused>()[std::move(key)];
+  }
+  PASSLIB_ON_DEMAND JsonVal& at(const std::string& key) { return read<Unused>().at(key); }
+  PASSLIB_ON_DEMAND const JsonVal& at(const std::string& key) const {
+    return read<Unused>().at(key);
+  }
+  PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read<Unused>().find(key); }
+  PASSLIB_ON_DEMAND const_iterator find(const std::string& key) const {
+    return constant<Unused>().find(key);
+  }
+  PASSLIB_ON_DEMAND size_type count(const std::string& key) const {
+    JsonReader::Slice text;
+    if (values_.load() != nullptr) return read<Unused>().count(key);
+    return texts_.find(JsonReader::Slice{key.data(), key.size()}, &text) ? 1 : 0;
+  }
+  PASSLIB_ON_DEMAND iterator lower_bound(const std::string& key) {
+    return read<Unused>().lower_bound(key);
+  }
+  PASSLIB_ON_DEMAND const_iterator lower_bound(const std::string& key) const {
+    return constant<Unused>().lower_bound(key);
+  }
+  PASSLIB_ON_DEMAND iterator upper_bound(const std::string& key) {
+    return read<Unused>().upper_bound(key);
+  }
+  PASSLIB_ON_DEMAND const_iterator upper_bound(const std::string& key) const {
+    return constant<Unused>().upper_bound(key);
+  }
+  PASSLIB_ON_DEMAND std::pair<iterator, iterator> equal_range(const std::string& key) {
+    return read<Unused>().equal_range(key);
+  }
+  PASSLIB_ON_DEMAND std::pair<const_iterator, const_iterator> equal_range(
+      const std::string& key) const {
+    return constant<Unused>().equal_range(key);
+  }
+
+  void clear() noexcept { GraphAttributes().swap(*this); }
+  void swap(GraphAttributes& other) noexcept {
+    texts_.swap(other.texts_);
+    other.values_.store(values_.exchange(other.values_.load()));
+  }
+  PASSLIB_ON_DEMAND void swap(Map& other) { read<Unused>().swap(other); }
+  PASSLIB_ON_DEMAND size_type erase(const std::string& key) { return read<Unused>().erase(key); }
+  PASSLIB_ON_DEMAND iterator erase(const_iterator place) { return read<Unused>().erase(place); }
+  PASSLIB_ON_DEMAND iterator erase(iterator place) { return read<Unused>().erase(place); }
+  PASSLIB_ON_DEMAND iterator erase(const_iterator first, const_iterator last) {
+    return read<Unused>().erase(first, last);
+  }
+  PASSLIB_ON_DEMAND std::pair<iterator, bool> insert(const value_type& item) {
+    return read<Unused>().insert(item);
+  }
+  template <typename Pair, typename = typename std::enable_if<
+                               std::is_constructible<value_type, Pair&&>::value>::type>
+  std::pair<iterator, bool> insert(Pair&& item) {
+    return read<void>().emplace(std::forward<Pair>(item));
+  }
+  PASSLIB_ON_DEMAND iterator insert(const_iterator hint, const value_type& item) {
+    return read<Unused>().insert(hint, item);
+  }
+  template <typename Iterator>
+  void insert(Iterator first, Iterator last) {
+    read<void>().insert(first, last);
+  }
+  PASSLIB_ON_DEMAND void insert(std::initializer_list<value_type> items) {
+    read<Unused>().insert(items);
+  }
+  template <typename... Arguments>
+  std::pair<iterator, bool> emplace(Arguments&&... arguments) {
+    return read<void>().emplace(std::forward<Arguments>(arguments)...);
+  }
+  template <typename... Arguments>
+  iterator emplace_hint(const_iterator hint, Arguments&&... arguments) {
+    return read<void>().emplace_hint(hint, std::forward<Arguments>(arguments)...);
+  }
+
+  PASSLIB_ON_DEMAND friend bool operator==(const GraphAttributes& left,
+                                           const GraphAttributes& right) {
+    const bool texts = left.values_.load() == nullptr && right.values_.load() == nullptr;
+    return texts ? left.texts_ == right.texts_ : left.read<Unused>() == right.read<Unused>();
+  }
+  PASSLIB_ON_DEMAND friend bool operator!=(const GraphAttributes& left,
+                                           const GraphAttributes& right) {
+    return !(left == right);
+  }
+  PASSLIB_ON_DEMAND friend bool operator==(const GraphAttributes& left, const Map& right) {
+    return left.read<Unused>() == right;
+  }
+  PASSLIB_ON_DEMAND friend bool operator!=(const GraphAttributes& left, const Map& right) {
+    return !(left == right);
+  }
+  PASSLIB_ON_DEMAND friend bool operator==(const Map& left, const GraphAttributes& right) {
+    return right == left;
+  }
+  PASSLIB_ON_DEMAND friend bool operator!=(const Map& left, const GraphAttributes& right) {
+    return !(right == left);
+  }
+  friend void swap(GraphAttributes& left, GraphAttributes& right) noexcept { left.swap(right); }
+
+  /// Returns the attributes as text, sorted by key; `room` has it if a map was made, which counts.
+  const JsonMembers& _texts(JsonMembers* room) const;
+  /// Replaces all attributes by these, which are sorted by key.
+  void _setTexts(JsonMembers* members) noexcept {
+    clear();
+    texts_.swap(*members);
+  }
+  /// Replaces all attributes by a map.
+  void _setValues(detail::GraphValues* values) noexcept {
+    clear();
+    values_.storeAlone(values);
+  }
+  /// Copies the value of an attribute without making the map. Returns false if there is none, or
+  /// one that is no string.
+  bool _getString(const char* key, std::string* text) const;
+
+ private:
+  friend struct detail::Layout;
+  template <typename Unused>
+  using Made = detail::GraphMap<Unused>;
+
+  template <typename Unused>
+  Map& read() const;
+  template <typename Unused>
+  const Map& constant() const {
+    return read<Unused>();
+  }
+  static void drop(detail::GraphValues* values) noexcept;
+
+  JsonMembers texts_;  // as they were read
+  // The map, once there is one, has what counts. Only the library that made it looks at it: another
+  // one, with other types, makes its own.
+  mutable detail::AtomicPointer<detail::GraphValues> values_;
+};
+
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
@@ -1181,7 +1486,7 @@ class Node {
 
  public:
   /// Members of the node's JSON object without a counterpart in this class.
-  std::vector<std::pair<std::string, JsonVal> > extra;
+  JsonMembers extra;
 };
 
 namespace detail {
@@ -1292,7 +1597,7 @@ class Graph {
   std::vector<Node*> inputs;       ///< the variables
   std::vector<NodeEntry> outputs;  ///< the model's outputs ("heads")
   /// Top-level keys of the JSON other than nodes, arg_nodes, node_row_ptr and heads.
-  std::map<std::string, JsonVal> attrs;
+  GraphAttributes attrs;
 
  private:
   friend struct detail::Layout;
@@ -1825,14 +2130,14 @@ typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options)
 class OptionValue {
  public:
   enum Kind { kBoolean, kInteger, kReal, kText };
-  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}      // NOLINT: implicit
-  OptionValue(int value) : kind(kInteger), integer(value) {}               // NOLINT
-  OptionValue(long value) : kind(kInteger), integer(value) {}              // NOLINT
-  OptionValue(long long value) : kind(kInteger), integer(value) {}         // NOLINT
-  OptionValue(double value) : kind(kReal), real(value) {}                  // NOLINT
-  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}  // NOLINT
-  OptionValue(const char* value) : kind(kText), text(value) {}             // NOLINT
-  OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
+  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}       // NOLINT: implicit
+  OptionValue(int value) : kind(kInteger), integer(value) {}                // NOLINT
+  OptionValue(long value) : kind(kInteger), integer(value) {}               // NOLINT
+  OptionValue(long long value) : kind(kInteger), integer(value) {}          // NOLINT
+  OptionValue(double value) : kind(kReal), real(value) {}                   // NOLINT
+  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}   // NOLINT
+  OptionValue(const char* value) : kind(kText), text(value) {}              // NOLINT
+  PASSLIB_ON_DEMAND OptionValue(std::initializer_list<OptionValue> values)  // NOLINT
       : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
   /// A list that may be empty.
   PASSLIB_ON_DEMAND OptionValue(const std::vector<bool>& values)
@@ -3326,23 +3631,6 @@ inline int toInt(double value) {
   return static_cast<int>(value);
 }
 
-inline JsonVal makeNumber(std::string text) {
-  int64_t integer = 0;
-  if (parseInteger(text.data(), text.size(), &integer)) {
-    const int num = toInt(static_cast<double>(integer));
-    const bool same = num == integer && text != "-0";
-    return JsonVal(NUM, num, same ? std::string() : std::move(text));
-  }
-  const int num = toInt(parseDouble(text));
-  return JsonVal(NUM, num, std::move(text));
-}
-
-/// The text of a number: the original one, unless `num` was changed since.
-inline std::string numberText(const JsonVal& value) {
-  if (!value.str.empty() && makeNumber(value.str).num == value.num) return value.str;
-  return printed("%d", value.num);
-}
-
 }  // namespace detail
 
 inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t high) {
@@ -3384,89 +3672,6 @@ inline bool JsonReader::readBool() {
 inline void JsonReader::readNull() {
   if (peek() != 'n') unexpected("null");
   expectWord("null");
-}
-
-namespace detail {
-
-/// Adds a member to an object. Returns null if there is one of this name.
-__attribute__((__noinline__)) inline JsonVal* addMember(JsonVal&& key,
-                                                        std::map<JsonVal, JsonVal>* object) {
-  const auto added = object->emplace(std::move(key), JsonVal());
-  return added.second ? &added.first->second : nullptr;
-}
-
-/// Adds an item to a list.
-__attribute__((__noinline__)) inline JsonVal* addItem(std::vector<JsonVal>* list) {
-  return &append(list);
-}
-
-}  // namespace detail
-
-inline JsonVal JsonReader::readValue() {
-  // One frame per open container. A container never moves while it has a frame, since only the
-  // innermost one grows.
-  struct Frame {
-    JsonVal* container;
-    bool first;
-  };
-  JsonVal root;
-  detail::PlainList<Frame> open;
-  JsonVal* target = &root;
-  for (;;) {
-    const char character = peek();
-    switch (character) {
-      case '{':
-        beginObject();
-        target->type = MAP;
-        open.push(Frame{target, true});
-        break;
-      case '[':
-        beginList();
-        target->type = LIST;
-        open.push(Frame{target, true});
-        break;
-      case '"': {
-        const Slice text = readString();
-        target->type = STR;
-        target->str.assign(text.data, text.size);
-        break;
-      }
-      case 't':
-      case 'f':
-        target->type = BOOL;
-        target->num = readBool() ? 1 : 0;
-        break;
-      case 'n':
-        readNull();
-        target->type = NIL;
-        break;
-      default:
-        if (character != '-' && !detail::isDigit(character)) unexpected("a value");
-        *target = detail::makeNumber(readNumber().str());
-    }
-    for (;;) {
-      if (open.empty()) return root;
-      Frame& top = open.back();
-      if (top.container->type == LIST) {
-        if (nextItem(&top.first)) {
-          target = detail::addItem(&top.container->list);
-          break;
-        }
-      } else {
-        Slice key;
-        if (nextKey(&top.first, &key)) {
-          const std::size_t place = offset();
-          target = detail::addMember(JsonVal(key.str()), &top.container->map);
-          if (target == nullptr) {
-            _fail(kJsonDuplicateKey, place, "the key '%s' occurs twice in one object",
-                  key.str().c_str());
-          }
-          break;
-        }
-      }
-      open.pop();
-    }
-  }
 }
 
 inline void JsonReader::finish() {
@@ -3658,7 +3863,368 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
   out->push('"');
 }
 
+/// Prints a number to `target`, which has room for 20 bytes, and returns its end.
+inline char* printInteger(int64_t value, char* target) {
+  if (value >= 0 && value < 10) {
+    *target = static_cast<char>('0' + value);
+    return target + 1;
+  }
+  char digits[20];
+  char* cursor = digits + sizeof(digits);
+  uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  do {
+    *--cursor = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  if (value < 0) *--cursor = '-';
+  const std::size_t size = static_cast<std::size_t>(digits + sizeof(digits) - cursor);
+  memcpy(target, cursor, size);
+  return target + size;
+}
+
+/// A JSON value with its children as it was read, to become text or a JsonVal. An item names its
+/// relatives by their numbers; that of the root, 0, stands for none. A child has a higher number
+/// than its parent.
+class JsonTree {
+ public:
+  typedef JsonReader::Slice Slice;
+  struct Item {
+    std::size_t parent;
+    std::size_t first;  // child
+    std::size_t last;
+    std::size_t next;   // child of the same parent
+    std::size_t count;  // of children
+    std::size_t key;    // where it begins in the texts
+    std::size_t key_size;
+    std::size_t text;  // of a scalar
+    std::size_t text_size;
+    std::size_t place;  // behind the key of a member, for errors
+    JsonType type;
+    bool lines;  // whether MXNet writes the children on lines
+  };
+
+  explicit JsonTree(JsonType type = ERR) { clear(type); }
+  /// Leaves an empty root of this type.
+  void clear(JsonType type) {
+    items_.clear();
+    texts_.clear();
+    items_.addZeros(1);
+    items_[0].type = type;
+  }
+  PASSLIB_INLINE std::size_t size() const { return items_.size(); }
+  PASSLIB_INLINE const Item& operator[](std::size_t item) const { return items_[item]; }
+  PASSLIB_INLINE Slice key(const Item& item) const {
+    return Slice{texts_.begin() + item.key, item.key_size};
+  }
+  PASSLIB_INLINE Slice text(const Item& item) const {
+    return Slice{texts_.begin() + item.text, item.text_size};
+  }
+  bool isComposite(std::size_t item) const {
+    return items_[item].type == LIST || items_[item].type == MAP;
+  }
+
+  void setType(std::size_t item, JsonType type) {
+    items_[item].type = type;
+    Item& parent = items_[items_[item].parent];
+    if (isComposite(item) && item != 0 && parent.type == LIST) parent.lines = true;
+  }
+  /// `text`: of a string without escapes, otherwise as in JSON.
+  void setScalar(std::size_t item, JsonType type, const Slice& text) {
+    items_[item].type = type;
+    items_[item].text_size = text.size;
+    items_[item].text = keep(text);
+  }
+  /// Adds a child to a list, or a member to an object.
+  std::size_t add(std::size_t parent, const Slice& key = Slice{"", 0}, std::size_t place = 0);
+  /// Sorts the members of an object by key. Returns null, or the first that has the key of one
+  /// before it.
+  const Item* sort(std::size_t object);
+  /// Appends an item as JSON, on one line or in the layout of MXNet's writer, of which `depth` is
+  /// the indentation.
+  void print(std::size_t root, bool pretty, std::size_t depth, TextBuffer* out) const;
+  /// Adds the members of the root.
+  void print(JsonMembers* members) const;
+
+ private:
+  struct Key {
+    Slice text;
+    std::size_t item;
+  };
+  static int compare(const void* left, const void* right) {
+    const Key& first = *static_cast<const Key*>(left);
+    const Key& second = *static_cast<const Key*>(right);
+    if (first.text < second.text) return -1;
+    return second.text < first.text || first.item > second.item ? 1 : -1;
+  }
+  std::size_t keep(const Slice& text) {
+    const std::size_t place = texts_.size();
+    texts_.reserve(text.size + 1);  // no slice is null, not even that of an empty text
+    if (text.size != 0) memcpy(texts_.add(text.size), text.data, text.size);
+    return place;
+  }
+  void begin(std::size_t item, bool pretty, std::size_t depth, TextBuffer* out) const;
+
+  PlainList<Item> items_;
+  PlainList<char> texts_;
+};
+
+inline std::size_t JsonTree::add(std::size_t parent, const Slice& key, std::size_t place) {
+  const std::size_t number = items_.size();
+  items_.addZeros(1);
+  Item& item = items_[number];
+  item.parent = parent;
+  item.key_size = key.size;
+  item.key = keep(key);
+  item.place = place;
+  Item& above = items_[parent];
+  (above.count == 0 ? above.first : items_[above.last].next) = number;
+  above.last = number;
+  ++above.count;
+  if (above.count > (above.type == MAP ? 1u : 10u)) above.lines = true;
+  return number;
+}
+
+inline const JsonTree::Item* JsonTree::sort(std::size_t object) {
+  PlainList<Key> keys;
+  bool sorted = true;
+  for (std::size_t item = items_[object].first; item != 0; item = items_[item].next) {
+    const Key next = {key(items_[item]), item};
+    sorted = sorted && (keys.empty() || keys.back().text < next.text);
+    keys.push(next);
+  }
+  if (sorted) return nullptr;
+  qsort(keys.begin(), keys.size(), sizeof(Key), &compare);
+  std::size_t twice = 0;
+  for (std::size_t pos = 1; pos < keys.size(); ++pos) {
+    items_[keys[pos - 1].item].next = keys[pos].item;
+    // Sorted: if it is not before the next one, it is the same.
+    if (keys[pos - 1].text < keys[pos].text || (twice != 0 && twice < keys[pos].item)) continue;
+    twice = keys[pos].item;
+  }
+  items_[object].first = keys[0].item;
+  items_[object].last = keys.back().item;
+  items_[keys.back().item].next = 0;
+  return twice == 0 ? nullptr : &items_[twice];
+}
+
+/// How many levels the layout of MXNet's writer indents at most, here and in GraphWriter: the text
+/// of what is deeply nested would grow with the square of its depth.
+const std::size_t kMostIndented = 64;
+
+inline void appendLine(std::size_t depth, TextBuffer* out) {
+  const std::size_t size = 2 * (std::min)(depth, kMostIndented);
+  out->push('\n');
+  memset(out->room(size), ' ', size);
+  out->advance(size);
+}
+
+/// Writes what comes before the children of an item, or all of a scalar.
+inline void JsonTree::begin(std::size_t item, bool pretty, std::size_t depth,
+                            TextBuffer* out) const {
+  const Item& from = items_[item];
+  if (from.type == STR) return appendString(text(from).data, from.text_size, pretty, out);
+  if (!isComposite(item)) return out->append(text(from).data, from.text_size);
+  out->push(from.type == LIST ? '[' : '{');
+  if (pretty && from.lines) appendLine(depth + 1, out);
+}
+
+inline void JsonTree::print(std::size_t root, bool pretty, std::size_t depth,
+                            TextBuffer* out) const {
+  std::size_t item = root;
+  begin(item, pretty, depth, out);
+  for (;;) {
+    if (items_[item].first != 0) {
+      item = items_[item].first;
+      ++depth;
+    } else {
+      // Those that end here, up to one with another child behind it.
+      for (bool leaf = true;; leaf = false) {
+        if (!leaf && pretty && items_[item].lines) appendLine(depth, out);
+        if (isComposite(item)) out->push(items_[item].type == LIST ? ']' : '}');
+        if (item == root) return;
+        if (items_[item].next != 0) break;
+        item = items_[item].parent;
+        --depth;
+      }
+      const bool lines = pretty && items_[items_[item].parent].lines;
+      item = items_[item].next;
+      out->append(", ");
+      if (lines) appendLine(depth, out);
+    }
+    if (items_[items_[item].parent].type == MAP) {
+      appendString(key(items_[item]).data, items_[item].key_size, pretty, out);
+      out->append(": ");
+    }
+    begin(item, pretty, depth, out);
+  }
+}
+
+inline void JsonTree::print(JsonMembers* members) const {
+  for (std::size_t item = items_[0].first; item != 0; item = items_[item].next) {
+    TextBuffer out;
+    print(item, false, 0, &out);
+    out.moveTo(members->add(key(items_[item]), out.size()));
+  }
+}
+
 }  // namespace detail
+
+inline void JsonReader::_readItem(detail::JsonTree* tree, std::size_t root) {
+  for (std::size_t item = root;;) {
+    const char character = peek();
+    switch (character) {
+      case '{':
+        beginObject();
+        tree->setType(item, MAP);
+        break;
+      case '[':
+        beginList();
+        tree->setType(item, LIST);
+        break;
+      case '"':
+        tree->setScalar(item, STR, readString());
+        break;
+      case 't':
+      case 'f':
+        readBool();
+        tree->setScalar(item, BOOL, character == 't' ? Slice{"true", 4} : Slice{"false", 5});
+        break;
+      case 'n':
+        readNull();
+        tree->setScalar(item, NIL, Slice{"null", 4});
+        break;
+      default:
+        if (character != '-' && !detail::isDigit(character)) unexpected("a value");
+        tree->setScalar(item, NUM, readNumber());
+    }
+    const bool composite = tree->isComposite(item);
+    if (item == root && !composite) return;
+    for (std::size_t open = composite ? item : (*tree)[item].parent;; open = (*tree)[open].parent) {
+      bool first = (*tree)[open].count == 0;
+      if ((*tree)[open].type == LIST) {
+        if (nextItem(&first)) {
+          item = tree->add(open);
+          break;
+        }
+      } else {
+        Slice key;
+        if (nextKey(&first, &key)) {
+          item = tree->add(open, key, offset());
+          break;
+        }
+        _sort(tree, open);
+      }
+      if (open == root) return;
+    }
+  }
+}
+
+inline void JsonReader::_sort(detail::JsonTree* tree, std::size_t object) const {
+  const detail::JsonTree::Item* const twice = tree->sort(object);
+  if (twice == nullptr) return;
+  _fail(kJsonDuplicateKey, twice->place, "the key '%s' occurs twice in one object",
+        tree->key(*twice).str().c_str());
+}
+
+// ---- members of objects ------------------------------------------------------------------------
+
+inline JsonMembers::JsonMembers(const JsonMembers& other) : texts_(nullptr) {
+  if (other.empty()) return;
+  detail::Owner<Texts> copy(new Texts());
+  memcpy(copy->add(other.texts_->size()), other.texts_->begin(), other.texts_->size());
+  texts_ = copy.release();
+}
+
+inline void JsonMembers::clear() noexcept {
+  delete texts_;
+  texts_ = nullptr;
+}
+
+inline std::size_t JsonMembers::size() const {
+  std::size_t count = 0;
+  Slice key;
+  Slice text;
+  for (Walk walk(*this); walk.next(&key, &text);) ++count;
+  return count;
+}
+
+inline bool JsonMembers::equals(const JsonMembers& other) const {
+  if (empty() || other.empty()) return empty() == other.empty();
+  return texts_->size() == other.texts_->size() &&
+         memcmp(texts_->begin(), other.texts_->begin(), texts_->size()) == 0;
+}
+
+inline char* JsonMembers::add(const Slice& key, std::size_t size) {
+  if (texts_ == nullptr) texts_ = new Texts();
+  const std::size_t sizes[] = {key.size, size};
+  char* const target = static_cast<char*>(
+      static_cast<detail::PlainBytes*>(texts_)->add(sizeof(sizes) + key.size + size));
+  memcpy(target, sizes, sizeof(sizes));
+  if (key.size != 0) memcpy(target + sizeof(sizes), key.data, key.size);
+  return target + sizeof(sizes) + key.size;
+}
+
+inline bool JsonMembers::find(const Slice& key, Slice* text) const {
+  Slice each;
+  for (Walk walk(*this); walk.next(&each, text);) {
+    if (each.size == key.size && memcmp(each.data, key.data, key.size) == 0) return true;
+  }
+  return false;
+}
+
+inline bool JsonMembers::Walk::next(Slice* key, Slice* text) {
+  if (cursor_ == end_) return false;
+  std::size_t sizes[2];
+  memcpy(sizes, cursor_, sizeof(sizes));
+  cursor_ += sizeof(sizes);
+  *key = Slice{cursor_, sizes[0]};
+  *text = Slice{cursor_ + sizes[0], sizes[1]};
+  cursor_ += sizes[0] + sizes[1];
+  return true;
+}
+
+inline GraphAttributes::GraphAttributes(const GraphAttributes& other)
+    : texts_(other.texts_), values_(nullptr) {
+  const detail::GraphValues* const values = other.values_.load();
+  if (values != nullptr) values_.storeAlone(values->copy(*values));
+}
+
+inline void GraphAttributes::drop(detail::GraphValues* values) noexcept {
+  while (values != nullptr) {
+    detail::GraphValues* const former = values->former;
+    values->destroy(values);
+    values = former;
+  }
+}
+
+inline const JsonMembers& GraphAttributes::_texts(JsonMembers* room) const {
+  const detail::GraphValues* const values = values_.load();
+  if (values == nullptr) return texts_;
+  room->clear();
+  values->print(*values, room);
+  return *room;
+}
+
+namespace detail {
+
+/// A reader of JSON that was read before.
+inline JsonReader readAgain(const JsonReader::Slice& text) {
+  JsonOptions reading;
+  reading.max_depth = (std::numeric_limits<std::size_t>::max)();
+  return JsonReader(text.data, text.size, reading);
+}
+
+}  // namespace detail
+
+inline bool GraphAttributes::_getString(const char* key, std::string* text) const {
+  const detail::GraphValues* const values = values_.load();
+  if (values != nullptr) return values->get_string(*values, key, text);
+  JsonReader::Slice json;
+  if (!texts_.find(JsonReader::Slice{key, strlen(key)}, &json)) return false;
+  if (json.size == 0 || *json.data != '"') return false;
+  *text = detail::readAgain(json).readString().str();
+  return true;
+}
 
 PASSLIB_END_CODE
 PASSLIB_COLD_CODE
@@ -3667,39 +4233,75 @@ PASSLIB_COLD_CODE
 
 namespace detail {
 
+/// Gets `num` of a number's text. Returns whether the text says no more.
+inline bool scanNum(const std::string& text, int* num) {
+  int64_t integer = 0;
+  if (!parseInteger(text.data(), text.size(), &integer)) {
+    *num = toInt(parseDouble(text));
+    return false;
+  }
+  *num = toInt(static_cast<double>(integer));
+  return *num == integer && text != "-0";
+}
+
+template <typename Value>
+Value makeNumber(std::string text) {
+  int num = 0;
+  const bool same = scanNum(text, &num);
+  return Value(NUM, num, same ? std::string() : std::move(text));
+}
+
+/// The text of a number: the original one, unless `num` was changed since.
+template <typename Value>
+std::string numberText(const Value& value) {
+  int num = 0;
+  if (!value.str.empty()) scanNum(value.str, &num);
+  return !value.str.empty() && num == value.num ? value.str : printed("%d", value.num);
+}
+
 /// Moves out of `value` every child that has children of its own.
-inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
-  const auto take = [taken](JsonVal* child) {
-    if (!child->list.empty() || !child->map.empty()) *addItem(taken) = std::move(*child);
+template <typename Value>
+void takeDeepChildren(Value* value, std::vector<Value>* taken) {
+  const auto take = [taken](Value* child) {
+    if (!child->list.empty() || !child->map.empty()) append(taken) = std::move(*child);
   };
-  for (JsonVal& child : span(value->list)) take(&child);
+  for (Value& child : span(value->list)) take(&child);
   for (auto& member : value->map) take(&member.second);
 }
 
+/// Adds a member to an object, behind those with lower keys, which are there.
+template <typename Value>
+Value* addMember(Value key, std::map<Value, Value>* object) {
+  return &object->emplace_hint(object->end(), std::move(key), Value())->second;
+}
+
 /// A value and that which becomes its copy.
+template <typename Value>
 struct JsonCopy {
-  const JsonVal* from;
-  JsonVal* target;
+  const Value* from;
+  Value* target;
 };
 
 /// Copies type, number and text, and makes room for children, which are queued.
-inline void copyShallow(const JsonVal& from, JsonVal* target, PlainList<JsonCopy>* queue) {
+template <typename Value>
+void copyShallow(const Value& from, Value* target, PlainList<JsonCopy<Value> >* queue) {
   target->type = from.type;
   target->num = from.num;
   target->str = from.str;
-  for (std::size_t pos = 0; pos < from.list.size(); ++pos) addItem(&target->list);
+  makeItems(&target->list, from.list.size());
   for (std::size_t pos = 0; pos < from.list.size(); ++pos) {
-    queue->push(JsonCopy{&from.list[pos], &target->list[pos]});
+    queue->push(JsonCopy<Value>{&from.list[pos], &target->list[pos]});
   }
   for (const auto& member : from.map) {
-    queue->push(JsonCopy{&member.second, addMember(JsonVal(member.first), &target->map)});
+    queue->push(JsonCopy<Value>{&member.second, addMember(member.first, &target->map)});
   }
 }
 
 inline int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
 
 /// Order of two values without their children: type, number, text.
-inline int compareScalars(const JsonVal& left, const JsonVal& right) {
+template <typename Value>
+int compareScalars(const Value& left, const Value& right) {
   if (left.type != right.type) return sign(left.type<right.type, left.type> right.type);
   if (left.type == STR) return sign(left.str < right.str, right.str < left.str);
   if (left.type == BOOL) return sign(left.num<right.num, left.num> right.num);
@@ -3717,11 +4319,12 @@ inline int compareScalars(const JsonVal& left, const JsonVal& right) {
 }
 
 /// Lexicographic order of two values with all their children; iterative.
-inline int compareJson(const JsonVal& left, const JsonVal& right) {
+template <typename Value>
+int compareJson(const Value& left, const Value& right) {
   // A step without values compares two lengths, after all elements were equal.
   struct Step {
-    const JsonVal* left;
-    const JsonVal* right;
+    const Value* left;
+    const Value* right;
     int verdict;
   };
   PlainList<Step> steps;
@@ -3760,99 +4363,62 @@ inline int compareJson(const JsonVal& left, const JsonVal& right) {
 }
 
 /// Walks a value in the order of its text, iteratively.
+template <typename Value>
 class JsonWalk {
  public:
   /// kBegin: a container begins, or a scalar; kChild: a child follows; kClose: a container ends.
   enum Event { kBegin, kChild, kClose, kEnd };
-  explicit JsonWalk(const JsonVal& root) : value(&root), key(nullptr) {}
+  explicit JsonWalk(const Value& root) : value(&root), key(nullptr) {}
   Event next() {
     if (event_ == kEnd || event_ == kChild) return event_ = kBegin;
     if (event_ == kBegin && (value->type == LIST || value->type == MAP)) {
-      open_.push(Frame{value, 0, nullptr, hasLines(*value)});
+      open_.push(Frame{value, 0, nullptr});
     }
     if (event_ == kClose) open_.pop();
     if (open_.empty()) return event_ = kEnd;
     Frame& top = open_.back();
     index = top.index++;
-    depth = open_.size();
-    on_lines = top.on_lines;
     if (top.container->type == LIST && index < top.container->list.size()) {
       value = &top.container->list[index];
       key = nullptr;
       return event_ = kChild;
     }
     if (top.container->type == MAP && index < top.container->map.size()) {
-      const std::map<JsonVal, JsonVal>& map = top.container->map;
+      const std::map<Value, Value>& map = top.container->map;
       const auto member = top.key == nullptr ? map.begin() : map.upper_bound(*top.key);
       key = top.key = &member->first;
       value = &member->second;
       return event_ = kChild;
     }
-    --depth;
     value = top.container;
     return event_ = kClose;
   }
 
-  const JsonVal* value;   ///< what begins, follows or ends
-  const JsonVal* key;     ///< of the child; null in lists
-  std::size_t depth = 0;  ///< of a child, or of what ends
+  const Value* value;     ///< what begins, follows or ends
+  const Value* key;       ///< of the child; null in lists
   std::size_t index = 0;  ///< of a child; of what ends, the number of its children
-  bool on_lines = false;  ///< whether MXNet writes the children, or those of what ends, on lines
 
  private:
   struct Frame {
-    const JsonVal* container;
+    const Value* container;
     std::size_t index;
-    const JsonVal* key;  // of the last member; iterators of a library's debug mode are not plain
-    bool on_lines;
+    const Value* key;  // of the last member; iterators of a library's debug mode are not plain
   };
-  static bool hasLines(const JsonVal& container) {
-    if (container.type == MAP) return container.map.size() > 1;
-    bool composite = container.list.size() > 10;
-    for (std::size_t pos = 0; pos < container.list.size() && !composite; ++pos) {
-      composite = container.list[pos].type == LIST || container.list[pos].type == MAP;
-    }
-    return composite;
-  }
   PlainList<Frame> open_;
   Event event_ = kEnd;
 };
 
-/// Prints a number to `target`, which has room for 20 bytes, and returns its end.
-inline char* printInteger(int64_t value, char* target) {
-  if (value >= 0 && value < 10) {
-    *target = static_cast<char>('0' + value);
-    return target + 1;
-  }
-  char digits[20];
-  char* cursor = digits + sizeof(digits);
-  uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-  do {
-    *--cursor = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest != 0);
-  if (value < 0) *--cursor = '-';
-  const std::size_t size = static_cast<std::size_t>(digits + sizeof(digits) - cursor);
-  memcpy(target, cursor, size);
-  return target + size;
-}
-
-inline void appendInteger(int64_t value, TextBuffer* out) {
-  out->advanceTo(printInteger(value, out->room(20)));
-}
-
-inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* out) {
+template <typename Value>
+void appendScalar(const Value& value, TextBuffer* out) {
   switch (value.type) {
     case STR:
-      appendString(value.str.data(), value.str.size(), raw_controls, out);
+      appendString(value.str.data(), value.str.size(), false, out);
       break;
     case NUM:
-      if (value.str.empty()) return appendInteger(value.num, out);
       out->append(numberText(value));
       break;
     case BOOL:
-      if (value.num != 0) return out->append("true");
-      out->append("false");
+      out->append(std::string(value.num != 0 ? "true" : "false"));
       break;
     case NIL:
       out->append("null");
@@ -3862,22 +4428,68 @@ inline void appendScalar(const JsonVal& value, bool raw_controls, TextBuffer* ou
   }
 }
 
-/// A key as JSON. Keys of other types, which JSON does not allow, are written as strings.
-inline void appendKey(const JsonVal& key, bool raw_controls, TextBuffer* out) {
-  const std::string text = key.type == STR ? std::string() : key.dump();
-  const std::string& name = key.type == STR ? key.str : text;
-  appendString(name.data(), name.size(), raw_controls, out);
+/// Writes a value, with these texts between items, and between key and value.
+template <typename Value>
+void printValue(const Value& root, const std::string& comma, const std::string& colon,
+                TextBuffer* out) {
+  typedef JsonWalk<Value> Walk;
+  Walk walk(root);
+  for (;;) {
+    const typename Walk::Event event = walk.next();
+    const bool in_list = walk.value->type == LIST;
+    if (event == Walk::kEnd) return;
+    if (event == Walk::kClose) {
+      out->push(in_list ? ']' : '}');
+    } else if (event == Walk::kChild) {
+      if (walk.index > 0) out->append(comma);
+      if (walk.key == nullptr) continue;
+      // Keys of other types, which JSON does not allow, are written as strings.
+      const std::string name = walk.key->type == STR ? walk.key->str : walk.key->dump();
+      appendString(name.data(), name.size(), false, out);
+      out->append(colon);
+    } else if (in_list || walk.value->type == MAP) {
+      out->push(in_list ? '[' : '{');
+    } else {
+      appendScalar(*walk.value, out);
+    }
+  }
+}
+
+/// Makes the value that a tree describes.
+template <typename Value>
+Value valueOf(const JsonTree& tree) {
+  Value root;
+  PlainList<Value*> targets;  // of the items
+  targets.addZeros(tree.size());
+  targets[0] = &root;
+  for (std::size_t pos = 0; pos < tree.size(); ++pos) {
+    const JsonTree::Item& item = tree[pos];
+    Value* const target = targets[pos];
+    target->type = item.type;
+    if (item.type == STR) target->str = tree.text(item).str();
+    if (item.type == NUM) *target = makeNumber<Value>(tree.text(item).str());
+    if (item.type == BOOL) target->num = tree.text(item) == "true" ? 1 : 0;
+    if (item.type == LIST) makeItems(&target->list, item.count);
+    std::size_t nth = 0;
+    for (std::size_t child = item.first; child != 0; child = tree[child].next) {
+      targets[child] = item.type == LIST
+                           ? &target->list[nth++]
+                           : addMember(Value(tree.key(tree[child]).str()), &target->map);
+    }
+  }
+  return root;
 }
 
 }  // namespace detail
 
-inline void JsonVal::clear() {
-  std::vector<JsonVal> deep;
+template <typename Unused>
+void JsonValue<Unused>::clear() {
+  std::vector<JsonValue> deep;
   detail::takeDeepChildren(this, &deep);
   list.clear();
   map.clear();
   while (!deep.empty()) {
-    JsonVal last = std::move(deep.back());
+    JsonValue last = std::move(deep.back());
     deep.pop_back();
     detail::takeDeepChildren(&last, &deep);
     last.list.clear();
@@ -3885,36 +4497,41 @@ inline void JsonVal::clear() {
   }
 }
 
-inline JsonVal::JsonVal(const JsonVal& other) : type(other.type), num(other.num) {
-  detail::PlainList<detail::JsonCopy> queue;
+template <typename Unused>
+JsonValue<Unused>::JsonValue(const JsonValue& other) : type(other.type), num(other.num) {
+  detail::PlainList<detail::JsonCopy<JsonValue> > queue;
   detail::copyShallow(other, this, &queue);
   while (!queue.empty()) {
-    const detail::JsonCopy next = queue.back();
+    const detail::JsonCopy<JsonValue> next = queue.back();
     queue.pop();
     detail::copyShallow(*next.from, next.target, &queue);
   }
 }
 
-inline JsonVal& JsonVal::operator=(const JsonVal& other) {
+template <typename Unused>
+JsonValue<Unused>& JsonValue<Unused>::operator=(const JsonValue& other) {
   if (this != &other) {
-    JsonVal copy(other);
+    JsonValue copy(other);
     *this = std::move(copy);
   }
   return *this;
 }
 
-inline JsonVal& JsonVal::operator=(JsonVal&& other) noexcept {
+template <typename Unused>
+JsonValue<Unused>& JsonValue<Unused>::operator=(JsonValue&& other) noexcept {
   // `other` may be a child of this value: it must be moved out before the children go.
-  JsonVal taken(std::move(other));
-  this->~JsonVal();
-  return *::new (static_cast<void*>(this)) JsonVal(std::move(taken));
+  JsonValue taken(std::move(other));
+  this->~JsonValue();
+  return *::new (static_cast<void*>(this)) JsonValue(std::move(taken));
 }
 
-inline JsonVal JsonVal::integer(int64_t value) {
-  return detail::makeNumber(detail::printed("%lld", static_cast<long long>(value)));
+template <typename Unused>
+JsonValue<Unused> JsonValue<Unused>::integer(int64_t value) {
+  return detail::makeNumber<JsonValue>(detail::printed("%lld", static_cast<long long>(value)));
 }
 
-inline JsonVal JsonVal::real(double value) {
+template <typename Unused>
+JsonValue<Unused> JsonValue<Unused>::real(double value) {
   if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
   std::string text;
   for (int digits = 15; digits <= 17; ++digits) {
@@ -3928,63 +4545,54 @@ inline JsonVal JsonVal::real(double value) {
 #endif
     if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
   }
-  return detail::makeNumber(text);
+  return detail::makeNumber<JsonValue>(text);
 }
 
-inline double JsonVal::toDouble() const {
+template <typename Unused>
+double JsonValue<Unused>::toDouble() const {
   if (type == BOOL) return num;
   if (type != NUM) return 0;
   return str.empty() ? num : detail::parseDouble(detail::numberText(*this));
 }
 
-inline bool JsonVal::toInteger(int64_t* value) const {
+template <typename Unused>
+bool JsonValue<Unused>::toInteger(int64_t* value) const {
   if (type != NUM) return false;
   const std::string text = detail::numberText(*this);
   return detail::parseInteger(text.data(), text.size(), value);
 }
 
-inline bool JsonVal::operator<(const JsonVal& other) const {
+template <typename Unused>
+bool JsonValue<Unused>::operator<(const JsonValue& other) const {
   if (type == STR && other.type == STR) return str < other.str;  // keys: the usual case
   return detail::compareJson(*this, other) < 0;
 }
 
-inline bool JsonVal::operator==(const JsonVal& other) const {
+template <typename Unused>
+bool JsonValue<Unused>::operator==(const JsonValue& other) const {
   return detail::compareJson(*this, other) == 0;
 }
 
-inline std::string JsonVal::dump() const {
+template <typename Unused>
+std::string JsonValue<Unused>::dump() const {
   detail::TextBuffer out;
-  detail::JsonWalk walk(*this);
-  for (;;) {
-    const detail::JsonWalk::Event event = walk.next();
-    const bool in_list = walk.value->type == LIST;
-    if (event == detail::JsonWalk::kEnd) return out.str();
-    if (event == detail::JsonWalk::kClose) {
-      out.push(in_list ? ']' : '}');
-    } else if (event == detail::JsonWalk::kChild) {
-      if (walk.index > 0) out.push(',');
-      if (walk.key == nullptr) continue;
-      detail::appendKey(*walk.key, false, &out);
-      out.append(" : ");
-    } else if (in_list || walk.value->type == MAP) {
-      out.push(in_list ? '[' : '{');
-    } else {
-      detail::appendScalar(*walk.value, false, &out);
-    }
-  }
+  detail::printValue(*this, ",", " : ", &out);
+  return out.str();
 }
 
-inline std::string JsonVal::toString() const {
+template <typename Unused>
+std::string JsonValue<Unused>::toString() const {
   std::string out;
-  detail::JsonWalk walk(*this);
+  typedef detail::JsonWalk<JsonValue> Walk;
+  Walk walk(*this);
   for (;;) {
-    const detail::JsonWalk::Event event = walk.next();
+    const typename Walk::Event event = walk.next();
     const bool in_list = walk.value->type == LIST;
-    if (event == detail::JsonWalk::kEnd) return out;
-    if (event == detail::JsonWalk::kClose) {
+    if (event == Walk::kEnd) return out;
+    if (event == Walk::kClose) {
       if (walk.index > 0) out += ',';
       out += in_list ? "])" : "})";
-    } else if (event == detail::JsonWalk::kChild) {
+    } else if (event == Walk::kChild) {
       if (walk.index > 0) out += ',';
       if (walk.key != nullptr) out.append(walk.key->toString()).append(" : ");
     } else {
@@ -4012,17 +4620,88 @@ inline std::string JsonVal::toString() const {
   }
 }
 
-inline JsonVal JsonVal::parse(const std::string& json) {
+PASSLIB_DEMANDED JsonVal JsonReader::readValue() {
+  detail::JsonTree tree;
+  _readItem(&tree, 0);
+  return detail::valueOf<PASSLIB_LATER(JsonVal)>(tree);
+}
+
+namespace detail {
+
+template <typename Unused>
+struct GraphMap : GraphValues {
+  typedef std::map<std::string, JsonValue<Unused> > Map;
+  Map map;
+
+  static GraphMap* make(Map&& map) {
+    Owner<GraphMap> made(new GraphMap());
+    made->copy = &copyMap;
+    made->print = &printMap;
+    made->get_string = &findString;
+    made->destroy = &destroyMap;
+    made->former = nullptr;
+    made->map = std::move(map);
+    return made.release();
+  }
+  static GraphMap* make(const JsonMembers& texts) {
+    Map map;
+    JsonReader::Slice key;
+    JsonReader::Slice text;
+    for (JsonMembers::Walk walk(texts); walk.next(&key, &text);) {
+      map.emplace_hint(map.end(), key.str(), readAgain(text).template readValue<Unused>());
+    }
+    return make(std::move(map));
+  }
+  static const Map& mapOf(const GraphValues& values) {
+    return static_cast<const GraphMap&>(values).map;
+  }
+  static GraphValues* copyMap(const GraphValues& values) { return make(Map(mapOf(values))); }
+  static void printMap(const GraphValues& values, JsonMembers* members) {
+    for (const auto& member : mapOf(values)) {
+      TextBuffer out;
+      printValue(member.second, ", ", ": ", &out);
+      const std::string& key = member.first;
+      out.moveTo(members->add(JsonReader::Slice{key.data(), key.size()}, out.size()));
+    }
+  }
+  static bool findString(const GraphValues& values, const char* key, std::string* text) {
+    const auto found = mapOf(values).find(key);
+    if (found == mapOf(values).end() || found->second.type != STR) return false;
+    *text = found->second.str;
+    return true;
+  }
+  static void destroyMap(GraphValues* values) { delete static_cast<GraphMap*>(values); }
+};
+
+}  // namespace detail
+
+template <typename Unused>
+GraphAttributes::Map& GraphAttributes::read() const {
+  detail::GraphValues* present = values_.load();
+  while (present == nullptr || present->destroy != &Made<Unused>::destroyMap) {
+    JsonMembers printed;
+    if (present != nullptr) present->print(*present, &printed);
+    detail::Owner<Made<Unused> > made(Made<Unused>::make(present == nullptr ? texts_ : printed));
+    made->former = present;
+    detail::GraphValues* const found = values_.replace(present, made.get());
+    present = found == present ? made.release() : found;  // another thread's, if that was faster
+  }
+  return static_cast<Made<Unused>*>(present)->map;
+}
+
+template <typename Unused>
+JsonValue<Unused> JsonValue<Unused>::parse(const std::string& json) {
   JsonReader reader(json.data(), json.size());
-  JsonVal value = reader.readValue();
+  JsonValue value = reader.readValue<Unused>();
   reader.finish();
   return value;
 }
 
-inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
+template <typename Unused>
+JsonValue<Unused> JsonValue<Unused>::parse(const std::string& json, unsigned int* idx) {
   const std::size_t start = std::min<std::size_t>(*idx, json.size());
   JsonReader reader(json.data() + start, json.size() - start);
-  JsonVal value = reader.readValue();
+  JsonValue value = reader.readValue<Unused>();
   *idx = static_cast<unsigned int>(start + reader.offset());
   return value;
 }
@@ -4328,21 +5007,6 @@ PASSLIB_INLINE void prefetchNode(const std::vector<Node*>& nodes, std::size_t po
   prefetchNode(nodes.data(), nodes.size(), pos, also);
 }
 
-typedef std::map<std::string, JsonVal> Members;
-
-/// Adds a member without a value. Returns null if there is one of this name.
-__attribute__((__noinline__)) inline Members::value_type* addNamed(const std::string& name,
-                                                                   Members* members) {
-  const auto added = members->insert(std::pair<const std::string, JsonVal>(name, JsonVal()));
-  return added.second ? &*added.first : nullptr;
-}
-
-/// Adds an attribute to a graph. Returns null if there is one of this name.
-inline JsonVal* addAttribute(const std::string& name, Members* attributes) {
-  Members::value_type* const added = addNamed(name, attributes);
-  return added == nullptr ? nullptr : &added->second;
-}
-
 bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
                 PlainList<Node*>* order);
 
@@ -4395,6 +5059,24 @@ class ReaderParts {
   void readText(std::string* target) {
     const Slice text = reader_.readString();
     target->assign(text.data, text.size);
+  }
+
+  /// Reads a member that the readers do not know, into an object.
+  __attribute__((__noinline__)) void readOther(const Slice& key, JsonTree* object) {
+    reader_._readItem(object, object->add(0, key, reader_.offset()));
+  }
+
+  /// Moves such members, if there are any, to a graph, or to a node, which has them as in the text.
+  __attribute__((__noinline__)) void keepOthers(JsonTree* object, Graph* graph) const {
+    reader_._sort(object, 0);
+    JsonMembers members;
+    object->print(&members);
+    graph->attrs._setTexts(&members);
+  }
+  __attribute__((__noinline__)) void keepOthers(JsonTree* object, Node* node) const {
+    object->print(&node->extra);
+    reader_._sort(object, 0);
+    object->clear(MAP);
   }
 
   /// `only_one`: no other object of attributes of the node was read; `give_way`: those of others
@@ -4508,13 +5190,6 @@ class TextOffsets {
   PlainList<uint32_t> low_;
   PlainList<std::size_t> turns_;  // the numbers of those from which on the higher half is one more
 };
-
-/// Adds an extra member to a node.
-__attribute__((__noinline__)) inline JsonVal* addExtra(const std::string& name, Node* node) {
-  std::pair<std::string, JsonVal>& member = append(&node->extra);
-  member.first = name;
-  return &member.second;
-}
 
 /// A graph being read. Edges are numbers of nodes that may not have been read yet.
 struct GraphDraft {
@@ -4691,9 +5366,8 @@ class GraphReader : private ReaderParts {
     Node* node = nullptr;
     NodeMember member = kMemberNone;    // the last one read
     bool seen[kNodeMembers] = {false};  // of the node
-    // Names of the node's extra members, if they are many. A map as that of a graph's attributes,
-    // for which there is code anyway.
-    std::map<std::string, JsonVal> extra_names;
+    JsonTree attrs{MAP};
+    JsonTree extra{MAP};  // of the node
     int attribute_objects = 0;
     Frame* outer = nullptr;
   };
@@ -4721,6 +5395,7 @@ class GraphReader : private ReaderParts {
         if (reader_.nextKey(&frame.first_key, &key)) {
           readGraphMember(&frame, key);
         } else {
+          keepOthers(&frame.attrs, frame.draft.graph);
           finishGraph(&frame.draft);
           pop();
         }
@@ -4773,14 +5448,7 @@ class GraphReader : private ReaderParts {
       once(&draft.has_row_ptr, "node_row_ptr");
       readIntegers("row pointer", &draft.row_ptr);
     } else {
-      const std::string name = key.str();
-      const std::size_t place = reader_.offset();
-      JsonVal* value = addAttribute(name, &draft.graph->attrs);
-      if (value == nullptr) {
-        reader_._fail(kJsonDuplicateKey, place, "the key '%s' occurs twice in one object",
-                      name.c_str());
-      }
-      *value = reader_.readValue();
+      readOther(key, &frame->attrs);
     }
   }
 
@@ -4797,7 +5465,6 @@ class GraphReader : private ReaderParts {
     frame->member = kMemberNone;
     memset(frame->seen, 0, sizeof(frame->seen));
     frame->attribute_objects = 0;
-    if (!frame->extra_names.empty()) frame->extra_names.clear();
   }
 
   /// Moves to the value of the next member of a node, of which `key` is set for a kMemberOther
@@ -4871,25 +5538,9 @@ class GraphReader : private ReaderParts {
       case kMemberSourceId:
         reader_.readInteger("backward_source_id", -1, kIntMax);
         break;
-      default: {
-        const std::string name = key.str();
-        bool seen = hasExtra(frame, name);
-        once(&seen, name.c_str());
-        *addExtra(name, node) = reader_.readValue();
-      }
+      default:
+        readOther(key, &frame->extra);
     }
-  }
-
-  /// Whether the node has an extra member of this name, and notes the name.
-  static bool hasExtra(Frame* frame, const std::string& name) {
-    const std::size_t few = 16;
-    const std::size_t count = frame->node->extra.size();
-    for (std::size_t pos = 0; pos < count && count <= few; ++pos) {
-      const std::string& known = frame->node->extra[pos].first;
-      if (count < few && known == name) return true;
-      if (count == few) addAttribute(known, &frame->extra_names);
-    }
-    return count >= few && addAttribute(name, &frame->extra_names) == nullptr;
   }
 
   void readAttributes(Frame* frame, bool give_way) {
@@ -4947,6 +5598,7 @@ class GraphReader : private ReaderParts {
   }
 
   void finishNode(Frame* frame) const {
+    if (frame->extra.size() > 1) keepOthers(&frame->extra, frame->node);
     const char* missing = nullptr;
     for (int member = kMemberInputs; member >= kMemberOp; --member) {
       if (!frame->seen[member]) missing = nameOf(static_cast<NodeMember>(member));
@@ -5164,9 +5816,9 @@ class TextReader : private ReaderParts {
     PlainList<FlatEdge> heads;
     PlainList<uint32_t> arg_nodes;
     PlainList<uint32_t> row_ptr;
-    PlainList<Graph*> nested;                 // in the node, which gets them when all are read
-    Members extra;                            // of the node
-    PlainList<Members::value_type*> ordered;  // the same, as in the text
+    PlainList<Graph*> nested;  // in the node, which gets them when all are read
+    JsonTree attrs{MAP};
+    JsonTree extra{MAP};  // of the node
   };
 
   // The first three of each must be there.
@@ -5248,17 +5900,8 @@ class TextReader : private ReaderParts {
       case 3:
         return readNumbers("row pointer", &frame->row_ptr);
       default:
-        readValue(key, &frame->graph->attrs);
+        readOther(key, &frame->attrs);
     }
-  }
-
-  /// Reads a member that this class does not know.
-  Members::value_type* readValue(const Slice& key, Members* members) {
-    const std::string name = key.str();
-    Members::value_type* const member = addNamed(name, members);
-    if (member == nullptr) failTwice(name.c_str());
-    member->second = reader_.readValue();
-    return member;
   }
 
   void beginNode(Frame* frame) {
@@ -5298,9 +5941,7 @@ class TextReader : private ReaderParts {
         reader_.beginList();
         return enter(frame, kSubgraph);
       case 8:
-        if (!(key == "backward_source_id")) {
-          return frame->ordered.push(readValue(key, &frame->extra));
-        }
+        if (!(key == "backward_source_id")) return readOther(key, &frame->extra);
         reader_.readInteger("backward_source_id", -1, kIntMax);  // of MXNet 0.8; unused since
         return;
       default:
@@ -5333,6 +5974,7 @@ class TextReader : private ReaderParts {
   }
 
   void finishNode(Frame* frame) const {
+    if (frame->extra.size() > 1) keepOthers(&frame->extra, frame->node);
     const char* const lacks = missing(fieldKeys(), frame->fields);
     if (lacks != nullptr && (frame->fields >> 1 & 1) != 0) {
       reader_._fail(kJsonMissingKey, frame->offsets.back(), "node '%s' has no '%s'",
@@ -5343,19 +5985,10 @@ class TextReader : private ReaderParts {
                     frame->offsets.size() - 1, lacks);
     }
     frame->part = kNode;
-    if (frame->ordered.empty()) return;
-    makeItems(&frame->node->extra, frame->ordered.size());
-    std::size_t pos = 0;
-    for (auto& member : span(frame->node->extra)) {
-      Members::value_type* const read = frame->ordered[pos++];
-      member.first = read->first;
-      member.second = std::move(read->second);
-    }
-    frame->ordered.clear();
-    frame->extra.clear();
   }
 
   void finish(Frame* frame) {
+    keepOthers(&frame->attrs, frame->graph);
     const char* const lacks = missing(memberKeys(), frame->members);
     if (lacks != nullptr) {
       reader_._fail(kJsonMissingKey, frame->start, "the graph has no '%s'", lacks);
@@ -5534,7 +6167,7 @@ class GraphWriter {
  public:
   /// `omitted`: the key of an attribute of nodes that is not written; null for none.
   GraphWriter(bool pretty, TextBuffer* out, const char* omitted = nullptr)
-      : pretty_(pretty), blank_(1 + 2 * 64, ' '), out_(*out), omitted_(omitted) {
+      : pretty_(pretty), blank_(1 + 2 * kMostIndented, ' '), out_(*out), omitted_(omitted) {
     blank_[0] = '\n';
   }
   GraphWriter(const GraphWriter&) = delete;
@@ -5543,10 +6176,8 @@ class GraphWriter {
     while (frame_ != nullptr) pop();
   }
 
-  /// Writes a value alone.
-  void write(const JsonVal& value) { writeValue(value, 0); }
   /// `attributes`: top-level keys other than NNVM's own, usually those of the graph.
-  void write(const Graph& root, const std::map<std::string, JsonVal>& attributes) {
+  void write(const Graph& root, const GraphAttributes& attributes) {
     begin(root, attributes, 0);
     while (frame_ != nullptr) {
       Frame& frame = *frame_;
@@ -5566,7 +6197,7 @@ class GraphWriter {
         begin(nested, nested.attrs, frame.depth + 4);
         continue;
       }
-      if (!node.subgraphs.empty()) {
+      if (node.subgraphs.size() != 0) {
         newline(frame.depth + 3);
         out_.push(']');
       }
@@ -5583,7 +6214,7 @@ class GraphWriter {
   };
 
   struct Frame {
-    Frame(const Graph& target, const std::map<std::string, JsonVal>& extra, std::size_t level)
+    Frame(const Graph& target, const GraphAttributes& extra, std::size_t level)
         : graph(target),
           attributes(extra),
           depth(level),
@@ -5637,7 +6268,7 @@ class GraphWriter {
     }
 
     const Graph& graph;
-    const std::map<std::string, JsonVal>& attributes;
+    const GraphAttributes& attributes;
     std::size_t depth;
     Node* const* order;  // the graph's own, or `sorted`
     std::size_t count;
@@ -5730,8 +6361,7 @@ class GraphWriter {
   void string(const std::string& text) { appendString(text.data(), text.size(), pretty_, &out_); }
   void string(const JsonReader::Slice& text) { appendString(text.data, text.size, pretty_, &out_); }
 
-  void begin(const Graph& graph, const std::map<std::string, JsonVal>& attributes,
-             std::size_t depth) {
+  void begin(const Graph& graph, const GraphAttributes& attributes, std::size_t depth) {
     open_.add(&graph);
     Frame* const frame = new Frame(graph, attributes, depth);
     frame->outer = frame_;
@@ -5766,18 +6396,13 @@ class GraphWriter {
     }
     out_.append(frame->to_inputs);
     writeEntries(frame, node.inputs, depth);
-    if (!node.control_deps.empty()) {
+    if (node.control_deps.size() != 0) {
       key("control_deps", true, depth);
       writeIntegers(node.control_deps.size(), depth,
                     [frame](std::size_t) { return frame->positions[frame->next_position++]; });
     }
-    for (const auto& member : span(node.extra)) {
-      separate(true, depth);
-      string(member.first);
-      out_.append(": ");
-      writeValue(member.second, depth);
-    }
-    if (!node.subgraphs.empty()) {
+    if (!node.extra.empty()) writeMembers(node.extra, depth);
+    if (node.subgraphs.size() != 0) {
       key("subgraphs", true, depth);
       out_.push('[');
     }
@@ -5875,37 +6500,29 @@ class GraphWriter {
     });
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
-    for (const auto& attribute : frame.attributes) {
-      separate(true, depth);
-      string(attribute.first);
-      out_.append(": ");
-      writeValue(attribute.second, depth);
-    }
+    JsonMembers printed;
+    writeMembers(frame.attributes._texts(&printed), depth);
     newline(frame.depth);
     out_.push('}');
   }
 
-  void writeValue(const JsonVal& root, std::size_t base) {
-    JsonWalk walk(root);
-    for (;;) {
-      const JsonWalk::Event event = walk.next();
-      const JsonVal& value = *walk.value;
-      const bool composite = value.type == LIST || value.type == MAP;
-      if (event == JsonWalk::kEnd) return;
-      if (event == JsonWalk::kChild) {
-        if (walk.index > 0) out_.append(", ");
-        if (walk.on_lines) newline(base + walk.depth);
-        if (walk.key == nullptr) continue;
-        appendKey(*walk.key, pretty_, &out_);
-        out_.append(": ");
-      } else if (!composite) {
-        appendScalar(value, pretty_, &out_);
-      } else if (event == JsonWalk::kBegin) {
-        out_.push(value.type == LIST ? '[' : '{');
-      } else {
-        if (walk.on_lines) newline(base + walk.depth);
-        out_.push(value.type == LIST ? ']' : '}');
+  void writeMembers(const JsonMembers& members, std::size_t depth) {
+    JsonReader::Slice name;
+    JsonReader::Slice text;
+    for (JsonMembers::Walk walk(members); walk.next(&name, &text);) {
+      separate(true, depth);
+      string(name);
+      out_.append(": ");
+      if (pretty_) {
+        JsonTree tree;
+        readAgain(text)._readItem(&tree, 0);
+        tree.print(0, true, depth, &out_);
+        continue;
       }
+      bool ascii = true;
+      for (std::size_t pos = 0; pos < text.size; ++pos) ascii = ascii && text.data[pos] >= 0;
+      if (!ascii) out_.noteNotAscii();
+      out_.append(text.data, text.size);
     }
   }
 
@@ -6946,8 +7563,9 @@ PASSLIB_DEMANDED bool isParameter(const Node* node) {
 
 PASSLIB_DEMANDED std::string PassResource::_dialect() const {
   if (graph_ == nullptr) return std::string();
-  const auto found = graph_->attrs.find("dialect");
-  return found == graph_->attrs.end() ? std::string() : found->second.str;
+  std::string name;
+  graph_->attrs._getString("dialect", &name);
+  return name;
 }
 
 PASSLIB_DEMANDED bool PassResource::_isUnlent(const Node* node) {
@@ -7163,9 +7781,8 @@ PASSLIB_DEMANDED OptionValues::OptionValues(const PassDeclaration& declaration,
   for (const OptionDeclaration& option : declaration.options) {
     names += (names.empty() ? "" : ", ") + option.name;
     const auto found = given.find(option.name);
-    values_.insert(std::make_pair(option.name, found == given.end()
-                                                   ? option.preset
-                                                   : detail::optionValue(option, found->second)));
+    values_.emplace(option.name, found == given.end() ? option.preset
+                                                      : detail::optionValue(option, found->second));
   }
   for (const auto& pair : given) {
     if (values_.count(pair.first) == 0 && !declaration.any_options) {
@@ -7830,7 +8447,7 @@ struct FlatStore {
     pairs_.push(FlatPair{{key.data, key.size}, {text.data, text.size}});
     ++num_pairs_;
   }
-  void addValue(const std::string& key, const JsonVal& value);
+  void addMembers(const JsonMembers& members);
 
   FlatArray graphs_;
   FlatArray nodes_;
@@ -7844,15 +8461,17 @@ struct FlatStore {
   GraphTable levels_;  // the graphs of the nodes so far
 };
 
-__attribute__((__noinline__)) inline void FlatStore::addValue(const std::string& key,
-                                                              const JsonVal& value) {
-  TextBuffer buffer;
-  GraphWriter(false, &buffer).write(value);
-  const std::size_t size = buffer.size();
-  char* const text = texts_.room(size);
-  buffer.moveTo(text);
-  texts_.advance(size);
-  addPair(JsonReader::Slice{key.data(), key.size()}, JsonReader::Slice{text, size});
+/// The texts are copied: members may be printed for this call alone.
+inline void FlatStore::addMembers(const JsonMembers& members) {
+  JsonReader::Slice key;
+  JsonReader::Slice text;
+  for (JsonMembers::Walk walk(members); walk.next(&key, &text);) {
+    char* const copy = texts_.room(key.size + text.size);
+    if (key.size != 0) memcpy(copy, key.data, key.size);
+    memcpy(copy + key.size, text.data, text.size);
+    texts_.advance(key.size + text.size);
+    addPair(JsonReader::Slice{copy, key.size}, JsonReader::Slice{copy + key.size, text.size});
+  }
 }
 
 /// A host copies the texts, so that a library finds them one behind the other. A library names
@@ -7903,7 +8522,7 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
     for (NodeAttributes::Walk walk(node.attrs); walk.next(&key, &text);) addPair(key, text);
   }
   flat.num_attrs = num_pairs_;
-  for (const auto& member : span(node.extra)) addValue(member.first, member.second);
+  if (!node.extra.empty()) addMembers(node.extra);
   flat.num_extra = num_pairs_ - flat.num_attrs;
   flat.num_inputs = static_cast<uint32_t>(node.inputs.size());
   flat.num_control_deps = static_cast<uint32_t>(node.control_deps.size());
@@ -7941,8 +8560,10 @@ inline void FlatStore::add(const Graph& level) {
     if (position < 0) failGraph("an output of the graph comes from a node that is not in it");
     edges_.push(FlatEdge{static_cast<uint32_t>(position), head.entry, head.version});
   }
-  for (const auto& attribute : level.attrs) addValue(attribute.first, attribute.second);
-  graphs_.push(FlatGraph{level.nodes.size(), level.outputs.size(), level.attrs.size()});
+  num_pairs_ = 0;
+  JsonMembers printed;
+  addMembers(level.attrs._texts(&printed));
+  graphs_.push(FlatGraph{level.nodes.size(), level.outputs.size(), num_pairs_});
 }
 
 inline void FlatStore::flatten(const Graph& root, const FlatModel* shown) {
@@ -7997,15 +8618,9 @@ class FlatReader {
   static void assign(const FlatText& text, std::string* target) {
     target->assign(text.data, static_cast<std::size_t>(text.size));
   }
-  std::string takeKey() const {
-    return std::string(pair_->key.data, static_cast<std::size_t>(pair_->key.size));
-  }
-  /// Reads the value of a pair that has JSON, and goes on to the next.
-  void takeValue(JsonVal* value) {
-    JsonOptions reading;
-    reading.allow_control_characters = true;  // as in a graph that is read from JSON
-    const FlatText& text = (pair_++)->text;
-    *value = JsonReader(text.data, static_cast<std::size_t>(text.size), reading).readValue();
+  /// Takes pairs with JSON, which the host wrote as JsonMembers wants it.
+  void takeMembers(uint64_t count, JsonMembers* members) {
+    for (; count != 0; --count, ++pair_) members->add(sliceOf(pair_->key), sliceOf(pair_->text));
   }
 
   void readLevel(const FlatGraph& level, Graph* graph) {
@@ -8026,9 +8641,9 @@ class FlatReader {
     }
     makeItems(&graph->outputs, static_cast<std::size_t>(level.num_outputs));
     linkNodes(first, uses.begin(), &edge_, &dep_, graph);
-    for (uint64_t nth = 0; nth < level.num_attrs; ++nth) {
-      takeValue(addAttribute(takeKey(), &graph->attrs));
-    }
+    JsonMembers attributes;
+    takeMembers(level.num_attrs, &attributes);
+    graph->attrs._setTexts(&attributes);
   }
 
   void readNode(const FlatNode& from, uint32_t uses, Node* node) {
@@ -8040,11 +8655,7 @@ class FlatReader {
     for (uint32_t nth = 0; nth < from.num_attrs; ++nth, ++pair_) {
       setText(sliceOf(pair_->key), sliceOf(pair_->text), &texts(node));
     }
-    if (from.num_extra != 0) makeItems(&node->extra, from.num_extra);
-    for (auto& member : span(node->extra)) {
-      member.first = takeKey();
-      takeValue(&member.second);
-    }
+    takeMembers(from.num_extra, &node->extra);
     if (from.num_subgraphs != 0) makeItems(&node->subgraphs, from.num_subgraphs);
     for (Graph*& nested : span(node->subgraphs)) {
       nested = new Graph();
@@ -8169,7 +8780,7 @@ struct Layout {
     std::size_t size;
   };
   template <std::size_t count>
-  void members(const Member (&rows)[count]) {
+  PASSLIB_INLINE void members(const Member (&rows)[count]) {
     members(rows, rows + count);
   }
   void members(const Member* row, const Member* end) {
@@ -8226,7 +8837,6 @@ inline void Layout::describeContainers() {
   struct Samples {
     std::vector<NodeEntry> list;
     std::unordered_map<std::string, std::string> table;
-    std::map<JsonVal, JsonVal> tree;
   };
   struct Zeroed {
     Zeroed() : memory(calloc(1, sizeof(Samples))) {
@@ -8261,12 +8871,6 @@ inline void Layout::describeContainers() {
   probe("size", &table, sizeof(table), table.size(), table.size());
   probe("first", &table, sizeof(table), &*table.begin(), 64);
 
-  std::map<JsonVal, JsonVal>& tree = samples->tree;
-  for (int key = 1; key <= 3; ++key) addMember(JsonVal(key), &tree);
-  line("\nstd::map", sizeof(tree));
-  probe("size", &tree, sizeof(tree), tree.size(), tree.size());
-  probe("first", &tree, sizeof(tree), &*tree.begin(), 64);
-  line("\nstd::pair", sizeof(std::pair<std::string, JsonVal>));
   line("\nalignment", alignof(std::max_align_t));
   text += "\n";
 }
@@ -8337,20 +8941,6 @@ inline void Layout::describeTensors() {
 }
 
 inline void Layout::describeGraphs() {
-  line("JsonVal", sizeof(JsonVal));
-  const JsonType kinds[] = {ERR, STR, NUM, LIST, MAP, BOOL, NIL};
-  for (const JsonType kind : kinds) text += printed(" %d", static_cast<int>(kind));
-  {
-    typedef JsonVal Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(json, type, JsonType),
-        PASSLIB_MEMBER(json, num, int),
-        PASSLIB_MEMBER(json, str, std::string),
-        PASSLIB_MEMBER(json, list, std::vector<JsonVal>),
-        PASSLIB_MEMBER(json, map, std::map<JsonVal, JsonVal>),
-    };
-    members(rows);
-  }
   {
     typedef NodeEntry Owner;
     static const Member rows[] = {
@@ -8371,6 +8961,45 @@ inline void Layout::describeGraphs() {
     members(rows);
   }
   {
+    typedef JsonMembers Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(members, texts_, PlainList<char>*),
+    };
+    line("JsonMembers", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef PlainBytes Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(texts, data_, char*),
+        PASSLIB_MEMBER(texts, size_, std::size_t),
+        PASSLIB_MEMBER(texts, room_, std::size_t),
+    };
+    line("PlainBytes", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef GraphValues Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(values, copy, GraphValues::Copy),
+        PASSLIB_MEMBER(values, print, GraphValues::Print),
+        PASSLIB_MEMBER(values, get_string, GraphValues::GetString),
+        PASSLIB_MEMBER(values, destroy, GraphValues::Destroy),
+        PASSLIB_MEMBER(values, former, GraphValues*),
+    };
+    line("GraphValues", sizeof(Owner));
+    members(rows);
+  }
+  {
+    typedef GraphAttributes Owner;
+    static const Member rows[] = {
+        PASSLIB_MEMBER(attributes, texts_, JsonMembers),
+        PASSLIB_MEMBER(attributes, values_, AtomicPointer<GraphValues>),
+    };
+    line("GraphAttributes", sizeof(Owner));
+    members(rows);
+  }
+  {
     typedef Node Owner;
     static const Member rows[] = {
         PASSLIB_MEMBER(node, op, std::string),
@@ -8384,7 +9013,7 @@ inline void Layout::describeGraphs() {
         PASSLIB_MEMBER(node, num_outputs, int),
         PASSLIB_MEMBER(node, doomed_, bool),
         PASSLIB_MEMBER(node, declared_op_, std::size_t),
-        PASSLIB_MEMBER(node, extra, std::vector<std::pair<std::string, JsonVal> >),
+        PASSLIB_MEMBER(node, extra, JsonMembers),
     };
     line("Node", sizeof(Owner));
     members(rows);
@@ -8395,7 +9024,7 @@ inline void Layout::describeGraphs() {
         PASSLIB_MEMBER(graph, nodes, std::vector<Node*>),
         PASSLIB_MEMBER(graph, inputs, std::vector<Node*>),
         PASSLIB_MEMBER(graph, outputs, std::vector<NodeEntry>),
-        PASSLIB_MEMBER(graph, attrs, std::map<std::string, JsonVal>),
+        PASSLIB_MEMBER(graph, attrs, GraphAttributes),
         PASSLIB_MEMBER(graph, removed_, std::vector<Node*>),
     };
     line("Graph", sizeof(Owner));
@@ -8437,8 +9066,8 @@ inline const char* buildTag() {
 
 /// The family of models that a graph belongs to.
 inline std::string dialectOf(const Graph& graph) {
-  const auto found = graph.attrs.find("dialect");
-  return found != graph.attrs.end() && found->second.type == STR ? found->second.str : "mxnet";
+  std::string name;
+  return graph.attrs._getString("dialect", &name) ? name : "mxnet";
 }
 
 }  // namespace detail
@@ -10973,8 +11602,9 @@ inline const OptionValues& Match::options() const {
 }
 
 inline int64_t Match::operatorSet(const std::string& domain) const {
-  const auto sets = session_->root_.attrs.find("opset_import");
-  if (sets == session_->root_.attrs.end() || sets->second.type != MAP) return 0;
+  const GraphAttributes& attrs = session_->root_.attrs;
+  const auto sets = attrs.find("opset_import");
+  if (sets == attrs.end() || sets->second.type != MAP) return 0;
   for (const auto& set : sets->second.map) {
     const std::string& name = set.first.str;
     int64_t version = 0;
@@ -11630,6 +12260,8 @@ using detail::GraphReader;
 /// GraphWriter(pretty, &buffer).write(graph, attributes): writes the JSON of a graph that passed
 /// the host's checks.
 using detail::GraphWriter;
+/// JsonTree(MAP): members of an object, read by JsonReader::_readItem, which become JsonMembers.
+using detail::JsonTree;
 /// A text in memory that the host gives: size() of its bytes were written.
 using detail::TextBuffer;
 

@@ -19,17 +19,27 @@ py::dict attributeDict(const mxnet::ext::Node& node) {
   return attributes;
 }
 
-AttributeValues parseAttributes(const AttributeTexts& texts) {
-  AttributeValues attributes;
+mxnet::ext::GraphAttributes parseAttributes(const AttributeTexts& texts) {
+  mxnet::ext::host::JsonTree object(mxnet::ext::MAP);
   for (const auto& [key, json] : texts) {
-    attributes.emplace(key, mxnet::ext::JsonVal::parse(json));
+    mxnet::ext::JsonReader reader(json.data(), json.size());
+    reader._readItem(&object, object.add(0, {key.data(), key.size()}));
+    reader.finish();
   }
+  mxnet::ext::JsonMembers members;
+  object.print(&members);
+  mxnet::ext::GraphAttributes attributes;
+  attributes._setTexts(&members);
   return attributes;
 }
 
-AttributeTexts printAttributes(const AttributeValues& attributes) {
+AttributeTexts printAttributes(const mxnet::ext::GraphAttributes& attributes) {
   AttributeTexts texts;
-  for (const auto& [key, value] : attributes) texts.emplace(key, value.dump());
+  mxnet::ext::JsonMembers room;
+  mxnet::ext::JsonReader::Slice key;
+  mxnet::ext::JsonReader::Slice text;
+  mxnet::ext::JsonMembers::Walk walk(attributes._texts(&room));
+  while (walk.next(&key, &text)) texts.emplace(key.str(), text.str());
   return texts;
 }
 

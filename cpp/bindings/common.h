@@ -22,10 +22,9 @@ py::str decode(std::string_view text);
 
 /// Top-level attributes of a graph: JSON text by key.
 using AttributeTexts = std::map<std::string, std::string>;
-using AttributeValues = std::map<std::string, mxnet::ext::JsonVal>;
 
-AttributeValues parseAttributes(const AttributeTexts& texts);
-AttributeTexts printAttributes(const AttributeValues& attributes);
+mxnet::ext::GraphAttributes parseAttributes(const AttributeTexts& texts);
+AttributeTexts printAttributes(const mxnet::ext::GraphAttributes& attributes);
 
 }  // namespace passlib
 

@@ -58,7 +58,7 @@ class Reader : public mxnet::ext::host::GraphReader {
 
 }  // namespace
 
-using mxnet::ext::JsonVal;
+using mxnet::ext::GraphAttributes;
 
 GraphSource::GraphSource(std::unique_ptr<Graph> graph)
     : graph_(std::make_shared<std::unique_ptr<Graph>>(std::move(graph))) {}
@@ -71,8 +71,7 @@ GraphSource::GraphSource(std::string_view text, std::shared_ptr<void> owner,
   if (!nested) depth_ = 0;
 }
 
-std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attributes,
-                                         bool* nested) const {
+std::unique_ptr<Graph> GraphSource::read(GraphAttributes* attributes, bool* nested) const {
   auto graph = std::make_unique<Graph>();
   Reader reader(text_, reading_);
   reader.read(graph.get());
@@ -86,7 +85,7 @@ std::unique_ptr<Graph> GraphSource::read(std::map<std::string, JsonVal>* attribu
 std::shared_ptr<const Graph> GraphSource::get() {
   const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   if (graph_ == nullptr) {
-    std::map<std::string, JsonVal> again;
+    GraphAttributes again;
     graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&again));
   }
   return std::shared_ptr<const Graph>(graph_, graph_->get());
@@ -111,7 +110,7 @@ std::unique_ptr<Graph> GraphSource::take() {
       return graph;
     }
     if (has_text) {
-      std::map<std::string, JsonVal> again;
+      GraphAttributes again;
       return read(&again);
     }
     shared = std::shared_ptr<const Graph>(graph_, graph_->get());

@@ -4,10 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,11 +46,11 @@ class GraphSource {
   /// The same for the nodes of nested graphs.
   uint64_t nestedCompleted() const { return nested_completed_; }
   /// The top-level attributes of the text.
-  const std::map<std::string, mxnet::ext::JsonVal>& attributes() const { return attributes_; }
+  const mxnet::ext::GraphAttributes& attributes() const { return attributes_; }
 
  private:
   /// *nested: whether there are subgraphs.
-  std::unique_ptr<Graph> read(std::map<std::string, mxnet::ext::JsonVal>* attributes,
+  std::unique_ptr<Graph> read(mxnet::ext::GraphAttributes* attributes,
                               bool* nested = nullptr) const;
 
   ForkMutex<std::mutex> mutex_;
@@ -65,7 +63,7 @@ class GraphSource {
   int depth_ = -1;  // not yet counted
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> nested_completed_{0};
-  std::map<std::string, mxnet::ext::JsonVal> attributes_;
+  mxnet::ext::GraphAttributes attributes_;
 };
 
 /// Returns copies of the subgraphs of a node.

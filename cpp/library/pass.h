@@ -3,7 +3,6 @@
 #define PASSLIB_LIBRARY_PASS_H_
 
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,8 +19,8 @@ using OptionList = std::vector<std::pair<std::string, std::string>>;
 
 struct PassCall {
   Library* library;
-  std::size_t index;                                      ///< of the pass in library->passes()
-  std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graph that the pass sees
+  std::size_t index;                       ///< of the pass in library->passes()
+  mxnet::ext::GraphAttributes attributes;  ///< of the graph that the pass sees
   OptionList options;
   const ParamBlock& args;
   const ParamBlock& aux;

@@ -2,7 +2,6 @@
 #ifndef PASSLIB_PARTITION_PARTITION_H_
 #define PASSLIB_PARTITION_PARTITION_H_
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -18,9 +17,9 @@ namespace passlib {
 
 struct PartitionCall {
   Library* library;
-  std::size_t partitioner;                                ///< its index in library->partitioners()
-  std::size_t strategy;                                   ///< its index in the partitioner
-  std::map<std::string, mxnet::ext::JsonVal> attributes;  ///< of the graphs that the library sees
+  std::size_t partitioner;                 ///< its index in library->partitioners()
+  std::size_t strategy;                    ///< its index in the partitioner
+  mxnet::ext::GraphAttributes attributes;  ///< of the graphs that the library sees
   OptionList options;
   const ParamBlock& args;
   const ParamBlock& aux;

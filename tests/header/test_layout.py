@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import platform
 import re
 import shutil
@@ -32,12 +33,25 @@ MXReturnValue initialize(int) { return MX_SUCCESS; }
 """
 
 
-def build(folder: Path, name: str, *command: str, header: str = "") -> Path:
+VALUES = """
+#include "lib_api.h"
+using namespace mxnet::ext;
+MXReturnValue count(Graph* graph, const options_map_t&) {
+  std::vector<JsonVal>& seen = graph->nodes[0]->subgraphs[0]->attrs["seen"].list;
+  seen.push_back(JsonVal(static_cast<int>(seen.size())));
+  return MX_SUCCESS;
+}
+REGISTER_PASS(NAME).setBody(count);
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+
+
+def build(folder: Path, name: str, *command: str, header: str = "", text: str = SOURCE) -> Path:
     """Compile a library with one pass of this name, against another header if one is given."""
     if header:
         (folder / "lib_api.h").write_text(header, "utf-8")
     source = folder / f"{name}.cc"
-    source.write_text(SOURCE.replace("NAME", name), "utf-8")
+    source.write_text(text.replace("NAME", name), "utf-8")
     path = folder / f"lib{name}.so"
     include = folder if header else INCLUDE
     flags = ("-shared", "-fPIC", "-std=c++11", "-O0", "-I", str(include))
@@ -113,7 +127,7 @@ def renamed_by(name: str) -> bool:
 
 NAMES_SWAPPED = ("std::string op;\n  std::string name;", "std::string name;\n  std::string op;")
 NUMBERS_SWAPPED = ("JsonType type;\n  int num;", "int num;\n  JsonType type;")
-KINDS_SWAPPED = ("{ ERR, STR,", "{ STR, ERR,")
+CALLS_SWAPPED = ("  Copy copy;\n  Print print;", "  Print print;\n  Copy copy;")
 
 OTHERWISE: dict[str, tuple[tuple[str, ...], tuple[str, str] | None, str]] = {
     "otherEnums": (("g++", "-fshort-enums"), None, "DLDeviceType 1"),
@@ -122,8 +136,7 @@ OTHERWISE: dict[str, tuple[tuple[str, ...], tuple[str, str] | None, str]] = {
     "otherStrings": (("g++", "-D_GLIBCXX_USE_CXX11_ABI=0"), None, "C++11 ABI 0"),
     "otherVectors": (("g++", "-D_GLIBCXX_SANITIZE_VECTOR"), None, "sanitized vectors"),
     "otherNames": (("g++",), NAMES_SWAPPED, "node.op"),
-    "otherNumbers": (("g++",), NUMBERS_SWAPPED, "json.type"),
-    "otherKinds": (("g++",), KINDS_SWAPPED, "JsonVal"),
+    "otherCalls": (("g++",), CALLS_SWAPPED, "values.copy"),
     "otherLibrary": (("clang++", "-stdlib=libc++"), None, "libc++"),
     "otherAllocator": (("g++", "-static-libstdc++", "-Wl,-Bsymbolic"), None, "operator new"),
 }
@@ -149,6 +162,27 @@ def test_what_is_laid_out_otherwise_gets_plain_arrays(name: str, tmp_path: Path)
     assert library.handover == "flat"
     assert difference in library.why_not_shared
     assert renamed_by(name)
+
+
+def test_json_values_may_be_laid_out_otherwise(tmp_path: Path) -> None:
+    """Host and library share the texts of a graph's attributes, and look into maps of their own."""
+    header = HEADER.replace(*NUMBERS_SWAPPED)
+    assert header != HEADER, "the change no longer applies"
+    paths = [
+        build(tmp_path, "theseValues", "g++", text=VALUES),
+        build(tmp_path, "otherValues", "g++", text=VALUES, header=header),
+    ]
+    for path in paths:
+        assert passlib.library.load(path, verbose=False).handover == "direct"
+    variable = {"op": "null", "name": "x", "inputs": []}
+    inner = {"nodes": [variable], "arg_nodes": [0], "heads": [[0, 0, 0]], "seen": [1.50, "x"]}
+    holder = {"op": "_holder", "name": "h", "inputs": [], "subgraphs": [inner]}
+    outer = {"nodes": [holder], "arg_nodes": [], "heads": [[0, 0, 0]]}
+    symbol = passlib.sym.load_json(json.dumps(outer))
+    for name in ("theseValues", "otherValues", "otherValues", "theseValues"):
+        symbol = symbol.optimize_for(name)
+    (node,) = json.loads(symbol.tojson())["nodes"]
+    assert node["subgraphs"][0]["seen"] == [1.50, "x", 2, 3, 4, 5]
 
 
 FLAT_VERSION = int(re.findall(r"^#define PASSLIB_FLAT_VERSION (\d+)$", HEADER, re.M)[0])

@@ -53,6 +53,23 @@ class TestEdits:
                 text = text.replace(f'"name": "{node.name}"', f'"name": "new_{node.name}"')
         assert result.tojson() == text
 
+    def test_change_attributes_of_graphs(self) -> None:
+        variable = {"op": "null", "name": "x", "inputs": []}
+        inner = {"nodes": [variable], "arg_nodes": [0], "heads": [[0, 0, 0]]}
+        inner.update(list=[[], {"z": 1, "a": None}], k="\u00e9", drop={"b": 1.50})
+        holder = {"op": "_holder", "name": "h", "inputs": [], "subgraphs": [inner], "drop": "not"}
+        outer = {"nodes": [holder], "arg_nodes": [], "heads": [[0, 0, 0]]}
+        version = {"mxnet_version": ["int", 10901]}
+        symbol = passlib.sym.load_json(json.dumps({**outer, "attrs": version}))
+        result = json.loads(symbol.optimize_for("editGraphAttributes").tojson())
+        assert result["keys"] == ["dialect"]
+        (node,) = result["nodes"]
+        assert node["drop"] == "not"
+        (nested,) = node["subgraphs"]
+        assert nested["list"] == [[], {"a": None, "z": 1}, 2]
+        assert nested["keys"] == ["drop", "k", "list"]
+        assert (nested["count"], nested["k"], "drop" in nested) == (2, "\u00e9", False)
+
     def test_add_a_variable(self, resnet: Symbol) -> None:
         result = resnet.optimize_for("addBias")
         assert result.list_arguments() == [*resnet.list_arguments(), "added_bias"]

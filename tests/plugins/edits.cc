@@ -23,6 +23,30 @@ MXReturnValue appendRelu(Graph* graph, const Options& options) {
 }
 REGISTER_PASS(appendRelu).setBody(appendRelu);
 
+/// Changes the attributes of the graph and of those in it: lists their keys, drops "drop", and
+/// counts the items of "list".
+MXReturnValue editGraphAttributes(Graph* graph, const Options&) {
+  std::vector<Graph*> graphs(1, graph);
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    std::map<std::string, JsonVal> copy = graphs[i]->attrs;
+    JsonVal keys(LIST);
+    for (const auto& attribute : graphs[i]->attrs) keys.list.push_back(JsonVal(attribute.first));
+    graphs[i]->attrs["keys"] = keys;
+    const auto list = graphs[i]->attrs.find("list");
+    if (list != graphs[i]->attrs.end()) {
+      const JsonVal count(static_cast<int>(list->second.list.size()));
+      graphs[i]->attrs.insert(std::make_pair("count", count));
+      list->second.list.push_back(count);
+    }
+    if (copy.count("drop") != 0) graphs[i]->attrs.erase("drop");
+    for (Node* node : graphs[i]->nodes) {
+      graphs.insert(graphs.end(), node->subgraphs.begin(), node->subgraphs.end());
+    }
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(editGraphAttributes).setBody(editGraphAttributes);
+
 /// Removes each operator `op` of one input and puts its input in its place.
 MXReturnValue removeOperator(Graph* graph, const Options& options) {
   const std::vector<Node*> nodes = graph->nodes;

@@ -95,6 +95,15 @@ void useGraph() {
   graph.removeNodes(std::vector<Node*>());
   graph.attrs["note"] = JsonVal("kept");
   REQUIRE(graph.getAttr("note").str == "kept" && graph.size() == 2);
+  std::map<std::string, JsonVal>& attributes = graph.attrs;
+  attributes.insert(std::make_pair("other", JsonVal(1)));
+  for (std::map<std::string, JsonVal>::iterator it = graph.attrs.begin(); it != graph.attrs.end();
+       ++it) {
+    if (it->first == "other") it->second.num = 2;
+  }
+  const std::map<std::string, JsonVal> taken = graph.attrs;
+  REQUIRE(taken == graph.attrs && taken.at("other").num == 2 && graph.attrs.count("other") == 1);
+  REQUIRE(graph.attrs.find("none") == graph.attrs.end() && graph.attrs.erase("other") == 1);
   REQUIRE(graph.getNode(0) == data && graph.sorted().back() == relu);
   REQUIRE(graph.topological_sort().front() == relu);
   std::size_t visited = 0;

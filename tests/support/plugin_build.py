@@ -113,7 +113,10 @@ PROGRAMS: dict[str, Recipe] = {
         (*CXX, "-DPASSLIB_HOST"),
         tuple(
             f"cpp/{name}.cc"
-            for name in ("attributes", "json", "graph", "helpers", "random_edits", "tensor")
+            for name in (
+                *("attributes", "json", "graph", "graph_attributes", "helpers"),
+                *("random_edits", "tensor"),
+            )
         ),
     ),
     "operators": Recipe(("cpp/main.cc", "cpp/operators.cc"), CXX),

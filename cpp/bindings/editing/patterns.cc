@@ -163,7 +163,7 @@ class Lending {
 
  private:
   Graph* graph_;
-  AttributeValues attributes_;
+  mxnet::ext::GraphAttributes attributes_;
   std::unique_ptr<LentArrays> arrays_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,7 +9,6 @@
 
 #include "errors.h"
 #include "graph/check.h"
-#include "graph/text_table.h"
 #include "library/handover/flat_array.h"
 #include "library/handover/packed_attributes.h"
 
@@ -23,7 +21,8 @@ using mxnet::ext::FlatModel;
 using mxnet::ext::FlatNode;
 using mxnet::ext::FlatPair;
 using mxnet::ext::FlatText;
-using mxnet::ext::JsonVal;
+using mxnet::ext::JsonMembers;
+using mxnet::ext::host::JsonTree;
 using mxnet::ext::host::quoted;
 using Slice = mxnet::ext::JsonReader::Slice;
 
@@ -162,11 +161,12 @@ class FlatResultReader {
   }
 
   void readAttributes(uint64_t count, Graph* graph) {
-    std::map<std::string, JsonVal> attrs;  // the texts may be those of the present ones
-    readMembers(count, [&attrs](std::string key, JsonVal value) {
-      attrs.emplace(std::move(key), std::move(value));
-    });
-    graph->attrs = std::move(attrs);
+    JsonTree object(mxnet::ext::MAP);  // the texts may be those of the present ones
+    readMembers(count, &object);
+    requireUnique(&object);
+    JsonMembers members;
+    object.print(&members);
+    graph->attrs._setTexts(&members);
   }
 
   template <typename Body>
@@ -209,11 +209,7 @@ class FlatResultReader {
     readText(flat.name, shown == nullptr ? nullptr : &shown->name, "its name", &node->name);
     readText(flat.op, shown == nullptr ? nullptr : &shown->op, "its operator", &node->op);
     readAttributes(flat, node);
-    std::vector<std::pair<std::string, JsonVal>> extra;
-    readMembers(flat.num_extra, [&extra](std::string key, JsonVal value) {
-      extra.emplace_back(std::move(key), std::move(value));
-    });
-    node->extra = std::move(extra);
+    node->extra = readExtra(flat.num_extra);
     node->num_outputs = flat.num_outputs;
     if (flat.outputs_declared > 1) {
       throw GraphError("outputs_declared is " + std::to_string(flat.outputs_declared) +
@@ -268,31 +264,42 @@ class FlatResultReader {
     node->attrs._setPacked(flat.packed, flat.packed_words);
   }
 
-  /// Reads members of a JSON object, and calls add(key, value) for each.
-  template <typename Add>
-  void readMembers(uint64_t count, Add add) {
+  /// Returns members of a node's object in their order.
+  JsonMembers readExtra(uint64_t count) {
+    JsonMembers members;
+    if (count == 0) return members;
+    JsonTree object(mxnet::ext::MAP);
+    readMembers(count, &object);
+    object.print(&members);
+    requireUnique(&object);
+    return members;
+  }
+
+  /// Reads members of a JSON object.
+  void readMembers(uint64_t count, JsonTree* object) {
     const FlatPair* pair = pairs_.take(count);
-    if (count == 0) return;
-    TextViewSet keys;
     for (uint64_t k = 0; k < count; ++k) {
       const std::string_view key = budget_.text(pair[k].key, "the key of a member");
       const std::string_view text = budget_.text(pair[k].text, "the value of a member");
       if (!isUtf8(key)) throw GraphError("the key of a member is not UTF-8");
-      if (!keys.insert(key).second) {
-        throw GraphError("the key " + quoted(std::string(key)) + " occurs twice");
-      }
       mxnet::ext::JsonOptions reading;
       reading.allow_control_characters = true;
       try {
         mxnet::ext::JsonReader reader(text.data(), text.size(), reading);
-        JsonVal value = reader.readValue();
+        reader._readItem(object, object->add(0, {key.data(), key.size()}));
         reader.finish();
-        add(std::string(key), std::move(value));
       } catch (const mxnet::ext::JsonError& error) {
         throw GraphError("the value of " + quoted(std::string(key)) +
                          " is not JSON: " + error.what());
       }
     }
+  }
+
+  /// Sorts the members of an object.
+  static void requireUnique(JsonTree* object) {
+    const JsonTree::Item* const twice = object->sort(0);
+    if (twice == nullptr) return;
+    throw GraphError("the key " + quoted(object->key(*twice).str()) + " occurs twice");
   }
 
   /// Sets both sides of all edges between nodes.
