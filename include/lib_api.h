@@ -1150,10 +1150,10 @@ class JsonMembers {
  public:
   typedef JsonReader::Slice Slice;
 
-  JsonMembers() noexcept : texts_(nullptr) {}
+  PASSLIB_INLINE JsonMembers() noexcept : texts_(nullptr) {}
   JsonMembers(const JsonMembers& other);
   JsonMembers(JsonMembers&& other) noexcept : texts_(nullptr) { swap(other); }
-  ~JsonMembers() {
+  PASSLIB_INLINE ~JsonMembers() {
     if (texts_ != nullptr) clear();
   }
   JsonMembers& operator=(JsonMembers other) noexcept {
@@ -1161,11 +1161,11 @@ class JsonMembers {
     return *this;
   }
 
-  bool empty() const { return texts_ == nullptr; }
+  PASSLIB_INLINE bool empty() const { return texts_ == nullptr; }
   /// Linear in their number.
   std::size_t size() const;
   void clear() noexcept;
-  void swap(JsonMembers& other) noexcept {
+  PASSLIB_INLINE void swap(JsonMembers& other) noexcept {
     Texts* const texts = texts_;
     texts_ = other.texts_;
     other.texts_ = texts;
@@ -1188,7 +1188,7 @@ class JsonMembers {
   /// Goes over the members.
   class Walk {
    public:
-    explicit Walk(const JsonMembers& members)
+    PASSLIB_INLINE explicit Walk(const JsonMembers& members)
         : cursor_(members.empty() ? nullptr : members.texts_->begin()),
           end_(members.empty() ? nullptr : members.texts_->end()) {}
     bool next(Slice* key, Slice* text);
@@ -1250,14 +1250,16 @@ class GraphAttributes {
   typedef Map::iterator iterator;
   typedef Map::const_iterator const_iterator;
 
-  GraphAttributes() noexcept : values_(nullptr) {}
+  PASSLIB_INLINE GraphAttributes() noexcept : values_(nullptr) {}
   PASSLIB_ON_DEMAND GraphAttributes(const Map& map) : values_(Made<Unused>::make(Map(map))) {}
   PASSLIB_ON_DEMAND GraphAttributes(Map&& map) : values_(Made<Unused>::make(std::move(map))) {}
   PASSLIB_ON_DEMAND GraphAttributes(std::initializer_list<value_type> items)
       : values_(Made<Unused>::make(Map(items))) {}
   GraphAttributes(const GraphAttributes& other);
   GraphAttributes(GraphAttributes&& other) noexcept : values_(nullptr) { swap(other); }
-  ~GraphAttributes() { drop(values_.load()); }
+  PASSLIB_INLINE ~GraphAttributes() {
+    if (values_.load() != nullptr) drop(values_.load());
+  }
 
   GraphAttributes& operator=(const GraphAttributes& other) {
     if (this != &other) GraphAttributes(other).swap(*this);
@@ -3733,8 +3735,8 @@ class TextBuffer {
     advance(count);
   }
   /// Whether the text lies in one piece.
-  bool isWhole() const { return memory_ != nullptr; }
-  void noteNotAscii() { ascii_ = false; }
+  PASSLIB_INLINE bool isWhole() const { return memory_ != nullptr; }
+  PASSLIB_INLINE void noteNotAscii() { ascii_ = false; }
   bool isAscii() const { return ascii_; }
   std::size_t size() const { return size_ - left_; }
 
@@ -8351,7 +8353,7 @@ class FlatArray {
   }
   /// The array is a host's as long as it gets the same items. Nothing may have been added yet.
   template <typename Item>
-  void follow(const Item* items, uint64_t count) {
+  PASSLIB_INLINE void follow(const Item* items, uint64_t count) {
     shown_ = reinterpret_cast<const char*>(items);
     shown_size_ = static_cast<std::size_t>(count) * sizeof(Item);
   }
@@ -8371,7 +8373,7 @@ class FlatArray {
     size_ += sizeof(Item);
   }
   template <typename Item>
-  uint64_t get(const Item** items) const {
+  PASSLIB_INLINE uint64_t get(const Item** items) const {
     *items = reinterpret_cast<const Item*>(data_ != nullptr ? data_ : shown_);
     return size_ / sizeof(Item);
   }
