@@ -1572,9 +1572,10 @@ class Graph {
   PASSLIB_ON_DEMAND void removeNode(Node* node) { removeNodes(std::vector<Node*>(1, node)); }
   PASSLIB_ON_DEMAND void removeNodes(const std::vector<Node*>& unwanted);
 
-  /// Returns all nodes, each after the nodes it takes input from.
+  /// Returns all nodes, each after the nodes it takes input from: in their own order if it is like
+  /// that. Throws GraphStructureError as sortNodes does.
   PASSLIB_ON_DEMAND std::vector<Node*> sorted() const;
-  /// Returns the same in reverse order, as MXNet does.
+  /// Returns all nodes, each before the nodes it takes input from, as MXNet does.
   PASSLIB_ON_DEMAND std::vector<Node*> topological_sort() const;
   /// Calls handler on each node after all consumers of its outputs.
   PASSLIB_ON_DEMAND void DFS(std::function<void(Node*)> handler) const;
@@ -6956,9 +6957,7 @@ PASSLIB_DEMANDED std::vector<Node*> Graph::topological_sort() const {
 }
 
 PASSLIB_DEMANDED std::vector<Node*> Graph::sorted() const {
-  const std::vector<Node*> reversed = topological_sort();
-  const std::vector<Node*> order(reversed.rbegin(), reversed.rend());
-  return sortNodes(order, NodeTable(order));
+  return sortNodes(nodes, NodeTable(nodes));
 }
 
 PASSLIB_DEMANDED void Graph::print(int indent) const {

@@ -128,6 +128,15 @@ TEST(graph_orders) {
   CHECK_THROWS(chain.graph.toString(), GraphStructureError, "'a'");
 }
 
+TEST(graph_keeps_an_order_that_is_topological) {
+  Graph graph;
+  Node* const first = graph.addNode("first", "null");
+  Node* const second = graph.addNode("second", "null");
+  graph.connect(second, 0, graph.addNode("f", "relu"), 0);
+  graph.connect(first, 0, graph.addNode("g", "relu"), 0);
+  CHECK_EQUAL(names(graph.sorted()), "first second f g ");
+}
+
 TEST(graph_text_is_stable) {
   Chain chain;
   chain.a->attrs["z"] = "1";
