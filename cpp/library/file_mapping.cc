@@ -27,6 +27,9 @@ constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62,
 /// Entries that are read at once.
 constexpr std::size_t kEntries = 1024;
 
+/// MADV_POPULATE_READ, which headers of older systems lack.
+constexpr int kPopulate = 22;
+
 /// The mapped files by address, so that the owner of an array's memory is found.
 struct Registry {
   ForkMutex<std::mutex> mutex;
@@ -147,6 +150,16 @@ FilePlace placeInFile(const void* data, std::size_t size) {
   return {file->descriptor(),
           static_cast<std::size_t>(static_cast<const char*>(data) - file->data())};
 }
+
+PageHold::PageHold(const char* data, std::size_t size) {
+  static const auto page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t before = reinterpret_cast<uintptr_t>(data) % page_size;
+  first_ = const_cast<char*>(data - before);
+  size_ = before + size;
+  present_ = madvise(first_, size_, kPopulate) == 0;
+}
+
+PageHold::~PageHold() { madvise(first_, size_, MADV_DONTNEED); }
 
 Lender::Loan Lender::lend(const void* data, std::size_t size) {
   Registry& all = registry();

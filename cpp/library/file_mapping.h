@@ -72,6 +72,25 @@ struct FilePlace {
 };
 FilePlace placeInFile(const void* data, std::size_t size);
 
+/// Pages of a mapped file, brought in at once and given up at the end: the process has them no
+/// longer than it reads them.
+class PageHold {
+ public:
+  /// `data` lies in a mapped file.
+  PageHold(const char* data, std::size_t size);
+  ~PageHold();
+  PageHold(const PageHold&) = delete;
+  PageHold& operator=(const PageHold&) = delete;
+
+  /// Whether the pages are there. Not on Linux before 5.14, nor if the file has become shorter.
+  bool isPresent() const { return present_; }
+
+ private:
+  void* first_;
+  std::size_t size_;
+  bool present_;
+};
+
 }  // namespace passlib
 
 #endif  // PASSLIB_LIBRARY_FILE_MAPPING_H_

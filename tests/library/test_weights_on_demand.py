@@ -73,6 +73,28 @@ def test_arrays_of_all_sizes_can_be_asked_for(shape: tuple[int, ...]) -> None:
     assert described == "asked parameter aligned" + (" 7.000000" if array.size else "")
 
 
+ORDERS: dict[str, Callable[[list[int]], list[int]]] = {
+    "of the graph": lambda numbers: numbers,
+    "reversed": lambda numbers: numbers[::-1],
+    "of two parts": lambda numbers: numbers[::2] + numbers[1::2],
+    "of five parts": lambda numbers: [n for part in range(5) for n in numbers[part::5]],
+    "random": lambda numbers: list(map(int, np.random.default_rng(3).permutation(numbers))),
+    "of a few": lambda numbers: numbers[100:110] + numbers[:5],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_dictionary_may_have_any_order(order: str) -> None:
+    variables = [passlib.sym.var(f"w{number}") for number in range(200)]
+    args = {f"w{n}": np.array([n], np.float32) for n in ORDERS[order](list(range(200)))}
+    args["of no variable"] = np.zeros(1, np.float32)
+    made = passlib.sym.add_n(*variables).optimize_for("onDemandLook", args, skip_infer=True)
+    for name, attributes in made.attr_dict().items():
+        if name.startswith("w"):
+            lent = f"asked parameter aligned {float(name[1:]):.6f}" if name in args else "nothing"
+            assert attributes["__seen__"].replace("given", "asked") == lent
+
+
 @pytest.mark.usefixtures("handover")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("factors", [[3.0], [1e-3, -2.0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.7]])
@@ -273,6 +295,35 @@ def test_saving_in_one_file_leaves_the_weights_to_be_computed(tmp_path: Path) ->
     model = passlib.load(tmp_path / "m.onnx").optimize_for("onDemandScale", factors=[2.0])
     model.save(tmp_path / "saved.onnx")
     assert not is_computed(model)
+
+
+def test_arrays_of_all_sizes_are_written_whole(tmp_path: Path) -> None:
+    """Blocks of the file end inside elements, and inside of what lies between two arrays."""
+    random = np.random.default_rng(2)
+    sizes = {"a": 3, "bb": 70_000, "ccc": 131_072, "d": 16_400, "eeeee": 1, "f": 300_001, "gg": 9}
+    weights = {
+        name + kind.__name__: random.standard_normal(size).astype(kind)
+        for name, size in sizes.items()
+        for kind in (np.float32, np.float64)
+    }
+    graph = helper.make_graph(
+        [helper.make_node("Identity", [name], [f"{name}_out"]) for name in weights],
+        "g",
+        [],
+        [helper.make_tensor_value_info(f"{name}_out", 0, None) for name in weights],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
+    model = passlib.load(tmp_path / "m.onnx")
+    for name in weights:
+        model = model.optimize_for("onDemandScale", weight=name, factors=[1.7], skip_infer=True)
+    model.save(tmp_path / "saved.onnx")
+    tensors = onnx.load(tmp_path / "saved.onnx").graph.initializer
+    assert [tensor.name for tensor in tensors] == [*weights]
+    for tensor in tensors:
+        weight = weights[tensor.name]
+        expected = (weight.astype(np.float64) * 1.7).astype(weight.dtype)
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor), expected)
 
 
 def test_a_file_that_became_shorter_is_an_error(tmp_path: Path) -> None:

@@ -51,31 +51,53 @@ struct BitsOf<double> {
   using type = int64_t;
 };
 
+/// Calls `visit` with the first of some elements at a time, and their number. Lines of the cache
+/// are asked for ahead, since the processor itself does so only up to the end of a page.
+template <typename Element, typename Visit>
+inline __attribute__((always_inline)) void forEachPart(const char* from, std::size_t count,
+                                                       Visit visit) {
+  // In bytes. Compilers make no loop of fewer elements, and so no use of wide registers.
+  constexpr std::size_t kLine = 64, kPart = 4 * kLine, kAhead = 4096;
+  constexpr std::size_t kElements = kPart / sizeof(Element);
+  std::size_t first = 0;
+  for (; first + kElements <= count; first += kElements) {
+    const char* const ahead = from + first * sizeof(Element) + kAhead;
+    for (std::size_t line = 0; line < kPart; line += kLine) __builtin_prefetch(ahead + line);
+    visit(first, kElements);
+  }
+  visit(first, count - first);
+}
+
 /// Returns the magnitude of the largest of some elements; an infinity or NaN is larger than all
 /// numbers. Magnitudes are ordered as their bits are as whole numbers.
 template <typename Element>
 inline __attribute__((always_inline)) Element largest(const char* from, std::size_t count) {
   using Bits = typename BitsOf<Element>::type;
   Bits most = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    Bits bits;
-    std::memcpy(&bits, from + i * sizeof(Bits), sizeof(Bits));
-    most = std::max<Bits>(most, bits & std::numeric_limits<Bits>::max());
-  }
+  forEachPart<Element>(from, count, [&](std::size_t first, std::size_t size) {
+    for (std::size_t i = first; i < first + size; ++i) {
+      Bits bits;
+      std::memcpy(&bits, from + i * sizeof(Bits), sizeof(Bits));
+      most = std::max<Bits>(most, bits & std::numeric_limits<Bits>::max());
+    }
+  });
   Element magnitude;
   std::memcpy(&magnitude, &most, sizeof(most));
   return magnitude;
 }
 
 template <typename Element>
-inline __attribute__((always_inline)) void multiply(char* elements, std::size_t count,
-                                                    double factor) {
-  for (std::size_t i = 0; i < count; ++i) {
-    Element value;
-    std::memcpy(&value, elements + i * sizeof(Element), sizeof(Element));
-    value = static_cast<Element>(static_cast<double>(value) * factor);
-    std::memcpy(elements + i * sizeof(Element), &value, sizeof(Element));
-  }
+inline __attribute__((always_inline)) void multiply(const char* __restrict__ from,
+                                                    std::size_t count, double factor,
+                                                    char* __restrict__ to) {
+  forEachPart<Element>(from, count, [=](std::size_t first, std::size_t size) {
+    for (std::size_t i = first; i < first + size; ++i) {
+      Element value;
+      std::memcpy(&value, from + i * sizeof(Element), sizeof(Element));
+      value = static_cast<Element>(static_cast<double>(value) * factor);
+      std::memcpy(to + i * sizeof(Element), &value, sizeof(Element));
+    }
+  });
 }
 
 template <typename Element>
@@ -87,12 +109,12 @@ PASSLIB_WIDE Element largestWide(const char* from, std::size_t count) {
   return largest<Element>(from, count);
 }
 template <typename Element>
-void multiplyNarrow(char* elements, std::size_t count, double factor) {
-  multiply<Element>(elements, count, factor);
+void multiplyNarrow(const char* from, std::size_t count, double factor, char* to) {
+  multiply<Element>(from, count, factor, to);
 }
 template <typename Element>
-PASSLIB_WIDE void multiplyWide(char* elements, std::size_t count, double factor) {
-  multiply<Element>(elements, count, factor);
+PASSLIB_WIDE void multiplyWide(const char* from, std::size_t count, double factor, char* to) {
+  multiply<Element>(from, count, factor, to);
 }
 
 /// Bytes that are read at once: they stay in the processor's cache until they were used.
@@ -118,22 +140,35 @@ Scaled::Scaled(const void* data, std::size_t size, int dtype, std::vector<double
 
 bool Scaled::isOfFile() const { return placeInFile(data_, size_).file >= 0; }
 
-/// Copies bytes of the array. Those of files are read instead of mapped, so that they are in memory
-/// no longer than they are needed.
-void Scaled::fetch(std::size_t offset, std::size_t size, char* target) const {
-  const FilePlace place = size_ < kSmall ? FilePlace() : placeInFile(data_, size_);
-  if (place.file < 0) {
-    std::memcpy(target, data_ + offset, size);
-    return;
+/// Shows bytes of the array. The pages of files are in memory no longer than they are needed.
+class Scaled::Reader {
+ public:
+  explicit Reader(const Scaled& array) : data_(array.data_) {
+    if (array.size_ >= kSmall) place_ = placeInFile(array.data_, array.size_);
   }
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t count = pread(place.file, target + done, size - done,
-                                static_cast<off_t>(place.offset + offset + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw std::system_error(count < 0 ? errno : EIO, std::generic_category());
-    done += static_cast<std::size_t>(count);
+
+  /// Calls `use` with a pointer to `size` bytes, at most kBlock, which are not where it writes to.
+  template <typename Use>
+  void read(std::size_t offset, std::size_t size, Use use) {
+    if (place_.file < 0) return use(data_ + offset);
+    const PageHold pages(data_ + offset, size);
+    if (pages.isPresent()) return use(data_ + offset);
+    if (copy_ == nullptr) copy_.reset(new char[kBlock]);
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t count = pread(place_.file, copy_.get() + done, size - done,
+                                  static_cast<off_t>(place_.offset + offset + done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) throw std::system_error(count < 0 ? errno : EIO, std::generic_category());
+      done += static_cast<std::size_t>(count);
+    }
+    use(copy_.get());
   }
-}
+
+ private:
+  const char* data_;
+  FilePlace place_;
+  std::unique_ptr<char[]> copy_;
+};
 
 /// Calls `visit` with a factor, and the first of the elements from `offset` on that it belongs to,
 /// and their number.
@@ -152,16 +187,16 @@ template <typename Element>
 bool Scaled::staysFinite() const {
   constexpr double kMost = std::numeric_limits<Element>::max();
   const auto find = hasWide() ? largestWide<Element> : largestNarrow<Element>;
-  const std::size_t block = std::min(kBlock, size_);
-  const std::unique_ptr<char[]> memory(new char[block]);
+  Reader reader(*this);
   bool finite = true;
-  for (std::size_t offset = 0; offset < size_ && finite; offset += block) {
-    const std::size_t size = std::min(block, size_ - offset);
-    fetch(offset, size, memory.get());
-    forEachRun<Element>(offset, size, [&](double factor, std::size_t first, std::size_t count) {
-      // Rounding is monotonic: no product is larger than that of the largest element.
-      const auto most = static_cast<double>(find(memory.get() + first, count));
-      finite &= most <= kMost && std::fabs(most * factor) <= kMost;
+  for (std::size_t offset = 0; offset < size_ && finite; offset += kBlock) {
+    const std::size_t size = std::min(kBlock, size_ - offset);
+    reader.read(offset, size, [&](const char* from) {
+      forEachRun<Element>(offset, size, [&](double factor, std::size_t first, std::size_t count) {
+        // Rounding is monotonic: no product is larger than that of the largest element.
+        const auto most = static_cast<double>(find(from + first, count));
+        finite &= most <= kMost && std::fabs(most * factor) <= kMost;
+      });
     });
   }
   return finite;
@@ -170,14 +205,16 @@ bool Scaled::staysFinite() const {
 template <typename Element>
 void Scaled::computeAs(std::size_t offset, std::size_t size, char* target) const {
   const auto scale = hasWide() ? multiplyWide<Element> : multiplyNarrow<Element>;
+  Reader reader(*this);
   for (std::size_t done = 0; done < size; done += kBlock) {
     const std::size_t part = std::min(kBlock, size - done);
-    char* const memory = target + done;
-    fetch(offset + done, part, memory);
-    forEachRun<Element>(offset + done, part,
-                        [&](double factor, std::size_t first, std::size_t count) {
-                          scale(memory + first, count, factor);
-                        });
+    char* const to = target + done;
+    reader.read(offset + done, part, [&](const char* from) {
+      forEachRun<Element>(offset + done, part,
+                          [&](double factor, std::size_t first, std::size_t count) {
+                            scale(from + first, count, factor, to + first);
+                          });
+    });
   }
 }
 

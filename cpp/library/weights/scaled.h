@@ -28,7 +28,8 @@ class Scaled {
   void compute(std::size_t offset, std::size_t size, void* target) const;
 
  private:
-  void fetch(std::size_t offset, std::size_t size, char* target) const;
+  class Reader;
+
   template <typename Element, typename Visit>
   void forEachRun(std::size_t offset, std::size_t size, Visit visit) const;
   template <typename Element>

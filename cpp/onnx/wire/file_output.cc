@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -16,29 +17,52 @@ namespace {
 /// What one call takes: Linux has a limit of 1,024 pieces.
 constexpr std::size_t kMostPieces = 512;
 
-/// Bytes that are computed at once: they stay in the processor's cache until they are written.
+/// Bytes that are written at once, from multiples of this in the file: its pages are whole then,
+/// and the system keeps them in large pieces. They stay in the processor's cache until then.
 constexpr std::size_t kBlock = std::size_t{1} << 18;
+
+/// The largest element of what is computed.
+constexpr std::size_t kElement = 8;
 
 /// Files of fewer bytes are written as they come.
 constexpr std::size_t kReserved = std::size_t{1} << 20;
 
-/// Writes pieces one after the other; those that lie in memory several at a time.
+/// Writes pieces one after the other.
 class Output {
  public:
   explicit Output(int file) : file_(file) {}
 
   void add(Bytes bytes) {
-    left_.push_back({const_cast<char*>(bytes.data()), bytes.size()});
-    if (left_.size() == kMostPieces) flush();
+    while (!bytes.empty()) {
+      if (left_.size() == kMostPieces) flush();
+      // To the end of the block, or of a later one.
+      const std::size_t room = kBlock - waiting_;
+      const std::size_t blocks = bytes.size() < room ? 0 : (bytes.size() - room) / kBlock;
+      const std::size_t size = std::min(bytes.size(), room + blocks * kBlock);
+      push(bytes.data(), size);
+      bytes.remove_prefix(size);
+      if (waiting_ % kBlock == 0) flush();
+    }
   }
 
   void add(const Computed& computed) {
-    if (block_ == nullptr) block_.reset(new char[kBlock]);
-    for (std::size_t place = 0; place < computed.size(); place += kBlock) {
-      const std::size_t size = std::min(kBlock, computed.size() - place);
-      computed.compute(place, size, block_.get());
-      left_.push_back({block_.get(), size});
+    if (block_ == nullptr) block_.reset(new char[kBlock + kElement]);
+    for (std::size_t place = 0; place < computed.size();) {
+      if (left_.size() == kMostPieces) flush();
+      // Elements are computed as a whole, so that part of the last one may belong to the next
+      // block.
+      const std::size_t room = kBlock - waiting_;
+      const std::size_t whole = (room + kElement - 1) / kElement * kElement;
+      const std::size_t size = std::min(whole, computed.size() - place);
+      char* const target = block_.get() + waiting_;
+      computed.compute(place, size, target);
+      place += size;
+      push(target, std::min(size, room));
+      if (waiting_ < kBlock) continue;
       flush();
+      const std::size_t rest = size - std::min(size, room);
+      std::memcpy(block_.get(), target + room, rest);
+      if (rest != 0) push(block_.get(), rest);
     }
   }
 
@@ -59,12 +83,19 @@ class Output {
       }
     }
     left_.clear();
+    waiting_ = 0;
   }
 
  private:
+  void push(const char* data, std::size_t size) {
+    left_.push_back({const_cast<char*>(data), size});
+    waiting_ += size;
+  }
+
   int file_;
   std::vector<iovec> left_;
-  std::unique_ptr<char[]> block_;
+  std::size_t waiting_ = 0;        ///< bytes of all that are left
+  std::unique_ptr<char[]> block_;  ///< computed bytes, each at its place in the block
 };
 
 }  // namespace
