@@ -57,7 +57,7 @@ bool sameArrays(const py::dict& arrays, const py::dict& among) {
 /// Makes arrays that nobody else knows read-only; those that are still to be computed will be.
 void freezeArrays(const py::dict& arrays) {
   for (const auto& [name, value] : arrays) {
-    if (!py::isinstance<ScaledArray>(value)) freeze(value.cast<py::array>());
+    if (!isScaled(value)) freeze(value.cast<py::array>());
   }
 }
 
@@ -67,9 +67,10 @@ py::list writableArrays(const py::dict& arrays, const py::type& own) {
   py::list names;
   for (const auto& [name, value] : arrays) {
     const PyTypeObject* const type = Py_TYPE(value.ptr());
-    if (py::isinstance<ScaledArray>(value)) continue;
     const bool known = type == plain || type == reinterpret_cast<PyTypeObject*>(own.ptr());
-    if (!known || py::reinterpret_borrow<py::array>(value).writeable()) names.append(name);
+    if (known ? py::reinterpret_borrow<py::array>(value).writeable() : !isScaled(value)) {
+      names.append(name);
+    }
   }
   return names;
 }

@@ -172,10 +172,16 @@ py::str printGraph(GraphSource& source, bool pretty, const AttributeTexts& texts
   return printTo(&text, expected, pretty, texts, omitted, std::move(graph));
 }
 
+py::list listOf(const NameList& names) {
+  py::list list(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) list[i] = decode(names[i]);
+  return list;
+}
+
 py::tuple variableNames(GraphSource& source, const AuxiliaryInputs& auxiliary,
                         const NodeStates& own) {
-  Variables variables = listVariables(*source.get(), auxiliary, own);
-  return py::make_tuple(variables.args, variables.aux);
+  const Variables variables = listVariables(*source.get(), auxiliary, own);
+  return py::make_tuple(listOf(variables.args), listOf(variables.aux));
 }
 
 bool equal(GraphSource& left, GraphSource& right) {

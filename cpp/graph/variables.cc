@@ -7,11 +7,18 @@
 #include "graph/text_table.h"
 
 namespace passlib {
+namespace {
+
+/// Of a name, in bytes.
+constexpr std::size_t kCommonLength = 24;
+
+}  // namespace
 
 Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
                         const NodeStates& own) {
+  const bool none = auxiliary.empty() && own.empty();
   std::unordered_set<const Node*> states;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < graph.nodes.size() && !none; ++i) {
     const Node* node = graph.nodes[i];
     const std::vector<int>* slots = nullptr;
     if (const auto declared = own.find(i); declared != own.end()) {
@@ -27,15 +34,17 @@ Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
     }
   }
   Variables variables;
-  for (const Node* node : graph.nodes) {
+  variables.args.reserve(graph.inputs.size(), kCommonLength * graph.inputs.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    mxnet::ext::host::prefetchNode(graph.nodes, i, &Node::name);
+    const Node* const node = graph.nodes[i];
     if (node->op != "null") continue;
-    (states.count(node) != 0 ? variables.aux : variables.args).push_back(node->name);
+    (states.count(node) != 0 ? variables.aux : variables.args).push(node->name);
   }
   return variables;
 }
 
 NameList namesOfVariables(const Graph& graph) {
-  constexpr std::size_t kCommonLength = 24;
   NameList names;
   names.reserve(graph.inputs.size(), kCommonLength * graph.inputs.size());
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -48,8 +57,9 @@ NameList namesOfVariables(const Graph& graph) {
 TextViewSet usedAmong(const TextViewSet& names, Graph* graph) {
   TextViewSet used;
   mxnet::ext::host::forEachGraph(graph, [&](const Graph* level) {
-    for (const Node* node : level->nodes) {
-      if (used.size() == names.size()) return;
+    for (std::size_t i = 0; i < level->nodes.size() && used.size() < names.size(); ++i) {
+      mxnet::ext::host::prefetchNode(level->nodes, i, &Node::name);
+      const Node* const node = level->nodes[i];
       if (node->op != "null") continue;
       const auto found = names.find(node->name);
       if (found != names.end()) used.insert(*found);

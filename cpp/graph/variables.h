@@ -19,17 +19,6 @@ using AuxiliaryInputs = TextMap<std::vector<int>>;
 /// The same by position of the node, for nodes whose operator name does not determine them.
 using NodeStates = std::unordered_map<std::size_t, std::vector<int>>;
 
-/// Names of variables, in the order of the nodes.
-struct Variables {
-  std::vector<std::string> args;
-  std::vector<std::string> aux;
-};
-
-/// Returns the names of all variables; `aux` has those at an auxiliary input of some node. An entry
-/// of `own` takes precedence over that of the node's operator.
-Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
-                        const NodeStates& own = {});
-
 /// Names in one piece of memory.
 class NameList {
  public:
@@ -51,6 +40,17 @@ class NameList {
   std::string texts_;
   std::vector<std::size_t> ends_;
 };
+
+/// Names of variables, in the order of the nodes.
+struct Variables {
+  NameList args;
+  NameList aux;
+};
+
+/// Returns the names of all variables; `aux` has those at an auxiliary input of some node. An entry
+/// of `own` takes precedence over that of the node's operator.
+Variables listVariables(const Graph& graph, const AuxiliaryInputs& auxiliary,
+                        const NodeStates& own = {});
 
 /// Returns the names of all variables.
 NameList namesOfVariables(const Graph& graph);

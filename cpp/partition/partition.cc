@@ -88,7 +88,8 @@ class Reviewer {
       if (found != states_.end()) own.emplace(i, found->second);
     }
     const Variables variables = listVariables(*subgraph, call_.auxiliary, own);
-    const TextSet states(variables.aux.begin(), variables.aux.end());
+    TextViewSet states;
+    for (std::size_t i = 0; i < variables.aux.size(); ++i) states.insert(variables.aux[i]);
     for (Node* variable : subgraph->inputs) {
       variable->attrs["isAux"] = states.count(variable->name) != 0 ? "True" : "False";
     }

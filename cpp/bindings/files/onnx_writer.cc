@@ -98,7 +98,7 @@ class PythonHost : public onnx::WriteHost {
   bool has(Bytes variable) override {
     PyObject* const found = params_.find(variable);
     if (found == nullptr || found == Py_None) return false;
-    if (!py::isinstance<py::array>(found) && !py::isinstance<ScaledArray>(found)) {
+    if (!py::isinstance<py::array>(found) && !isScaled(found)) {
       throw UnsupportedError("parameter " + onnx::shown(variable) +
                              " is sparse; ONNX files are written with dense ones only");
     }
@@ -108,16 +108,17 @@ class PythonHost : public onnx::WriteHost {
   bool same(Bytes variable, Bytes constant) override {
     PyObject* const left = params_.find(variable);
     PyObject* const right = constants_.find(constant);
-    if (left == nullptr || right == nullptr || py::isinstance<ScaledArray>(left)) return false;
-    return left == right || sameContent(py::reinterpret_borrow<py::array>(left),
-                                        py::reinterpret_borrow<py::array>(right));
+    if (left == nullptr || right == nullptr) return false;
+    return left == right ||
+           (!isScaled(left) && sameContent(py::reinterpret_borrow<py::array>(left),
+                                           py::reinterpret_borrow<py::array>(right)));
   }
 
   GivenArray array(Bytes variable) override {
     PyObject* const found = params_.find(variable);
-    if (py::isinstance<ScaledArray>(found)) return describeScaled(found, variable);
+    if (isScaled(found)) return describeScaled(found, variable);
     auto array = py::reinterpret_borrow<py::array>(found);
-    GivenArray given = describe(array, "parameter " + onnx::shown(variable));
+    GivenArray given = describe(array, "parameter", variable);
     if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
       const py::object little = array.dtype().attr("newbyteorder")("<");
       array = py::module_::import("numpy").attr("ascontiguousarray")(array, little);
@@ -133,7 +134,7 @@ class PythonHost : public onnx::WriteHost {
   bool inFile(Bytes constant, GivenArray* array) override {
     PyObject* const found = constants_.find(constant);
     if (found == nullptr) return false;
-    *array = describe(py::reinterpret_borrow<py::array>(found), "constant");
+    *array = describe(py::reinterpret_borrow<py::array>(found), "constant", constant);
     return true;
   }
 
@@ -170,25 +171,28 @@ class PythonHost : public onnx::WriteHost {
   }
 
  private:
-  GivenArray describe(const py::array& array, const std::string& what) {
-    return described(array.dtype(), {array.shape(), array.shape() + array.ndim()}, what);
+  GivenArray describe(const py::array& array, const char* what, Bytes name) {
+    return described(array.dtype(), {array.shape(), array.shape() + array.ndim()}, what, name);
   }
 
   GivenArray describeScaled(PyObject* found, Bytes variable) {
     kept_.push_back(py::reinterpret_borrow<py::object>(found));
     const auto& array = kept_.back().cast<const ScaledArray&>();
-    GivenArray given = described(array.type(), array.shape(), "parameter " + onnx::shown(variable));
+    GivenArray given = described(array.type(), array.shape(), "parameter", variable);
     scaled_.emplace_back(array.elements());
     given.computed = &scaled_.back();
     return given;
   }
 
-  GivenArray described(const py::dtype& type, std::vector<int64_t> shape, const std::string& what) {
+  /// `what` and `name` are for messages.
+  GivenArray described(const py::dtype& type, std::vector<int64_t> shape, const char* what,
+                       Bytes name) {
     const auto [code, fresh] = codes_.try_emplace(type.ptr(), 0);
     if (fresh) {
       kept_.push_back(type);
       try {
-        code->second = functions_.code_of(type, decode(what)).cast<int32_t>();
+        const std::string title = std::string(what) + " " + onnx::shown(name);
+        code->second = functions_.code_of(type, decode(title)).cast<int32_t>();
       } catch (...) {
         codes_.erase(type.ptr());
         throw;

@@ -30,6 +30,11 @@ py::array ScaledArray::array() {
   return py::reinterpret_borrow<py::array>(made_);
 }
 
+bool isScaled(py::handle object) {
+  const PyTypeObject* const plain = py::detail::npy_api::get().PyArray_Type_;
+  return Py_TYPE(object.ptr()) != plain && py::isinstance<ScaledArray>(object);
+}
+
 void bindScaledArrays(py::module_* m) {
   py::class_<ScaledArray>(*m, "ScaledArray")
       .def_property_readonly(

@@ -40,6 +40,9 @@ class ScaledArray {
   pybind11::object made_;
 };
 
+/// Whether an object is a ScaledArray; most are arrays of NumPy, which is found out faster.
+bool isScaled(pybind11::handle object);
+
 /// Adds ScaledArray.
 void bindScaledArrays(pybind11::module_* m);
 

@@ -108,33 +108,25 @@ Bytes Original::nameInFile() const {
   }
 }
 
-Originals::Originals(Bytes model, std::shared_ptr<const Graph> graph)
-    : model_(model), graph_(std::move(graph)) {
-  Message main;
-  Field field;
-  for (Fields fields(model); fields.next(&field);) {
-    if (field.number == numbers::kIrVersion && field.type == kVarint) {
-      ir_version_ = static_cast<int64_t>(field.value);
-    } else if (field.number == numbers::kGraph && field.type == kBytes) {
-      main.add(field.body, &arena_);
-    }
-  }
-  std::vector<GraphPlace> places(1, {main.bytes(), ""});
-  for (std::size_t number = 0; number < places.size(); ++number) {
+Originals::Originals(Bytes file, Model* read, std::shared_ptr<const Graph> graph)
+    : model_(file), graph_(std::move(graph)), ir_version_(read->ir_version), arena_(read->arena) {
+  for (std::size_t number = 0; number < read->levels.size(); ++number) {
     OriginalGraph& made = graphs_.emplace_back();
-    made.level = readLevel(number, &places, &arena_);
-    made.place = places[number].place;
-    made.message = places[number].message;
+    made.level = std::move(read->levels[number]);
+    made.place = std::move(read->places[number].place);
+    made.message = read->places[number].message;
     readItems(&made);
     listInputs(&made);
   }
+  read->levels.clear();
+  read->places.clear();
   operators_.resize(graphs_.front().nodes.size(), 0);
   initializers_.resize(graphs_.front().initializers.size(), 0);
   for (const OriginalGraph& made : graphs_) by_place_.insert(made.place, &made);
-  std::vector<const Graph*> read(graphs_.size(), nullptr);
-  read[0] = graph_.get();
+  std::vector<const Graph*> built(graphs_.size(), nullptr);
+  built[0] = graph_.get();
   for (std::size_t number = 0; number < graphs_.size(); ++number) {
-    if (read[number] != nullptr) collect(graphs_[number], *read[number], &read);
+    if (built[number] != nullptr) collect(graphs_[number], *built[number], &built);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "graph/attributes.h"
 #include "graph/graph.h"
 #include "onnx/reading/level.h"
+#include "onnx/reading/model.h"
 #include "onnx/reading/name_map.h"
 
 namespace passlib::onnx {
@@ -57,8 +58,8 @@ struct Original {
 /// The messages of a file by the identifiers of nodes.
 class Originals {
  public:
-  /// `graph` was read from `model`.
-  Originals(Bytes model, std::shared_ptr<const Graph> graph);
+  /// `graph` was read from `file`, as `read` tells, whose levels are taken from there.
+  Originals(Bytes file, Model* read, std::shared_ptr<const Graph> graph);
 
   /// The outermost message.
   Bytes model() const { return model_; }
@@ -87,8 +88,8 @@ class Originals {
 
   Bytes model_;
   std::shared_ptr<const Graph> graph_;
-  int64_t ir_version_ = 0;
-  Arena arena_;
+  int64_t ir_version_;
+  std::shared_ptr<const Arena> arena_;
   std::deque<OriginalGraph> graphs_;
   std::deque<Original> all_;
   // Of the main graph, by number: one more than the index.

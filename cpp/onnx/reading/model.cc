@@ -90,12 +90,12 @@ class ConstantReader {
 Model read(Bytes data) {
   Model model;
   model.has_external = checkModel(data);
-  model.arena = std::make_unique<Arena>();
+  model.arena = std::make_shared<Arena>();
   model.message = readOutermost(data, &model);
-  std::vector<GraphPlace> graphs(1, {model.message, ""});
-  std::vector<Level> levels;
-  for (std::size_t number = 0; number < graphs.size(); ++number) {
-    levels.push_back(readLevel(number, &graphs, model.arena.get()));
+  model.places.assign(1, {model.message, ""});
+  std::vector<Level>& levels = model.levels;
+  for (std::size_t number = 0; number < model.places.size(); ++number) {
+    levels.push_back(readLevel(number, &model.places, model.arena.get()));
   }
   // Nested graphs come after those around them, and are built before them.
   std::vector<BuiltGraph> built(levels.size());

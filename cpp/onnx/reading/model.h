@@ -36,7 +36,10 @@ struct Model {
   bool has_external = false;  ///< some tensor states a place for its data in another file
   std::vector<std::pair<Bytes, int64_t>> imports;
   std::vector<Constant> constants;  ///< those that are external, and arrays of the main graph
-  std::unique_ptr<Arena> arena;
+  // What writing needs again: graphs by number, the main one first.
+  std::vector<GraphPlace> places;
+  std::vector<Level> levels;
+  std::shared_ptr<Arena> arena;
 };
 
 /// Reads a serialized model. Throws FormatError, GraphError, UnsupportedError.

@@ -246,13 +246,22 @@ def _summary(array: Any) -> str:
 def remaining(
     before: Symbol, after: Symbol, *weights: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
-    """Return weights without those of variables that a pass removed; not to be changed."""
+    """Return weights without those of variables that a pass removed; not to be changed.
+
+    `NumpyArrays`, which are made for the call of a pass, lose them themselves.
+    """
     known = [arrays.gone for arrays in weights if isinstance(arrays, NumpyArrays)]
     stated = [names for names in known if names is not None]
     if len(stated) == len(weights):
         gone = {name for names in stated for name in names}
     else:
         gone = set(before.graph.missing_variables(after.graph))
-    if not gone:
-        return list(weights)
-    return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]
+    return [_without(gone, arrays) for arrays in weights]
+
+
+def _without(gone: Set[str], arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(arrays, NumpyArrays):
+        for name in gone:
+            arrays.pop(name, None)
+        return arrays
+    return {n: array for n, array in arrays.items() if n not in gone} if gone else arrays
