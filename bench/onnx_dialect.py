@@ -15,7 +15,7 @@ import onnxruntime
 
 import passlib
 from onnx_files import write_layers, write_resnet
-from ratio import HEAD, Ratio, measure_ratio
+from ratio import HEAD, Ratio, in_own_process, measure_ratio
 from run import DATA, build_library
 
 NODES = 100_000
@@ -73,8 +73,10 @@ def main() -> None:
     passlib.library.load(build_library(), verbose=False)
     passlib.library.load_standard()
     layers, resnet = DATA / f"layers{options.nodes}.onnx", DATA / "resnet152.onnx"
-    count = write_layers(layers, options.nodes)
-    write_resnet(resnet)
+    few = DATA / f"layers{options.nodes // 5}.onnx"
+    count = in_own_process(write_layers, layers, options.nodes)
+    times = count / in_own_process(write_layers, few, options.nodes // 5)
+    in_own_process(write_resnet, resnet)
     chain = f"chain of {count:,} nodes"
     fold = "foldBatchNormalization"
     print(HEAD)
@@ -105,8 +107,6 @@ def main() -> None:
             ours = with_passlib(file, target, name, infer=infer)
             ratio = measure_ratio(ours, theirs(file, other), rounds=options.rounds)
             print(ratio.row(label, what), flush=True)
-        few = DATA / f"layers{options.nodes // 5}.onnx"
-        times = count / write_layers(few, options.nodes // 5)
         for label, name in (("identity", "identity"), ("folded", fold)):
             ratio = measure_ratio(
                 with_passlib(layers, target, name, infer=False),

@@ -9,6 +9,16 @@
 namespace passlib {
 namespace {
 
+/// Asks the processor for all of the nodes that a walk reads some steps after a position.
+void prefetchWhole(const std::vector<Node*>& nodes, std::size_t pos) {
+  constexpr std::size_t kLine = 64, kAhead = 16, kTexts = 6;
+  if (pos + kAhead >= nodes.size()) return;
+  const auto* const later = reinterpret_cast<const char*>(nodes[pos + kAhead]);
+  for (std::size_t at = 0; at < sizeof(Node); at += kLine) __builtin_prefetch(later + at);
+  __builtin_prefetch(nodes[pos + kTexts]->name.data());
+  __builtin_prefetch(nodes[pos + kTexts]->inputs.data());
+}
+
 /// Copies one graph; its subgraphs are queued as (original, copy).
 void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*, Graph*>>* nested) {
   const NodeTable table(from.nodes);
@@ -17,7 +27,10 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
   };
   to->attrs = from.attrs;
   to->nodes.reserve(from.nodes.size());
-  for (const Node* original : from.nodes) {
+  to->inputs.reserve(from.inputs.size());
+  for (std::size_t i = 0; i < from.nodes.size(); ++i) {
+    prefetchWhole(from.nodes, i);
+    const Node* const original = from.nodes[i];
     Node* node = to->addNode(original->name, original->op);
     node->attrs = original->attrs;
     if (original->num_outputs > 0) node->_declareOutputs(original->num_outputs);
@@ -33,6 +46,8 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
     if (node->op == "null") to->inputs.push_back(node);
   }
   for (std::size_t i = 0; i < from.nodes.size(); ++i) {
+    mxnet::ext::host::prefetchNode(from.nodes, i, &Node::control_deps);
+    mxnet::ext::host::prefetchNode(to->nodes, i, &Node::control_deps);
     const Node* original = from.nodes[i];
     Node* node = to->nodes[i];
     for (const NodeEntry& input : original->inputs) {
@@ -92,6 +107,8 @@ bool equalLevel(const Graph& left, const Graph& right, std::string_view but,
     return a.entry == b.entry && a.version == b.version && same_node(a.node, b.node);
   };
   for (std::size_t i = 0; i < left.nodes.size(); ++i) {
+    prefetchWhole(left.nodes, i);
+    prefetchWhole(right.nodes, i);
     const Node& a = *left.nodes[i];
     const Node& b = *right.nodes[i];
     if (a.name != b.name || a.op != b.op || a.num_outputs != b.num_outputs ||

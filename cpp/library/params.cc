@@ -17,6 +17,17 @@ using mxnet::ext::host::quoted;
 
 }  // namespace
 
+void ParamBlock::reserve(std::size_t count) {
+  names_.reserve(count);
+  data_.reserve(count);
+  shapes_.reserve(count);
+  dims_.reserve(count);
+  types_.reserve(count);
+  ids_.reserve(count);
+  device_types_.reserve(count);
+  device_ids_.reserve(count);
+}
+
 int64_t* ParamBlock::add(std::string_view name, void* data, std::size_t dims, int dtype) {
   char* const text = name_texts_.add(name.size() + 1);
   *std::copy(name.begin(), name.end(), text) = '\0';

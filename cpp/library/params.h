@@ -26,6 +26,9 @@ class ParamBlock {
   ParamBlock(const ParamBlock&) = delete;
   ParamBlock& operator=(const ParamBlock&) = delete;
 
+  /// Makes room for as many parameters.
+  void reserve(std::size_t count);
+
   /// Returns the place of its sizes, `dims` of them, which the caller sets.
   int64_t* add(std::string_view name, void* data, std::size_t dims, int dtype);
 

@@ -73,6 +73,9 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
                        const std::string& lending, bool are_args)
     : lending_(lendingNamed(lending)) {
   NamedArrays known(given);
+  given_.reserve(names.size());
+  block_.reserve(names.size());
+  if (lending_ == Lending::kWhole) copies_.reserve(names.size());
   for (const py::handle name : names) {
     PyObject* const value = known.find(name);
     if (value == nullptr) continue;
@@ -87,7 +90,7 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
     const auto* const original = static_cast<const char*>(array.data());
     const std::size_t number = given_.size();
     if (lending_ == Lending::kWhole && !array.writeable()) {
-      copies_.push_back({number, original, size, nullptr, {}, {}});
+      copies_.push_back({number, original, size, nullptr, nullptr});
     }
     add(py::reinterpret_borrow<py::object>(name), std::move(array), code);
     if (lending_ == Lending::kOnDemand) {
@@ -147,25 +150,28 @@ void LentArrays::copy() {
   for (Copy& each : copies_) {
     if (each.size < kSmall) {
       packed += roundedUp(each.size);
-    } else if (isAligned(given_[each.place].array)) {
-      each.loan = lender.lend(each.original, each.size);
+      continue;
+    }
+    each.alone = std::make_unique<Alone>();
+    if (isAligned(given_[each.place].array)) {
+      each.alone->loan = lender.lend(each.original, each.size);
     }
   }
   small_.reset(new char[packed]);
   char* place = small_.get();
   place += kAlignment - reinterpret_cast<uintptr_t>(place) % kAlignment;
   for (Copy& each : copies_) {
-    if (each.loan.mapping != nullptr) {
-      each.data = each.loan.mapping->data() + each.loan.offset;
-    } else if (each.size < kSmall) {
+    if (each.alone == nullptr) {
       each.data = place;
       std::memcpy(place, each.original, each.size);
       place += roundedUp(each.size);
+    } else if (const Lender::Loan& loan = each.alone->loan; loan.mapping != nullptr) {
+      each.data = loan.mapping->data() + loan.offset;
     } else {
       const py::array& original = given_[each.place].array;
       py::array own(original.dtype(), shapeOf(original));
       each.data = static_cast<char*>(own.mutable_data());
-      each.own = std::move(own);
+      each.alone->array = std::move(own);
       const ReleasedGil released;
       std::memcpy(each.data, each.original, each.size);
     }
@@ -174,8 +180,9 @@ void LentArrays::copy() {
 }
 
 bool LentArrays::differs(const Copy& copy) {
-  if (copy.loan.mapping != nullptr) {
-    return copy.loan.mapping->differs(copy.loan.offset, copy.size, copy.original);
+  if (copy.alone != nullptr && copy.alone->loan.mapping != nullptr) {
+    const Lender::Loan& loan = copy.alone->loan;
+    return loan.mapping->differs(loan.offset, copy.size, copy.original);
   }
   return std::memcmp(copy.data, copy.original, copy.size) != 0;
 }
@@ -184,9 +191,9 @@ bool LentArrays::differs(const Copy& copy) {
 py::array LentArrays::arrayOf(const Copy& copy) const {
   const py::array& original = given_[copy.place].array;
   const std::vector<py::ssize_t> shape = shapeOf(original);
-  if (copy.own) return py::reinterpret_borrow<py::array>(copy.own);
-  if (copy.loan.mapping == nullptr) return py::array(original.dtype(), shape, copy.data);
-  auto* shared = new std::shared_ptr<const PrivateMapping>(copy.loan.mapping);
+  if (copy.alone == nullptr) return py::array(original.dtype(), shape, copy.data);
+  if (copy.alone->array) return py::reinterpret_borrow<py::array>(copy.alone->array);
+  auto* shared = new std::shared_ptr<const PrivateMapping>(copy.alone->loan.mapping);
   const py::capsule owner(shared, [](void* memory) {
     delete static_cast<std::shared_ptr<const PrivateMapping>*>(memory);
   });

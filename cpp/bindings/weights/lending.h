@@ -48,14 +48,18 @@ class LentArrays {
   pybind11::list changed(const pybind11::set& except) const;
 
  private:
+  /// What a copy has that lies by itself: a loan, or an array of its own.
+  struct Alone {
+    Lender::Loan loan;
+    pybind11::object array;
+  };
   /// An array that is lent as a copy.
   struct Copy {
     std::size_t place;     ///< among the parameters
     const char* original;  ///< read without the GIL, which the array's methods need
     std::size_t size;      ///< in bytes
-    char* data = nullptr;
-    Lender::Loan loan;
-    pybind11::object own;  ///< the copy as an array, if its memory is no loan nor shared
+    char* data;
+    std::unique_ptr<Alone> alone;  ///< null for those that lie in one piece of memory with others
   };
   struct Given {
     pybind11::object name;
