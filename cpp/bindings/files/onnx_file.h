@@ -38,7 +38,7 @@ struct OnnxFile {
   /// Its messages by the identifiers of nodes, found when they are first asked for. With the GIL.
   const std::shared_ptr<const onnx::Originals>& originals() {
     if (originals_ == nullptr) {
-      originals_ = std::make_shared<const onnx::Originals>(memory.bytes(), &model, graph->get());
+      originals_ = std::make_shared<const onnx::Originals>(memory.bytes(), model, graph->get());
     }
     return originals_;
   }

@@ -9,7 +9,9 @@
 namespace passlib::onnx {
 namespace {
 
-const OriginalGraph kNoGraph;
+const GraphPlace kNowhere;
+const Level kNoLevel;
+const OriginalGraph kNoGraph(kNowhere, kNoLevel);
 
 Value valueOf(const NodeEntry& entry, const NodeTable& table) {
   const int64_t position = table.find(entry.node);

@@ -108,18 +108,13 @@ Bytes Original::nameInFile() const {
   }
 }
 
-Originals::Originals(Bytes file, Model* read, std::shared_ptr<const Graph> graph)
-    : model_(file), graph_(std::move(graph)), ir_version_(read->ir_version), arena_(read->arena) {
-  for (std::size_t number = 0; number < read->levels.size(); ++number) {
-    OriginalGraph& made = graphs_.emplace_back();
-    made.level = std::move(read->levels[number]);
-    made.place = std::move(read->places[number].place);
-    made.message = read->places[number].message;
+Originals::Originals(Bytes file, const Model& read, std::shared_ptr<const Graph> graph)
+    : model_(file), graph_(std::move(graph)), ir_version_(read.ir_version), levels_(read.levels) {
+  for (std::size_t number = 0; number < levels_->all.size(); ++number) {
+    OriginalGraph& made = graphs_.emplace_back(levels_->places[number], levels_->all[number]);
     readItems(&made);
     listInputs(&made);
   }
-  read->levels.clear();
-  read->places.clear();
   operators_.resize(graphs_.front().nodes.size(), 0);
   initializers_.resize(graphs_.front().initializers.size(), 0);
   for (const OriginalGraph& made : graphs_) by_place_.insert(made.place, &made);

@@ -21,9 +21,12 @@ namespace passlib::onnx {
 
 /// A graph of the file: its message, what was read from it, and its items, each a message.
 struct OriginalGraph {
-  std::string place;  ///< such as `12.body`; empty for the main graph
+  OriginalGraph(const GraphPlace& read, const Level& parts)
+      : place(read.place), message(read.message), level(parts) {}
+
+  const std::string& place;  ///< such as `12.body`; empty for the main graph
   Bytes message;
-  Level level;
+  const Level& level;
   std::vector<Bytes> nodes;
   std::vector<Bytes> inputs;
   std::vector<Bytes> outputs;
@@ -58,8 +61,8 @@ struct Original {
 /// The messages of a file by the identifiers of nodes.
 class Originals {
  public:
-  /// `graph` was read from `file`, as `read` tells, whose levels are taken from there.
-  Originals(Bytes file, Model* read, std::shared_ptr<const Graph> graph);
+  /// `graph` was read from `file`, with all else that `read` has.
+  Originals(Bytes file, const Model& read, std::shared_ptr<const Graph> graph);
 
   /// The outermost message.
   Bytes model() const { return model_; }
@@ -89,7 +92,7 @@ class Originals {
   Bytes model_;
   std::shared_ptr<const Graph> graph_;
   int64_t ir_version_;
-  std::shared_ptr<const Arena> arena_;
+  std::shared_ptr<const Levels> levels_;
   std::deque<OriginalGraph> graphs_;
   std::deque<Original> all_;
   // Of the main graph, by number: one more than the index.

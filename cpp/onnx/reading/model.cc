@@ -26,7 +26,7 @@ std::pair<Bytes, int64_t> readImport(Bytes message) {
 }
 
 /// Reads the outermost fields; returns the graph.
-Bytes readOutermost(Bytes data, Model* model) {
+Bytes readOutermost(Bytes data, Model* model, Arena* arena) {
   Message graph;
   Field field;
   for (Fields fields(data); fields.next(&field);) {
@@ -35,7 +35,7 @@ Bytes readOutermost(Bytes data, Model* model) {
     } else if (field.number == numbers::kOpsetImport && field.type == kBytes) {
       model->imports.push_back(readImport(field.body));
     } else if (field.number == numbers::kGraph && field.type == kBytes) {
-      graph.add(field.body, model->arena.get());
+      graph.add(field.body, arena);
     }
   }
   if (!graph.present()) throw FormatError("this ONNX model has no graph");
@@ -90,18 +90,19 @@ class ConstantReader {
 Model read(Bytes data) {
   Model model;
   model.has_external = checkModel(data);
-  model.arena = std::make_shared<Arena>();
-  model.message = readOutermost(data, &model);
-  model.places.assign(1, {model.message, ""});
-  std::vector<Level>& levels = model.levels;
-  for (std::size_t number = 0; number < model.places.size(); ++number) {
-    levels.push_back(readLevel(number, &model.places, model.arena.get()));
+  const auto read = std::make_shared<Levels>();
+  model.levels = read;
+  model.message = readOutermost(data, &model, &read->arena);
+  read->places.assign(1, {model.message, ""});
+  std::vector<Level>& levels = read->all;
+  for (std::size_t number = 0; number < read->places.size(); ++number) {
+    levels.push_back(readLevel(number, &read->places, &read->arena));
   }
   // Nested graphs come after those around them, and are built before them.
   std::vector<BuiltGraph> built(levels.size());
   for (std::size_t number = levels.size(); number-- > 0;) {
     built[number] =
-        buildGraph(levels[number], model.ir_version >= kInputsAlso, &built, model.arena.get());
+        buildGraph(levels[number], model.ir_version >= kInputsAlso, &built, &read->arena);
   }
   ConstantReader constants(&model.constants);
   for (const Level& level : levels) constants.read(level);

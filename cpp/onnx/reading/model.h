@@ -28,18 +28,22 @@ struct Constant {
   }
 };
 
-/// What is read from a file. Names and data refer to the file's memory, or to `arena`.
+/// The graphs of a file before they become nodes and edges, by number: the main one is the first.
+struct Levels {
+  std::vector<GraphPlace> places;
+  std::vector<Level> all;
+  Arena arena;  ///< texts that are in no one piece of the file
+};
+
+/// What is read from a file. Names and data refer to the file's memory, or to that of `levels`.
 struct Model {
   std::unique_ptr<Graph> graph;
   Bytes message;  ///< of the main graph
   int64_t ir_version = 0;
   bool has_external = false;  ///< some tensor states a place for its data in another file
   std::vector<std::pair<Bytes, int64_t>> imports;
-  std::vector<Constant> constants;  ///< those that are external, and arrays of the main graph
-  // What writing needs again: graphs by number, the main one first.
-  std::vector<GraphPlace> places;
-  std::vector<Level> levels;
-  std::shared_ptr<Arena> arena;
+  std::vector<Constant> constants;       ///< those that are external, and arrays of the main graph
+  std::shared_ptr<const Levels> levels;  ///< writing goes by them
 };
 
 /// Reads a serialized model. Throws FormatError, GraphError, UnsupportedError.
