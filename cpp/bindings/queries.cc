@@ -92,7 +92,9 @@ TextMap<int> countOperators(GraphSource& source) {
   const std::shared_ptr<const Graph> graph = source.get();
   TextMap<int> counts;
   RecentTexts<TextMap<int>::value_type> recent;
-  for (const Node* node : graph->nodes) {
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    mxnet::ext::host::prefetchNode(graph->nodes, i, &Node::op);
+    const Node* const node = graph->nodes[i];
     TextMap<int>::value_type*& known = recent.place(node->op);
     if (known == nullptr || known->first != node->op) known = &*counts.emplace(node->op, 0).first;
     ++known->second;
