@@ -151,7 +151,7 @@ def diff(a: Model, b: Model) -> ModelDifference:
     >>> x = pl.sym.var("x")
     >>> model = pl.Model(pl.sym.exp(x, name="a") + pl.sym.exp(x, name="b"))
     >>> pl.workbench.diff(model, model.optimize_for("mergeEqualNodes")).removed
-    (('a', 'exp'),)
+    (('b', 'exp'),)
     """
     first, second = a.symbol.nodes(), b.symbol.nodes()
     old = pair_nodes(a.symbol, b.symbol).old
