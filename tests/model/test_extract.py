@@ -174,3 +174,19 @@ def test_a_chain_of_any_length_is_cut() -> None:
         graph = sym.relu(graph, name=f"r{number}")
     part = Model(graph).extract(inputs="r9999_output", outputs="r10001_output")
     assert len(part.symbol.graph) == 3
+
+
+@passlib.graph_pass
+def leave_as_it_is(graph: passlib.Graph) -> None:
+    """Change nothing."""
+
+
+@pytest.mark.parametrize("name", ["leave_as_it_is", "removeDeadNodes"])
+def test_models_that_passes_made_give_parts_and_keep_their_weights(name: str) -> None:
+    passlib.library.load_standard()
+    first = sym.broadcast_add(sym.var("x"), sym.var("w1"), name="first")
+    last = sym.broadcast_mul(first, sym.var("w2"), name="last")
+    weights = {key: np.ones(2, np.float32) for key in ("w1", "w2")}
+    made = Model(last, weights).optimize_for(name, skip_infer=True)
+    assert list(made.extract(outputs=["first_output"]).args) == ["w1"]
+    assert list(made.args) == ["w1", "w2"]

@@ -54,15 +54,16 @@ class Output {
       const std::size_t room = kBlock - waiting_;
       const std::size_t whole = (room + kElement - 1) / kElement * kElement;
       const std::size_t size = std::min(whole, computed.size() - place);
+      const std::size_t now = std::min(size, room);
       char* const target = block_.get() + waiting_;
       computed.compute(place, size, target);
       place += size;
-      push(target, std::min(size, room));
+      push(target, now);
       if (waiting_ < kBlock) continue;
       flush();
-      const std::size_t rest = size - std::min(size, room);
-      std::memcpy(block_.get(), target + room, rest);
-      if (rest != 0) push(block_.get(), rest);
+      if (now == size) continue;
+      std::memcpy(block_.get(), target + now, size - now);
+      push(block_.get(), size - now);
     }
   }
 

@@ -15,7 +15,7 @@ from passlib.library.pipeline.simplification import simplified
 from passlib.library.pipeline.sizes import text_of_shapes
 from passlib.model.edits import with_nested, with_sizes
 from passlib.model.parts import ModelParts
-from passlib.model.weights import remaining
+from passlib.model.weights import drop_removed
 from passlib.symbol.sequence import as_steps, refuse_options
 
 __all__ = ["INFERENCE", "OptimizedModel"]
@@ -61,8 +61,8 @@ class OptimizedModel(ModelParts):
         args, aux = NumpyArrays(self._args), NumpyArrays(self._aux)
         graph = self._symbol.optimize_for(name, args, aux, **options)
         with collection_off():
-            kept = remaining(self._symbol, graph, args, aux)
-            return self.of_parts(graph, kept[0], kept[1], self._template, owned=True)
+            drop_removed(self._symbol, graph, args, aux)
+            return self.of_parts(graph, args, aux, self._template, owned=True)
 
     def _through(self: _M, steps: Steps, text: str, options: Mapping[str, Any]) -> _M:
         """Run steps of which one is a named pipeline."""

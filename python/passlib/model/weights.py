@@ -23,6 +23,7 @@ __all__ = [
     "Weights",
     "all_frozen",
     "check_weights",
+    "drop_removed",
     "frozen",
     "is_foreign",
     "owner",
@@ -246,22 +247,20 @@ def _summary(array: Any) -> str:
 def remaining(
     before: Symbol, after: Symbol, *weights: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
-    """Return weights without those of variables that a pass removed; not to be changed.
+    """Return weights without those of variables that one graph has and another lacks."""
+    gone = set(before.graph.missing_variables(after.graph))
+    if not gone:
+        return list(weights)
+    return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]
 
-    `NumpyArrays`, which are made for the call of a pass, lose them themselves.
-    """
-    known = [arrays.gone for arrays in weights if isinstance(arrays, NumpyArrays)]
-    stated = [names for names in known if names is not None]
+
+def drop_removed(before: Symbol, after: Symbol, *weights: NumpyArrays) -> None:
+    """Take the weights of variables that a pass removed out of what was lent to it."""
+    stated = [arrays.gone for arrays in weights if arrays.gone is not None]
     if len(stated) == len(weights):
         gone = {name for names in stated for name in names}
     else:
         gone = set(before.graph.missing_variables(after.graph))
-    return [_without(gone, arrays) for arrays in weights]
-
-
-def _without(gone: Set[str], arrays: Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(arrays, NumpyArrays):
+    for arrays in weights:
         for name in gone:
             arrays.pop(name, None)
-        return arrays
-    return {n: array for n, array in arrays.items() if n not in gone} if gone else arrays
