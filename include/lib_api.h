@@ -3735,6 +3735,26 @@ class TextBuffer {
     memcpy(target, target - size() + place, count);
     advance(count);
   }
+  /// Drops what was written behind the first `count` bytes.
+  void cut(std::size_t count) {
+    if (memory_ != nullptr) {
+      room_ -= size() - count;
+      left_ = size_ - count;
+      return;
+    }
+    closeBlock();
+    for (; !blocks_.empty() && size_ > count; blocks_.pop()) {
+      Block& last = blocks_.back();
+      const std::size_t before = size_ - last.size;
+      if (before < count) {
+        last.size = count - before;
+        size_ = count;
+        return;
+      }
+      free(last.text);
+      size_ = before;
+    }
+  }
   /// Whether the text lies in one piece.
   PASSLIB_INLINE bool isWhole() const { return memory_ != nullptr; }
   PASSLIB_INLINE void noteNotAscii() { ascii_ = false; }
@@ -5211,12 +5231,14 @@ struct GraphDraft {
   PlainList<uint32_t> arg_nodes;
   PlainList<uint32_t> row_ptr;
   PlainList<unsigned> uses;  // per node: its consumers, or those that know of it already
-  NameTable names;           // of the variables
-  std::size_t start = 0;     // offset of the graph in the text
+  PlainList<uint32_t> variables;
+  NameTable names;        // of the variables
+  std::size_t start = 0;  // offset of the graph in the text
   bool has_nodes = false;
   bool has_heads = false;
   bool has_arg_nodes = false;
   bool has_row_ptr = false;
+  bool outputs_stated = false;  // by row_ptr
 };
 
 /// The members of a node's JSON object that mean something to the reader.
@@ -5353,6 +5375,8 @@ class GraphReader : private ReaderParts {
   }
 
  protected:
+  /// Called for each node of a graph whose numbers of outputs are set, which are at hand.
+  virtual void onNode(const Node& /*node*/) {}
   /// Called when a graph has all its edges. `ordered`: every producer comes before its consumers.
   virtual void onGraph(const GraphDraft& /*draft*/, bool /*ordered*/) {}
 
@@ -5625,6 +5649,7 @@ class GraphReader : private ReaderParts {
     if (frame->node->op == "null") {
       append(&frame->draft.graph->inputs) = frame->node;
       frame->draft.names.add(frame->node->name);
+      frame->draft.variables.push(static_cast<uint32_t>(frame->draft.offsets.size() - 1));
     }
     if (end > first) frame->node->inputs.resize(end - first);  // next to the node: walks read both
   }
@@ -5637,7 +5662,6 @@ class GraphReader : private ReaderParts {
     if (missing != nullptr) {
       reader_._fail(kJsonMissingKey, draft->start, "the graph has no '%s'", missing);
     }
-    countOutputs(draft);
     const bool ordered = linkNodes(draft);
     checkVariables(*draft);
     draft->graph->outputs.resize(draft->heads.size());
@@ -5658,33 +5682,101 @@ class GraphReader : private ReaderParts {
     }
   }
 
-  /// Sets the numbers of outputs, and makes room for consumers: in one walk, since walks over a
-  /// large graph wait for memory.
-  void countOutputs(GraphDraft* draft) const {
+  /// Sets the numbers of outputs, both sides of every edge, and the control dependencies. Returns
+  /// whether every producer comes before its consumers. Then it takes one walk: in a large graph,
+  /// walks wait for memory.
+  bool linkNodes(GraphDraft* draft) {
+    const std::size_t count = draft->graph->nodes.size();
+    checkRows(draft);
+    bool ordered = countUses(draft);
+    if (ordered) {
+      for (std::size_t pos = 0; pos < count; ++pos) {
+        prefetchNode(draft->graph->nodes, pos, &Node::num_outputs);
+        makeOutputs(draft, pos);
+        linkInputs(draft, pos);
+      }
+    } else {
+      for (std::size_t pos = 0; pos < count; ++pos) {
+        prefetchNode(draft->graph->nodes, pos, &Node::num_outputs);
+        makeOutputs(draft, pos);
+      }
+      for (std::size_t pos = 0; pos < count; ++pos) {
+        prefetchNode(draft->graph->nodes, pos, &Node::outputs);
+        linkInputs(draft, pos);
+      }
+    }
+    for (const GraphDraft::Dependency& dep : draft->control_deps) {
+      Node* node = draft->graph->nodes[dep.node];
+      const FlatEdge edge = {dep.other, 0, 0};
+      if (!inRange(*draft, edge)) {
+        failEdge(*draft, edge, printed("a control dependency of node '%s'", node->name.c_str()),
+                 draft->offsets[dep.node]);
+      }
+      append(&node->control_deps) = draft->graph->nodes[dep.other];
+      ordered = ordered && dep.other < dep.node;
+    }
+    return ordered;
+  }
+
+  void checkRows(GraphDraft* draft) const {
     const std::vector<Node*>& nodes = draft->graph->nodes;
     const PlainList<uint32_t>& ptr = draft->row_ptr;
     // MXNet's lib_api writes 0..n-1: one number too few, and one output per node.
-    const bool stated = draft->has_row_ptr && ptr.size() != nodes.size();
-    if (stated && (ptr.size() != nodes.size() + 1 || ptr[0] != 0)) {
+    draft->outputs_stated = draft->has_row_ptr && ptr.size() != nodes.size();
+    if (!draft->outputs_stated) return;
+    if (ptr.size() != nodes.size() + 1 || ptr[0] != 0) {
       reader_._fail(kJsonRange, draft->start,
                     "node_row_ptr must begin with 0 and have one number more than there are nodes");
     }
-    draft->uses.addZeros(nodes.size());
-    for (const FlatEdge& edge : draft->edges) {
-      if (edge.node < nodes.size()) {
-        ++draft->uses[edge.node];
+    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
+      if (ptr[pos + 1] >= ptr[pos]) continue;
+      reader_._fail(kJsonRange, draft->start, "node_row_ptr decreases at node '%s'",
+                    nodes[pos]->name.c_str());
+    }
+  }
+
+  /// Counts the consumers of every node. Returns whether each input comes from a node before.
+  static bool countUses(GraphDraft* draft) {
+    const std::size_t count = draft->graph->nodes.size();
+    bool ordered = true;
+    std::size_t next = 0;
+    draft->uses.addZeros(count);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      for (; next < draft->edge_end[pos]; ++next) {
+        const uint32_t producer = draft->edges[next].node;
+        if (producer < count) ++draft->uses[producer];
+        ordered = ordered && producer < pos;
       }
     }
-    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
-      prefetchNode(nodes, pos, &Node::num_outputs);
-      Node* node = nodes[pos];
-      if (stated && ptr[pos + 1] < ptr[pos]) {
-        reader_._fail(kJsonRange, draft->start, "node_row_ptr decreases at node '%s'",
-                      node->name.c_str());
+    return ordered;
+  }
+
+  /// Sets the number of outputs of a node, and makes room for its consumers.
+  void makeOutputs(GraphDraft* draft, std::size_t pos) {
+    Node* const node = draft->graph->nodes[pos];
+    const PlainList<uint32_t>& ptr = draft->row_ptr;
+    if (draft->outputs_stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+    node->outputs.resize(draft->uses[pos]);
+    draft->uses[pos] = 0;
+    onNode(*node);
+  }
+
+  /// Sets both sides of the edges to a node, whose producers have room.
+  void linkInputs(GraphDraft* draft, std::size_t pos) const {
+    Node* const* const nodes = draft->graph->nodes.data();
+    Node* const node = nodes[pos];
+    const std::size_t first = pos == 0 ? 0 : draft->edge_end[pos - 1];
+    NodeEntry* const inputs = node->inputs.data();
+    for (std::size_t next = first; next < draft->edge_end[pos]; ++next) {
+      const FlatEdge& edge = draft->edges[next];
+      const std::size_t slot = next - first;
+      if (!inRange(*draft, edge)) {
+        failEdge(*draft, edge, printed("input %zu of node '%s'", slot, node->name.c_str()),
+                 draft->offsets[pos]);
       }
-      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
-      node->outputs.resize(draft->uses[pos]);
-      draft->uses[pos] = 0;
+      Node* const producer = nodes[edge.node];
+      inputs[slot] = NodeEntry(producer, edge.entry, edge.version);
+      producer->outputs[draft->uses[edge.node]++] = NodeEntry(node, static_cast<int>(slot));
     }
   }
 
@@ -5698,40 +5790,6 @@ class GraphReader : private ReaderParts {
     const Node* node = nodes[edge.node];
     reader_._fail(kJsonRange, place, "%s refers to output %d of node '%s', which has %d",
                   what.c_str(), edge.entry, node->name.c_str(), node->num_outputs);
-  }
-
-  /// Sets both sides of every edge. Returns whether every producer comes before its consumers.
-  bool linkNodes(GraphDraft* draft) const {
-    const std::vector<Node*>& nodes = draft->graph->nodes;
-    bool ordered = true;
-    std::size_t next = 0;
-    for (std::size_t pos = 0; pos < nodes.size(); ++pos) {
-      prefetchNode(nodes, pos, &Node::outputs);
-      Node* node = nodes[pos];
-      NodeEntry* input = node->inputs.data();
-      for (int slot = 0; next < draft->edge_end[pos]; ++next, ++slot) {
-        const FlatEdge& edge = draft->edges[next];
-        if (!inRange(*draft, edge)) {
-          failEdge(*draft, edge, printed("input %d of node '%s'", slot, node->name.c_str()),
-                   draft->offsets[pos]);
-        }
-        Node* producer = nodes[edge.node];
-        *input++ = NodeEntry(producer, edge.entry, edge.version);
-        producer->outputs[draft->uses[edge.node]++] = NodeEntry(node, slot);
-        ordered = ordered && edge.node < pos;
-      }
-    }
-    for (const GraphDraft::Dependency& dep : draft->control_deps) {
-      Node* node = nodes[dep.node];
-      const FlatEdge edge = {dep.other, 0, 0};
-      if (!inRange(*draft, edge)) {
-        failEdge(*draft, edge, printed("a control dependency of node '%s'", node->name.c_str()),
-                 draft->offsets[dep.node]);
-      }
-      append(&node->control_deps) = nodes[dep.other];
-      ordered = ordered && dep.other < dep.node;
-    }
-    return ordered;
   }
 
   static bool inRange(const GraphDraft& draft, const FlatEdge& edge) {
@@ -5750,7 +5808,9 @@ class GraphReader : private ReaderParts {
       reader_._fail(kJsonDuplicateName, draft.offsets[place], "two variables are named '%s'",
                     node->name.c_str());
     }
-    for (const uint32_t number : draft.arg_nodes) {
+    for (std::size_t pos = 0; pos < draft.arg_nodes.size(); ++pos) {
+      const uint32_t number = draft.arg_nodes[pos];
+      if (pos < draft.variables.size() && draft.variables[pos] == number) continue;
       const FlatEdge edge = {number, 0, 0};
       if (!inRange(draft, edge)) failEdge(draft, edge, "arg_nodes", draft.start);
       const Node* node = graph->nodes[number];
@@ -6156,6 +6216,8 @@ class WrittenAttributes {
     if (slot.packed != packed || slot.depth != depth) slot = Slot{packed, depth, 0, 0};
     return slot;
   }
+  /// Forgets all, since the text was dropped.
+  void clear() { slots_.clear(); }
 
  private:
   enum { kSlots = 512 };
@@ -6193,7 +6255,13 @@ class GraphWriter {
       }
       const Node& node = *frame.order[frame.node];
       prefetchNode(frame.order, frame.count, frame.node, &Node::op);
-      if (frame.subgraph == 0) writeNode(&frame, node);
+      if (frame.subgraph == 0) {
+        if (!frame.addNode(node)) {
+          beginSorted(&frame);
+          continue;
+        }
+        writeNode(&frame, node);
+      }
       if (frame.subgraph < node.subgraphs.size()) {
         separate(frame.subgraph > 0, frame.depth + 4);
         const Graph& nested = nestedGraph(node, frame.subgraph);
@@ -6222,52 +6290,41 @@ class GraphWriter {
           attributes(extra),
           depth(level),
           order(target.nodes.data()),
-          count(target.nodes.size()) {
-      if (addEdges(NodeTable(order, count))) return;
-      orderNodes(order, count, NodeTable(order, count), &sorted);  // or throws
-      order = sorted.begin();
-      addEdges(NodeTable(order, count));
-    }
-    /// Returns whether each node comes after those it depends on, which are in the table.
-    bool addEdges(const NodeTable& table) {
+          count(target.nodes.size()),
+          table(new NodeTable(order, count)) {}
+
+    /// Finds the producers of a node, which is written next. Returns false if one of them is not
+    /// among the nodes before it.
+    bool addNode(const Node& added) {
       positions.clear();
-      outputs.clear();
-      for (std::size_t pos = 0; pos < count; ++pos) outputs.push(1);
-      for (std::size_t pos = 0; pos < count; ++pos) {
-        prefetchNode(order, count, pos, &Node::control_deps);
-        for (const NodeEntry& input : span(order[pos]->inputs)) {
-          const int64_t position = table.find(input.node);
-          if (position < 0 || position >= static_cast<int64_t>(pos)) return false;
-          addPosition(position, input.entry);
-        }
-        for (const Node* dep : span(order[pos]->control_deps)) {
-          const int64_t position = table.find(dep);
-          if (position < 0 || position >= static_cast<int64_t>(pos)) return false;
-          positions.push(static_cast<uint32_t>(position));
-        }
+      for (const NodeEntry& input : span(added.inputs)) {
+        if (!addUse(table->find(input.node), input.entry)) return false;
       }
-      for (const NodeEntry& head : span(graph.outputs)) {
-        const int64_t position = table.find(head.node);
-        if (position < 0) failGraph("an output of the graph comes from a node that is not in it");
-        addPosition(position, head.entry);
+      for (const Node* dep : span(added.control_deps)) {
+        if (!addUse(table->find(dep), -1)) return false;
       }
+      outputs.push(added.num_outputs > 0 ? static_cast<uint32_t>(added.num_outputs) : 1);
+      if (added.op == "null") variables.push(static_cast<uint32_t>(node));
       return true;
     }
-    void addPosition(int64_t position, int entry) {
-      positions.push(static_cast<uint32_t>(position));
-      uint32_t& uses = outputs[static_cast<std::size_t>(position)];
-      if (entry >= 0) uses = (std::max)(uses, static_cast<uint32_t>(entry) + 1);
+    /// The same for the outputs of the graph, when all nodes are written.
+    void addHeads() {
+      positions.clear();
+      for (const NodeEntry& head : span(graph.outputs)) {
+        if (addUse(table->find(head.node), head.entry)) continue;
+        failGraph("an output of the graph comes from a node that is not in it");
+      }
     }
-
-    /// Notes what is written behind the nodes, while this one is at hand.
-    void addOutputs(const Node& written) {
-      if (written.op == "null") variables.push(static_cast<uint32_t>(node));
-      uint32_t& used = outputs[node];
-      if (written.num_outputs <= 0) return;
-      const uint32_t stated = static_cast<uint32_t>(written.num_outputs);
+    bool addUse(int64_t position, int entry) {
+      if (position < 0 || position >= static_cast<int64_t>(outputs.size())) return false;
+      positions.push(static_cast<uint32_t>(position));
+      uint32_t& stated = outputs[static_cast<std::size_t>(position)];
       // A reader that knows the operator must be able to detect uses beyond its outputs.
-      const bool fact = !written._hasOutput(static_cast<int>(used - 1));
-      used = fact ? stated : (std::max)(stated, used);
+      if (entry >= 0 && static_cast<uint32_t>(entry) >= stated &&
+          order[position]->_hasOutput(entry)) {
+        stated = static_cast<uint32_t>(entry) + 1;
+      }
+      return true;
     }
 
     const Graph& graph;
@@ -6275,13 +6332,12 @@ class GraphWriter {
     std::size_t depth;
     Node* const* order;  // the graph's own, or `sorted`
     std::size_t count;
+    Owner<NodeTable> table;
     PlainList<Node*> sorted;
-    PlainList<uint32_t> positions;  // of the producer of every edge, in order of writing
-    // Per node: the number of outputs that its uses imply; of one that is written, the final
-    // number.
-    PlainList<uint32_t> outputs;
+    std::size_t start = 0;          // where the first node stands in the text
+    PlainList<uint32_t> positions;  // of the producers of a node
+    PlainList<uint32_t> outputs;    // of the nodes written so far: how many each has
     PlainList<uint32_t> variables;  // of the nodes written so far
-    std::size_t next_position = 0;
     std::size_t node = 0;
     std::size_t subgraph = 0;
     // What stands between the members of each node.
@@ -6378,11 +6434,24 @@ class GraphWriter {
     out_.push('{');
     key("nodes", false, depth + 1);
     out_.push('[');
+    frame->start = out_.size();
+  }
+
+  /// Begins a graph again, whose nodes are not in topological order. Most are: whether one is shows
+  /// while it is written, since a walk of its own would read all nodes from memory.
+  void beginSorted(Frame* frame) {
+    orderNodes(frame->order, frame->count, *frame->table, &frame->sorted);  // or throws
+    frame->order = frame->sorted.begin();
+    frame->table.reset(new NodeTable(frame->order, frame->count));
+    frame->outputs.clear();
+    frame->variables.clear();
+    frame->node = 0;
+    written_.clear();
+    out_.cut(frame->start);
   }
 
   void writeNode(Frame* frame, const Node& node) {
     const std::size_t depth = frame->depth + 3;
-    frame->addOutputs(node);
     if (frame->node > 0) out_.append(", ");
     out_.append(frame->to_op);
     try {
@@ -6401,8 +6470,8 @@ class GraphWriter {
     writeEntries(frame, node.inputs, depth);
     if (node.control_deps.size() != 0) {
       key("control_deps", true, depth);
-      writeIntegers(node.control_deps.size(), depth,
-                    [frame](std::size_t) { return frame->positions[frame->next_position++]; });
+      const uint32_t* const deps = frame->positions.begin() + node.inputs.size();
+      writeIntegers(node.control_deps.size(), depth, [deps](std::size_t pos) { return deps[pos]; });
     }
     if (!node.extra.empty()) writeMembers(node.extra, depth);
     if (node.subgraphs.size() != 0) {
@@ -6464,7 +6533,7 @@ class GraphWriter {
     for (std::size_t pos = 0; pos < entries.size(); ++pos) {
       char* cursor = layout.separate(pos, out_.room(layout.most() + 64));
       *cursor++ = '[';
-      cursor = printInteger(frame->positions[frame->next_position++], cursor);
+      cursor = printInteger(frame->positions[pos], cursor);
       *cursor++ = ',';
       *cursor++ = ' ';
       cursor = printInteger(entries[pos].entry, cursor);
@@ -6491,6 +6560,7 @@ class GraphWriter {
 
   void finish(Frame& frame) {
     const std::size_t depth = frame.depth + 1;
+    frame.addHeads();
     if (frame.count != 0) newline(depth);
     out_.push(']');
     key("arg_nodes", true, depth);

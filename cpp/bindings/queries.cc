@@ -28,6 +28,18 @@ namespace {
 
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
+/// Whether names of operators and numbers of outputs of a graph are what a table says, as far as
+/// the kinds of its nodes tell it.
+bool isComplete(const OperatorKinds& kinds, const OperatorTable& table) {
+  OperatorLookup operators(table);
+  for (const OperatorKinds::Kind& kind : kinds.kinds()) {
+    const OperatorFacts& facts = operators.find(kind.op);
+    if (!facts.registered.empty() || facts.varying) return false;
+    if (facts.outputs != 0 ? kind.outputs != facts.outputs : kind.outputs <= 0) return false;
+  }
+  return kinds.isKnown();
+}
+
 /// Whether the number of outputs of a node is what a table says.
 bool isSettled(const Node& node, const OperatorFacts& facts, const OperatorTable& table) {
   const int known = facts.outputs != 0 ? facts.outputs : facts.carried(node);
@@ -89,8 +101,15 @@ py::list listNodesWith(GraphSource& source, const TextSet& operators) {
 
 /// How often each operator occurs.
 TextMap<int> countOperators(GraphSource& source) {
-  const std::shared_ptr<const Graph> graph = source.get();
   TextMap<int> counts;
+  const OperatorKinds kinds = source.kinds();
+  if (kinds.isKnown()) {
+    for (const OperatorKinds::Kind& kind : kinds.kinds()) {
+      counts[kind.op] += static_cast<int>(kind.nodes);
+    }
+    return counts;
+  }
+  const std::shared_ptr<const Graph> graph = source.get();
   RecentTexts<TextMap<int>::value_type> recent;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
     mxnet::ext::host::prefetchNode(graph->nodes, i, &Node::op);
@@ -148,6 +167,10 @@ void forEachNode(Graph* root, Visit visit) {
 bool renameOperators(GraphSource& source, const OperatorTable& table) {
   bool present = false;
   bool doubtful = false;
+  if (isComplete(source.kinds(), table)) {
+    source.noteCompleted(table.number(), false);
+    return false;
+  }
   const std::shared_ptr<const Graph> graph = source.get();
   OperatorLookup operators(table);
   const auto look = [&](const Node* node) {

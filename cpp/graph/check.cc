@@ -54,7 +54,8 @@ void checkText(const Node& node, std::size_t position) {
   }
 }
 
-void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table) {
+void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable& table,
+                OperatorKinds* kinds) {
   if (table.find(entry.node) < 0) {
     throw GraphError(what + " comes from a node that is not in the graph");
   }
@@ -69,8 +70,9 @@ void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable
                      ", but versions count from 0");
   }
   // A pass that changed the node's operator may have kept the old number.
-  if (producer.num_outputs > 0) {
-    producer.num_outputs = std::max(producer.num_outputs, entry.entry + 1);
+  if (producer.num_outputs > 0 && entry.entry >= producer.num_outputs) {
+    producer.num_outputs = entry.entry + 1;
+    kinds->forget();
   }
 }
 
@@ -84,6 +86,7 @@ struct Scratch {
   EdgePositions edges;
   std::vector<PostOrderStep> path;
   host::NameTable names;
+  OperatorKinds kinds;
 };
 
 /// Checks a graph without its nested graphs; adds the nodes that have some. Lists the variables
@@ -109,6 +112,7 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
       variables.push_back(&node);
       names.add(node.name);
     }
+    scratch->kinds.add(node);
     if (!node.subgraphs.empty()) owners->push_back(&node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const int64_t producer = table.find(node.inputs[k].node);
@@ -116,7 +120,7 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
       edges.producers.push_back(static_cast<uint32_t>(producer));
       if (producer >= 0 && entryFine(node.inputs[k])) continue;
       checkEntry(node.inputs[k], "input " + std::to_string(k) + " of node " + quoted(node.name),
-                 table);
+                 table, &scratch->kinds);
     }
     edges.ends.push_back(static_cast<uint32_t>(edges.producers.size()));
     controlled = controlled || !node.control_deps.empty();
@@ -131,7 +135,8 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
   }
   if (graph->outputs.empty()) throw GraphError("the graph has no outputs");
   for (std::size_t k = 0; k < graph->outputs.size(); ++k) {
-    checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table);
+    checkEntry(graph->outputs[k], "output " + std::to_string(k) + " of the graph", table,
+               &scratch->kinds);
     edges.heads.push_back(static_cast<uint32_t>(table.find(graph->outputs[k].node)));
   }
   const std::size_t repeated = names.repeated(variables);
@@ -174,10 +179,12 @@ bool isUtf8(std::string_view text) {
   return true;
 }
 
-NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine, bool nested_fine) {
+NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine, bool nested_fine,
+                     OperatorKinds* kinds) {
   NodeOrder order = NodeOrder::kPostOrder;
   const std::vector<bool> none;
   Scratch scratch;
+  if (kinds != nullptr) scratch.kinds.begin();
   try {
     std::vector<std::pair<Graph*, int>> pending{{graph, 0}};
     std::unordered_set<const Graph*> known{graph};
@@ -190,6 +197,7 @@ NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine,
       }
       std::vector<const Node*> owners;
       order = std::min(order, checkLevel(level, level == graph ? fine : none, &owners, &scratch));
+      if (!owners.empty()) scratch.kinds.forget();
       if (nested_fine) break;
       for (const Node* node : owners) {
         for (Graph* subgraph : node->subgraphs) {
@@ -208,6 +216,7 @@ NodeOrder checkGraph(Graph* graph, int max_depth, const std::vector<bool>& fine,
   } catch (const mxnet::ext::GraphStructureError& error) {
     throw GraphError(error.what());
   }
+  if (kinds != nullptr) *kinds = std::move(scratch.kinds);
   return order;
 }
 

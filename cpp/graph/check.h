@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/operator_kinds.h"
 
 namespace passlib {
 
@@ -25,10 +26,12 @@ enum class NodeOrder { kAny, kSorted, kPostOrder };
 /// variables of one name, text that is not UTF-8. Dereferences only pointers to nodes of the graph.
 /// `fine`: which nodes of the outermost graph have texts that were checked before; the others, and
 /// all beyond it, were not. `nested_fine`: the nested graphs are sound, in post-order, and list
-/// their variables; they are not looked at. Lists the variables of each graph anew. Returns how the
-/// nodes of all graphs stand; post-order is not noticed where there are control dependencies.
+/// their variables; they are not looked at. Lists the variables of each graph anew, and the
+/// operators if `kinds` is not null. Returns how the nodes of all graphs stand; post-order is not
+/// noticed where there are control dependencies.
 NodeOrder checkGraph(Graph* graph, int max_depth = std::numeric_limits<int>::max(),
-                     const std::vector<bool>& fine = {}, bool nested_fine = false);
+                     const std::vector<bool>& fine = {}, bool nested_fine = false,
+                     OperatorKinds* kinds = nullptr);
 
 }  // namespace passlib
 

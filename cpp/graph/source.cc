@@ -35,12 +35,19 @@ struct DraftEdges {
 class Reader : public mxnet::ext::host::GraphReader {
  public:
   Reader(std::string_view text, const mxnet::ext::JsonOptions& reading)
-      : GraphReader(text.data(), text.size(), reading) {}
+      : GraphReader(text.data(), text.size(), reading) {
+    kinds_.begin();
+  }
 
   bool isPostOrder() const { return post_order_; }
   bool isNested() const { return graphs_ > 1; }
+  OperatorKinds takeKinds() {
+    if (isNested()) kinds_.forget();
+    return std::move(kinds_);
+  }
 
  private:
+  void onNode(const Node& node) override { kinds_.add(node); }
   void onGraph(const mxnet::ext::host::GraphDraft& draft, bool ordered) override {
     ++graphs_;
     post_order_ = post_order_ && ordered && draft.control_deps.empty();
@@ -52,6 +59,7 @@ class Reader : public mxnet::ext::host::GraphReader {
 
   bool post_order_ = true;
   std::size_t graphs_ = 0;
+  OperatorKinds kinds_;
   std::vector<uint32_t> heads_;  // of one graph at a time
   std::vector<PostOrderStep> path_;
 };
@@ -60,22 +68,25 @@ class Reader : public mxnet::ext::host::GraphReader {
 
 using mxnet::ext::GraphAttributes;
 
-GraphSource::GraphSource(std::unique_ptr<Graph> graph)
-    : graph_(std::make_shared<std::unique_ptr<Graph>>(std::move(graph))) {}
+GraphSource::GraphSource(std::unique_ptr<Graph> graph, OperatorKinds kinds)
+    : graph_(std::make_shared<std::unique_ptr<Graph>>(std::move(graph))),
+      kinds_(std::move(kinds)) {}
 
 GraphSource::GraphSource(std::string_view text, std::shared_ptr<void> owner,
                          const mxnet::ext::JsonOptions& reading, bool ordered)
     : text_(text), owner_(std::move(owner)), reading_(reading), ordered_(ordered) {
   bool nested = false;
-  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_, &nested));
+  graph_ = std::make_shared<std::unique_ptr<Graph>>(read(&attributes_, &nested, &kinds_));
   if (!nested) depth_ = 0;
 }
 
-std::unique_ptr<Graph> GraphSource::read(GraphAttributes* attributes, bool* nested) const {
+std::unique_ptr<Graph> GraphSource::read(GraphAttributes* attributes, bool* nested,
+                                         OperatorKinds* kinds) const {
   auto graph = std::make_unique<Graph>();
   Reader reader(text_, reading_);
   reader.read(graph.get());
   if (nested != nullptr) *nested = reader.isNested();
+  if (kinds != nullptr) *kinds = reader.takeKinds();
   attributes->swap(graph->attrs);
   graph->attrs.clear();
   if (ordered_ && !reader.isPostOrder()) orderGraph(graph.get());
@@ -96,6 +107,11 @@ int GraphSource::depth() {
   const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   if (depth_ < 0) depth_ = nestingDepth(*graph);
   return depth_;
+}
+
+OperatorKinds GraphSource::kinds() {
+  const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
+  return kinds_;
 }
 
 std::unique_ptr<Graph> GraphSource::take() {
@@ -132,6 +148,7 @@ Graph* GraphSource::edit() {
   const std::lock_guard<ForkMutex<std::mutex>> lock(mutex_);
   text_ = std::string_view();
   depth_ = -1;
+  kinds_.forget();
   completed_ = nested_completed_ = 0;
   dropped.swap(owner_);
   return graph_->get();

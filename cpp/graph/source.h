@@ -11,6 +11,7 @@
 
 #include "fork_mutex.h"
 #include "graph/graph.h"
+#include "graph/operator_kinds.h"
 
 namespace passlib {
 
@@ -19,8 +20,8 @@ namespace passlib {
 /// to use from several threads.
 class GraphSource {
  public:
-  /// `graph` must be sound and in its final order.
-  explicit GraphSource(std::unique_ptr<Graph> graph);
+  /// `graph` must be sound and in its final order; `kinds` are its own, or unknown.
+  explicit GraphSource(std::unique_ptr<Graph> graph, OperatorKinds kinds = {});
   /// Reads the text, whose memory `owner` keeps alive. Top-level attributes are kept apart from the
   /// graph; `ordered` applies orderGraph. Throws JsonError.
   GraphSource(std::string_view text, std::shared_ptr<void> owner,
@@ -29,6 +30,8 @@ class GraphSource {
   std::shared_ptr<const Graph> get();
   /// How deep graphs are nested; see nestingDepth. Counted once.
   int depth();
+  /// The operators of the nodes, which may be unknown.
+  OperatorKinds kinds();
   /// Returns a graph with this content that the caller owns.
   std::unique_ptr<Graph> take();
   /// The same, for the last use of this source.
@@ -50,8 +53,8 @@ class GraphSource {
 
  private:
   /// *nested: whether there are subgraphs.
-  std::unique_ptr<Graph> read(mxnet::ext::GraphAttributes* attributes,
-                              bool* nested = nullptr) const;
+  std::unique_ptr<Graph> read(mxnet::ext::GraphAttributes* attributes, bool* nested = nullptr,
+                              OperatorKinds* kinds = nullptr) const;
 
   ForkMutex<std::mutex> mutex_;
   // A pointer to a pointer, so that the last of its sharers can move the graph out.
@@ -61,6 +64,7 @@ class GraphSource {
   mxnet::ext::JsonOptions reading_;
   bool ordered_ = false;
   int depth_ = -1;  // not yet counted
+  OperatorKinds kinds_;
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> nested_completed_{0};
   mxnet::ext::GraphAttributes attributes_;

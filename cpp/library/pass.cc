@@ -143,15 +143,17 @@ int mostNestedGraphs(GraphSource* before) {
   return std::max(kMostNestedGraphs, before->depth());
 }
 
-void finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth,
-                 const std::vector<bool>& fine, bool nested_fine) {
+OperatorKinds finishGraph(Graph* graph, bool ordered, const std::string& what, int max_depth,
+                          const std::vector<bool>& fine, bool nested_fine) {
   NodeOrder order = NodeOrder::kAny;
+  OperatorKinds kinds;
   try {
-    order = checkGraph(graph, max_depth, fine, nested_fine);
+    order = checkGraph(graph, max_depth, fine, nested_fine, &kinds);
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }
   if (order < (ordered ? NodeOrder::kPostOrder : NodeOrder::kSorted)) arrangeGraph(graph, ordered);
+  return kinds;
 }
 
 std::string describePass(const PassCall& call) {
@@ -169,11 +171,13 @@ PassResult runPass(const PassCall& call, GraphSource* source) {
   PassResult result;
   result.graph = caller.call(std::move(shown));
   // A graph that is as it was is as sound as all that a pass is shown.
-  if (!caller.kept().whole) {
+  if (caller.kept().whole) {
+    result.kinds = source->kinds();
+  } else {
     // Edges that are as they were are in order.
-    finishGraph(result.graph.get(), call.ordered && !caller.kept().edges,
-                caller.described("returned a graph that is not sound"), max_depth,
-                caller.kept().texts);
+    result.kinds = finishGraph(result.graph.get(), call.ordered && !caller.kept().edges,
+                               caller.described("returned a graph that is not sound"), max_depth,
+                               caller.kept().texts);
     result.gone = missingNames(names, *result.graph);
   }
   result.params = usedParams(allocator.take(), result.graph.get());

@@ -33,6 +33,7 @@ struct PassCall {
 
 struct PassResult {
   std::unique_ptr<Graph> graph;
+  OperatorKinds kinds;
   std::vector<NewParam> params;
   std::vector<std::string> gone;  ///< names of removed variables
 };
@@ -51,10 +52,10 @@ int mostNestedGraphs(GraphSource* before);
 
 /// Checks a graph that a pass changed and arranges it, see arrangeGraph. Throws PassResultError,
 /// with `what` before the problem; also for subgraphs nested more than `max_depth` levels deep.
-/// `fine`, `nested_fine`: see checkGraph.
-void finishGraph(Graph* graph, bool ordered, const std::string& what,
-                 int max_depth = std::numeric_limits<int>::max(),
-                 const std::vector<bool>& fine = {}, bool nested_fine = false);
+/// `fine`, `nested_fine`: see checkGraph. Returns the operators.
+OperatorKinds finishGraph(Graph* graph, bool ordered, const std::string& what,
+                          int max_depth = std::numeric_limits<int>::max(),
+                          const std::vector<bool>& fine = {}, bool nested_fine = false);
 
 }  // namespace passlib
 

@@ -133,8 +133,9 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
     if (before != printed.end() && before->second == text) text = attributes.at(key);
   }
   result.graph->attrs.clear();
-  return py::make_tuple(std::make_shared<GraphSource>(std::move(result.graph)), texts, params,
-                        result.gone);
+  return py::make_tuple(
+      std::make_shared<GraphSource>(std::move(result.graph), std::move(result.kinds)), texts,
+      params, result.gone);
 }
 
 }  // namespace

@@ -140,12 +140,14 @@ struct RootGraph : GraphHandle {
   /// Checks and arranges the graph. Returns it with the names of removed variables.
   py::tuple finish(bool ordered) {
     std::unique_ptr<Graph> result = owner->close();
+    OperatorKinds kinds;
     {
       const ReleasedGil released;
-      finishGraph(result.get(), ordered, what + " left a graph that is not sound", max_depth);
+      kinds =
+          finishGraph(result.get(), ordered, what + " left a graph that is not sound", max_depth);
     }
     std::vector<std::string> gone = missingNames(before, *result);
-    return py::make_tuple(std::make_shared<GraphSource>(std::move(result)), gone);
+    return py::make_tuple(std::make_shared<GraphSource>(std::move(result), std::move(kinds)), gone);
   }
 
   std::string what;
