@@ -1430,7 +1430,7 @@ class GraphAttributes {
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
-  Node() : tensor(nullptr), num_outputs(0), doomed_(false), declared_op_(0) {}
+  Node() : tensor(nullptr), num_outputs(0), declared_op_(0) {}
   /// Nodes that a host described lie in memory that is released as a whole.
   static void operator delete(void* node);
 
@@ -1469,12 +1469,11 @@ class Node {
   /// Sets num_outputs for the present operator.
   void _declareOutputs(int count) {
     num_outputs = count;
-    declared_op_ = std::hash<std::string>()(op);
+    declared_op_ = hashOf(op);
   }
   /// Whether the operator may have an output of this number. False only if it is known not to.
   bool _hasOutput(int index) const {
-    return index >= 0 && (index < num_outputs || num_outputs <= 0 ||
-                          declared_op_ != std::hash<std::string>()(op));
+    return index >= 0 && (index < num_outputs || num_outputs <= 0 || declared_op_ != hashOf(op));
   }
 
   /// What the host lends for the running pass, or null.
@@ -1483,8 +1482,13 @@ class Node {
  private:
   friend class Graph;
   friend struct detail::Layout;
-  bool doomed_;  // being deleted; faulty passes may list a node twice
-  std::size_t declared_op_;
+  static uint32_t hashOf(const std::string& op) {
+    return static_cast<uint32_t>(std::hash<std::string>()(op)) & ~kDoomed;
+  }
+  // Being deleted: faulty passes may list a node twice. A bit of declared_op_, since walks over
+  // large graphs wait for the memory of nodes.
+  static constexpr uint32_t kDoomed = 0x80000000;
+  uint32_t declared_op_;
 
  public:
   /// Members of the node's JSON object without a counterpart in this class.
@@ -6779,9 +6783,9 @@ inline Graph::~Graph() {
     std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
     for (std::vector<Node*>* list : lists) {
       for (Node*& node : detail::span(*list)) {
-        if (node != nullptr && node->doomed_) node = nullptr;
+        if (node != nullptr && (node->declared_op_ & Node::kDoomed) != 0) node = nullptr;
         if (node == nullptr) continue;
-        node->doomed_ = true;
+        node->declared_op_ |= Node::kDoomed;
         for (Graph* subgraph : detail::span(node->subgraphs)) {
           if (subgraph != nullptr) graphs.add(subgraph);
         }
@@ -9082,8 +9086,7 @@ inline void Layout::describeGraphs() {
         PASSLIB_MEMBER(node, attrs, NodeAttributes),
         PASSLIB_MEMBER(node, control_deps, std::vector<Node*>),
         PASSLIB_MEMBER(node, num_outputs, int),
-        PASSLIB_MEMBER(node, doomed_, bool),
-        PASSLIB_MEMBER(node, declared_op_, std::size_t),
+        PASSLIB_MEMBER(node, declared_op_, uint32_t),
         PASSLIB_MEMBER(node, extra, JsonMembers),
     };
     line("Node", sizeof(Owner));
