@@ -97,13 +97,13 @@
 #define MX_LIBRARY_VERSION 11
 /// Version of the C++ types of this header, raised whenever a member of a type in Graph changes, or
 /// what it means. A host passes its graph as an object only to libraries with the same version.
-#define PASSLIB_HEADER_VERSION 3
+#define PASSLIB_HEADER_VERSION 4
 
 #define PASSLIB_JOIN_(first, second) first##second
 #define PASSLIB_JOIN(first, second) PASSLIB_JOIN_(first, second)
 #define PASSLIB_TEXT_(...) #__VA_ARGS__
 #define PASSLIB_TEXT(...) PASSLIB_TEXT_(__VA_ARGS__)
-/// passlib2: the namespace of all that belongs to this version.
+/// passlib4: the namespace of all that belongs to this version.
 #define PASSLIB_NAMESPACE PASSLIB_JOIN(passlib, PASSLIB_HEADER_VERSION)
 
 /// Only the entry points are exported. All else is hidden, so that two libraries in one process

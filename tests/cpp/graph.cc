@@ -166,6 +166,67 @@ TEST(graph_forward_references) {
   CHECK(graph->toString().find("\"x\"") < graph->toString().find("\"r\""));
 }
 
+/// Memory of a host, in which a text lies in one piece.
+class Piece : public host::TextBuffer::Memory {
+ public:
+  char* grow(std::size_t used, std::size_t* size) override {
+    text_.resize(used);
+    text_.resize(*size);
+    return &text_[0];
+  }
+  static std::string write(const Graph& graph, bool pretty) {
+    Piece piece;
+    host::TextBuffer buffer(&piece);
+    host::GraphWriter(pretty, &buffer).write(graph, graph.attrs);
+    return piece.text_.substr(0, buffer.size());
+  }
+
+ private:
+  std::string text_;
+};
+
+/// A graph with attributes that nodes share, nested graphs, and control dependencies, whose text
+/// takes several blocks of memory.
+std::unique_ptr<Graph> largeGraph(std::size_t layers) {
+  const std::string nested =
+      "{\"nodes\": [{\"op\": \"relu\", \"name\": \"r\", \"attrs\": {\"k\": \"v\"}, "
+      "\"inputs\": [[1, 0, 0]]}, {\"op\": \"null\", \"name\": \"x\", \"inputs\": []}], "
+      "\"arg_nodes\": [1], \"heads\": [[0, 0, 0]]}";
+  std::string text = "{\"nodes\": [{\"op\": \"null\", \"name\": \"d\", \"inputs\": []}";
+  for (std::size_t i = 0; i < layers; ++i) {
+    const std::string number = std::to_string(i);
+    text += ", {\"op\": \"relu\", \"name\": \"n" + number + "\", \"attrs\": {\"kind\": \"" +
+            (i % 3 == 0 ? std::string(100, 'a') : std::string(50, 'b')) + "\"}, \"inputs\": [[" +
+            number + ", 0, 0]]";
+    if (i % 7 == 0) text += ", \"control_deps\": [0]";
+    if (i % 50 == 0) text += ", \"subgraphs\": [" + nested + "]";
+    text += "}";
+  }
+  return read(text + "], \"arg_nodes\": [0], \"heads\": [[" + std::to_string(layers) + ", 2, 0]]}");
+}
+
+TEST(graph_text_of_nodes_in_any_order) {
+  const std::unique_ptr<Graph> graph = largeGraph(20000);
+  const std::vector<Node*> first = graph->nodes;
+  for (std::size_t moved : {std::size_t(1), first.size() / 2, first.size()}) {
+    // Behind all others, a part of the text is written when the order shows.
+    graph->nodes = first;
+    std::rotate(graph->nodes.begin() + (moved - 1), graph->nodes.begin() + moved,
+                graph->nodes.end());
+    if (moved == first.size()) std::reverse(graph->nodes.begin(), graph->nodes.end());
+    const std::string text = graph->toString();
+    std::string pretty;
+    graph->writePretty(&pretty);
+    CHECK(text == Piece::write(*graph, false));
+    CHECK(pretty == Piece::write(*graph, true));
+    graph->nodes = graph->sorted();
+    CHECK(text == graph->toString());
+    CHECK(pretty == Piece::write(*graph, true));
+    CHECK(read(text)->toString() == text);
+  }
+  CHECK(graph->toString().size() > std::size_t(2) << 20);
+}
+
 TEST(graph_keeps_what_it_does_not_know) {
   const std::string text =
       "{\"nodes\": [{\"op\": \"null\", \"name\": \"x\", \"inputs\": [], \"odd\": [1.50, {}]}], "
