@@ -3739,26 +3739,6 @@ class TextBuffer {
     memcpy(target, target - size() + place, count);
     advance(count);
   }
-  /// Drops what was written behind the first `count` bytes.
-  void cut(std::size_t count) {
-    if (memory_ != nullptr) {
-      room_ -= size() - count;
-      left_ = size_ - count;
-      return;
-    }
-    closeBlock();
-    for (; !blocks_.empty() && size_ > count; blocks_.pop()) {
-      Block& last = blocks_.back();
-      const std::size_t before = size_ - last.size;
-      if (before < count) {
-        last.size = count - before;
-        size_ = count;
-        return;
-      }
-      free(last.text);
-      size_ = before;
-    }
-  }
   /// Whether the text lies in one piece.
   PASSLIB_INLINE bool isWhole() const { return memory_ != nullptr; }
   PASSLIB_INLINE void noteNotAscii() { ascii_ = false; }
@@ -6220,8 +6200,6 @@ class WrittenAttributes {
     if (slot.packed != packed || slot.depth != depth) slot = Slot{packed, depth, 0, 0};
     return slot;
   }
-  /// Forgets all, since the text was dropped.
-  void clear() { slots_.clear(); }
 
  private:
   enum { kSlots = 512 };
@@ -6261,7 +6239,7 @@ class GraphWriter {
       prefetchNode(frame.order, frame.count, frame.node, &Node::op);
       if (frame.subgraph == 0) {
         if (!frame.addNode(node)) {
-          beginSorted(&frame);
+          sortRest(&frame);
           continue;
         }
         writeNode(&frame, node);
@@ -6338,7 +6316,6 @@ class GraphWriter {
     std::size_t count;
     Owner<NodeTable> table;
     PlainList<Node*> sorted;
-    std::size_t start = 0;          // where the first node stands in the text
     PlainList<uint32_t> positions;  // of the producers of a node
     PlainList<uint32_t> outputs;    // of the nodes written so far: how many each has
     PlainList<uint32_t> variables;  // of the nodes written so far
@@ -6438,20 +6415,15 @@ class GraphWriter {
     out_.push('{');
     key("nodes", false, depth + 1);
     out_.push('[');
-    frame->start = out_.size();
   }
 
-  /// Begins a graph again, whose nodes are not in topological order. Most are: whether one is shows
-  /// while it is written, since a walk of its own would read all nodes from memory.
-  void beginSorted(Frame* frame) {
+  /// Sorts the nodes of a graph of which one comes before a node that it depends on. That shows
+  /// while they are written, since a walk of its own would read all of them from memory. Those
+  /// that are written come first in the sorted graph, too.
+  void sortRest(Frame* frame) {
     orderNodes(frame->order, frame->count, *frame->table, &frame->sorted);  // or throws
     frame->order = frame->sorted.begin();
     frame->table.reset(new NodeTable(frame->order, frame->count));
-    frame->outputs.clear();
-    frame->variables.clear();
-    frame->node = 0;
-    written_.clear();
-    out_.cut(frame->start);
   }
 
   void writeNode(Frame* frame, const Node& node) {
