@@ -83,6 +83,65 @@ def test_open_sizes_of_onnx_stay_open(branches: Model, counted: Counted) -> None
         branches.run({"x": np.ones(4, np.float32), "flat": np.array(False)})
 
 
+OTHER = np.array([[1, 0], [0, 2], [3, 1]], np.float32)
+
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as first": ({"data": X}, {}),
+    "an NDArray": ({"data": passlib.nd.array(X)}, {}),
+    "nested lists": ({"data": X.tolist()}, {}),
+    "columns first": ({"data": np.asfortranarray(X)}, {}),
+    "with steps": ({"data": np.repeat(X, 2, axis=0)[::2]}, {}),
+    "another size": ({"data": np.ones((9, 2), np.float32)}, {}),
+    "another width": ({"data": np.ones((2, 5), np.float32)}, {}),
+    "one dimension": ({"data": X[0]}, {}),
+    "float64": ({"data": X.astype(np.float64)}, {}),
+    "other bytes": ({"data": X.astype(">f4")}, {}),
+    "a weight": ({"data": X, "fc_weight": OTHER}, {}),
+    "a wrong weight": ({"data": X, "fc_weight": OTHER[:2]}, {}),
+    "nothing": ({}, {}),
+    "an unknown input": ({"data": X, "z": X}, {}),
+    "one thread": ({"data": X}, {"threads": 1}),
+    "training": ({"data": X}, {"train": True}),
+}
+
+
+def outcome(model: Model, call: str) -> Any:
+    """Run a model; return its output, or the error."""
+    inputs, options = CALLS[call]
+    try:
+        (result,) = model.run(inputs, **options).values()
+    except PasslibError as error:
+        return type(error), str(error)
+    return result.asnumpy().tolist()
+
+
+def test_some_calls_run_and_others_fail(small: Model) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    failing = {"another width", "one dimension", "float64", "other bytes"}
+    failing |= {"a wrong weight", "nothing", "an unknown input"}
+    assert {call for call in CALLS if isinstance(outcome(small, call), tuple)} == failing
+
+
+@pytest.mark.parametrize("first", CALLS)
+def test_a_call_depends_on_no_call_before(first: str) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    model, alone = Model(layer(), weights()), Model(layer(), weights())
+    for call in CALLS:
+        expected = outcome(alone.with_weights(), call)
+        outcome(model, first)
+        assert [outcome(model, call) for _ in range(2)] == [expected] * 2, call
+    with passlib.np_shape():
+        assert outcome(model, first) == outcome(alone.with_weights(), first)
+
+
+def test_a_call_after_weights_were_replaced(small: Model) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    np.testing.assert_allclose(small(X), Y)
+    changed = small.with_weights({"fc_weight": OTHER})
+    assert not np.allclose(changed(X).asnumpy(), Y)
+    np.testing.assert_allclose(small(X), Y)
+
+
 def test_compiled_sessions_do_not_wait_for_new_ones(small: Model, counted: Counted) -> None:
     np.testing.assert_allclose(small(X), Y)
     counted.go.clear()

@@ -177,8 +177,10 @@ class ModelParts:
     def _constants(self) -> Mapping[str, Any]:
         """The weights as `Runner.run` takes them: one mapping until one of them is replaced."""
         found: Mapping[str, Any] | None = self.__dict__.get("_collected")
-        # What another thread collected meanwhile may be of newer weights.
-        return found or self.__dict__.setdefault("_collected", self._collected_now())
+        if found is None:
+            # What another thread collected meanwhile may be of newer weights.
+            found = self.__dict__.setdefault("_collected", self._collected_now())
+        return found
 
     def _collected_now(self) -> Mapping[str, Any]:
         self._compute()

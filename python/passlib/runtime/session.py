@@ -181,19 +181,13 @@ class Session:
                 f"input {value.name!r} has element type {array.dtype}, the model wants "
                 f"{value.dtype}; convert it with .astype({str(value.dtype)!r})"
             )
-        shape = value.shape
-        if shape is not None and (
-            len(shape) != array.ndim
-            or any(
-                want is not None and want != have
-                for want, have in zip(shape, array.shape, strict=True)
-            )
-        ):
+        if not _fits(value.shape, array.shape):
             raise InputError(
                 f"input {value.name!r} has shape {array.shape}, the model wants {describe(value)}"
             )
-        array = np.ascontiguousarray(array).reshape(array.shape)
-        return self._wrap(array) if self._wraps else array.view(np.ndarray)
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array)
+        return self._wrap(array) if self._wraps else array
 
     def _wrap(self, array: np.ndarray) -> Any:
         """Wrap an array for ONNX Runtime without a copy; the OrtValue keeps it alive."""
@@ -260,6 +254,17 @@ def run(
 def _inputs(lowered: Lowered) -> dict[str, Value]:
     by_name = {value.name: value for value in lowered.value_of.values()}
     return {name: by_name[name] for name in lowered.input_names}
+
+
+def _fits(wanted: Sequence[int | None] | None, shape: Sequence[int]) -> bool:
+    if wanted is None:
+        return True
+    if len(wanted) != len(shape):
+        return False
+    for want, have in zip(wanted, shape, strict=True):
+        if want is not None and want != have:
+            return False
+    return True
 
 
 def _is_tensor(kind: str) -> bool:
