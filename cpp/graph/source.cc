@@ -86,10 +86,12 @@ std::unique_ptr<Graph> GraphSource::read(GraphAttributes* attributes, bool* nest
   Reader reader(text_, reading_);
   reader.read(graph.get());
   if (nested != nullptr) *nested = reader.isNested();
-  if (kinds != nullptr) *kinds = reader.takeKinds();
   attributes->swap(graph->attrs);
   graph->attrs.clear();
+  const std::size_t nodes = graph->nodes.size();
   if (ordered_ && !reader.isPostOrder()) orderGraph(graph.get());
+  // Those that no output needs are left out.
+  if (kinds != nullptr && graph->nodes.size() == nodes) *kinds = reader.takeKinds();
   return graph;
 }
 

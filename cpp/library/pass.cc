@@ -152,7 +152,9 @@ OperatorKinds finishGraph(Graph* graph, bool ordered, const std::string& what, i
   } catch (const GraphError& error) {
     throw PassResultError(what + ": " + error.what());
   }
+  const std::size_t nodes = graph->nodes.size();
   if (order < (ordered ? NodeOrder::kPostOrder : NodeOrder::kSorted)) arrangeGraph(graph, ordered);
+  if (graph->nodes.size() != nodes) kinds.forget();  // those that no output needs are left out
   return kinds;
 }
 
