@@ -100,11 +100,7 @@ template <typename Entry>
 class RecentTexts {
  public:
   /// Where the entry of a text is kept; that of another text, or null, if it is not known.
-  Entry*& place(const std::string& text) {
-    const auto first = static_cast<unsigned char>(text.empty() ? 0 : text.front());
-    const auto last = static_cast<unsigned char>(text.empty() ? 0 : text.back());
-    return known_[(text.size() * 31 + first * 7 + last) % known_.size()];
-  }
+  Entry*& place(const std::string& text) { return known_[quickNumber(text) % known_.size()]; }
 
  private:
   std::array<Entry*, 256> known_{};

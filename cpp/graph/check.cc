@@ -12,7 +12,7 @@
 
 #include "errors.h"
 #include "graph/attributes.h"
-#include "graph/order/post_order.h"
+#include "graph/notes/post_order.h"
 
 namespace passlib {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/operator_kinds.h"
+#include "graph/notes/operator_kinds.h"
 
 namespace passlib {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include "graph/order/post_order.h"
+#include "graph/notes/post_order.h"
 
 namespace passlib {
 namespace {

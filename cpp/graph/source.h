@@ -11,7 +11,7 @@
 
 #include "fork_mutex.h"
 #include "graph/graph.h"
-#include "graph/operator_kinds.h"
+#include "graph/notes/operator_kinds.h"
 
 namespace passlib {
 

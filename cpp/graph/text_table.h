@@ -22,6 +22,15 @@ template <typename Value>
 using TextViewMap = std::unordered_map<std::string_view, Value, mxnet::ext::host::TextHash>;
 using TextViewSet = std::unordered_set<std::string_view, mxnet::ext::host::TextHash>;
 
+/// A number for a text, quickly: for small tables of texts of which a graph has few, where texts of
+/// one number take turns.
+inline unsigned quickNumber(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto first = static_cast<unsigned char>(text.front());
+  const auto last = static_cast<unsigned char>(text.back());
+  return static_cast<unsigned>(text.size()) * 31 + first * 7u + last;
+}
+
 }  // namespace passlib
 
 #endif  // PASSLIB_GRAPH_TEXT_TABLE_H_

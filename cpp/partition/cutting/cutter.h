@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/check.h"
-#include "graph/order/post_order.h"
+#include "graph/notes/post_order.h"
 #include "partition/cutting/names.h"
 #include "partition/graph.h"
 

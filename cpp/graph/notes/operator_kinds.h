@@ -1,6 +1,6 @@
 // Which operators a graph has, noted by walks that read its nodes anyway.
-#ifndef PASSLIB_GRAPH_OPERATOR_KINDS_H_
-#define PASSLIB_GRAPH_OPERATOR_KINDS_H_
+#ifndef PASSLIB_GRAPH_NOTES_OPERATOR_KINDS_H_
+#define PASSLIB_GRAPH_NOTES_OPERATOR_KINDS_H_
 
 #include <array>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/text_table.h"
 
 namespace passlib {
 
@@ -56,10 +57,8 @@ class OperatorKinds {
   }
   /// Which kind a node had last whose operator and number of outputs look alike.
   uint8_t& placeOf(const Node& node) {
-    const auto first = static_cast<unsigned char>(node.op.empty() ? 0 : node.op.front());
-    const auto last = static_cast<unsigned char>(node.op.empty() ? 0 : node.op.back());
     const auto outputs = static_cast<unsigned>(node.num_outputs);
-    return places_[(node.op.size() * 31 + first * 7 + last + outputs * 67) % places_.size()];
+    return places_[(quickNumber(node.op) + outputs * 67) % places_.size()];
   }
 
   bool known_ = false;
@@ -69,4 +68,4 @@ class OperatorKinds {
 
 }  // namespace passlib
 
-#endif  // PASSLIB_GRAPH_OPERATOR_KINDS_H_
+#endif  // PASSLIB_GRAPH_NOTES_OPERATOR_KINDS_H_

@@ -1,6 +1,6 @@
 // Whether nodes already stand in post-order, without looking at one of them.
-#ifndef PASSLIB_GRAPH_ORDER_POST_ORDER_H_
-#define PASSLIB_GRAPH_ORDER_POST_ORDER_H_
+#ifndef PASSLIB_GRAPH_NOTES_POST_ORDER_H_
+#define PASSLIB_GRAPH_NOTES_POST_ORDER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ inline bool isPostOrder(const EdgePositions& edges, std::vector<PostOrderStep>* 
 
 }  // namespace passlib
 
-#endif  // PASSLIB_GRAPH_ORDER_POST_ORDER_H_
+#endif  // PASSLIB_GRAPH_NOTES_POST_ORDER_H_
