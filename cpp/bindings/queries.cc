@@ -28,6 +28,18 @@ namespace {
 
 using NodeAttribute = std::tuple<std::size_t, std::string, std::string>;
 
+/// Whether a number of outputs is the known one, or there is one if none is known (0).
+bool isSettled(int outputs, int known) { return known != 0 ? outputs == known : outputs > 0; }
+
+/// Whether the number of outputs of a node is what a table says.
+bool isSettled(const Node& node, const OperatorFacts& facts, const OperatorTable& table) {
+  const int known = facts.outputs != 0 ? facts.outputs : facts.carried(node);
+  if (!isSettled(node.num_outputs, known)) return false;
+  if (known != 0 || !facts.varying) return true;
+  if (facts.counting.empty()) return table.counted.find(node) == node.num_outputs;
+  return attributeOf(node, facts.counting) == std::to_string(node.num_outputs);
+}
+
 /// Whether names of operators and numbers of outputs of a graph are what a table says, as far as
 /// the kinds of its nodes tell it.
 bool isComplete(const OperatorKinds& kinds, const OperatorTable& table) {
@@ -35,19 +47,9 @@ bool isComplete(const OperatorKinds& kinds, const OperatorTable& table) {
   for (const OperatorKinds::Kind& kind : kinds.kinds()) {
     const OperatorFacts& facts = operators.find(kind.op);
     if (!facts.registered.empty() || facts.varying) return false;
-    if (facts.outputs != 0 ? kind.outputs != facts.outputs : kind.outputs <= 0) return false;
+    if (!isSettled(kind.outputs, facts.outputs)) return false;
   }
   return kinds.isKnown();
-}
-
-/// Whether the number of outputs of a node is what a table says.
-bool isSettled(const Node& node, const OperatorFacts& facts, const OperatorTable& table) {
-  const int known = facts.outputs != 0 ? facts.outputs : facts.carried(node);
-  if (known != 0) return node.num_outputs == known;
-  if (node.num_outputs <= 0) return false;
-  if (!facts.varying) return true;
-  if (facts.counting.empty()) return table.counted.find(node) == node.num_outputs;
-  return attributeOf(node, facts.counting) == std::to_string(node.num_outputs);
 }
 
 /// Nodes whose number of outputs the schema must determine, those of one operator with the same
@@ -165,12 +167,12 @@ void forEachNode(Graph* root, Visit visit) {
 /// Replaces aliases of operators. The text of a graph that has none of them is kept. Returns
 /// whether there may be doubtful outputs: asked in the same walk, since most graphs have neither.
 bool renameOperators(GraphSource& source, const OperatorTable& table) {
-  bool present = false;
-  bool doubtful = false;
   if (isComplete(source.kinds(), table)) {
     source.noteCompleted(table.number(), false);
     return false;
   }
+  bool present = false;
+  bool doubtful = false;
   const std::shared_ptr<const Graph> graph = source.get();
   OperatorLookup operators(table);
   const auto look = [&](const Node* node) {

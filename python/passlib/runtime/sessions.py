@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -30,8 +30,6 @@ Sessions share the weights, but ONNX Runtime keeps a rearranged copy of most of 
 convolutions and matrix products, in each session.
 """
 
-_DENSE = frozenset((np.ndarray, NDArray))
-
 _OBJECT = np.dtype(object)
 """The element type of strings of any length."""
 
@@ -42,50 +40,6 @@ _WORTH_RELEASING = 1 << 20
 class _Compiled(NamedTuple):
     constants: Mapping[str, Any]
     session: Session
-
-
-class _Last:
-    """The session of the last run, and which runs it serves: one that repeats is known quickly."""
-
-    def __init__(
-        self,
-        compiled: _Compiled,
-        feeds: Mapping[str, Any],
-        open_sizes: Container[str],
-        settings: Settings,
-        *,
-        train: bool,
-    ) -> None:
-        self.session = compiled.session
-        self._constants = compiled.constants
-        self._settings = settings
-        self._modes = train, is_np_shape()
-        self._kinds = {
-            name: (array.dtype, array.ndim, None if name in open_sizes else array.shape)
-            for name, array in feeds.items()
-            if type(array) in _DENSE and array.dtype.kind not in "OU"
-        }
-
-    def serves(
-        self,
-        feeds: Mapping[str, Any],
-        constants: Mapping[str, Any],
-        settings: Settings,
-        train: bool,
-    ) -> bool:
-        """Whether a run has this session. No means that it must be looked for."""
-        if constants is not self._constants or settings != self._settings:
-            return False
-        kinds = self._kinds
-        if self._modes != (train, is_np_shape()) or feeds.keys() != kinds.keys():
-            return False
-        for name, array in feeds.items():
-            dtype, ndim, shape = kinds[name]
-            if type(array) not in _DENSE or array.dtype is not dtype or array.ndim != ndim:
-                return False
-            if shape is not None and array.shape != shape:
-                return False
-        return True
 
 
 class Sessions:
@@ -103,7 +57,7 @@ class Sessions:
         self._dialect = dialect
         self._sessions: Cache[_Compiled] = Cache(_KEPT, _KEPT_BYTES)
         self._data_inputs: frozenset[str] | None = None
-        self._last: _Last | None = None
+        self._last: tuple[Hashable, _Compiled] | None = None
 
     def run_updating(
         self,
@@ -124,13 +78,9 @@ class Sessions:
         updates : dict of str to NDArray
             Such as running means, in training. Inputs never change.
         """
-        last = self._last
-        if last is not None and last.serves(feeds, constants, settings, train):
-            outputs, updates = last.session.run_updating(feeds)
-        else:
-            arrays = {n: as_dense(v) if is_array(v) else v for n, v in feeds.items()}
-            session = self._session(arrays, constants, settings, train=train)
-            outputs, updates = session.run_updating(arrays)
+        arrays = {n: as_dense(v) if is_array(v) else v for n, v in feeds.items()}
+        session = self._session(arrays, constants, settings, train=train)
+        outputs, updates = session.run_updating(arrays)
         return (
             [o.view(NDArray) if isinstance(o, np.ndarray) else o for o in outputs],
             {name: array.view(NDArray) for name, array in updates.items()} if updates else {},
@@ -151,6 +101,10 @@ class Sessions:
             self._data_inputs = frozenset(names)
         open_sizes = self._data_inputs
         kinds = [_kind(name, value, name in open_sizes) for name, value in sorted(feeds.items())]
+        key = tuple(kinds), train, settings, is_np_shape()
+        last = self._last
+        if last is not None and last[0] == key and last[1].constants is constants:
+            return last[1].session  # the one that the cache used last
 
         def make() -> _Compiled:
             # Before lowering asks for the package onnx alone, which would not be enough.
@@ -165,14 +119,14 @@ class Sessions:
 
         made: list[Session] = []
         compiled = self._sessions.get(
-            (tuple(kinds), train, settings, is_np_shape()),
+            key,
             make,
             fits=lambda known: _same_objects(known.constants, constants),
             size=lambda known: known.session.weight_bytes,
         )
         if made and made[0].weight_bytes >= _WORTH_RELEASING:
             release_unused()
-        self._last = _Last(compiled, feeds, open_sizes, settings, train=train)
+        self._last = key, compiled
         return compiled.session
 
 
