@@ -44,7 +44,6 @@ void bindExitGate(pybind11::module_* m);
 void bindJson(pybind11::module_* m);
 
 /// Adds json_members, read_ark, read_dlprim and read_nnvm. Needs Graph.
-void bindPlainFiles(pybind11::module_* m);
 
 /// Adds OnnxFile, is_onnx, strip_onnx and occurs_outside_weights. Needs Graph.
 void bindOnnx(pybind11::module_* m);

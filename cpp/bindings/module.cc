@@ -18,6 +18,5 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindOnnx(&m);
   passlib::bindOnnxWriter(&m);
   passlib::bindJson(&m);
-  passlib::bindPlainFiles(&m);
   passlib::bindArrays(&m);
 }

@@ -363,16 +363,6 @@ class JsonArray(list[Any]):
 def parse_json(
     text: bytes, number: Callable[[str], Any], comments: bool, max_depth: int
 ) -> Any: ...
-def read_nnvm(
-    text: bytes, place: str, per_entry: dict[str, str], max_depth: int
-) -> tuple[Graph, list[tuple[str, int, int]]] | None: ...
-def json_members(text: bytes, comments: bool, max_depth: int) -> dict[str, str] | None: ...
-def read_ark(
-    text: bytes, schema: dict[str, Any], max_depth: int
-) -> tuple[Graph, int, int] | None: ...
-def read_dlprim(
-    text: bytes, schema: object, notes: tuple[str, str, str], max_depth: int
-) -> tuple[Graph, list[str], list[str], dict[str, Any]] | None: ...
 def run_pass(
     library: Library,
     index: int,

@@ -10,7 +10,6 @@ from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.network import Network
 from passlib.dialects.dlprim.reading.document import Document
 from passlib.dialects.dlprim.reading.network import read_network
-from passlib.dialects.dlprim.reading.plain import read_plain
 from passlib.dialects.dlprim.reading.versions import build_graph
 from passlib.dialects.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES
 from passlib.dialects.json_text import parse
@@ -72,9 +71,6 @@ def read_graph(path: Path) -> tuple[_core.Graph, Document]:
     """
     with memory_named(path):
         text = read_regular(path)
-        plain = read_plain(text)
-        if plain is not None:
-            return plain
         findings = Findings()
         root, network = _examined(path, text, findings)
         if findings.failed:

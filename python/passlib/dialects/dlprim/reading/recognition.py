@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import passlib._core as _core
-from passlib.dialects.json_text import MAX_DEPTH, parse
+from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
 from passlib.files.regular import open_regular
 
@@ -38,9 +37,6 @@ def looks_like_network(path: Path) -> bool:
     if f'"{_OPERATORS}"'.encode() not in text or not any(name in text for name in names):
         return False
     if len(text) <= _LARGEST_PARSED:
-        kinds = _core.json_members(text, comments=True, max_depth=MAX_DEPTH)
-        if kinds is not None:
-            return kinds.get(_OPERATORS) == "[" and any(name in kinds for name in _TENSORS)
         try:
             root = parse(text, comments=True)
         except FormatError:

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import passlib._core as _core
-from passlib.dialects.json_text import MAX_DEPTH, parse
 from passlib.dialects.nnvm.printing import NNVM, print_value
-from passlib.dialects.nnvm.reading.graph_attributes import PER_ENTRY
 from passlib.dialects.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
-from passlib.dialects.nnvm.reading.template import PLACE, GraphTemplate, read
+from passlib.dialects.nnvm.reading.template import GraphTemplate, read
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, read_regular
@@ -75,25 +73,10 @@ def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
     FormatError
         The text is no graph.
     """
-    plain = _core.read_nnvm(text, PLACE, PER_ENTRY, MAX_DEPTH)
-    if plain is None:
-        template, graph = read(text)
-        attributes = own_attributes(template, text)
-    else:
-        graph, members = plain
-        attributes = {
-            _visible(key): _printed(text[start:end]).decode() for key, start, end in members
-        }
+    template, graph = read(text)
     graph.check()
+    attributes = own_attributes(template, text)
     return graph, attributes, Document(text, graph, dict(attributes))
-
-
-def _printed(value: bytes) -> bytes:
-    return value if value[:1] in b"{[" else print_value(parse(value), value, NNVM)
-
-
-def _visible(key: str) -> str:
-    return ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
 
 
 def read_file(path: Path) -> tuple[_core.Graph, dict[str, str], Document]:
@@ -111,5 +94,6 @@ def own_attributes(template: GraphTemplate, text: bytes) -> dict[str, str]:
     found = {}
     for key, value in template.root.items():
         if key not in STRUCTURE:
-            found[_visible(key)] = print_value(value, text, NNVM).decode()
+            visible = ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
+            found[visible] = print_value(value, text, NNVM).decode()
     return found
