@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dense_layer import weights
-from passlib import model, sym
+from passlib import model, sym, workbench
 from passlib.errors import GraphError
 from recorded_models import MODELS, WITH_WEIGHTS, assert_close, recorded
 
@@ -64,3 +64,50 @@ def test_only_what_the_outputs_need_is_exported(output, operators, tmp_path):
     chosen = model.Model(graph.get_internals()[output], arrays)
     chosen.to_onnx(tmp_path / "m.onnx", {"data": (2, 4)})
     assert [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node] == operators
+
+
+def _heads():
+    data, label = sym.var("data"), sym.var("label")
+    dense = sym.FullyConnected(data, num_hidden=3, name="fc")
+    square = sym.reshape(dense, shape=(0, 3, 1, 1))
+    loss = sym.SoftmaxOutput(dense, label, name="p")
+    return {
+        "SoftmaxOutput": (loss, []),
+        "several axes": (sym.SoftmaxOutput(square, label, multi_output=True), []),
+        "label of its own": (sym.SoftmaxOutput(dense), []),
+        "old name": (sym.Softmax(dense, label), []),
+        "linear": (sym.LinearRegressionOutput(dense, label), []),
+        "logistic": (sym.LogisticRegressionOutput(dense, label), []),
+        "absolute": (sym.MAERegressionOutput(dense, label), []),
+        "SVM": (sym.SVMOutput(dense, label), []),
+        "computed label": (sym.SoftmaxOutput(dense, label + 1), []),
+        "two heads": (sym.Group([loss, sym.SVMOutput(sym.relu(dense), label)]), []),
+        "inner unread input": (sym.Group([loss, sym.relu(sym.var("more"))]), ["more"]),
+        "no label": (sym.MakeLoss(sym.SoftmaxActivation(dense)), []),
+        # Something else reads these.
+        "loss": (sym.softmax_cross_entropy(dense, label), ["label"]),
+        "other branch": (sym.Group([loss, sym.MakeLoss(label * 2)]), ["label"]),
+        "output": (sym.Group([loss, label]), ["label"]),
+    }
+
+
+@pytest.mark.parametrize("dialect", ["mxnet", "nnvm"])
+@pytest.mark.parametrize("rows", [2, None])
+@pytest.mark.parametrize("head", _heads())
+def test_inputs_that_only_training_reads_are_omitted(head, rows, dialect, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="needs the extra run")
+    graph, others = _heads()[head]
+    labels = ["label", *others] if head in ("computed label", "inner unread input") else others
+    shapes = {"data": (rows, 2), **dict.fromkeys(labels, (rows,))}
+    model.Model(graph, weights()).save(tmp_path / "m")
+    whole = model.load(tmp_path / "m-symbol.json", dialect=dialect)
+    if dialect == "nnvm":
+        whole = whole.with_weights(weights())
+    whole.to_onnx(tmp_path / "m.onnx", shapes)
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    assert [value.name for value in session.get_inputs()] == ["data", *others]
+    # Both can be compared, in both directions.
+    exported = model.load(tmp_path / "m.onnx")
+    drawn = {"data": (2, 2), **dict.fromkeys(labels, (2,))}
+    for pair in ((whole, exported), (exported, whole)):
+        assert workbench.compare(*pair, n=1, shapes=drawn).equal

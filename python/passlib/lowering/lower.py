@@ -68,14 +68,16 @@ def lower_graph(
     nodes = _needed(walk.builder.nodes, results)
     used = _used(nodes)
     weights = {name: array for name, array in walk.weights.items() if name in used}
+    names = tuple(value.name for value in walk.inputs)
     return Lowered(
         _model(walk, nodes, results, weights),
         weights,
-        tuple(value.name for value in walk.inputs),
+        names,
         tuple(value.name for value in outputs),
         walk.value_of,
         walk.source_of,
         {name: value.name for name, value in updates.items()},
+        frozenset(names) - used,
     )
 
 

@@ -118,6 +118,9 @@ class Lowered:
         The ONNX output that holds the new content of each variable that operators write to,
         such as running statistics in training, by the variable's name. In the model these
         outputs follow those of the symbol.
+    unread : frozenset of str
+        The inputs that no ONNX node reads, such as a label in inference. An exported file omits
+        them.
     """
 
     model: onnx.ModelProto
@@ -127,6 +130,7 @@ class Lowered:
     value_of: Mapping[tuple[Node, int], Value] = field(repr=False)
     source_of: Mapping[str, Node] = field(repr=False)
     updates: Mapping[str, str] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
 
 
 def type_of(entry: Entry, outputs: Mapping[Node, Sequence[TypeSpec]]) -> TypeSpec:

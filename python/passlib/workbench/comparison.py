@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from passlib import dialects
 from passlib.errors import GraphError, InputError, PasslibError, listed
 from passlib.model import Model
+from passlib.model.lowered import lowered_for
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of
@@ -69,7 +72,8 @@ def compare(
     """Run two models on the same inputs and compare their outputs.
 
     The models may be of different dialects. Inputs and outputs belong together by name where the
-    names are the same, and by position otherwise.
+    names are the same, and by position otherwise. One model may have inputs that the other lacks
+    if no output depends on them, such as labels.
 
     Parameters
     ----------
@@ -93,7 +97,7 @@ def compare(
     Raises
     ------
     InputError
-        The models have different numbers of inputs or outputs, or inputs do not fit.
+        The models have different inputs or numbers of outputs, or inputs do not fit.
     PasslibError
         A model cannot be run.
 
@@ -107,8 +111,13 @@ def compare(
     True
     """
     tolerance = Tolerance(rtol, atol)
-    given = drawn(a, inputs, n, shapes)
-    names = _pairs("inputs", a.inputs, b.inputs)
+    wide = b if set(a.inputs) < set(b.inputs) else a
+    given = drawn(wide, inputs, n, shapes)
+    more = set(a.inputs) ^ set(b.inputs)
+    if more and more <= set(wide.inputs) and more.isdisjoint(_read(wide, given[0])):
+        names = {}
+    else:
+        names = _pairs("inputs", a.inputs, b.inputs)
     outputs = a.outputs
     places = _places(outputs, b.outputs)
     worst = [Difference(name) for name in outputs]
@@ -207,6 +216,15 @@ def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
     if len(set(right)) < len(right) or len(pairs) < len(left):
         return list(range(len(left)))
     return [right.index(pairs[name]) for name in left]
+
+
+def _read(model: Model, inputs: Inputs) -> set[str]:
+    """Return the inputs that the outputs depend on, if the inputs have these shapes."""
+    arrays = {name: np.asarray(value) for name, value in inputs.items() if name in model.inputs}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    types = {name: array.dtype for name, array in arrays.items()}
+    lowered = lowered_for(model.symbol, model.data(origins=False), shapes, types)
+    return set(lowered.input_names) - lowered.unread
 
 
 def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, str]:

@@ -49,6 +49,9 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     target = check_path(path, writing=True)
     model = type(lowered.model)()
     model.CopyFrom(lowered.model)
+    read = [value for value in model.graph.input if value.name not in lowered.unread]
+    del model.graph.input[:]
+    model.graph.input.extend(read)
     at_opset(model, opset, lowered.source_of)
     large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
     settle(target)
