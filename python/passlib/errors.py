@@ -22,6 +22,7 @@ __all__ = [
     "counted",
     "did_you_mean",
     "listed",
+    "printable",
 ]
 
 
@@ -37,6 +38,10 @@ class PasslibError(Exception):
     ...     print(str(error).partition(" (")[0])
     there is no pass or partitioner 'unheard_of'
     """
+
+    def __str__(self) -> str:
+        # Messages name what stands in files.
+        return printable(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Some constructors have required keywords, which Exception's own form would not pass.
@@ -299,6 +304,24 @@ class PassResultError(PassError, GraphError):
     ...     print("wait for each other in a cycle" in str(error))
     True
     """
+
+
+def printable(value: object, keep: str = "") -> str:
+    """Return the text of a value with escapes for characters that a terminal may act on.
+
+    Names from files may hold control sequences, line breaks, and marks that reverse the direction
+    of writing. They become what `repr` writes for them.
+
+    Parameters
+    ----------
+    value : object
+    keep : str
+        Characters that stay, such as the line breaks between lines that are escaped already.
+    """
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
 def counted(count: int, word: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -46,6 +47,11 @@ def codes_crashing(graph: pl.Graph) -> None:
 def codes_renaming(graph: pl.Graph) -> None:
     """Lets go of an output."""
     graph.outputs = graph.outputs[:1]
+
+@pl.graph_pass
+def codes_printing(graph: pl.Graph) -> None:
+    """Prints more than a buffer holds."""
+    print("x" * 100_000)
 '''
 
 STATELESS = str(DATA / "mxnet" / "models" / "squeezenet1.1")
@@ -218,17 +224,61 @@ def test_every_command_is_in_the_table() -> None:
     assert {line.split()[0] for line, _, _ in CODES} == {*COMMANDS}
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("line", ["inspect m.onnx", "passes", "--version", "diff m.onnx m.onnx"])
-@pytest.mark.parametrize(("output", "status"), [(">&-", 0), (">/dev/full", 1)])
-def test_output_that_goes_nowhere(line: str, output: str, status: int, folder: Path) -> None:
-    command = f"{shlex.quote(sys.executable)} -m passlib {line} {output}"
+PRINTING = [
+    "passes",
+    "--version",
+    "--help",
+    "opt --help",
+    "diff m.onnx m.onnx --format json",
+    *(line for line, status, _ in CODES if not status and line.split()[0] not in ("convert", "new")),
+]
+OUTPUTS = {
+    ">&-": (0, ""),
+    "<&- >&-": (0, ""),
+    "| true": (0, ""),
+    ">/dev/full": (1, "No space left on device"),
+    ">/dev/full 2>&1": (1, ""),
+    ">/dev/full 2>&-": (1, ""),
+}
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("line", PRINTING)
+def test_output_that_goes_nowhere(line: str, output: str, unbuffered: str, folder: Path) -> None:
+    status, message = OUTPUTS[output]
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m passlib {line} {output}"
     found = subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    name = "passlib" if line.startswith("--") else f"passlib {line.split(maxsplit=1)[0]}"
-    said = f"{name}: No space left on device\n" if status else ""
+    name = "passlib" if "--" in line[:3] or "--help" in line else f"passlib {line.split()[0]}"
+    said = f"{name}: {message}\n" if message else ""
     assert (found.returncode, found.stderr) == (status, said)
+
+
+def test_errors_that_cannot_be_printed(folder: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m passlib inspect bad.onnx"
+    for errors in ("2>&-", "2>/dev/full"):
+        found = subprocess.run(["bash", "-c", f"{command} {errors}"], cwd=folder, check=False)
+        assert found.returncode == 3
+
+
+def test_a_pass_that_prints_to_a_reader_that_ended(folder: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m passlib opt m.onnx -o o.onnx {WITH} codes_printing"
+    found = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | true"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("line", ["inspect bad.onnx", "run gone", "passes unknownPass"])

@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
+from passlib.cli import streams
 from passlib.cli.parser import CommandParser, Parser
 from passlib.cli.status import status_of
 from passlib.errors import PasslibError
@@ -65,40 +65,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The arguments without the program's name; those of the process by default.
     """
-    if sys.stdout is None:  # it was closed by who started the program
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    streams.prepare()
+    try:
+        return _run(arguments)
+    finally:
+        streams.settle()
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser, known = _parser()
     if "_ARGCOMPLETE" in os.environ:
         _complete(parser, known)
-    given = parser.parse_args(arguments)
-    wanted = [name for name in ANSWERS if getattr(given, name.replace("-", "_"))]
-    if not wanted and given.command is None:
-        parser.print_help()
-        return 0
-    prog = parser.prog if given.command is None else f"{parser.prog} {given.command}"
+    prog, with_traceback = parser.prog, False
     try:
-        if not wanted:
-            status: int = given.run(given)
-            sys.stdout.flush()
-            return status
-        sys.stdout.write("".join(f"{ANSWERS[name][0]()}\n" for name in wanted))
-    except BrokenPipeError:
-        # The reader of the output, such as head, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        given = parser.parse_args(arguments)
+        with_traceback = getattr(given, "traceback", False)
+        wanted = [name for name in ANSWERS if getattr(given, name.replace("-", "_"))]
+        status = 0
+        if wanted:
+            sys.stdout.write("".join(f"{ANSWERS[name][0]()}\n" for name in wanted))
+        elif given.command is None:
+            parser.print_help()
+        else:
+            prog = f"{prog} {given.command}"
+            status = given.run(given)
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.stderr.write(f"{prog}: interrupted\n")
+        streams.report(prog, "interrupted")
         return _INTERRUPTED
     except (PasslibError, OSError) as error:
-        if getattr(given, "traceback", False):
+        if _is_of_pipe(error) and streams.is_abandoned():
+            return 0  # the reader of the output, such as head, has seen enough
+        if with_traceback:
             raise
         # The operating system's errors have their number before their text.
         message = str(error)
         if isinstance(error, OSError) and error.strerror:
             place = f"{error.filename}: " if error.filename else ""
             message = f"{place}{error.strerror}"
-        sys.stderr.write(f"{prog}: {message}\n")
+        streams.report(prog, message)
         return status_of(error)
-    return 0
+    return status
+
+
+def _is_of_pipe(error: BaseException | None) -> bool:
+    """Whether a pipe without a reader is behind an error, such as that of a pass that prints."""
+    while error is not None and not isinstance(error, BrokenPipeError):
+        error = error.__cause__
+    return error is not None
 
 
 def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandParser]) -> None:

@@ -6,9 +6,13 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from passlib.cli.status import USAGE
+from passlib.cli.streams import report
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["CommandParser", "Parser"]
 
@@ -29,8 +33,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program with one message on stderr."""
-        sys.stderr.write(f"{self.prog}: {message}; see {self.prog} --help\n")
+        report(self.prog, f"{message}; see {self.prog} --help")
         sys.exit(USAGE)
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; argparse would ignore that it cannot be written."""
+        target = sys.stdout if file is None else file
+        target.write(self.format_help())
+        if target is sys.stdout:
+            sys.stdout.flush()
 
 
 class CommandParser(Parser):

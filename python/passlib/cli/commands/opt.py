@@ -13,6 +13,7 @@ from passlib.cli.options import add_inputs, add_json, add_timeout, shapes_of
 from passlib.cli.outputs import require_file, require_folder, require_model
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
+from passlib.cli.streams import report
 from passlib.cli.tables import print_json, print_table
 from passlib.errors import counted
 
@@ -66,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
         facts = _run_one(arguments, pipeline, request)
     if facts["differences"]:
         differences = "; ".join(facts["differences"])
-        sys.stderr.write(
-            f"passlib opt: {facts['model']}: results differ: {differences}; "
-            f"{facts['output']} is not written\n"
+        report(
+            "passlib opt",
+            f"{facts['model']}: results differ: {differences}; {facts['output']} is not written",
         )
     if arguments.json:
         print_json([facts])
@@ -146,7 +147,7 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
         _print_batch(outcomes)
     for outcome in outcomes:
         if outcome.error:
-            sys.stderr.write(f"passlib opt: {outcome.model}: {outcome.error}\n")
+            report("passlib opt", f"{outcome.model}: {outcome.error}")
     states = {outcome.status for outcome in outcomes}
     return FAILED_PASS if "failed" in states else DIFFERENT if "different" in states else FINE
 
