@@ -86,6 +86,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/onnx_memory.py
 	$(BIN)/python bench/running.py
 	$(BIN)/python bench/command.py
+	$(BIN)/python bench/growth.py
 	$(BIN)/python bench/patterns.py
 	$(BIN)/python bench/simplify.py
 	$(BIN)/python bench/mxnet_zoo.py --mxnet .venv-mxnet/bin/python

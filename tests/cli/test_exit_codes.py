@@ -230,7 +230,11 @@ PRINTING = [
     "--help",
     "opt --help",
     "diff m.onnx m.onnx --format json",
-    *(line for line, status, _ in CODES if not status and line.split()[0] not in ("convert", "new")),
+    *(
+        line
+        for line, status, _ in CODES
+        if not status and line.split()[0] not in ("convert", "new")
+    ),
 ]
 OUTPUTS = {
     ">&-": (0, ""),
@@ -257,7 +261,11 @@ def test_output_that_goes_nowhere(line: str, output: str, unbuffered: str, folde
         text=True,
         check=False,
     )
-    name = "passlib" if "--" in line[:3] or "--help" in line else f"passlib {line.split()[0]}"
+    name = (
+        "passlib"
+        if "--" in line[:3] or "--help" in line
+        else f"passlib {line.split(maxsplit=1)[0]}"
+    )
     said = f"{name}: {message}\n" if message else ""
     assert (found.returncode, found.stderr) == (status, said)
 

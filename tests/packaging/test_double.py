@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import passlib
+from passlib.files import installation
+from steps import counted_steps
 
 OWN = "graph_passlib-0.1.0.dist-info"
 
@@ -61,20 +64,10 @@ def test_other_names_are_accepted(other: str, tmp_path: Path) -> None:
     assert (result.stdout, result.returncode) == ("0.1.0\n", 0), result.stderr
 
 
-def test_it_takes_two_milliseconds_at_most() -> None:
-    code = (
-        "import importlib, sys, time\n"
-        "import passlib.files.installation as installation\n"
-        "times = []\n"
-        "for _ in range(20):\n"
-        "    importlib.invalidate_caches()\n"
-        "    start = time.perf_counter()\n"
-        "    installation.checked_version()\n"
-        "    times.append(time.perf_counter() - start)\n"
-        "print(min(times))\n"
-    )
-    result = python(code)
-    assert float(result.stdout) <= 0.002, result.stderr
+def test_it_takes_few_steps() -> None:
+    """All distributions of the environment are not opened for it: that takes milliseconds."""
+    importlib.invalidate_caches()
+    assert counted_steps(installation.checked_version)[1] < 3_000
 
 
 def test_the_version_is_that_of_the_distribution() -> None:

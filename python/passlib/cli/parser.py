@@ -38,10 +38,8 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help; argparse would ignore that it cannot be written."""
-        target = sys.stdout if file is None else file
-        target.write(self.format_help())
-        if target is sys.stdout:
-            sys.stdout.flush()
+        (sys.stdout if file is None else file).write(self.format_help())
+        sys.stdout.flush()
 
 
 class CommandParser(Parser):

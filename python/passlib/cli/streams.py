@@ -8,6 +8,7 @@ import os
 import select
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from passlib.errors import printable
 
@@ -16,11 +17,10 @@ __all__ = ["is_abandoned", "prepare", "report", "settle"]
 
 def prepare() -> None:
     """Replace closed streams, and escape what the terminal's encoding does not have."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:  # the next file would get this number, and what native code prints
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    # Without a file at 0 to 2, a model would get the number, and what native code prints.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -32,17 +32,17 @@ def prepare() -> None:
 def settle() -> None:
     """Drop what a stream does not accept: the interpreter would fail on it again as it ends."""
     for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            _drop(stream)
+        _settle(stream)
 
 
-def _drop(stream: io.TextIOBase) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-    stream.flush()
+def _settle(stream: TextIO) -> None:
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        stream.flush()
 
 
 def is_abandoned() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import onnx_models
 import passlib
 from passlib import dialects
 from passlib.dialects import Problem
+from steps import counted_steps
 
 VALIDATE = dialects.find("onnx").validate
 
@@ -244,14 +244,14 @@ def test_nodes_that_no_order_fits_are_an_error(
 def test_time_is_proportional_to_the_nodes(tmp_path: Path) -> None:
     """In this process; the checker has one of its own."""
     taken = []
-    for count in (1, 3_000, 24_000):
+    for count in (1, 500, 4_000):
         model = onnx.parser.parse_model(onnx_models.CHAIN)
         model.graph.node.extend(
             onnx.helper.make_node("Relu", ["x"], [f"unused{number}"]) for number in range(count)
         )
         path = tmp_path / "a.onnx"
         path.write_bytes(model.SerializeToString())
-        start = time.process_time()
-        assert VALIDATE(path) == []
-        taken.append(time.process_time() - start)
-    assert taken[2] < 16 * taken[1]
+        problems, steps = counted_steps(lambda: VALIDATE(path))  # noqa: B023 (called at once)
+        assert problems == []
+        taken.append(steps)
+    assert taken[2] < 10 * taken[1], taken
