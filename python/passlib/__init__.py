@@ -154,7 +154,13 @@ _also(f"{__name__}.ndarray", f"{__name__}.nd")
 
 # What low rooms get from high ones, which they must not know.
 _hand_in("methods of arrays", lambda: _importlib.import_module(f"{__name__}.nd"))
-_hand_in("standard passes", lambda: _importlib.import_module(f"{__name__}.passes.standard"))
+_hand_in(
+    "standard passes in Python", lambda: _importlib.import_module(f"{__name__}.passes.standard")
+)
+_hand_in(
+    "compiled standard passes",
+    lambda: _importlib.import_module(f"{__name__}.library").load_standard(),
+)
 
 _RENAMED = {"ndarray": "nd", "rnd": "random", "sym": "symbol"}
 

@@ -43,17 +43,16 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
 
 
 def load_libraries(paths: Sequence[str]) -> None:
-    """Load the standard passes and then these files.
+    """Load these files.
 
     Raises
     ------
     LoadError
         One is no library, or a Python file that cannot be run.
     """
-    from passlib.library import load, load_standard
+    from passlib.library import load
     from passlib.passes.files import load_file
 
-    load_standard()
     for path in paths:
         if Path(path).suffix == ".py":
             load_file(path)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import passlib._core as _core
-from passlib.errors import LoadError, PasslibError, did_you_mean, listed
+from passlib.errors import PasslibError, did_you_mean, listed
 from passlib.files.fork_lock import ForkLock
 from passlib.files.on_demand import demand
 from passlib.library.call import Backend
 from passlib.library.declared import Declaration
-from passlib.library.handle import MXNET_VERSION, standard_path
+from passlib.library.handle import standard_path
 from passlib.library.python import PythonPass
 
 __all__ = ["PIPELINES", "find_backend", "find_standard", "passes", "register", "require_free"]
@@ -28,6 +27,9 @@ _backends: dict[str, Backend] = {}
 _standard: dict[str, Backend] = {}
 """Passes that come with passlib. They yield their names to all others."""
 
+_STANDARD_KINDS: Final = ("standard passes in Python", "compiled standard passes")
+"""What provides them, on demand."""
+
 _STANDARD_PLACE: Final = "passlib.passes.standard."
 """Where the functions of those in Python are defined."""
 
@@ -39,11 +41,12 @@ def find_backend(name: str) -> Backend:
     ------
     PasslibError
         There is none of this name; the message lists the known names.
+    LoadError
+        It may be a standard pass, whose library is missing from the installation.
 
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> pl.library.find_backend("removeDeadNodes").declaration.is_partitioner
     False
     """
@@ -60,25 +63,8 @@ def find_backend(name: str) -> Backend:
         for is_partitioner, kind in sorted(kinds.items())
         if (names := [n for n, d in known.items() if d.is_partitioner == is_partitioner])
     ]
-    if all(
-        isinstance(backend, PythonPass) for backend in (*_standard.values(), *_backends.values())
-    ):
-        have += ["no library with passes is loaded; call passlib.library.load(path) first"]
-    message = f"there is no pass or partitioner {name!r}{_hint(name, known)} ({'; '.join(have)})"
-    raise PasslibError(message)
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    """Return what an unknown name may mean: a pass that is not loaded, or another spelling."""
-    standard = _standard_names()
-    first = "call passlib.library.load_standard() first"
-    if name in standard:
-        return f"; it is a standard pass: {first}"
-    missing = {*standard} - {*known}
-    hint = did_you_mean(name, dict.fromkeys((*PIPELINES, *standard, *known)), 1)
-    if any(repr(each) in hint for each in missing):
-        hint += f" It is a standard pass: {first}"
-    return hint
+    hint = did_you_mean(name, dict.fromkeys((*PIPELINES, *known)), 1)
+    raise PasslibError(f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})")
 
 
 def find_standard(name: str) -> Backend:
@@ -87,31 +73,25 @@ def find_standard(name: str) -> Backend:
     Raises
     ------
     PasslibError
-        There is none, or its library is not loaded.
+        There is none.
+    LoadError
+        The library of the standard passes is missing from the installation.
     """
     found = _standard_pass(name)
     if found is None:
-        raise PasslibError(f"there is no standard pass {name!r}, or its library is not loaded")
+        raise PasslibError(f"there is no standard pass {name!r}")
     return found
 
 
 def _standard_pass(name: str) -> Backend | None:
-    with _lock:
-        found = _standard.get(name)
-    if found is None:
-        # Without the lock, which the imports of another thread may be waiting for.
-        demand("standard passes")
+    for kind in (None, *_STANDARD_KINDS):
+        if kind is not None:
+            # Without the lock, which the imports of another thread may be waiting for.
+            demand(kind)
         with _lock:
-            found = _standard.get(name)
-    return found
-
-
-def _standard_names() -> list[str]:
-    """Return the names of the standard passes, whether they are loaded or not."""
-    try:
-        return _core.Library(str(standard_path()), MXNET_VERSION, lambda _: None).passes
-    except LoadError:  # missing from the installation: load_standard says so
-        return []
+            if name in _standard:
+                return _standard[name]
+    return None
 
 
 def passes() -> dict[str, Declaration]:
@@ -125,7 +105,8 @@ def passes() -> dict[str, Declaration]:
     >>> "foldConstants" in pl.library.passes()
     True
     """
-    demand("standard passes")
+    for kind in _STANDARD_KINDS:
+        demand(kind)
     with _lock:
         known = {**_standard, **_backends}
     return {name: backend.declaration for name, backend in sorted(known.items())}

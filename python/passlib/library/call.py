@@ -132,7 +132,6 @@ class Backend(ABC):
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> pl.library.find_backend("mergeEqualNodes").declaration.name
     'mergeEqualNodes'
     """

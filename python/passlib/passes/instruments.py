@@ -29,7 +29,6 @@ class Instrument:
     >>> class Names(pl.passes.Instrument):
     ...     def before_pass(self, step, model):
     ...         print(step)
-    >>> _ = pl.library.load_standard()
     >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
     >>> _ = pl.Pipeline("removeDeadNodes{verbose=False}").run(model, [Names()])
     removeDeadNodes{verbose=False}
@@ -56,7 +55,6 @@ class Timing(Instrument):
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> timing = pl.passes.Timing()
     >>> _ = pl.Pipeline("removeDeadNodes").run(pl.Model(pl.sym.relu(pl.sym.var("x"))), [timing])
     >>> list(timing.seconds)
@@ -96,7 +94,6 @@ class Dump(Instrument):
     --------
     >>> import os, tempfile
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = pl.Pipeline("removeDeadNodes").run(model, [pl.passes.Dump(folder)])
@@ -132,7 +129,6 @@ class Log(Instrument):
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> model = pl.Model(pl.sym.relu(pl.sym.var("x")))
     >>> pl.Pipeline("removeDeadNodes").run(model, [pl.passes.Log()]).modified
     False
@@ -157,7 +153,6 @@ class Verify(Instrument):
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> x = pl.sym.var("x")
     >>> model = pl.Model(pl.sym.exp(x) + pl.sym.exp(x))
     >>> len(pl.Pipeline("mergeEqualNodes").run(model, [pl.passes.Verify()]).steps)

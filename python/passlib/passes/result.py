@@ -39,7 +39,6 @@ class StepResult:
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> x = pl.sym.var("x")
     >>> result = pl.Pipeline("mergeEqualNodes").run(pl.Model(pl.sym.exp(x) + pl.sym.exp(x)))
     >>> [(step.name, step.nodes_before, step.nodes_after) for step in result.steps]
@@ -77,7 +76,6 @@ class PipelineResult:
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> x = pl.sym.var("x")
     >>> result = pl.Pipeline("mergeEqualNodes").run(pl.Model(pl.sym.exp(x) + pl.sym.exp(x)))
     >>> result.modified, len(result.model.symbol.nodes())

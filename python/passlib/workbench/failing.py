@@ -35,7 +35,6 @@ class NothingFailsError(PasslibError):
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> model = pl.Model(pl.sym.exp(pl.sym.var("x", shape=(2,))))
     >>> try:
     ...     pl.workbench.bisect(model, pl.Pipeline("removeDeadNodes"), pl.workbench.Differs(model))

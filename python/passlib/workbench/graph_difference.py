@@ -147,7 +147,6 @@ def diff(a: Model, b: Model) -> ModelDifference:
     Examples
     --------
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> x = pl.sym.var("x")
     >>> model = pl.Model(pl.sym.exp(x, name="a") + pl.sym.exp(x, name="b"))
     >>> pl.workbench.diff(model, model.optimize_for("mergeEqualNodes")).removed

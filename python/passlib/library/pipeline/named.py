@@ -10,7 +10,6 @@ from passlib.errors import PasslibError
 from passlib.library.backends import PIPELINES, find_standard, passes
 from passlib.library.declared import Declaration, Option
 from passlib.library.declared.option import OptionError
-from passlib.library.loading import load_standard
 from passlib.library.pipeline.cost import COSTS
 from passlib.library.pipeline.sizes import shape_of_text
 from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of
@@ -73,7 +72,6 @@ def has_named(steps: Steps) -> bool:
 
 def is_standard(name: str) -> bool:
     """Whether a pass of this name comes with passlib."""
-    load_standard()
     try:
         find_standard(name)
     except PasslibError:

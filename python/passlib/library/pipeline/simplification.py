@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import passlib._core as _core
 from passlib.library.backends import find_standard
-from passlib.library.loading import load_standard
 from passlib.library.pipeline.cost import COSTS, Cost, CostName, Priced, cost_of, rank_of
 from passlib.library.pipeline.named import check_skipped
 from passlib.library.pipeline.sharing import sharing
@@ -79,7 +78,6 @@ def simplified(
     """Run the standard passes until none lowers the cost; parameters as of `passlib.simplify`."""
     if cost not in COSTS:
         raise ValueError(f"cost is one of {', '.join(COSTS)}, not {cost!r}")
-    load_standard()
     check_skipped(skip)
     names = [name for name in (*CLEAN, *(() if exact else _LINEAR)) if name not in skip]
     names = [name for name in names if find_standard(name).declaration.is_for(model.dialect)]

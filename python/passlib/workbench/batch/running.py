@@ -77,7 +77,6 @@ def batch(
     --------
     >>> import tempfile
     >>> import passlib as pl
-    >>> _ = pl.library.load_standard()
     >>> x = pl.sym.var("x")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     (path, *_) = pl.Model(pl.sym.exp(x) + pl.sym.exp(x)).save(f"{folder}/net")

@@ -10,7 +10,6 @@ import numpy as np
 from passlib.dialects.onnx.keys import CAPTURED, FORMAL, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
-from passlib.library import load_standard
 from passlib.model import Model
 from passlib.symbol import Symbol
 from passlib.workbench.delta import smallest
@@ -34,7 +33,6 @@ def with_inlined(search: Search, model: Model, inputs: Inputs) -> Model | None:
     nodes = [node for node in model.symbol.nodes() if node.subgraphs and FORMAL in node.attrs]
     if not nodes:
         return None
-    load_standard()
     computed = values_of(model, inputs)
     known = {name: np.asarray(array) for name, array in {**model.args, **inputs}.items()}
     for node in nodes:
