@@ -22,7 +22,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-types sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -58,6 +58,10 @@ test-all: test test-rest
 # At the lowest versions of all dependencies (tests/lowest.txt), against the wheel.
 test-lowest: .venv-lowest/installed
 	.venv-lowest/bin/pytest -n $(JOBS) $(LOWEST_TESTS)
+
+# Rewrites on every element type and operator set, against ONNX Runtime.
+sweep-types: .venv/installed
+	$(BIN)/python tests/support/element_types.py
 
 lint: .venv/installed
 	$(BIN)/ruff check

@@ -56,13 +56,17 @@ def operators(data: bytes) -> Counter[str]:
 
 def results(data: bytes, feeds: Mapping[str, Any]) -> list[Any]:
     """Run a model on ONNX Runtime without optimization."""
+    outputs: list[Any] = accepted(data).run(None, dict(feeds))
+    return outputs
+
+
+def accepted(data: bytes) -> Any:
+    """Return ONNX Runtime's session of a model, without optimization."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    outputs: list[Any] = session.run(None, dict(feeds))
-    return outputs
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def same_bits(left: list[Any], right: list[Any]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +23,18 @@ __all__ = ["Session", "run"]
 
 
 _STRINGS = "tensor(string)"
+
+_UNLIKE_NUMPY: Final = MappingProxyType(
+    {
+        "tensor(bfloat16)": "bfloat16",
+        "tensor(float8e4m3fn)": "float8_e4m3fn",
+        "tensor(float8e4m3fnuz)": "float8_e4m3fnuz",
+        "tensor(float8e5m2)": "float8_e5m2",
+        "tensor(float8e5m2fnuz)": "float8_e5m2fnuz",
+        "tensor(float8e8m0)": "float8_e8m0fnu",
+    }
+)
+"""Types of ONNX Runtime whose elements only the package ml_dtypes has, and their names there."""
 
 
 class Session:
@@ -79,7 +92,7 @@ class Session:
         self._others = {value.name: value.type for value in given if not _is_tensor(value.type)}
         # Arrays of NumPy's types go in and out in a tenth of the time that OrtValues take.
         ends = [value.type for value in (*given, *made)]
-        self._wraps = all(map(_is_tensor, ends)) and "tensor(bfloat16)" in ends
+        self._wraps = all(map(_is_tensor, ends)) and not _UNLIKE_NUMPY.keys().isdisjoint(ends)
 
     @property
     def weight_bytes(self) -> int:
@@ -192,11 +205,11 @@ class Session:
     def _wrap(self, array: np.ndarray) -> Any:
         """Wrap an array for ONNX Runtime without a copy; the OrtValue keeps it alive."""
         plain = array.view(np.ndarray)
-        if plain.dtype.name == "bfloat16":
+        if plain.dtype.name in _UNLIKE_NUMPY.values():
             helper: Any = require("onnx.helper", extra="onnx")
             code = helper.np_dtype_to_tensor_dtype(plain.dtype)
             return self._runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(
-                plain.view(np.uint16), code
+                plain.view(f"u{plain.itemsize}"), code
             )
         return self._runtime.OrtValue.ortvalue_from_numpy(plain)
 
@@ -284,12 +297,11 @@ def _strings(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _unwrap(output: Any) -> np.ndarray:
-    if output.data_type() != "tensor(bfloat16)":
+    name = _UNLIKE_NUMPY.get(output.data_type())
+    if name is None:
         array: np.ndarray = output.numpy()
         return array
-    bfloat16: type[Any] = require("ml_dtypes", extra="run").bfloat16
-    shape = tuple(output.shape())
-    bits = np.empty(shape, np.uint16)
-    if bits.size:
-        ctypes.memmove(bits.ctypes.data, output.data_ptr(), bits.nbytes)
-    return bits.view(bfloat16)
+    made = np.empty(tuple(output.shape()), getattr(require("ml_dtypes", extra="run"), name))
+    if made.size:
+        ctypes.memmove(made.ctypes.data, output.data_ptr(), made.nbytes)
+    return made

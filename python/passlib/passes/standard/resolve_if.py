@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,8 @@ class _Resolving:
             value.node.name == "__absent__" for value in carried
         ):
             return []
+        if not self._can_collect(node.outputs[len(carried) :]):
+            return []
         first = np.zeros(self._sizes_of(parameters[0]), np.int64)
         start = np.ones(self._sizes_of(parameters[1]), np.bool_)
         values = {
@@ -146,6 +149,13 @@ class _Resolving:
     def _sizes_of(self, parameter: EditableNode) -> tuple[int, ...]:
         """Return the sizes of a parameter that holds one element, by its stated rank."""
         return (1,) * parameter_rank(self._document, parameter.attrs.get(ID, ""))
+
+    def _can_collect(self, results: Sequence[EditableValue]) -> bool:
+        """Whether Unsqueeze can make lists of one round of these results."""
+        if not results:
+            return True
+        shapes = Shapes(self._model)
+        return all(shapes.runs("Unsqueeze", value) for value in results)
 
     def _collected(self, node: EditableNode, value: EditableValue) -> EditableValue:
         """Return a result of one round as the list of the results of all rounds."""

@@ -14,6 +14,7 @@ from passlib.errors import GraphError
 from passlib.passes.standard.facts.known import Content, Reals
 from passlib.passes.standard.facts.nodes import Model, operator
 from passlib.passes.standard.facts.rules.contents import MOST_ELEMENTS, content_rules
+from passlib.passes.standard.facts.rules.kernels import has_kernel
 from passlib.passes.standard.facts.rules.needed import needed_names
 from passlib.passes.standard.facts.rules.orders import extent_rules
 from passlib.passes.standard.facts.rules.reals import elements, real_rules
@@ -108,6 +109,10 @@ class Shapes:
         """Return the element type of a value; None if it is unknown or no number."""
         name = ELEMENT_TYPES.get(self._type(value).code)
         return None if name is None else dtypes.as_dtype(name)
+
+    def runs(self, op: str, value: EditableValue) -> bool:
+        """Whether ONNX Runtime has an operator for the element type of a value."""
+        return has_kernel(op, self._type(value).code, self.model.opset)
 
     def content(self, value: EditableValue | None) -> Content | None:
         """Return the elements of a small tensor of integers: an array of int and Size, or None."""

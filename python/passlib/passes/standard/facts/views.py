@@ -94,13 +94,13 @@ def add_view(
         return source
     for op, short, long in (("Squeeze", want, have), ("Unsqueeze", have, want)):
         axes = _inserted(short, long)
-        if axes is not None:
+        if axes is not None and shapes.runs(op, value):
             if model.opset < 13:
                 return model.add_like(value, op, [source], {"axes": axes})
             given = model.add_constant(f"{value.node.name}_axes", np.array(axes, np.int64))
             return model.add_like(value, op, [source, given])
     target = reshape_target(have, want)
-    if target is None or model.opset < 5:
+    if target is None or model.opset < 5 or not shapes.runs("Reshape", value):
         return None
     given = model.add_constant(f"{value.node.name}_shape", np.array(target, np.int64))
     return model.add_like(value, "Reshape", [source, given])

@@ -11,6 +11,7 @@ from passlib.dialects.onnx.tensors import CODES
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, can_replace, operator
+from passlib.passes.standard.facts.rules.kernels import has_kernel
 from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["propagate_casts"]
@@ -74,6 +75,8 @@ def _merge(
     types = [shapes.dtype(value) for value in (source, first.outputs[0], node.outputs[0])]
     before, middle, after = (None if each is None else each.name for each in types)
     if before is None or middle is None or after is None or not _merges(before, middle, after):
+        return
+    if not all(has_kernel(mover.op, CODES[before], model.opset) for mover in between):
         return
     undone = before == after
     shared = len(first.outputs[0].uses) > 1 or first.outputs[0].is_output

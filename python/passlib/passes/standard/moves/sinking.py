@@ -16,6 +16,7 @@ from passlib.passes.standard.facts.nodes import (
     is_old_broadcast,
     operator,
 )
+from passlib.passes.standard.facts.rules.kernels import has_kernel
 
 __all__ = ["sink_transposes"]
 
@@ -118,9 +119,12 @@ class _Region:
         if not any(self._is_turned(value) for value in data):
             return False
         rank = len(self._order)
+        if name == "Cast" and not self._turns(node.attrs.get("to", "")):
+            return False
         if name in ("QuantizeLinear", "DequantizeLinear"):
             scales = [self._model.array(value) for value in node.inputs[1:]]
-            return all(array is not None and array.size == 1 for array in scales)
+            known = all(array is not None and array.size == 1 for array in scales)
+            return known and self._turns(node.attrs.get("output_dtype", "0"))
         if name == "Pad":
             pads = self._model.array(given(node, 1))
             return pads is not None and given(node, 3) is None and pads.size == 2 * rank
@@ -132,6 +136,15 @@ class _Region:
             return False
         constants = [self._model.array(v) for v in data if not self._is_turned(v)]
         return all(array is not None and array.ndim <= rank for array in constants)
+
+    def _turns(self, code: str) -> bool:
+        """Whether ONNX Runtime transposes an element type; 0 stands for that of an array."""
+        opset = self._model.opset
+        return code == "0" or (
+            code.isdecimal()
+            and has_kernel("Transpose", int(code), opset)
+            and has_kernel("Identity", int(code), opset)
+        )
 
     def parts(self) -> Iterator[list[EditableNode]]:
         """Iterate over the operators that are connected, each after its inputs."""

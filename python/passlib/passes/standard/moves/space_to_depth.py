@@ -13,9 +13,6 @@ from passlib.passes.standard.moves.slices import part_of
 
 __all__ = ["fuse_space_to_depth"]
 
-_TYPES = ("float32", "float64")
-"""What ONNX Runtime computes SpaceToDepth for; it moves other elements by Slice alone."""
-
 _END = (1 << 31) - 1
 """Ends from here on are the end of the axis."""
 
@@ -70,8 +67,7 @@ def _fuse(model: Model, concat: EditableNode, shapes: Shapes, reorder: bool) -> 
     shape = shapes.shape(source)
     if sources or shape is None or len(shape) != 4 or len(set(offsets)) != block * block:
         return
-    dtype = shapes.dtype(source)
-    if dtype is None or dtype.name not in _TYPES:
+    if not shapes.runs("SpaceToDepth", source):
         return
     channels = shape[1]
     if integer(concat, "axis", 0) % 4 != 1 or not isinstance(channels, int):

@@ -63,7 +63,8 @@ def _compose(model: Model, node: EditableNode, shapes: Shapes) -> None:
         model.replace(node, model.add_like(result, "Transpose", [source], {"perm": order}))
     elif result.is_output and (source.node.is_variable or source.is_output):
         # An output that is an input, or another output, needs an operator.
-        model.replace(node, model.add_like(result, "Identity", [source]))
+        if shapes.runs("Identity", result):
+            model.replace(node, model.add_like(result, "Identity", [source]))
     else:
         model.replace(node, source)
 
