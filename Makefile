@@ -22,7 +22,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-types sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-types sweep-fusions sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -94,6 +94,11 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/patterns.py
 	$(BIN)/python bench/simplify.py
 	$(BIN)/python bench/mxnet_zoo.py --mxnet .venv-mxnet/bin/python
+	PYTHONPATH=tests/support $(BIN)/python bench/fused.py
+
+# What ONNX Runtime fuses, between all pairs of neighbours: as much after simplification as before.
+sweep-fusions: .venv/installed
+	$(BIN)/python tests/support/runtime_fusions.py
 
 # The site, in build/docs/html. A broken link within it is an error.
 docs: .venv/installed

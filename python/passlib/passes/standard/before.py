@@ -15,6 +15,7 @@ from passlib.passes.standard.facts.nodes import (
     is_old_broadcast,
     operator,
 )
+from passlib.passes.standard.facts.rules.fused import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 
 __all__ = ["affine", "fold_before", "may_fold_before"]
@@ -58,7 +59,7 @@ def may_fold_before(layer: Layer) -> bool:
     return operator(node) in (*_BINARY, "BatchNormalization") and not is_old_broadcast(node)
 
 
-def fold_before(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
+def fold_before(model: Model, layer: Layer, shapes: Shapes | None, fused: Fused) -> bool:
     """Fold the operator in front of a layer, if the layer is all that uses it.
 
     Returns
@@ -81,7 +82,7 @@ def fold_before(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
             kept = _keeps_shape(layer, node.inputs[place], array, shapes)
             constant = layer.by_input(array, rank) if kept else None
             found = None if constant is None else affine(operator(node), place, constant)
-    if found is None or not layer.absorb_before(*found):
+    if found is None or node in fused or not layer.absorb_before(*found):
         return False
     model.graph.connect(node.inputs[place], layer.node, 0)
     model.remove_unused([node])

@@ -10,6 +10,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
+from passlib.passes.standard.facts.rules.fused import Fused
 
 __all__ = ["merge_factors"]
 
@@ -19,7 +20,7 @@ _REAL = ("float32", "float64")
 @graph_pass(name="mergeFactors", dialects=["onnx"])
 def merge_factors(graph: Graph) -> None:
     """Replace two multiplications with constants, or two additions of constants, by one."""
-    model = Model(graph)
+    model, fused = Model(graph), Fused(graph)
     for node in graph.sorted():
         if node in model.gone or not _is_plain(node):
             continue
@@ -33,7 +34,7 @@ def merge_factors(graph: Graph) -> None:
         if operator(before) != operator(node) or inner is None:
             continue
         merged = _merged(operator(node), inner[1], outer[1])
-        if merged is not None:
+        if merged is not None and node not in fused and before not in fused:
             made = model.add_constant(f"{node.name}_constant", merged)
             model.replace(node, model.add_like(node.outputs[0], node.op, [inner[0], made]))
 

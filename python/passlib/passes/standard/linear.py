@@ -15,6 +15,7 @@ from passlib.passes.standard.facts.nodes import (
     operator,
     text,
 )
+from passlib.passes.standard.facts.rules.fused import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import linear
 
@@ -32,7 +33,7 @@ def fold_linear(graph: Graph) -> None:
     if graph.dialect != "onnx":
         linear.fold_linear(graph)
         return
-    model = Model(graph)
+    model, fused = Model(graph), Fused(graph)
     shapes: Shapes | None = None
     for node in graph.sorted():
         layer = None if node in model.gone else layer_of(model, node)
@@ -42,7 +43,7 @@ def fold_linear(graph: Graph) -> None:
         if shapes is None and _needs_shapes(layer):
             # Shapes stay what they are when an operator goes into a layer.
             shapes = Shapes(model)
-        while _fold_next(model, layer, shapes) or fold_before(model, layer, shapes):
+        while _fold_next(model, layer, shapes, fused) or fold_before(model, layer, shapes, fused):
             pass
 
 
@@ -57,7 +58,7 @@ def _needs_shapes(layer: Layer) -> bool:
 _AFFINE = ("Mul", "Div", "Add", "Sub")
 
 
-def _fold_next(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
+def _fold_next(model: Model, layer: Layer, shapes: Shapes | None, fused: Fused) -> bool:
     """Fold the operator after a layer if it is the only one."""
     result = layer.node.outputs[0]
     if result.is_output or len(result.uses) != 1:
@@ -71,7 +72,7 @@ def _fold_next(model: Model, layer: Layer, shapes: Shapes | None) -> bool:
         return False
     rank = layer.rank if layer.rank is not None else shapes.rank(result) if shapes else None
     constant = layer.by_channel(array, rank)
-    if constant is None:
+    if constant is None or user in fused:
         return False
     scale, shift = affine(name, place, constant)
     if not layer.absorb(scale, shift):

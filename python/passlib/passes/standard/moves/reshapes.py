@@ -6,6 +6,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model
+from passlib.passes.standard.facts.rules.fused import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.views import add_view, is_view
 
@@ -17,7 +18,8 @@ def merge_reshapes(graph: Graph) -> None:
     """Replace chains of operators that keep the order of the elements by one, or by none."""
     model = Model(graph)
     shapes = Shapes(model)
-    views = {node for node in graph.sorted() if is_view(node, shapes)}
+    fused = Fused(graph)
+    views = {node for node in graph.sorted() if is_view(node, shapes) and node not in fused}
     for node in graph.sorted():
         if node not in views or node in model.gone:
             continue

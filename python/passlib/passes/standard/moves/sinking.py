@@ -18,7 +18,7 @@ from passlib.passes.standard.facts.nodes import (
 )
 from passlib.passes.standard.facts.rules.kernels import has_kernel
 
-__all__ = ["sink_transposes"]
+__all__ = ["THROUGH", "sink_transposes"]
 
 Order = tuple[int, ...]
 
@@ -33,6 +33,9 @@ _BINARY = frozenset(("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub", "Sum"))
 
 _JOINING = _BINARY | {"Concat"}
 """Operators all of whose inputs have the axes of the result."""
+
+THROUGH = _UNARY | _JOINING
+"""Operators that Transposes may go through."""
 
 _SUMS = frozenset(("ReduceMean", "ReduceSum"))
 """Operators that may end a region, because no axis is left that would be in another place."""
@@ -52,7 +55,8 @@ def sink_transposes(model: Model, reorder_sums: bool) -> None:
         region = _Region(model, order, reorder_sums, nodes)
         changed = False
         for part in list(region.parts()):
-            if region.gain(part) > 0:
+            # The Transposes in front of a part are gone if they met those of the part before it.
+            if all(region.fits(node) for node in part) and region.gain(part) > 0:
                 region.move(part)
                 changed = True
         if changed:
@@ -97,7 +101,7 @@ class _Region:
         heapify(pending)
         while pending:
             _, node = heappop(pending)
-            if self._fits(node):
+            if self.fits(node):
                 self._inside[node] = None
                 new = {user for user in node.users if user not in found}
                 found |= new
@@ -111,7 +115,8 @@ class _Region:
         """Return the inputs that have the axes of the result."""
         return node.inputs if operator(node) in _JOINING else node.inputs[:1]
 
-    def _fits(self, node: EditableNode) -> bool:
+    def fits(self, node: EditableNode) -> bool:
+        """Whether an operator works on what is turned, and may work on what is not."""
         name = operator(node)
         if node.control_deps or node.num_outputs != 1 or node.subgraphs or not node.inputs:
             return False

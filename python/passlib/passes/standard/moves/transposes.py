@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from passlib._core import EditableNode, EditableValue
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
@@ -10,7 +12,7 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, product
 from passlib.passes.standard.facts.views import permutation
 from passlib.passes.standard.families import transposes
-from passlib.passes.standard.moves.sinking import sink_transposes
+from passlib.passes.standard.moves.sinking import THROUGH, sink_transposes
 
 __all__ = ["cancel_transposes"]
 
@@ -33,6 +35,11 @@ def cancel_transposes(
         transposes.cancel_transposes(graph)
         return
     model = Model(graph)
+    pairs = [node for node in graph.sorted() if _ends_a_pair(node)]
+    if pairs:
+        # The second would go on otherwise, and leave the first one between a layer and what
+        # ONNX Runtime makes one with it.
+        _compose_all(model, pairs, Shapes(model))
     sink_transposes(model, reorder_sums)
     shapes = Shapes(model)
     for node in graph.sorted():
@@ -40,7 +47,18 @@ def cancel_transposes(
             continue
         if operator(node) == "Reshape":
             _split_again(model, node, shapes, empty_errors)
-    for node in graph.sorted():
+    _compose_all(model, graph.sorted(), shapes)
+
+
+def _ends_a_pair(node: EditableNode) -> bool:
+    """Whether a Transpose follows another one that no third one can meet."""
+    if operator(node) != "Transpose" or operator(node.inputs[0].node) != "Transpose":
+        return False
+    return operator(node.inputs[0].node.inputs[0].node) not in THROUGH
+
+
+def _compose_all(model: Model, nodes: Sequence[EditableNode], shapes: Shapes) -> None:
+    for node in nodes:
         if node not in model.gone and operator(node) == "Transpose" and not node.control_deps:
             _compose(model, node, shapes)
 
