@@ -166,7 +166,8 @@ class GraphBuilder:
 
     def cast(self, value: Value, dtype: np.dtype, name: str | None = None) -> Value:
         """Convert the element type as C does; a value that has it already is returned as it is."""
-        if value.dtype == dtype and name is None:
+        # NumPy takes None, the unknown type, for float64.
+        if value.dtype is not None and value.dtype == dtype and name is None:
             return value
         wish = name or self.unique(f"{value.name}_{dtype.name}")
         spec = NodeSpec("Cast", [wish], wish, "", {"to": self.tensor_type(dtype)})

@@ -11,6 +11,7 @@ import numpy as np
 
 from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects.inference import infer
+from passlib.dialects.mxnet.inference.infer import infer as infer_mxnet
 from passlib.dialects.mxnet.inference.type_checks import ElementTypeError
 from passlib.dialects.mxnet.numpy_mode import is_numpy
 from passlib.dialects.mxnet.schema.library_operator import library_rules
@@ -42,7 +43,7 @@ def infer_shape(
     numpy = is_numpy(symbol)
     if symbol.dialect == "mxnet" and not numpy:  # () is unknown there
         shapes = {name: shape for name, shape in shapes.items() if shape}
-    known = _of_any_types(symbol, shapes)
+    known = _of_any_types(symbol, shapes, partial=partial)
 
     def describe(spec: TypeSpec) -> tuple[int, ...] | None:
         if spec.shape is None:
@@ -56,18 +57,25 @@ def infer_shape(
     return _collect(symbol, known, describe, complete, "shape", partial=partial)
 
 
-def _of_any_types(symbol: PlainGraph, shapes: Mapping[str, Any]) -> Outputs:
+def _of_any_types(symbol: PlainGraph, shapes: Mapping[str, Any], *, partial: bool) -> Outputs:
     """Infer from shapes alone: variables have the first type that all operators take.
 
     MXNet infers shapes whatever the types are, and lowering wants types.
     """
+
+    def attempt(dtype: Any) -> Outputs:
+        default = np.dtype(dtype)
+        if symbol.dialect == "mxnet":
+            return infer_mxnet(symbol, shapes, default_dtype=default, partial=partial)
+        return infer(symbol, shapes, {}, default_dtype=default).outputs
+
     try:
-        return infer(symbol, shapes, {}, default_dtype=np.dtype(np.float32)).outputs
+        return attempt(np.float32)
     except ElementTypeError as error:
         refused = error
     for dtype in _OTHERS:
         with contextlib.suppress(ElementTypeError):
-            return infer(symbol, shapes, {}, default_dtype=np.dtype(dtype)).outputs
+            return attempt(dtype)
     raise refused
 
 

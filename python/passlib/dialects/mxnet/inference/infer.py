@@ -12,6 +12,7 @@ from passlib.dialects.mxnet import schema
 from passlib.dialects.mxnet.inference.default_types import default_types
 from passlib.dialects.mxnet.inference.outputs.hidden import with_hidden
 from passlib.dialects.mxnet.inference.parameter_shapes import complete
+from passlib.dialects.mxnet.inference.unknowns import Waiting, leaving_unknown
 from passlib.dialects.mxnet.lowering import table_for
 from passlib.dialects.mxnet.numpy_mode import leaves_sizes_open, mode_of, partial_shape
 from passlib.dialects.mxnet.schema.library_operator import library_rules
@@ -36,10 +37,14 @@ def infer(
     *,
     default_dtype: np.dtype | None = None,
     train: bool = False,
+    partial: bool = False,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
-    """Infer the types of all outputs, hidden ones included; see `Dialect.infer`."""
+    """Infer the types of all outputs, hidden ones included; see `Dialect.infer`.
+
+    With ``partial``, shapes are unknown that MXNet leaves unknown.
+    """
     with mode_of(graph):
-        return _infer(graph, shapes, types or {}, default_dtype, train=train)
+        return _infer(graph, shapes, types or {}, default_dtype, train=train, partial=partial)
 
 
 def _infer(
@@ -49,6 +54,7 @@ def _infer(
     default_dtype: np.dtype | None,
     *,
     train: bool,
+    partial: bool,
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     nodes = symbol.nodes()
     check_nodes(nodes)
@@ -59,11 +65,14 @@ def _infer(
         )
         for name, node in variables.items()
     }
+    table, rules = table_for(symbol), completing(symbol)
+    if partial:
+        table, rules = Waiting(table), leaving_unknown(rules)
     found = infer_graph(
         symbol,
-        table_for(symbol),
+        table,
         known,
-        completing(symbol),
+        rules,
         leaves_sizes_open,
         default=None if default_dtype is None else default_types(nodes, default_dtype),
         train=train,

@@ -27,6 +27,7 @@ from passlib.dialects.mxnet.inference.same_shape import (
     shares_type,
 )
 from passlib.dialects.mxnet.inference.type_checks import ElementTypeError, check_types
+from passlib.dialects.mxnet.inference.type_patterns import complete_types
 from passlib.dialects.mxnet.inference.window_checks import check_window
 from passlib.dialects.mxnet.numpy_mode import partial_shape
 from passlib.errors import UnsupportedError
@@ -37,7 +38,9 @@ from passlib.lowering.types import Value
 
 __all__ = ["complete"]
 
-_TYPED_BY_ATTRIBUTE = {"Embedding": {1: "dtype"}}
+_TYPED_BY_ATTRIBUTE = frozenset(("Embedding", "_contrib_SparseEmbedding", "_npx_embedding"))
+"""Operators whose second input has the element type of the attribute ``dtype``."""
+
 _UNRULY = (ArithmeticError, LookupError, TypeError, UnsupportedError, ValueError)
 """Errors of a rule on a malformed node, whose lowering reports the cause."""
 
@@ -58,9 +61,14 @@ _TYPED_BY_OUTPUT = frozenset(
 )
 """Layers whose inputs have the element type of the output, where that alone is known."""
 
+_BYTE_LAYERS = frozenset(("_contrib_quantized_conv", "_contrib_quantized_fully_connected"))
+"""Layers whose weight and bias are int8."""
+
 _EQUAL_PARTS = frozenset(("SliceChannel", "split"))
 
-_KEEPS_FLOAT32 = frozenset({"BatchNorm", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU"})
+_KEEPS_FLOAT32 = frozenset(
+    ("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm")
+)
 """Operators whose parameters stay float32 if the data are float16."""
 
 
@@ -97,10 +105,11 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
             return
         for index, (value, wanted) in enumerate(zip(inputs, expected, strict=False)):
             value.shape = merged(node, index, value.shape, wanted)
+    complete_types(node, inputs, outputs)
     if outputs:
         _type_outputs(node, inputs, outputs)
         _shape_outputs(node, inputs, outputs)
-    if shares_type(node.op):
+    if shares_type(node.op) and node.attrs.get("dtype", "None") == "None":
         _unify_types(node, inputs, outputs[:1])
     if inputs and (node.op in FIRST_TYPE or (rule is not None and node.op not in QUANTIZED)):
         for value in outputs:
@@ -124,7 +133,7 @@ def _shape_outputs(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]
     except _UNRULY:
         return
     for value, shape in zip(outputs, shapes, strict=False):
-        if value.shape is None:
+        if value.shape is None or (None in value.shape and shape is not None):
             value.shape = shape
 
 
@@ -185,16 +194,16 @@ def _complete_created(node: Node, value: Value) -> None:
 
 def _complete_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
     if node.op in QUANTIZED:
-        for value, real in zip(inputs, bounds_of(node), strict=False):
-            if real and value.dtype is None:
-                value.dtype = np.dtype(np.float32)
+        for index, (value, real) in enumerate(zip(inputs, bounds_of(node), strict=False)):
+            if value.dtype is None and (real or (index and node.op in _BYTE_LAYERS)):
+                value.dtype = np.dtype(np.float32 if real else np.int8)
         return
-    fixed = _TYPED_BY_ATTRIBUTE.get(node.op, {})
-    for index, name in fixed.items():
-        dtype = Attributes(node).dtype(name, np.dtype(np.float32))
-        if inputs[index].dtype is None:
-            inputs[index].dtype = dtype
-    if fixed or node.op in _FREELY_TYPED:
+    if node.op in _TYPED_BY_ATTRIBUTE:
+        dtype = Attributes(node).dtype("dtype", np.dtype(np.float32))
+        if inputs[1].dtype is None:
+            inputs[1].dtype = dtype
+        return
+    if node.op in _FREELY_TYPED:
         return
     values = [*(outputs[:1] if node.op in _TYPED_BY_OUTPUT else ()), *inputs]
     known = next((value.dtype for value in values if value.dtype is not None), None)

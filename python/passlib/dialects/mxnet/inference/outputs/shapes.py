@@ -14,6 +14,13 @@ from passlib.lowering.types import Shape
 
 __all__ = ["output_shapes"]
 
+_UNCHANGED = (
+    "BatchNorm BatchNorm_v1 GroupNorm Softmax SoftmaxOutput _contrib_BatchNormWithReLU "
+    "_contrib_SyncBatchNorm _image_normalize _linalg_inverse _linalg_potrf _linalg_potri _np_roll "
+    "_npi_cholesky _npi_full_like _npi_lcm_scalar ones_like zeros_like"
+)
+"""Operators whose first output has the shape of the first input."""
+
 Known = Sequence["Shape | None"]
 Rule = Callable[[Attributes, Known], Known]
 
@@ -111,7 +118,7 @@ _RULES: dict[str, Rule] = {
     "_npi_dstack": partial(_stacked, 3, 2),
     "_npi_hstack": partial(_stacked, 1, 1),
     "_npi_vstack": partial(_stacked, 2, 0),
-    "_npi_lcm_scalar": _same,
+    **dict.fromkeys(_UNCHANGED.split(), _same),
     "_npi_norm": _norm,
     "norm": _norm_of_some,
     **{f"_np_{name}": partial(_reduced, None) for name in ("max", "min", "prod", "sum")},

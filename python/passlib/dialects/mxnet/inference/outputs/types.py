@@ -97,6 +97,7 @@ _RULES: dict[str, Rule] = {
     "_npi_tensorinv": _solved,
     "_npi_mean": _chosen(_averaged),
     "_npi_percentile": _ranked,
+    **dict.fromkeys(("Cast", "cast"), lambda at, given: at.dtype("dtype", None)),
     "norm": lambda at, given: at.dtype("out_dtype", given),
     "argsort": lambda at, given: at.dtype("dtype", _SINGLE),
 }
