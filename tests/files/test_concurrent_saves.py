@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import passlib
-from passlib.files.journal import Journal, settle
-from passlib.files.unit import Unit
+from passlib.files.saving import Save
 
 SAVES = 12
 X = np.ones((1, 2), np.float32)
@@ -81,51 +80,26 @@ def test_processes_that_save_into_one_folder(kind: str, same: bool, tmp_path: Pa
 
 
 def test_two_saves_that_chose_one_name_for_their_data(tmp_path: Path) -> None:
-    def save() -> None:
-        with Unit(tmp_path / "a.onnx") as unit:
-            unit.replace(tmp_path / "a.data", fresh=True).write_text("mine")
-            unit.replace(tmp_path / "a.onnx").write_text("mine")
+    def saved() -> None:
+        with Save(tmp_path / "a.onnx") as save:
+            save.replace(tmp_path / "a.data", free=True).write_text("mine")
+            save.replace(tmp_path / "a.onnx").write_text("mine")
             (tmp_path / "a.data").write_text("theirs")
 
     with pytest.raises(FileExistsError, match=r"save again.*a\.data"):
-        save()
+        saved()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.data": "theirs"}
-
-
-def test_a_journal_that_its_save_finished_is_not_finished_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main = tmp_path / "net.json"
-    main.write_text("new")
-    first = Journal(main, {}, [tmp_path / "net.params"])
-    second = Journal(main, {}, [tmp_path / "old.params"])
-    first.write(durable=False)
-    waited: list[float] = []
-
-    def finish(seconds: float) -> None:
-        if waited:
-            second.finish(durable=False)
-        else:
-            first.finish(durable=False)
-            (tmp_path / "net.params").write_text("of the second save")
-            second.write(durable=False)
-        waited.append(seconds)
-
-    monkeypatch.setattr(time, "sleep", finish)
-    assert not settle(main)
-    assert (tmp_path / "net.params").exists()
-    assert len(waited) == 2
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_full_disk_is_reported_with_the_file(code: int, tmp_path: Path) -> None:
-    def save() -> None:
-        with Unit(tmp_path / "a") as unit:
-            unit.replace(tmp_path / "a")
+    def saved() -> None:
+        with Save(tmp_path / "a") as save:
+            save.replace(tmp_path / "a")
             raise OSError(code, os.strerror(code))
 
     with pytest.raises(OSError, match=os.strerror(code)) as caught:
-        save()
+        saved()
     assert caught.value.filename == str(tmp_path / "a")
 
 
@@ -157,7 +131,7 @@ def test_a_file_that_cannot_be_given_away_is_saved_all_the_same(
         return os.stat_result(found)
 
     monkeypatch.setattr(os, "fchown", refuse)
-    monkeypatch.setattr("passlib.files.unit.os.fstat", of_another)
+    monkeypatch.setattr("passlib.files.saving.os.fstat", of_another)
     model(2).save(tmp_path / "m")
     assert stat.S_IMODE((tmp_path / "m-symbol.json").stat().st_mode) == 0o640
 

@@ -3,7 +3,8 @@
 Usage: python failing_saves.py SHIM FOLDER KIND, with LD_PRELOAD=SHIM and PASSLIB_FAIL_BELOW=FOLDER
 
 Writes one JSON object a line: the call that failed, how ("error" or "kill"), how the save ended,
-and whose content the files had afterwards: "old", "new", or something else.
+and whose content the files had afterwards: "old", "new", or something else. Where loading reports
+that the files are of two saves: what they are put together with what the save left.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import passlib
 import places
 from passlib.model import Model
 
-MODES = ("error", "kill")
+MODES = ("error", "kill", "full disk")
 ENDED, FAILED, FINISHED = 0, 3, 9
 
 
@@ -55,6 +56,13 @@ def onnx_external(folder: Path) -> Path:
     return folder / "m.onnx"
 
 
+def onnx_location(folder: Path) -> Path:
+    path = onnx_external(folder)
+    passlib.load(path).save(path, **OPTIONS["onnx_location"])
+    (folder / "weights.bin").unlink()
+    return path
+
+
 def dlprim(folder: Path) -> Path:
     found = next(p for p in sorted((places.DATA / "dlprim").rglob("*.dlp")))
     for path in found.parent.glob(f"{found.stem}.*"):
@@ -81,7 +89,11 @@ def nnvm(folder: Path) -> Path:
 
 
 MAKERS: dict[str, Callable[[Path], Path]] = {
-    function.__name__: function for function in (mxnet, onnx_external, dlprim, ark, nnvm)
+    function.__name__: function
+    for function in (mxnet, onnx_external, onnx_location, dlprim, ark, nnvm)
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "onnx_location": {"external_data": True, "location": "w.bin", "size_threshold": 0}
 }
 
 
@@ -105,6 +117,25 @@ def seen_by_onnx(path: Path) -> list[bytes]:
     return [numpy_helper.to_array(tensor).tobytes() for tensor in tensors]
 
 
+def put_together(folder: Path, main: Path, dialect: str) -> set[str]:
+    """Return the contents of models made of what is in a folder and what a killed save left."""
+    found = set()
+    for left in folder.glob(".passlib-*.tmp"):
+        kind = left.read_bytes()[:1]
+        if kind == b"\x89":
+            continue  # the .h5 file, which is not read where there is a .dlp file
+        copy = folder.with_name(f"{folder.name}-copy")
+        shutil.copytree(folder, copy, symlinks=True)
+        for stamp in copy.glob(".passlib-*.stamp"):
+            stamp.unlink()
+        suffix = ".dlp" if kind == b"D" else ".params"
+        weights = [each.name for each in copy.iterdir() if each.suffix == suffix]
+        (copy / left.name).replace(copy / (main.name if kind == b"{" else weights[0]))
+        found.add(content(copy / main.name, dialect))
+        shutil.rmtree(copy)
+    return found
+
+
 def main(shim: str, folder: Path, kind: str) -> None:
     logging.disable(logging.WARNING)
     library = ctypes.CDLL(shim)
@@ -115,11 +146,12 @@ def main(shim: str, folder: Path, kind: str) -> None:
     before = folder.with_name(f"{folder.name}-before")
     shutil.copytree(folder, before)
     new = changed(passlib.load(path, dialect=dialect))
+    options = OPTIONS.get(kind, {})
     contents = {content(path, dialect): "old"}
-    new.save(path)
+    new.save(path, **options)
     contents.setdefault(content(path, dialect), "new")
     others = {}
-    if kind == "onnx_external":
+    if kind.startswith("onnx"):
         others = {str(seen_by_onnx(path)): "new"}
 
     def restore() -> None:
@@ -138,7 +170,7 @@ def main(shim: str, folder: Path, kind: str) -> None:
                 library.fail_at(number, mode)
                 ended = ENDED
                 try:
-                    new.save(path)
+                    new.save(path, **options)
                 except (OSError, passlib.PasslibError):
                     ended = FAILED
                 os._exit(FINISHED if library.calls_seen() < number else ended)
@@ -146,8 +178,13 @@ def main(shim: str, folder: Path, kind: str) -> None:
             found: dict[str, Any] = {"call": number, "how": name, "ended": status}
             if others:
                 found["onnx"] = others.get(str(seen_by_onnx(path)), "something else")
-            found["content"] = contents.get(content(path, dialect), "something else")
-            new.save(path)
+            try:
+                found["content"] = contents.get(content(path, dialect), "something else")
+            except passlib.FormatError as error:
+                found["content"] = str(error)
+                put = put_together(folder, path, dialect)
+                found["put together"] = sorted(contents.get(text, "something else") for text in put)
+            new.save(path, **options)
             found["left"] = sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()

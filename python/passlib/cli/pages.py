@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from passlib.files.unit import replacing
+from passlib.files.saving import replacing
 
 __all__ = ["write_page"]
 

@@ -12,7 +12,7 @@ from passlib.dialects.mxnet import files
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names, split_names
-from passlib.files.journal import settle
+from passlib.files.stamps import read_together
 from passlib.nd.weights import load_weights
 from passlib.symbol import files as symbol_files
 
@@ -57,7 +57,12 @@ def load_params(
     >>> arg_params["w"].shape
     (2, 3)
     """
-    settle(files.symbol_path(prefix))
+    return read_together(files.symbol_path(prefix), lambda: _load_params(prefix, epoch))
+
+
+def _load_params(
+    prefix: str | os.PathLike[str], epoch: int
+) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
     path = files.params_path(prefix, epoch)
     content = load_weights(path)
     if not content:
@@ -88,10 +93,8 @@ def load_checkpoint(
     >>> symbol.list_arguments(), arg_params["fc_weight"].shape, aux_params
     (['x', 'fc_weight'], (2, 3), {})
     """
-    settle(files.symbol_path(prefix))
-    graph = symbol_files.load(files.symbol_path(prefix))
-    arg_params, aux_params = load_params(prefix, epoch)
-    return graph, arg_params, aux_params
+    path = files.symbol_path(prefix)
+    return read_together(path, lambda: (symbol_files.load(path), *_load_params(prefix, epoch)))
 
 
 def save_checkpoint(

@@ -12,7 +12,7 @@ from passlib.arrays.given import as_mapping
 from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.files.collector import collection_off
-from passlib.files.unit import durability
+from passlib.files.saving import durability
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.inputs import as_fed

@@ -17,7 +17,7 @@ from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
-from passlib.files.unit import replacing
+from passlib.files.saving import replacing
 
 __all__ = ["load_weights", "save_weights"]
 

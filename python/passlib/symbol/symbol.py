@@ -12,7 +12,7 @@ from passlib.dialects import find
 from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.errors import listed
-from passlib.files.unit import replacing
+from passlib.files.saving import replacing
 from passlib.graph.native import ORIGIN
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.substitute import substitute

@@ -21,8 +21,8 @@ from passlib.dialects.model_checks import misfit
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, PasslibError, UnsupportedError
-from passlib.files.regular import memory_named, open_regular, read_regular
-from passlib.files.unit import Unit
+from passlib.files.regular import check_path, memory_named, open_regular, read_regular
+from passlib.files.saving import replacing
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import TypeSpec
 
@@ -97,8 +97,8 @@ class Ark(Dialect):
                 "only a model that was read from an ARK file can be saved as one"
             )
         text = write(model.template, model.graph, allow_removed=allow_removed)
-        with Unit(path) as unit:
-            unit.replace(path).write_bytes(text)
+        with replacing(check_path(path, writing=True)) as made:
+            made.write_bytes(text)
         return (os.fspath(path),)
 
     def validate(self, path: Path) -> list[Problem]:

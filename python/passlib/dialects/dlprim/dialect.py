@@ -37,7 +37,7 @@ from passlib.dialects.json_text import parse_plain
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.journal import read_together
+from passlib.files.stamps import read_together
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec

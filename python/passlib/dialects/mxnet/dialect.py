@@ -28,8 +28,8 @@ from passlib.dialects.protocol import Dialect, ModelData
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed
-from passlib.files.journal import read_together
 from passlib.files.regular import open_regular
+from passlib.files.stamps import read_together
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding

@@ -26,6 +26,7 @@ from passlib.dialects.protocol import Dialect
 from passlib.dialects.weights.files import bytes_left, load_parts
 from passlib.dialects.weights.names import split_names
 from passlib.errors import FormatError, GraphError, PasslibError, listed
+from passlib.files.stamps import check_whole
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
@@ -48,6 +49,7 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
     """
     found = files.find(path)
     try:
+        check_whole(found.symbol)
         graph, attributes, _ = read_file(found.symbol)
     except (FormatError, GraphError) as error:
         return [file_problem(found.symbol, error)]

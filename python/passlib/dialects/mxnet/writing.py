@@ -7,8 +7,7 @@ from pathlib import Path
 
 from passlib.arrays.storage import Array
 from passlib.dialects.weights.files import write_parts
-from passlib.files.journal import settle
-from passlib.files.unit import Unit
+from passlib.files.saving import Save
 
 __all__ = ["write_model"]
 
@@ -34,10 +33,9 @@ def write_model(
     archive : bool
         Write the weights as the .npz of MXNet 2.0.
     """
-    settle(symbol_path)
-    with Unit(symbol_path) as unit:
-        unit.replace(symbol_path).write_text(text, "utf-8", newline="")
+    with Save(symbol_path, bound=True) as save:
+        save.replace(symbol_path).write_text(text, "utf-8", newline="")
         if arrays is None:
-            unit.remove(params_path)
+            save.remove(params_path)
         else:
-            write_parts(unit.replace(params_path), arrays, archive=archive)
+            write_parts(save.replace(params_path), arrays, archive=archive)

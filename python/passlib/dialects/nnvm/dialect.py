@@ -27,9 +27,9 @@ from passlib.dialects.table import find
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names
 from passlib.errors import FormatError, PasslibError, UnsupportedError
-from passlib.files.journal import read_together, settle
 from passlib.files.regular import check_path, is_regular, open_regular
-from passlib.files.unit import Unit
+from passlib.files.saving import Save
+from passlib.files.stamps import read_together
 from passlib.graph.node import VARIABLE, Node
 
 __all__ = ["dialect"]
@@ -130,19 +130,18 @@ class NNVM(Dialect):
         if named and target == path:
             message = f"{path}: the weight file needs this name; save the graph under another"
             raise UnsupportedError(message)
-        settle(path)
-        with Unit(path) as unit:
-            unit.replace(path).write_bytes(text)
+        with Save(path, bound=True) as save:
+            save.replace(path).write_bytes(text)
             arrays = {name: named[name] for name in order}
             if arrays:
-                written = unit.replace(target)
+                written = save.replace(target)
                 if mxnet:
                     write_parts(written, arrays, archive=False)
                 else:
                     write_tvm_params(written, arrays)
             elif target != path:
                 # The old weights belonged to the graph that is replaced.
-                unit.remove(target)
+                save.remove(target)
         return (str(path), str(target)) if named else (str(path),)
 
     def validate(self, path: Path) -> list[Problem]:

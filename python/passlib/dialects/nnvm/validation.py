@@ -27,6 +27,7 @@ from passlib.dialects.protocol import Dialect, ModelData
 from passlib.dialects.table import find
 from passlib.errors import FormatError, PasslibError
 from passlib.files.regular import memory_named, read_regular
+from passlib.files.stamps import check_whole
 from passlib.graph.node import VARIABLE
 
 __all__ = ["validate"]
@@ -43,6 +44,7 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
     with memory_named(path):
         text = read_regular(path)
         try:
+            check_whole(path)
             _, findings = parse(text)
         except FormatError as error:
             place = f"line {error.line}, column {error.column}" if error.line else str(path)

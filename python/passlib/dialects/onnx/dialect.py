@@ -22,8 +22,8 @@ from passlib.dialects.onnx.writing.stated import STATED, stated_text
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import GraphError
-from passlib.files.journal import read_together
 from passlib.files.regular import check_path
+from passlib.files.stamps import read_together
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
@@ -104,7 +104,7 @@ class ONNX(Dialect):
 
     def load(self, path: Path, **options: Any) -> ModelData:
         self.refuse(options)
-        return read_together(check_path(path), lambda: read(path))
+        return read_together(check_path(path), lambda: read(path), bound=False)
 
     def load_bytes(self, data: bytes, **options: Any) -> ModelData:
         self.refuse(options)

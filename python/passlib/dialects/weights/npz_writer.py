@@ -13,7 +13,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.arrays.storage import Array, Sparse
 from passlib.errors import UnsupportedError
-from passlib.files.unit import replacing
+from passlib.files.saving import replacing
 
 __all__ = ["write_npz"]
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects.onnx.writing.replaced import data_left_behind
+from passlib.dialects.onnx.writing.replaced import data_left_behind, folders_of, mark
 from passlib.errors import PasslibError
-from passlib.files.journal import settle
 from passlib.files.optional import require
 from passlib.files.regular import check_path
-from passlib.files.unit import Unit, free_name
+from passlib.files.saving import Save, free_name
 from passlib.lowering import Lowered
 from passlib.lowering.builder import OPSET
 from passlib.runtime.export.opset import at_opset
@@ -54,15 +53,15 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     model.graph.input.extend(read)
     at_opset(model, opset, lowered.source_of)
     large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
-    settle(target)
-    with Unit(target) as unit:
+    folders = folders_of(target)
+    with Save(target, left=lambda: data_left_behind(target, folders)) as save:
         if large:
             data = free_name(target, "data")
-            partial = unit.replace(data, fresh=True)
+            partial = save.replace(data, free=True)
             _write_data(lowered, model, partial)
         else:
             _inline(lowered, model)
-        file = unit.replace(target)
+        file = save.replace(target)
         file.write_bytes(model.SerializeToString())
         checker: Any = require("onnx.checker", extra="onnx")
         try:
@@ -78,9 +77,8 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
         if large:
             # The checker had to find the data under its temporary name.
             _move_data(model, data.name)
+            mark(partial, data, target)
             file.write_bytes(model.SerializeToString())
-        for left in data_left_behind(target, model):
-            unit.remove(left)
 
 
 def _inline(lowered: Lowered, model: Any) -> None:

@@ -11,6 +11,7 @@ from passlib.dialects.dlprim.validation.network import check_network
 from passlib.dialects.model_checks import file_problem
 from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, PasslibError
+from passlib.files.stamps import check_whole
 
 __all__ = ["validate"]
 
@@ -20,6 +21,7 @@ def validate(path: Path) -> list[Problem]:
     findings = Findings()
     file = network_path(path)
     try:
+        check_whole(file)
         network = read_stated(file, findings)
     except FormatError as error:
         return [file_problem(file, error)]

@@ -9,8 +9,7 @@ from typing import Any
 
 from passlib.dialects.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
 from passlib.dialects.dlprim.writing import dlp, h5
-from passlib.files.journal import settle
-from passlib.files.unit import Unit
+from passlib.files.saving import Save
 
 __all__ = ["write_files"]
 
@@ -32,15 +31,14 @@ def write_files(
     """
     name = path if path.suffix == NETWORK_SUFFIX else path.with_name(path.name + NETWORK_SUFFIX)
     target = name.with_suffix(weights.suffix)
-    settle(name)
-    with Unit(name) as unit:
-        unit.replace(name).write_bytes(network)
+    with Save(name, bound=True) as save:
+        save.replace(name).write_bytes(network)
         if arrays:
-            _write_weights(unit.replace(target), arrays, weights)
+            _write_weights(save.replace(target), arrays, weights)
         for suffix in WEIGHT_SUFFIXES:
             # The replaced network had these weights, and reading would take them.
             if suffix != target.suffix or not arrays:
-                unit.remove(name.with_suffix(suffix))
+                save.remove(name.with_suffix(suffix))
     return (os.fspath(name), os.fspath(target)) if arrays else (os.fspath(name),)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -13,13 +14,18 @@ import numpy as np
 from passlib.dialects.onnx import external
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.parsing import map_file, parse_model
 from passlib.dialects.onnx.writing import wire
 from passlib.dialects.onnx.writing.assembly import Assembled, as_in_file
 from passlib.dialects.onnx.writing.options import Placement, place
-from passlib.dialects.onnx.writing.replaced import check_replaceable, data_left_behind
+from passlib.dialects.onnx.writing.replaced import (
+    check_replaceable,
+    data_left_behind,
+    folders_of,
+    mark,
+)
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.journal import settle
-from passlib.files.unit import Unit, free_name
+from passlib.files.saving import Save, free_name
 
 __all__ = ["INLINE_LIMIT", "save"]
 
@@ -64,48 +70,60 @@ def save(
     OSError
         A file cannot be written.
     """
-    settle(path)
     unchanged = assembled is None
     if assembled is None:
         if placement is None and not document.has_external and len(document.data) <= INLINE_LIMIT:
-            return _save_as_it_was(path, document)
+            with _saving(path) as save, save.replace(path).open("wb") as file:
+                file.write(memoryview(document.data))
+            return (str(path),)
         assembled = as_in_file(document)
     as_written = placement is None and not document.has_external and not assembled.edited
     if as_written and assembled.writer.size <= INLINE_LIMIT:
-        return _save_in_one(path, assembled)
-    with Unit(path) as unit:
-        partial = unit.replace(path)
-        files = _DataFiles(path, document, assembled, unit)
-        inline = files.as_before() if placement is None else files.as_asked(placement)
-        left = data_left_behind(path, assembled.model)
+        with _saving(path) as save, save.replace(path).open("wb") as file:
+            assembled.writer.write_to(file.fileno())
+        return (str(path),)
+    target = placement.target(path) if placement is not None else None
+    if target is not None:
+        check_replaceable(path, target)
+    needed: set[Path] = set()
+    with _saving(path, needed) as save:
+        partial = save.replace(path)
+        files = _DataFiles(path, document, assembled, save, needed)
+        inline = files.as_before() if placement is None else files.as_asked(placement, target)
         with partial.open("wb") as file:
             if unchanged and placement is None and not files.moved:
                 file.write(document.data)
             else:
                 plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
                 wire.write(file, assembled.model, plain)
-        for data in left:
-            if data not in files.sources:
-                unit.remove(data)
-    return (str(path), *map(str, files.written))
+        for final, made in files.made.items():
+            mark(made, final, path)
+    written = list(files.made)
+    if written and target is not None and target != written[0]:
+        _rename(path, written[0], target)
+        written = [target]
+    return (str(path), *map(str, written))
 
 
-def _save_as_it_was(path: Path, document: Document) -> tuple[str, ...]:
-    with Unit(path) as unit:
-        with unit.replace(path).open("wb") as file, memoryview(document.data) as content:
-            file.write(content)
-        for left in data_left_behind(path, None):
-            unit.remove(left)
-    return (str(path),)
+@contextmanager
+def _saving(path: Path, needed: Set[Path] = frozenset()) -> Iterator[Save]:
+    """Save a model, and delete the data files that only the replaced one needed."""
+    folders = folders_of(path)
+    with Save(path, left=lambda: data_left_behind(path, folders) - needed) as save:
+        yield save
 
 
-def _save_in_one(path: Path, assembled: Assembled) -> tuple[str, ...]:
-    with Unit(path) as unit:
-        with unit.replace(path).open("wb") as file:
-            assembled.writer.write_to(file.fileno())
-        for left in data_left_behind(path, None):
-            unit.remove(left)
-    return (str(path),)
+def _rename(path: Path, data: Path, target: Path) -> None:
+    """Rename the data file of a model over an older one, which the model does not use."""
+    model, payloads = parse_model(map_file(path))
+    for tensor in external_tensors(model):
+        _rename_location(tensor, target.relative_to(path.parent).as_posix())
+    with _saving(path) as save:
+        made = save.replace(target)
+        shutil.copyfile(data, made)  # the package onnx refuses a file of two names
+        mark(made, target, path)
+        with save.replace(path).open("wb") as file:
+            wire.write(file, model, payloads)
 
 
 class _DataFiles:
@@ -118,19 +136,27 @@ class _DataFiles:
     document : Document
     assembled : Assembled
         Its messages get the new locations.
-    unit : Unit
+    save : Save
         Renames the files once all of them are complete, the model last.
+    needed : set of Path
+        Gets the files of the original with data that is not mapped: the model in memory needs them.
 
     Attributes
     ----------
-    written : list of Path
-    sources : set of Path
-        Files of the original with data that is not mapped: the model in memory needs them.
+    made : dict of Path to Path
+        The new data files, and what they are called until the save succeeds.
     moved : bool
         Whether any data has another location than in the original.
     """
 
-    def __init__(self, path: Path, document: Document, assembled: Assembled, unit: Unit) -> None:
+    def __init__(
+        self,
+        path: Path,
+        document: Document,
+        assembled: Assembled,
+        save: Save,
+        needed: set[Path],
+    ) -> None:
         self._path = path
         self._document = document
         self._assembled = assembled
@@ -138,9 +164,9 @@ class _DataFiles:
         self._changed = assembled.external
         self._model = assembled.model
         self._tensors = assembled.model.graph.initializer
-        self._unit = unit
-        self.written: list[Path] = []
-        self.sources: set[Path] = set()
+        self._save = save
+        self._needed = needed
+        self.made: dict[Path, Path] = {}
         self.moved = False
 
     def as_before(self) -> dict[int, np.ndarray[Any, Any]]:
@@ -155,18 +181,24 @@ class _DataFiles:
                 del inline[number]
         return inline
 
-    def as_asked(self, placement: Placement) -> dict[int, np.ndarray[Any, Any]]:
-        """Write weights where a placement wants them, and return those of the model by number."""
-        target = placement.target(self._path) or self._free_name()
-        if placement.external:
-            check_replaceable(self._path, target)
+    def as_asked(
+        self, placement: Placement, target: Path | None
+    ) -> dict[int, np.ndarray[Any, Any]]:
+        """Write weights where a placement wants them, and return those of the model by number.
+
+        A file that is there already stays: until the new model is in place, the old one needs it.
+        """
+        if target is None:
+            target = self._free_name(self._path.parent)
+        elif target.exists():
+            target = self._free_name(target.parent)
         # Held in a list, because ids of wrappers are unique only while the wrappers live.
         mapped = [self._tensors[number] for number in self._changed]
         known = set(map(id, mapped))
         for tensor in external_tensors(self._model):
             source = self._source(_file_of(tensor), needed=False)
             if source is not None and id(tensor) not in known:
-                self.sources.add(source)
+                self._needed.add(source)
 
         def create() -> BinaryIO:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +221,7 @@ class _DataFiles:
 
     def _move_out(self, numbers: list[int]) -> None:
         """Write the arrays of some initializers to a new file."""
-        target = self._free_name()
+        target = self._free_name(self._path.parent)
         with self._create(target) as file:
             for number in numbers:
                 self._append(file, number, target.name)
@@ -212,7 +244,7 @@ class _DataFiles:
             users = others.get(location, [])
             source = self._source(location, needed=bool(users))
             if users and source is not None:
-                self.sources.add(source)
+                self._needed.add(source)
             fresh = [number for number in numbers if self._changed[number]]
             complete = not fresh and len(numbers) == before.get(location, 0)
             target = self._path.parent / location
@@ -220,7 +252,7 @@ class _DataFiles:
                 if complete and source is not None and target.samefile(source):
                     continue
                 # The file stays until the new model is in place: another one leads to it.
-                target = self._free_name()
+                target = self._free_name(self._path.parent)
             target.parent.mkdir(parents=True, exist_ok=True)
             name = target.relative_to(self._path.parent).as_posix()
             if source is not None and (users or complete):
@@ -271,13 +303,13 @@ class _DataFiles:
             if tensor.data_location == external.EXTERNAL and tensor.name in self._document.arrays
         )
 
-    def _free_name(self) -> Path:
+    def _free_name(self, folder: Path) -> Path:
         """Choose a name for a data file that no other model uses."""
-        return free_name(self._path, "data", self.written)
+        return free_name(folder / self._path.name, "data", self.made)
 
     def _create(self, target: Path) -> BinaryIO:
-        self.written.append(target)
-        return self._unit.replace(target, fresh=not target.exists()).open("wb")
+        self.made[target] = self._save.replace(target, free=not target.exists())
+        return self.made[target].open("wb")
 
 
 def _file_of(tensor: Any) -> str:
