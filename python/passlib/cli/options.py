@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from passlib.model import Model
 
 __all__ = [
+    "add_check",
     "add_failing",
     "add_inputs",
     "add_json",
@@ -20,9 +21,13 @@ __all__ = [
     "add_timeout",
     "failing_of",
     "inputs_of",
+    "require_check",
     "require_failing",
     "shapes_of",
 ]
+
+_DRAWN = 3
+"""As `passlib.workbench.comparison.DRAWN`, which is imported by the commands that compare."""
 
 
 def _number(text: str) -> float:
@@ -59,9 +64,26 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--atol", type=_tolerance, metavar="X", help="absolute tolerance")
 
 
+def add_check(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--check``, on as many random inputs for every command."""
+    parser.add_argument("--check", type=int, nargs="?", const=_DRAWN, metavar="N", help=what)
+
+
+def require_check(arguments: argparse.Namespace) -> None:
+    """Check that ``--check`` has inputs to run on.
+
+    Raises
+    ------
+    UsageError
+        It has none.
+    """
+    if arguments.check is not None and arguments.check < 1:
+        raise UsageError("--check: at least 1 input is needed")
+
+
 def add_failing(parser: argparse.ArgumentParser) -> None:
     """Add what says that a model is wrong: ``--check`` or ``--test``, with inputs."""
-    parser.add_argument("--check", action="store_true", help="wrong is what computes other numbers")
+    add_check(parser, "a model is broken if its results on N inputs change")
     parser.add_argument(
         "--test", metavar="COMMAND", help="wrong is what this fails on; {} is the model's file"
     )
@@ -83,7 +105,8 @@ def require_failing(arguments: argparse.Namespace) -> None:
     UsageError
         There are both or neither, or the command has no place for the file.
     """
-    if arguments.check == (arguments.test is not None):
+    require_check(arguments)
+    if (arguments.check is None) == (arguments.test is None):
         raise UsageError("give --check or --test 'COMMAND {}', which say what is wrong")
     if arguments.test is not None and "{}" not in arguments.test:
         raise UsageError("--test: the command needs {}, which stands for the model's file")
@@ -97,7 +120,8 @@ def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model],
     if arguments.test is not None:
         return CommandFails(arguments.test)
     tolerance = Tolerance(arguments.rtol, arguments.atol)
-    return Differs(model, inputs_of(arguments, model), tolerance, shapes_of(arguments.shape))
+    shapes = shapes_of(arguments.shape)
+    return Differs(model, inputs_of(arguments, model), tolerance, shapes, arguments.check)
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from passlib.errors import PassResultError
 from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.passes import Instrument, StepResult
-from passlib.workbench.comparison import Comparison, compare, drawn, interface_changes
+from passlib.workbench.comparison import DRAWN, Comparison, Reference
 from passlib.workbench.numbers import Tolerance
 
 __all__ = ["Check", "ResultsDifferError"]
@@ -68,22 +68,18 @@ class Check(Instrument):
     def __init__(
         self,
         inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        n: int = 1,
+        n: int = DRAWN,
         *,
         tolerance: Tolerance | None = None,
         shapes: Mapping[str, Sequence[int | None]] | None = None,
     ) -> None:
-        self._given = inputs
-        self._n = n
-        self._tolerance = tolerance or Tolerance()
-        self._shapes = shapes
-        self._first: Model | None = None
+        self._given = inputs, n, tolerance, shapes
+        self._reference: Reference | None = None
 
     def before_pass(self, step: Step, model: Model) -> None:
         """Keep the first model."""
-        if self._first is None:
-            self._first = model
-            self._given = drawn(model, self._given, self._n, self._shapes)
+        if self._reference is None:
+            self._reference = Reference(model, *self._given)
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         """Compare a model with the first one.
@@ -93,13 +89,12 @@ class Check(Instrument):
         ResultsDifferError
             They compute different numbers.
         """
-        if not result.modified or self._first is None:
+        if not result.modified or self._reference is None:
             return
-        changes = interface_changes(self._first, model)
+        changes = self._reference.interface_changes(model)
         if changes:
             raise ResultsDifferError(f"the model after {step} is another one: {'; '.join(changes)}")
-        rtol, atol = self._tolerance.rtol, self._tolerance.atol
-        found = compare(self._first, model, self._given, rtol=rtol, atol=atol)
+        found = self._reference.compare(model)
         if not found.equal:
             worst = [str(output) for output in found.outputs if not output.equal]
             raise ResultsDifferError(

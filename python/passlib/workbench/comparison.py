@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
-from passlib import dialects
 from passlib.errors import GraphError, InputError, PasslibError, listed
 from passlib.model import Model
 from passlib.model.lowered import lowered_for
@@ -17,9 +16,12 @@ from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of
 from passlib.workbench.per_node import NodeDifference, first_difference
 
-__all__ = ["Comparison", "compare", "drawn", "interface_changes"]
+__all__ = ["DRAWN", "Comparison", "Reference", "compare", "drawn"]
 
 Inputs = Mapping[str, Any]
+
+DRAWN: Final = 3
+"""How many inputs are drawn by default, the same ones by whatever compares models."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def compare(
     a: Model,
     b: Model,
     inputs: Inputs | Sequence[Inputs] | None = None,
-    n: int = 3,
+    n: int = DRAWN,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -118,25 +120,79 @@ def compare(
         names = {}
     else:
         names = _pairs("inputs", a.inputs, b.inputs)
-    outputs = a.outputs
-    places = _places(outputs, b.outputs)
-    worst = [Difference(name) for name in outputs]
-    node = None
-    for each in given:
-        renamed = {names.get(name, name): value for name, value in each.items()}
-        left, right = outputs_of(a, each), outputs_of(b, renamed)
-        for i, place in enumerate(places):
-            found = difference(outputs[i], left[i], right[place], tolerance)
-            worst[i] = found.worse(worst[i])
-        if per_node and node is None:
-            node = first_difference((a, each), (b, renamed), tolerance)
-    return Comparison(tuple(worst), tuple(given), node)
+    found = Reference(a, given, tolerance=tolerance).compare(b, names)
+    if not per_node:
+        return found
+    nodes = (first_difference((a, each), (b, _renamed(each, names)), tolerance) for each in given)
+    return replace(found, node=next(filter(None, nodes), None))
+
+
+class Reference:
+    """A model that is right, with what it computes on some inputs.
+
+    Every command means this by models that differ: their numbers and, where a pass made one of the
+    other, the names that others use.
+
+    Parameters
+    ----------
+    model : Model
+    inputs, n, shapes
+        As for `drawn`.
+    tolerance : Tolerance, optional
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        inputs: Inputs | Sequence[Inputs] | None = None,
+        n: int = DRAWN,
+        tolerance: Tolerance | None = None,
+        shapes: Mapping[str, Sequence[int | None]] | None = None,
+    ) -> None:
+        self.model = model
+        self.inputs = drawn(model, inputs, n, shapes)
+        self._tolerance = tolerance or Tolerance()
+        self._outputs = [outputs_of(model, each) for each in self.inputs]
+
+    def compare(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
+        """Run another model, and compare its outputs.
+
+        Parameters
+        ----------
+        model : Model
+        names : mapping of str to str, optional
+            Its names of the inputs, where they are not to be found by name or position.
+        """
+        outputs = self.model.outputs
+        pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
+        places = _places(outputs, model.outputs)
+        worst = [Difference(name) for name in outputs]
+        for each, left in zip(self.inputs, self._outputs, strict=True):
+            right = outputs_of(model, _renamed(each, pairs))
+            for i, place in enumerate(places):
+                found = difference(outputs[i], left[i], right[place], self._tolerance)
+                worst[i] = found.worse(worst[i])
+        return Comparison(tuple(worst), tuple(self.inputs))
+
+    def interface_changes(self, model: Model) -> list[str]:
+        """Return how a pass changed what others use of the model: inputs and outputs, by name."""
+        before, after = self.model.outputs, model.outputs
+        found = []
+        if sorted(self.model.inputs) != sorted(model.inputs):
+            found.append(_change("inputs", self.model.inputs, model.inputs))
+        if before != after:
+            found.append(_change("outputs", before, after))
+        return found
+
+
+def _renamed(inputs: Inputs, names: Mapping[str, str]) -> Inputs:
+    return {names.get(name, name): value for name, value in inputs.items()}
 
 
 def drawn(
     model: Model,
     inputs: Inputs | Sequence[Inputs] | None,
-    n: int = 3,
+    n: int = DRAWN,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
 ) -> list[Inputs]:
     """Return inputs that a model runs on: those given, or drawn ones.
@@ -186,24 +242,6 @@ def drawn(
             f"shapes={{{missing[0]!r}: (1, 3, 224, 224)}} or --shape {missing[0]}:1,3,224,224"
         ) from refusal
     raise GraphError(f"the model does not run on drawn inputs: {refusal}") from refusal
-
-
-def interface_changes(before: Model, after: Model) -> list[str]:
-    """Return how a pass changed what others use of a model: its inputs and outputs, by their names.
-
-    Outputs whose names are those of nodes may change them, but not their number.
-
-    Parameters
-    ----------
-    before, after : Model
-    """
-    found = []
-    if sorted(before.inputs) != sorted(after.inputs):
-        found.append(_change("inputs", before.inputs, after.inputs))
-    has_names = dialects.find(before.dialect).names_outputs
-    if before.outputs != after.outputs if has_names else len(before.outputs) != len(after.outputs):
-        found.append(_change("outputs", before.outputs, after.outputs))
-    return found
 
 
 def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:

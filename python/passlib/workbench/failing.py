@@ -16,9 +16,8 @@ from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError
 from passlib.passes.instruments import save_part
 from passlib.passes.isolation import IsolatedError
-from passlib.workbench.comparison import drawn
-from passlib.workbench.numbers import Tolerance, difference
-from passlib.workbench.parts import outputs_of
+from passlib.workbench.comparison import DRAWN, Reference
+from passlib.workbench.numbers import Tolerance
 
 __all__ = ["CommandFails", "Differs", "NothingFailsError", "PipelineFails"]
 
@@ -51,10 +50,11 @@ class Differs:
     ----------
     reference : Model
     inputs : mapping of str to array, or sequence of these, optional
-        By default one is drawn.
+        By default `n` are drawn, those that `compare` draws.
     tolerance : Tolerance, optional
     shapes : mapping of str to shape, optional
         Of inputs that the model does not declare, for drawing.
+    n : int
 
     Examples
     --------
@@ -71,29 +71,23 @@ class Differs:
         inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         tolerance: Tolerance | None = None,
         shapes: Mapping[str, Sequence[int | None]] | None = None,
+        n: int = DRAWN,
     ) -> None:
-        self.inputs = drawn(reference, inputs, 1, shapes)
-        self._names = reference.outputs
-        self._expected = [outputs_of(reference, each) for each in self.inputs]
-        self._tolerance = tolerance or Tolerance()
+        self._reference = Reference(reference, inputs, n, tolerance, shapes)
+        self.inputs = self._reference.inputs
 
     def __call__(self, model: Model) -> bool:
         """Compare a model with the reference."""
         return bool(self.what(model))
 
     def what(self, model: Model) -> str:
-        """Return what is wrong: ``"run"``, ``"numbers"`` or ``"names"`` of outputs, or nothing."""
-        for each, expected in zip(self.inputs, self._expected, strict=True):
-            try:
-                found = outputs_of(model, each)
-            except PasslibError:
-                return "run"
-            if len(found) != len(expected):
-                return "names"
-            for name, one, two in zip(self._names, expected, found, strict=True):
-                if not difference(name, one, two, self._tolerance).equal:
-                    return "numbers"
-        return "" if model.outputs == self._names else "names"
+        """Return what is wrong: ``"names"`` that others use, ``"run"`` or ``"numbers"``."""
+        if self._reference.interface_changes(model):
+            return "names"
+        try:
+            return "" if self._reference.compare(model).equal else "numbers"
+        except PasslibError:
+            return "run"
 
 
 class CommandFails:

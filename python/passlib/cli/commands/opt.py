@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlib import dialects
-from passlib.cli.options import add_inputs, add_json, add_timeout, shapes_of
+from passlib.cli.options import (
+    add_check,
+    add_inputs,
+    add_json,
+    add_timeout,
+    require_check,
+    shapes_of,
+)
 from passlib.cli.outputs import require_file, require_folder, require_model
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
@@ -35,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_passes(parser)
     parser.add_argument("--verify-each", action="store_true", help="check the graph each time")
-    parser.add_argument(
-        "--check", type=int, nargs="?", const=3, metavar="N", help="compare numbers on N inputs"
-    )
+    add_check(parser, "compare numbers on N inputs")
     parser.add_argument("--check-each", action="store_true", help="compare after each step")
     add_inputs(parser)
     parser.add_argument("--time", action="store_true", help="print the time of each pass")
@@ -81,8 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _request(arguments: argparse.Namespace) -> Request:
     from passlib.workbench.batch import Request
 
-    if arguments.check is not None and arguments.check < 1:
-        raise UsageError("--check: at least 1 input is needed")
+    require_check(arguments)
     if arguments.check is None and not arguments.check_each:
         for name in ("shape", "inputs", "rtol", "atol"):
             if getattr(arguments, name) not in (None, []):

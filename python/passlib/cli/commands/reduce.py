@@ -58,11 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         pipeline = pipeline_of(arguments)
         pipeline.check(model.dialect)
-        inputs = drawn(model, inputs_of(arguments, model), 1, shapes_of(arguments.shape))[0]
+        given, shapes = inputs_of(arguments, model), shapes_of(arguments.shape)
         tolerance = Tolerance(arguments.rtol, arguments.atol)
-        failing = PipelineFails(
-            pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
-        )
+        for inputs in drawn(model, given, arguments.check, shapes):
+            failing = PipelineFails(
+                pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
+            )
+            if failing.what:
+                break
     found = reduce(model, failing, inputs)
     options = dialects.find(model.dialect).part_options
     files = found.model.save(Path(arguments.output), **options)

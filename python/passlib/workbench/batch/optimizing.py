@@ -16,7 +16,7 @@ from passlib.graph.native import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
 from passlib.workbench.checking import Check
-from passlib.workbench.comparison import Comparison, compare, drawn, interface_changes
+from passlib.workbench.comparison import DRAWN, Comparison, Reference, drawn
 from passlib.workbench.limited import run_limited
 from passlib.workbench.numbers import Tolerance
 
@@ -108,8 +108,7 @@ def optimize(
     else:
         result, kept, count = run_limited(model, pipeline, request.rewrite_limit, looking)
         more["rewrites"] = [kept, count]
-    differences = interface_changes(model, result.model) if request.check is not None else []
-    comparison = None if differences else _comparison(request, model, result.model, given)
+    differences, comparison = _judged(request, model, result.model, given)
     if comparison is not None:
         differences = [str(output) for output in comparison.outputs if not output.equal]
         largest = max((output.absolute for output in comparison.outputs), default=0.0)
@@ -158,25 +157,21 @@ def _instruments(request: Request, model: Model, given: dict[str, Any] | None) -
     if request.check_each:
         tolerance = Tolerance(request.rtol, request.atol)
         # Here, since what fails later is the fault of a pass.
-        inputs = drawn(model, given, 1, request.shapes)
+        inputs = drawn(model, given, request.check or DRAWN, request.shapes)
         found.append(Check(inputs, tolerance=tolerance))
     return found
 
 
-def _comparison(
+def _judged(
     request: Request, before: Model, after: Model, given: dict[str, Any] | None
-) -> Comparison | None:
+) -> tuple[list[str], Comparison | None]:
+    """Return what differs in inputs and outputs; where nothing does, the comparison of numbers."""
     if request.check is None:
-        return None
-    return compare(
-        before,
-        after,
-        given,
-        request.check,
-        rtol=request.rtol,
-        atol=request.atol,
-        shapes=request.shapes,
-    )
+        return [], None
+    tolerance = Tolerance(request.rtol, request.atol)
+    reference = Reference(before, given, request.check, tolerance, request.shapes)
+    changes = reference.interface_changes(after)
+    return changes, None if changes else reference.compare(after)
 
 
 def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:
