@@ -112,6 +112,42 @@ def test_the_mode_is_written() -> None:
     assert sym.load_json(text).tojson() == text
 
 
+@pytest.mark.parametrize(
+    ("shape", "spelt", "known"),
+    [
+        ("(4, 0)", "[4,-1]", (4, -1)),
+        ("[4,0]", "[4,-1]", (4, -1)),
+        ("(0, 0)", "[-1,-1]", (-1, -1)),
+        ("()", "None", None),
+        ("(4, 3)", "(4, 3)", (4, 3)),
+        ("(4, -1)", "(4, -1)", (4, -1)),
+    ],
+)
+@pytest.mark.parametrize("version", [None, 10300, 10901])
+def test_unknown_sizes_of_a_file_without_the_mode(
+    shape: str, spelt: str, known: Any, version: int | None, tmp_path: Path
+) -> None:
+    text = json.loads(dense.tojson())
+    weight = next(node for node in text["nodes"] if node["name"] == "fc_weight")
+    weight["attrs"] = {"__shape__": shape}
+    text["attrs"] = {} if version is None else {"mxnet_version": ["int", version]}
+    (tmp_path / "m-symbol.json").write_text(json.dumps(text))
+    with util.np_shape():
+        loaded = sym.load(tmp_path / "m-symbol.json")
+        model = pl.load(tmp_path / "m-symbol.json")
+        for symbol in (loaded, model.symbol, sym.load_json(loaded.tojson())):
+            assert symbol.attr_dict()["fc_weight"]["__shape__"] == spelt
+            assert symbol.infer_shape_partial()[0][1] == known
+            assert symbol.infer_shape(x=(2, 3))[0] == [(2, 3), (4, 3), (4,)]
+    plain = sym.load(tmp_path / "m-symbol.json")
+    assert plain.attr_dict()["fc_weight"]["__shape__"] == shape
+    # What states the mode means it.
+    text["attrs"]["is_np_shape"] = ["int", 1]
+    if "0" in shape:
+        with util.np_shape(), pytest.raises(GraphError, match="require"):
+            sym.load_json(json.dumps(text)).infer_shape(x=(2, 3))
+
+
 def test_models_are_saved_in_the_mode(tmp_path: Path) -> None:
     with util.np_shape():
         pl.model.save_checkpoint(tmp_path / "m", 0, dense, {}, {})

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import passlib._core as _core
+from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects.json_text import parse_plain
 from passlib.dialects.mxnet.reading.legacy import CURRENT, UNKNOWN, upgrade
 from passlib.dialects.mxnet.schema.outputs import complete
 from passlib.errors import FormatError, GraphError, UnsoundFileError
 from passlib.files.limits import current_limits
 from passlib.files.regular import memory_named, read_regular
+from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.native import freeze, thaw
+from passlib.graph.node import VARIABLE
 
 __all__ = [
     "ATTRIBUTES",
@@ -29,12 +32,17 @@ __all__ = [
     "states_numpy_mode",
 ]
 
+_SHAPE: Final = "__shape__"
+
 ATTRIBUTES: Final = "attrs"
 """The key of the file that holds the graph's own attributes, the version among them."""
 
 
 def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     """Read a symbol of any version, and upgrade an old one by MXNet's rules.
+
+    In NumPy mode, a variable's ``__shape__`` in a file of the other mode gets the spelling of this
+    mode: -1 for an unknown dimension, which was 0, and None for an unknown rank, which was ().
 
     Parameters
     ----------
@@ -67,6 +75,7 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
     _check_depth(graph)
     attributes = graph.attributes()
     version = saved_version(attributes)
+    respelt = is_np_shape() and not states_numpy_mode(attributes)
     if version >= CURRENT:
         try:
             complete(graph)
@@ -77,6 +86,8 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
         graph = freeze(upgrade(entries, version), lambda nested: nested)
         complete(graph)
         attributes = default_attributes()
+    if respelt:
+        _spell_for_numpy(graph)
     return graph, attributes, version
 
 
@@ -88,6 +99,28 @@ def read_file(path: Path) -> tuple[_core.Graph, dict[str, str], int]:
             return read_symbol(text)
         except FormatError as error:
             raise error.within(path) from error
+
+
+def _spell_for_numpy(graph: _core.Graph) -> None:
+    """Change the shapes of variables, in place, to how NumPy mode spells unknown sizes."""
+    changed = {}
+    for name, text in graph.variables_with(_SHAPE):
+        try:
+            sizes = parse_optional_ints(text) if text != "None" else None
+        except ValueError:
+            continue  # inference names the variable
+        if sizes == ():
+            changed[name] = "None"
+        elif sizes is not None and 0 in sizes:
+            changed[name] = "[" + ",".join(str(size or -1) for size in sizes) + "]"
+    if changed:
+        graph.set_node_attributes(
+            [
+                (number, _SHAPE, changed[node.name])
+                for number, node in enumerate(graph.nodes())
+                if node.op == VARIABLE and node.name in changed
+            ]
+        )
 
 
 def _check_depth(graph: _core.Graph) -> None:
