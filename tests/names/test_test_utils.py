@@ -163,3 +163,42 @@ def test_drawing_needs_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(PasslibError, match="graphviz"):
         viz.plot_network(network())
+
+
+def test_consistent_outputs() -> None:
+    x = mx.sym.var("x")
+    square, other = mx.sym.square(x, name="y"), x * x
+    kinds = [
+        {"ctx": mx.cpu(), "x": (2, 3), "type_dict": {"x": k}} for k in (np.float16, np.float64)
+    ]
+    found = utils.check_consistency(square, kinds)
+    assert found["y_output"].dtype == np.float64
+    given = {"x": np.full((2, 3), 3.0)}
+    truth = {"y_output": np.full((2, 3), 9.0)}
+    utils.check_consistency(square, kinds, arg_params=given, ground_truth=truth, grad_req="null")
+    same = mx.sym.broadcast_mul(x, x, name="y")
+    utils.check_consistency([square, same], [{"x": (4,)}] * 2, use_uniform=True, scale=0.1)
+    states = mx.sym.BatchNorm(x, name="y", fix_gamma=False)
+    utils.check_consistency([states, states], [{"x": (2, 3)}] * 2, aux_params={
+        "y_moving_mean": np.ones(3), "y_moving_var": np.ones(3)
+    })  # fmt: skip
+    for symbols, contexts, message in (
+        ([square, mx.sym.square(x + 1, name="y")], [{"x": (4,)}] * 2, "differ"),
+        ([square, other], [{"x": (4,)}] * 2, "different outputs"),
+        ([square, square], [{"x": (4,)}, {"x": (3,)}], ""),
+        (square, [{"x": (4,)}], "two items"),
+    ):
+        with pytest.raises((AssertionError, ValueError), match=message):
+            utils.check_consistency(symbols, contexts)
+
+
+def test_differences_are_printed_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    x = mx.sym.var("x")
+    pair = [mx.sym.square(x, name="y"), mx.sym.abs(x, name="y")]
+    utils.check_consistency(pair, [{"x": (4,)}] * 2, raise_on_err=False)
+    assert "differ" in capsys.readouterr().err
+
+
+def test_use_np() -> None:
+    with pytest.raises(PasslibError, match=r"mx\.np"):
+        utils.use_np(test_nan)

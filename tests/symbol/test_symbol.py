@@ -119,6 +119,8 @@ def test_repr(resnet: Symbol) -> None:
 def test_no_truth_value(resnet: Symbol) -> None:
     with pytest.raises(TypeError, match="no truth value"):
         bool(resnet)
+    with pytest.raises(passlib.base.NotImplementedForSymbol, match="no truth value"):
+        bool(resnet)
 
 
 def test_never_changes(resnet: Symbol) -> None:

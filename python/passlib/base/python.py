@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.errors import PasslibError, UnsupportedError
+from passlib.symbol.for_arrays import NotImplementedForSymbol
 
 __all__ = [
     "NotImplementedForSymbol",
@@ -57,21 +58,6 @@ class _NullType:
 
 
 _Null: Final = _NullType()
-
-
-class NotImplementedForSymbol(UnsupportedError):  # noqa: N818, MXNet's name
-    """A method that arrays have and symbols do not.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> str(mx.base.NotImplementedForSymbol(mx.nd.NDArray.asnumpy, None))
-    'Symbol.asnumpy is for arrays, not for symbols '
-    """
-
-    def __init__(self, function: Any, alias: str | None, *args: Any) -> None:
-        name = getattr(function, "__name__", str(function))
-        super().__init__(f"Symbol.{name}{_also(alias)} is for arrays, not for symbols {args or ''}")
 
 
 class NotSupportedForSparseNDArray(UnsupportedError):  # noqa: N818, MXNet's name

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 
 from passlib.errors import UnsupportedError
 
-__all__ = ["ForArrays"]
+__all__ = ["ForArrays", "NotImplementedForSymbol"]
 
 _REASONS: Final = {
     **dict.fromkeys(
@@ -20,12 +20,41 @@ _REASONS: Final = {
     **dict.fromkeys(
         ("backward", "detach", "gradient"), "passlib does not train, so there are no gradients"
     ),
+    "__bool__": "a symbol has no truth value: comparisons of symbols are new symbols; compare with "
+    "'is', or tojson() for equal graphs",
     "get_backend_symbol": "use optimize_for, which runs the passes of loaded libraries",
 }
 
 
+class NotImplementedForSymbol(UnsupportedError, TypeError):  # noqa: N818, MXNet's name
+    """A method that arrays have and symbols do not.
+
+    Parameters
+    ----------
+    function : callable
+    alias : str, optional
+        The operator of Python that calls it.
+    *args : object
+        Its arguments.
+    why : str
+        What to do instead.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> str(mx.base.NotImplementedForSymbol(mx.nd.NDArray.asnumpy, None))
+    'Symbol.asnumpy: is for arrays, not for symbols '
+    """
+
+    def __init__(self, function: Any, alias: str | None, *args: Any, why: str = "") -> None:
+        name = getattr(function, "__name__", str(function))
+        also = f" (operator {alias})" if alias else ""
+        what = why or f"is for arrays, not for symbols {args or ''}"
+        super().__init__(f"Symbol.{name}{also}: {what}")
+
+
 class ForArrays:
-    """Methods that raise UnsupportedError and name the way out, as those of MXNet do."""
+    """Methods that raise NotImplementedForSymbol and name the way out, as those of MXNet do."""
 
     __slots__ = ()
 
@@ -38,9 +67,10 @@ class ForArrays:
 def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         del self, args, kwargs
-        raise UnsupportedError(f"Symbol.{name}: {why}")
+        raise NotImplementedForSymbol(method, None, why=why)
 
-    method.__doc__ = f"Raise UnsupportedError: {why}."
+    method.__name__ = name
+    method.__doc__ = f"Raise NotImplementedForSymbol: {why}."
     return method
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import passlib._core as _core
 from passlib.dialects import find
@@ -327,13 +327,6 @@ class Symbol(ForArrays, Arithmetic):
 
     def __iter__(self) -> Iterator[Symbol]:
         return (self.with_entries((entry,)) for entry in self.entries)
-
-    def __bool__(self) -> NoReturn:
-        message = (
-            "a symbol has no truth value: comparisons of symbols are new symbols; "
-            "compare with 'is', or tojson() for equal graphs"
-        )
-        raise TypeError(message)
 
     def __getitem__(self, index: int | str | slice) -> Symbol:
         """Choose an output, by number or by its name in `list_outputs`, or a range of them."""

@@ -56,6 +56,7 @@ from passlib.test_utils.comparing import (
     same,
     same_array,
 )
+from passlib.test_utils.consistency import check_consistency
 from passlib.test_utils.generators import (
     chi_square_check,
     gen_buckets_probs_with_ppf,
@@ -93,6 +94,7 @@ from passlib.test_utils.surroundings import (
     is_op_runnable,
     retry,
 )
+from passlib.util import use_np
 
 __all__ = [
     "DummyIter",
@@ -105,6 +107,7 @@ __all__ = [
     "assign_each",
     "assign_each2",
     "checkShapes",
+    "check_consistency",
     "check_numeric_gradient",
     "check_symbolic_backward",
     "check_symbolic_forward",
@@ -172,6 +175,7 @@ __all__ = [
     "set_default_context",
     "shuffle_csr_column_indices",
     "simple_forward",
+    "use_np",
     "var_check",
     "verify_generator",
 ]
