@@ -22,7 +22,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-types sweep-fusions sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-types sweep-fusions sweep-opsets sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -62,6 +62,11 @@ test-lowest: .venv-lowest/installed
 # Rewrites on every element type and operator set, against ONNX Runtime.
 sweep-types: .venv/installed
 	$(BIN)/python tests/support/element_types.py
+
+# Conversions of each operator between its versions, against ONNX Runtime.
+SWEEP_COUNT ?= 20
+sweep-opsets: .venv/installed
+	$(BIN)/python -W ignore tests/support/opset_changes.py --every-pair --count $(SWEEP_COUNT)
 
 lint: .venv/installed
 	$(BIN)/ruff check

@@ -11,6 +11,7 @@ from passlib.dialects.onnx.messages import copy_of, graphs_within
 from passlib.dialects.onnx.soundness import check_model, without_weights
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.writing.assembly import Assembled
+from passlib.dialects.onnx.writing.options.meaning import Conversion, repair
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 
@@ -55,6 +56,8 @@ def converted(assembled: Assembled, opset: int) -> Assembled:
         return assembled
     _check_convertible(model)
     check_model(model)
+    conversion = Conversion(model, present, opset)
+    conversion.check()
     try:
         result = require("onnx.version_converter", extra="onnx").convert_version(
             without_weights(model, assembled.arrays), opset
@@ -63,6 +66,7 @@ def converted(assembled: Assembled, opset: int) -> Assembled:
         raise UnsupportedError(_reason(str(error), model, present, opset)) from error
     except MemoryError as error:
         raise GraphError("converting this model needs more memory than there is") from error
+    repair(conversion, result)
     return _joined(assembled, result)
 
 

@@ -1,0 +1,112 @@
+"""Model.save(opset=...): operators compute the same in the other set, or are refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import defs, parser
+
+import passlib
+from opset_changes import MAKERS, outcome, pairs, steps, trial
+from passlib.dialects.onnx.writing.options import meaning
+from passlib.errors import UnsupportedError
+from rewriting import results
+
+_PAIRS = [(op, a, b) for op in sorted(MAKERS) for a, b in pairs(op)]
+
+
+def test_every_changed_operator_is_drawn() -> None:
+    assert {name for name, _, _ in steps()} <= MAKERS.keys()
+
+
+def test_all_operator_sets_were_compared() -> None:
+    """After an update of onnx: run ``make sweep-opsets``, then raise `COMPARED`."""
+    assert defs.onnx_opset_version() <= meaning.COMPARED
+
+
+@pytest.mark.parametrize(("op", "old", "new"), _PAIRS, ids=["-".join(map(str, p)) for p in _PAIRS])
+def test_conversions_keep_numbers(op: str, old: int, new: int) -> None:
+    found = []
+    for number in range(4):
+        rng = np.random.default_rng([7, number, old, new, *op.encode()])
+        try:
+            tried = trial(op, old, new, rng)
+        except (onnx.shape_inference.InferenceError, ValueError, TypeError):
+            continue
+        text = outcome(tried)
+        found += [text] if text.startswith("WRONG") else []
+    assert not found
+
+
+@pytest.mark.parametrize(("channels", "groups"), [(4, 2), (6, 3), (6, 2), (4, 4), (5, 1)])
+@pytest.mark.parametrize("weights", ["inputs", "initializers"])
+def test_scales_of_groups_become_those_of_channels(
+    channels: int, groups: int, weights: str, tmp_path: Path
+) -> None:
+    numbers = ", ".join(str(number + 1.5) for number in range(groups))
+    held = f"<float[{groups}] s = {{{numbers}}}, float[{groups}] b = {{{numbers}}}>"
+    fed = f", float[{groups}] s, float[{groups}] b"
+    inside = weights == "initializers"
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 18]> g (float[N, {channels}, H] x'
+        f"{'' if inside else fed}) => (float[N, {channels}, H] y) {held if inside else ''}"
+        f"{{ y = GroupNormalization <num_groups = {groups}> (x, s, b) }}"
+    )
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((2, channels, 3)).astype(np.float32)}
+    if not inside:
+        feeds.update({name: rng.random(groups).astype(np.float32) for name in "sb"})
+    path = tmp_path / "new.onnx"
+    passlib.load(model).save(path, opset=21)
+    (before,) = results(model.SerializeToString(), feeds)
+    (after,) = results(path.read_bytes(), feeds)
+    assert np.allclose(before, after, atol=1e-6)
+    path.unlink()
+    with pytest.raises(UnsupportedError, match="GroupNormalization"):
+        passlib.load(parser.parse_model(
+            f'<ir_version: 10, opset_import: ["" : 21]> g (float[N, {channels}, H] x, '
+            f"float[{channels}] s, float[{channels}] b) => (float[N, {channels}, H] y)"
+            f"{{ y = GroupNormalization <num_groups = {groups}> (x, s, b) }}"
+        )).save(path, opset=20)  # fmt: skip
+    assert not path.exists()
+
+
+REFUSED = [
+    (13, 11, "Softmax", "y = Softmax <axis = 1> (x)", "float[2, 3, 4]"),
+    (13, 11, "LogSoftmax", "y = LogSoftmax <axis = 0> (x)", "float[2, 3, 4]"),
+    (13, 12, "Softmax", "f = Flatten (x) s = Softmax (f) y = Identity (s)", "float[2, 12]"),
+    (13, 12, "Softmax", "s = Softmax (x) y = Reshape (s, t)", "float[6, 4]"),
+    (11, 13, "Hardmax", "y = Hardmax (x)", "float[2, 3, 4]"),
+    (10, 11, "Resize", "y = Resize (x, r)", "float[2, 6, 8]"),
+    (9, 11, "Upsample", "y = Upsample (x, r)", "float[2, 6, 8]"),
+    (10, 12, "Dropout", "z, m = Dropout (x) y = Cast <to = 1> (m)", "float[2, 3, 4]"),
+    (6, 7, "Mul", "y = Mul <axis = 1, broadcast = 1> (x, w)", "float[2, 3, 4]"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "op", "nodes", "shape"), REFUSED)
+def test_other_meanings_are_refused(
+    old: int, new: int, op: str, nodes: str, shape: str, tmp_path: Path
+) -> None:
+    data = f"""<ir_version: {4 if old < 11 else 8}, opset_import: ["" : {old}]>
+        g (float[2, 3, 4] x) => ({shape} y)
+        <int64[2] t = {{6, 4}}, float[3] w = {{1, 2, 3}}, float[3] r = {{1, 2, 2}}> {{ {nodes} }}"""
+    model = passlib.load(parser.parse_model(data))
+    with pytest.raises(UnsupportedError, match=op):
+        model.save(tmp_path / "new.onnx", opset=new)
+    assert not list(tmp_path.iterdir())
+
+
+def test_sets_that_nobody_compared_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meaning, "COMPARED", 18)
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[N] x) => (float[N] y) {{ y = {} (x) }}'
+    )
+    passlib.load(parser.parse_model(text.format("Relu"))).save(tmp_path / "a.onnx", opset=20)
+    with pytest.raises(UnsupportedError, match=r"Identity.* set 19"):
+        passlib.load(parser.parse_model(text.format("Identity"))).save(tmp_path / "b", opset=20)
