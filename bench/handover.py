@@ -19,14 +19,14 @@ from generate import write_chain
 from run import DATA, HERE
 
 COMPILERS = ("g++", "g++-11", "clang++", "clang++ -stdlib=libc++")
-WAYS = ("direct", "flat", "json")
+WAYS = ("flat", "json")
 PASSES = ("identity", "kernels")
 """Changes nothing; reads and changes attributes."""
 KEPT = "identity, of a graph that stays"
 """A symbol that a pass made, and that is used again: the host copies its graph for each call."""
 HEAD = """\
-| pass | compiler | nodes | direct, ms | flat, ms | JSON, ms | flat / direct | flat / JSON |
-|---|---|---|---|---|---|---|---|"""
+| pass | compiler | nodes | flat, ms | JSON, ms | flat / JSON |
+|---|---|---|---|---|---|"""
 
 
 def build(pass_name: str, compiler: str) -> Path | None:
@@ -76,21 +76,18 @@ def main() -> None:
     text = path.read_text("utf-8")
     print(HEAD)
     for name in (*PASSES, KEPT):
-        direct = None
         for compiler in options.compiler:
             library = build(name.partition(",")[0], compiler)
             if library is None:
                 print(f"| {name} | {compiler} | is not installed | | | | | |", flush=True)
                 continue
             best = measure(text, library, options.rounds, stays=name == KEPT)
-            direct = best.get("direct", direct)
             cells = [
                 name,
                 compiler,
                 f"{nodes:,}",
                 *(f"{best[way] * 1e3:.1f}" if way in best else "" for way in WAYS),
             ]
-            cells.append(f"{best['flat'] / direct:.2f}" if direct else "")
             cells.append(f"{best['flat'] / best['json']:.2f}")
             print(f"| {' | '.join(cells)} |", flush=True)
 

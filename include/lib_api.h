@@ -95,16 +95,6 @@
 
 /// Version of the extension ABI: the C functions declared below under "Entry points".
 #define MX_LIBRARY_VERSION 11
-/// Version of the C++ types of this header, raised whenever a member of a type in Graph changes, or
-/// what it means. A host passes its graph as an object only to libraries with the same version.
-#define PASSLIB_HEADER_VERSION 4
-
-#define PASSLIB_JOIN_(first, second) first##second
-#define PASSLIB_JOIN(first, second) PASSLIB_JOIN_(first, second)
-#define PASSLIB_TEXT_(...) #__VA_ARGS__
-#define PASSLIB_TEXT(...) PASSLIB_TEXT_(__VA_ARGS__)
-/// passlib4: the namespace of all that belongs to this version.
-#define PASSLIB_NAMESPACE PASSLIB_JOIN(passlib, PASSLIB_HEADER_VERSION)
 
 /// Only the entry points are exported. All else is hidden, so that two libraries in one process
 /// never share a registry, a table or a function.
@@ -189,9 +179,9 @@ using namespace mxnet::ext::dlpack;  // MXNet's header has these names in the gl
 
 namespace mxnet {
 namespace ext {
-// The inline namespace separates these functions from those of MXNet's own lib_api and of other
-// versions of this header in the same process.
-inline namespace PASSLIB_NAMESPACE {
+// The inline namespace separates these functions from those of MXNet's own lib_api in the same
+// process.
+inline namespace passlib_api {
 
 class Graph;
 class Node;
@@ -228,8 +218,8 @@ struct LaterType {
 #endif
 
 namespace detail {
-struct Layout;
 class JsonTree;
+class NodeMemory;
 class PatternSession;
 class TextBuffer;
 
@@ -257,9 +247,8 @@ class AtomicPointer {
                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   /// Sets the pointer if it is null. Returns what it was.
-  PASSLIB_INLINE Object* setFirst(Object* object) { return replace(nullptr, object); }
-  /// Sets the pointer if it is `present`. Returns what it was.
-  PASSLIB_INLINE Object* replace(Object* present, Object* object) {
+  PASSLIB_INLINE Object* setFirst(Object* object) {
+    Object* present = nullptr;
     __atomic_compare_exchange_n(&object_, &present, object, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     return present;
@@ -290,11 +279,6 @@ class Mutex {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// Whether an object lies in memory that is released as a whole, see NodeMemory.
-bool isLent(const void* object);
-/// Whether the attributes of a node are, as a host lent them, these words of the host.
-bool isLentTo(const void* attributes, const uint32_t* packed);
-
 /// Compares a few bytes; for many, memcmp is faster.
 PASSLIB_INLINE bool sameBytes(const char* left, const char* right, std::size_t size) {
   uint64_t words[2];
@@ -322,7 +306,6 @@ class PlainBytes {
   }
 
  protected:
-  friend struct Layout;
   void grow(std::size_t count);
 
   char* data_;
@@ -914,13 +897,13 @@ class NodeAttributes {
   typedef Map::iterator iterator;
   typedef Map::const_iterator const_iterator;
 
-  NodeAttributes() noexcept : map_(nullptr), shared_(nullptr) {}
-  PASSLIB_ON_DEMAND NodeAttributes(const Map& map) : map_(new Map(map)), shared_(nullptr) {}
-  PASSLIB_ON_DEMAND NodeAttributes(Map&& map) : map_(new Map(std::move(map))), shared_(nullptr) {}
+  NodeAttributes() noexcept : map_(nullptr) {}
+  PASSLIB_ON_DEMAND NodeAttributes(const Map& map) : map_(new Map(map)) {}
+  PASSLIB_ON_DEMAND NodeAttributes(Map&& map) : map_(new Map(std::move(map))) {}
   PASSLIB_ON_DEMAND NodeAttributes(std::initializer_list<value_type> items)
-      : map_(new Map(items)), shared_(nullptr) {}
-  NodeAttributes(const NodeAttributes& other) : map_(nullptr), shared_(nullptr) { copy(other); }
-  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), shared_(nullptr) { swap(other); }
+      : map_(new Map(items)) {}
+  NodeAttributes(const NodeAttributes& other) : map_(nullptr) { copy(other); }
+  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr) { swap(other); }
   ~NodeAttributes() {
     delete known();
     dropBlock();
@@ -1096,15 +1079,16 @@ class NodeAttributes {
   bool _isStill(const uint32_t* packed) const;
   /// A hint to the processor: _packed will be called.
   void _prefetch() const { __builtin_prefetch(shared_); }
-  /// Replaces all attributes by such words for which isLentTo holds here. Nobody writes to a block.
+  /// Replaces all attributes by such words of the host, which outlive this object.
   void _lendPacked(const uint32_t* packed) {
     clear();
-    shared_ = const_cast<uint32_t*>(packed);
+    shared_ = const_cast<uint32_t*>(packed);  // nobody writes to a block
+    lent_ = true;
   }
+  /// Whether the words that _packed returns are the host's.
+  bool _isLent() const { return lent_; }
 
  private:
-  friend struct detail::Layout;
-
   Map* known() const { return map_.load(); }
   const char* texts() const { return reinterpret_cast<const char*>(&shared_[2 + 2 * shared_[0]]); }
   std::size_t words() const {
@@ -1121,8 +1105,10 @@ class NodeAttributes {
   }
   void dropBlock() noexcept {
     uint32_t* const words = shared_;
+    const bool lent = lent_;
     shared_ = nullptr;
-    if (words == nullptr || detail::isLentTo(this, words)) return;
+    lent_ = false;
+    if (words == nullptr || lent) return;
     if (__atomic_sub_fetch(words - 1, 1, __ATOMIC_ACQ_REL) == 0) delete[] (words - 1);
   }
   /// Returns memory for a block of one owner.
@@ -1131,8 +1117,6 @@ class NodeAttributes {
     *owners = 1;
     return owners + 1;
   }
-  /// Makes the attributes independent of the call of a pass.
-  void keep();
 
   // The map, once there is one, has what counts: it may have been changed through an iterator. The
   // block goes with the first call that cannot be a concurrent reader's.
@@ -1140,7 +1124,8 @@ class NodeAttributes {
   // Of n attributes, at most 64 and sorted by key: n, the size of all texts, n sizes of key and
   // value, and the texts in turn; zeros fill the last word. It never changes. Nodes share it, the
   // number of them stands before it, unless it is lent.
-  uint32_t* shared_;
+  uint32_t* shared_ = nullptr;
+  bool lent_ = false;
 };
 
 /// Members of a JSON object as text, in the order in which they were added: keys, and values as
@@ -1199,7 +1184,6 @@ class JsonMembers {
   };
 
  private:
-  friend struct detail::Layout;
   typedef detail::PlainList<char> Texts;
 
   bool equals(const JsonMembers& other) const;
@@ -1223,7 +1207,6 @@ struct GraphValues {
   Print print;
   GetString get_string;
   Destroy destroy;
-  GraphValues* former;  // that of another library, which this one replaced; or null
 };
 
 template <typename Unused>
@@ -1409,7 +1392,6 @@ class GraphAttributes {
   bool _getString(const char* key, std::string* text) const;
 
  private:
-  friend struct detail::Layout;
   template <typename Unused>
   using Made = detail::GraphMap<Unused>;
 
@@ -1422,8 +1404,7 @@ class GraphAttributes {
   static void drop(detail::GraphValues* values) noexcept;
 
   JsonMembers texts_;  // as they were read
-  // The map, once there is one, has what counts. Only the library that made it looks at it: another
-  // one, with other types, makes its own.
+  // The map, once there is one, has what counts.
   mutable detail::AtomicPointer<detail::GraphValues> values_;
 };
 
@@ -1431,8 +1412,19 @@ class GraphAttributes {
 class Node {
  public:
   Node() : tensor(nullptr), num_outputs(0), declared_op_(0) {}
-  /// Nodes that a host described lie in memory that is released as a whole.
-  static void operator delete(void* node);
+  /// Nodes that a host described lie in one piece of memory, which is released as a whole: a word
+  /// before each node tells.
+  static void* operator new(std::size_t size) { return mark(::operator new(size + kMark), false); }
+  static void* operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept {
+    void* const memory = ::operator new(size + kMark, nothrow);
+    return memory == nullptr ? nullptr : mark(memory, false);
+  }
+  static void* operator new(std::size_t, void* place) noexcept { return place; }
+  static void operator delete(void* node) noexcept {
+    if (node == nullptr) return;
+    void* const memory = static_cast<char*>(node) - kMark;
+    if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
+  }
 
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). After the pass the caller's args or aux have it
@@ -1481,13 +1473,18 @@ class Node {
 
  private:
   friend class Graph;
-  friend struct detail::Layout;
   static uint32_t hashOf(const std::string& op) {
     return static_cast<uint32_t>(std::hash<std::string>()(op)) & ~kDoomed;
   }
   // Being deleted: faulty passes may list a node twice. A bit of declared_op_, since walks over
   // large graphs wait for the memory of nodes.
   static constexpr uint32_t kDoomed = 0x80000000;
+  friend class detail::NodeMemory;
+  static constexpr std::size_t kMark = sizeof(uint64_t);
+  static void* mark(void* memory, bool lent) {
+    ::new (memory) uint64_t(lent ? 1 : 0);
+    return static_cast<char*>(memory) + kMark;
+  }
   uint32_t declared_op_;
 
  public:
@@ -1607,7 +1604,6 @@ class Graph {
   GraphAttributes attrs;
 
  private:
-  friend struct detail::Layout;
   friend class detail::PatternSession;
   std::vector<Node*> removed_;
 };
@@ -2822,11 +2818,11 @@ typedef int (*partCallReviewSubgraph_t)(reviewSubgraph_t function, const char* j
                                         PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
 
 typedef void (*passlibPartDestroySelector_t)(void* selector);
-typedef int (*passlibPartCallSupportedOps_t)(supportedOps_t function, const Graph* graph,
+typedef int (*passlibCallFlatSupportedOps_t)(supportedOps_t function, const FlatModel* shown,
                                              int num_ids, int* ids, PASSLIB_OPTION_BLOCK);
-typedef int (*passlibPartCallCreateSelector_t)(createSelector_t function, const Graph* graph,
+typedef int (*passlibCallFlatCreateSelector_t)(createSelector_t function, const FlatModel* shown,
                                                void** selector, PASSLIB_OPTION_BLOCK);
-typedef int (*passlibPartCallReviewSubgraph_t)(reviewSubgraph_t function, Graph* subgraph,
+typedef int (*passlibCallFlatReviewSubgraph_t)(reviewSubgraph_t function, const FlatModel* shown,
                                                int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                                char*** attr_keys, char*** attr_vals, int* num_attrs,
                                                PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
@@ -2837,10 +2833,6 @@ typedef int (*passCallGraphPass_t)(graphPass_t function, const char* in_graph, c
                                    PASSLIB_OPTION_BLOCK, const char* pass_name,
                                    PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                    nd_malloc_t nd_malloc, const void* nd_alloc);
-typedef int (*passlibCallGraphPass_t)(graphPass_t function, Graph* graph, PASSLIB_OPTION_BLOCK,
-                                      const char* pass_name, PASSLIB_PARAM_BLOCK(arg),
-                                      PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
-                                      const void* nd_alloc);
 typedef int (*passlibFlatVersion_t)();
 typedef int (*passlibCallFlatPass_t)(graphPass_t function, const FlatModel* shown,
                                      const FlatModel** result, PASSLIB_OPTION_BLOCK,
@@ -2848,7 +2840,6 @@ typedef int (*passlibCallFlatPass_t)(graphPass_t function, const FlatModel* show
                                      PASSLIB_PARAM_BLOCK(aux), nd_malloc_t nd_malloc,
                                      const void* nd_alloc);
 typedef void (*passlibFreeFlat_t)(const FlatModel* model);
-typedef const char* (*passlibBuildTag_t)(const void** operator_new, const void** operator_delete);
 typedef int (*interrupted_t)(const void* host);
 typedef void (*passlibSetInterrupted_t)(interrupted_t function, const void* host);
 /// Sets *data to the elements of a parameter on demand, aligned, valid until the call returns; null
@@ -2864,7 +2855,7 @@ typedef void (*passlibSetWeights_t)(readWeight_t read, scaleWeight_t scale);
 typedef int (*passlibDeclarations_t)(const char** json);
 typedef const char* (*passlibLoadErrors_t)();
 
-}  // namespace PASSLIB_NAMESPACE
+}  // namespace passlib_api
 }  // namespace ext
 }  // namespace mxnet
 
@@ -2909,17 +2900,8 @@ PASSLIB_ENTRY int _passCallGraphPass(mxnet::ext::graphPass_t function, const cha
                                      PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                                      mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
 
-/// Returns a description of the build. A host with an equal tag, operator new and operator delete
-/// may call _passlibCallGraphPass. Not part of MXNet's ABI.
-PASSLIB_ENTRY const char* _passlibBuildTag(const void** operator_new, const void** operator_delete);
-/// Runs a pass on the host's graph itself, changed in place. After a failure the graph is in an
-/// undefined but destructible state.
-PASSLIB_ENTRY int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::Graph* graph,
-                                        PASSLIB_OPTION_BLOCK, const char* pass_name,
-                                        PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
-                                        mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc);
-/// Version of the flat form that the library takes and returns. Neither this function nor the two
-/// that follow are part of MXNet's ABI.
+/// Version of the flat form that the library takes and returns. No function whose name begins with
+/// _passlib is part of MXNet's ABI.
 PASSLIB_ENTRY int _passlibFlatVersion();
 /// Runs a pass on a graph in the flat form, which the host owns and keeps until the call returns.
 /// *result: the result, null on failure. It belongs to the library, with all that it points to,
@@ -3004,19 +2986,19 @@ PASSLIB_ENTRY void _partCallSelectOutput(void* selector, int node, int output_no
 PASSLIB_ENTRY void _partCallFilter(void* selector, int* candidates, int num_candidates, int** keep,
                                    int* num_keep);
 PASSLIB_ENTRY void _partCallReset(void* selector);
-/// Destroys a selector and its graph. Not part of MXNet's ABI.
+/// Destroys a selector and its graph.
 PASSLIB_ENTRY void _passlibPartDestroySelector(void* selector);
-/// The same as the functions whose names end alike, with the graph itself instead of its JSON: not
-/// part of MXNet's ABI, see _passlibCallGraphPass. The graph of a selector outlives it.
-PASSLIB_ENTRY int _passlibPartCallSupportedOps(mxnet::ext::supportedOps_t function,
-                                               const mxnet::ext::Graph* graph, int num_ids,
+/// The same as the functions of partitioners whose names end alike, with the graph in the flat
+/// form. The library copies what it keeps.
+PASSLIB_ENTRY int _passlibCallFlatSupportedOps(mxnet::ext::supportedOps_t function,
+                                               const mxnet::ext::FlatModel* shown, int num_ids,
                                                int* ids, PASSLIB_OPTION_BLOCK);
-PASSLIB_ENTRY int _passlibPartCallCreateSelector(mxnet::ext::createSelector_t function,
-                                                 const mxnet::ext::Graph* graph, void** selector,
-                                                 PASSLIB_OPTION_BLOCK);
-PASSLIB_ENTRY int _passlibPartCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
-                                                 mxnet::ext::Graph* subgraph, int subgraph_id,
-                                                 int* accept, PASSLIB_OPTION_BLOCK,
+PASSLIB_ENTRY int _passlibCallFlatCreateSelector(mxnet::ext::createSelector_t function,
+                                                 const mxnet::ext::FlatModel* shown,
+                                                 void** selector, PASSLIB_OPTION_BLOCK);
+PASSLIB_ENTRY int _passlibCallFlatReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
+                                                 const mxnet::ext::FlatModel* shown,
+                                                 int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK,
                                                  char*** attr_keys, char*** attr_vals,
                                                  int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
                                                  PASSLIB_PARAM_BLOCK(aux));
@@ -3035,7 +3017,7 @@ PASSLIB_ENTRY int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
 
 namespace mxnet {
 namespace ext {
-inline namespace PASSLIB_NAMESPACE {
+inline namespace passlib_api {
 
 PASSLIB_COLD_CODE
 
@@ -4197,11 +4179,7 @@ inline GraphAttributes::GraphAttributes(const GraphAttributes& other)
 }
 
 inline void GraphAttributes::drop(detail::GraphValues* values) noexcept {
-  while (values != nullptr) {
-    detail::GraphValues* const former = values->former;
-    values->destroy(values);
-    values = former;
-  }
+  if (values != nullptr) values->destroy(values);
 }
 
 inline const JsonMembers& GraphAttributes::_texts(JsonMembers* room) const {
@@ -4646,7 +4624,6 @@ struct GraphMap : GraphValues {
     made->print = &printMap;
     made->get_string = &findString;
     made->destroy = &destroyMap;
-    made->former = nullptr;
     made->map = std::move(map);
     return made.release();
   }
@@ -4685,13 +4662,10 @@ struct GraphMap : GraphValues {
 template <typename Unused>
 GraphAttributes::Map& GraphAttributes::read() const {
   detail::GraphValues* present = values_.load();
-  while (present == nullptr || present->destroy != &Made<Unused>::destroyMap) {
-    JsonMembers printed;
-    if (present != nullptr) present->print(*present, &printed);
-    detail::Owner<Made<Unused> > made(Made<Unused>::make(present == nullptr ? texts_ : printed));
-    made->former = present;
-    detail::GraphValues* const found = values_.replace(present, made.get());
-    present = found == present ? made.release() : found;  // another thread's, if that was faster
+  if (present == nullptr) {
+    detail::Owner<Made<Unused> > made(Made<Unused>::make(texts_));
+    present = values_.setFirst(made.get());
+    if (present == nullptr) present = made.release();  // else another thread was faster
   }
   return static_cast<Made<Unused>*>(present)->map;
 }
@@ -4834,29 +4808,15 @@ __attribute__((__noinline__)) inline bool setText(
 PASSLIB_END_CODE
 
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
-  keep();
-  other.keep();
   other.map_.store(map_.exchange(other.known()));
   std::swap(shared_, other.shared_);
-}
-
-inline void NodeAttributes::keep() {
-  if (shared_ == nullptr || !detail::isLentTo(this, shared_)) return;
-  if (known() != nullptr) {
-    dropBlock();
-  } else {
-    const uint32_t* const lent = shared_;
-    const std::size_t count = words();
-    shared_ = nullptr;
-    shared_ = newBlock(count);
-    memcpy(shared_, lent, count * sizeof(uint32_t));
-  }
+  std::swap(lent_, other.lent_);
 }
 
 inline void NodeAttributes::copy(const NodeAttributes& other) {
   if (other.known() != nullptr) {
     map_.store(new Map(*other.known()));
-  } else if (other.shared_ != nullptr && detail::isLentTo(&other, other.shared_)) {
+  } else if (other.lent_) {
     _setPacked(other.shared_, other.words());
   } else if (other.shared_ != nullptr) {
     __atomic_add_fetch(other.shared_ - 1, 1, __ATOMIC_RELAXED);
@@ -8278,106 +8238,32 @@ inline char* allocateLarge(const FlatMemory& memory, std::size_t size) {
 class NodeMemory {
  public:
   NodeMemory(const FlatMemory& memory, std::size_t count)
-      : memory_(memory),
-        begin_(allocateLarge(memory, (count + 1) * (sizeof(Node) + sizeof(const uint32_t*)))),
-        next_(begin_),
-        lent_(reinterpret_cast<const uint32_t**>(begin_ + count * sizeof(Node))),
-        range_(nullptr) {
-    try {
-      range_ = publish(begin_, lent_);
-    } catch (...) {
-      memory_.release(begin_);
-      throw;
-    }
-  }
+      : memory_(memory), begin_(allocateLarge(memory, (count + 1) * kStride)), next_(begin_) {}
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
-  ~NodeMemory() {
-    range_->begin.store(nullptr);
-    memory_.release(begin_);
-  }
+  ~NodeMemory() { memory_.release(begin_); }
   /// `packed`: its attributes, or null.
   Node* make(const uint32_t* packed) {
-    Node* node = ::new (next_) Node();
-    next_ += sizeof(Node);
-    *lent_++ = packed;
+    Node* const node = ::new (Node::mark(next_, true)) Node();
+    next_ += kStride;
     if (packed != nullptr) node->attrs._lendPacked(packed);
     return node;
   }
-  /// Whether these are the nodes that were made first, in their order.
+  /// Whether `nodes` is a prefix of the nodes in the order of their making.
   bool beginsWith(const std::vector<Node*>& nodes) const {
     std::size_t pos = 0;
-    while (pos < nodes.size() && nodes[pos] == first() + pos) ++pos;
+    while (pos < nodes.size() && reinterpret_cast<const char*>(nodes[pos]) == place(pos)) ++pos;
     return pos == nodes.size();
   }
-  const Node* first() const { return reinterpret_cast<const Node*>(begin_); }
-  /// Whether an object lies in one of these. Any thread may ask, of what lives.
-  static bool has(const void* object) { return find(object) != nullptr; }
-  /// Whether the attributes, of a node of these or another, were lent these words.
-  static bool lends(const void* attributes, const uint32_t* packed) {
-    const Range* const range = find(attributes);
-    if (range == nullptr) return false;
-    const char* const begin = static_cast<const char*>(range->begin.load());
-    const auto distance = static_cast<std::size_t>(static_cast<const char*>(attributes) - begin);
-    return static_cast<const uint32_t* const*>(range->end.load())[distance / sizeof(Node)] ==
-           packed;
-  }
+  /// The place of node number `pos`.
+  const char* place(std::size_t pos) const { return begin_ + Node::kMark + pos * kStride; }
+  static constexpr std::size_t kStride = Node::kMark + sizeof(Node);
 
  private:
-  /// One of these, or none if begin is null. Never deleted, since other threads may look at it, but
-  /// used again.
-  struct Range {
-    Range() : begin(nullptr), end(nullptr), older(nullptr) {}
-    AtomicPointer<const void> begin;
-    AtomicPointer<const void> end;  // of the nodes: what was lent to each follows
-    Range* older;
-  };
-  static const Range* find(const void* object) {
-    const std::less<const void*> less;
-    for (const Range* range = newest().load(); range != nullptr; range = range->older) {
-      const void* const begin = range->begin.load();
-      if (begin == nullptr || less(object, begin) || !less(object, range->end.load())) continue;
-      if (range->begin.load() == begin) return range;  // else it became that of another
-    }
-    return nullptr;
-  }
-  static AtomicPointer<Range>& newest() {
-    static AtomicPointer<Range> range(nullptr);
-    return range;
-  }
-  /// Only one thread at a time calls it, that of a host's call.
-  static Range* publish(const void* begin, const void* end) {
-    Range* range = newest().load();
-    while (range != nullptr && range->begin.load() != nullptr) range = range->older;
-    if (range == nullptr) {
-      range = new Range();
-      range->older = newest().load();
-      newest().store(range);
-    }
-    range->end.store(end);
-    range->begin.store(begin);
-    return range;
-  }
-
   const FlatMemory memory_;
   char* begin_;
   char* next_;
-  const uint32_t** lent_;  // that of the next node
-  Range* range_;
 };
-
-}  // namespace detail
-
-inline void Node::operator delete(void* node) {
-  if (!detail::isLent(node)) ::operator delete(node);
-}
-
-namespace detail {
-
-inline bool isLent(const void* object) { return NodeMemory::has(object); }
-inline bool isLentTo(const void* attributes, const uint32_t* packed) {
-  return NodeMemory::lends(attributes, packed);
-}
 
 /// An array of structs of any one kind, without gaps in them.
 class FlatArray {
@@ -8438,10 +8324,8 @@ class FlatArray {
 class FlatPositions {
  public:
   FlatPositions(const std::vector<Node*>& nodes, const NodeMemory* memory)
-      : begin_(memory != nullptr && memory->beginsWith(nodes)
-                   ? reinterpret_cast<const char*>(memory->first())
-                   : nullptr),
-        end_(begin_ + (begin_ == nullptr ? 0 : nodes.size() * sizeof(Node))),
+      : begin_(memory != nullptr && memory->beginsWith(nodes) ? memory->place(0) : nullptr),
+        end_(begin_ + (begin_ == nullptr ? 0 : nodes.size() * NodeMemory::kStride)),
         table_(nodes.data(), begin_ == nullptr ? nodes.size() : 0) {}
   int64_t find(const Node* node) const {
     const char* const place = reinterpret_cast<const char*>(node);
@@ -8449,7 +8333,7 @@ class FlatPositions {
     if (std::less<const char*>()(place, begin_) || !std::less<const char*>()(place, end_)) {
       return -1;
     }
-    return (place - begin_) / static_cast<std::ptrdiff_t>(sizeof(Node));
+    return (place - begin_) / static_cast<std::ptrdiff_t>(NodeMemory::kStride);
   }
 
  private:
@@ -8538,7 +8422,7 @@ inline FlatText FlatStore::keepText(const std::string& text, const FlatText* sho
 /// The host reads in turn: attributes that it lent may be gone when it comes to another place.
 inline const uint32_t* FlatStore::keepPacked(const NodeAttributes& attributes, std::size_t* words) {
   const uint32_t* const packed = attributes._packed(words);
-  if (memory.get() == nullptr || packed == nullptr || !isLentTo(&attributes, packed)) return packed;
+  if (memory.get() == nullptr || packed == nullptr || !attributes._isLent()) return packed;
   const std::size_t size = *words * sizeof(uint32_t);
   char* text = texts_.room(size + sizeof(uint32_t));
   const std::size_t beyond = reinterpret_cast<uintptr_t>(text) % sizeof(uint32_t);
@@ -8736,17 +8620,34 @@ inline Graph* readGraph(const char* json) {
   return Graph::fromString(json, strlen(json), reading);
 }
 
-/// The graph of a pass's call, in one of three ways, and where the result goes unless it is shared.
-struct PassGraph {
-  Graph* shared;
-  const char* json;
-  char** json_result;
-  const FlatModel* flat;
-  const FlatModel** flat_result;
+/// The graph of a call, which a host gives as plain arrays or as JSON.
+class GivenGraph {
+ public:
+  GivenGraph(const char* json, const FlatModel* flat) : graph_(nullptr) {
+    if (flat == nullptr) {
+      read_.reset(readGraph(json));
+      graph_ = read_.get();
+    } else {
+      store_.reset(new FlatStore(flat->memory));
+      graph_ = store_->unflatten(*flat);
+    }
+  }
+  Graph* get() const { return graph_; }
+  /// Returns the graph as plain arrays, with all that they refer to.
+  const FlatModel* releaseFlat(const FlatModel* shown) {
+    store_->flatten(*graph_, shown);
+    return &store_.release()->model;
+  }
+
+ private:
+  Owner<FlatStore> store_;
+  Owner<Graph> read_;
+  Graph* graph_;
 };
 
-/// The body of the three entry points of passes.
-inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION_BLOCK,
+/// The body of both entry points of passes: the graph and its result are JSON or plain arrays.
+inline int callPass(graphPass_t function, const char* json, char** json_result,
+                    const FlatModel* flat, const FlatModel** flat_result, PASSLIB_OPTION_BLOCK,
                     const char* pass_name, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                     nd_malloc_t nd_malloc, const void* nd_alloc) {
   return guarded(printed("pass '%s'", pass_name).c_str(), [&]() -> int {
@@ -8754,49 +8655,26 @@ inline int callPass(graphPass_t function, const PassGraph& given, PASSLIB_OPTION
     ParamTable aux(static_cast<std::size_t>(num_aux));
     addParams(&args, PASSLIB_PARAM_NAMES(arg));
     addParams(&aux, PASSLIB_PARAM_NAMES(aux));
-    Owner<FlatStore> store;
-    Owner<Graph> read;
-    Graph* graph = given.shared;
-    if (given.flat != nullptr) {
-      store.reset(new FlatStore(given.flat->memory));
-      graph = store->unflatten(*given.flat);
-    } else if (given.json != nullptr) {
-      read.reset(readGraph(given.json));
-      graph = read.get();
-    }
-    if (runPass(function, graph, makeOptions(opt_keys, opt_vals, num_opts), pass_name, &args, &aux,
-                nd_malloc, nd_alloc) != MX_SUCCESS) {
+    GivenGraph graph(json, flat);
+    if (runPass(function, graph.get(), makeOptions(opt_keys, opt_vals, num_opts), pass_name, &args,
+                &aux, nd_malloc, nd_alloc) != MX_SUCCESS) {
       return MX_FAIL;
     }
-    if (given.flat != nullptr) {
-      store->flatten(*graph, given.flat);
-      *given.flat_result = &store.release()->model;
-    } else if (given.json != nullptr) {
+    if (flat != nullptr) {
+      *flat_result = graph.releaseFlat(flat);
+    } else {
       Handout memory;
-      *given.json_result = memory.copy(graph->toString());
+      *json_result = memory.copy(graph.get()->toString());
       memory.release();
     }
     return MX_SUCCESS;
   });
 }
 
-/// The graph of a partitioner's call: that of the host, or one that is read from its JSON.
-class GivenGraph {
- public:
-  GivenGraph(const char* json, Graph* graph)
-      : read_(graph == nullptr ? readGraph(json) : nullptr),
-        graph_(graph == nullptr ? read_.get() : graph) {}
-  Graph* get() const { return graph_; }
-  Graph* release() { return read_.release(); }
-
- private:
-  Owner<Graph> read_;
-  Graph* graph_;
-};
-
-/// A selector with its graph, unless that is the host's.
+/// A selector with its graph.
 struct OwnedSelector {
-  Owner<Graph> graph;
+  OwnedSelector(const char* json, const FlatModel* flat) : graph(json, flat) {}
+  GivenGraph graph;
   Owner<CustomOpSelector> selector;  // destroyed first
 };
 
@@ -8812,302 +8690,6 @@ void callSelector(void* selector, Body body) {
   catch (...) {
     throw std::runtime_error("the selector threw something that is not a std::exception");
   }
-}
-
-/// The layout of all that a host and a library share by pointer, written line by line.
-struct Layout {
-  /// Sizes and places of all members, and what is known of the standard library's containers.
-  static std::string describe();
-
- private:
-  void line(const char* what, std::size_t size) { text += printed("%s %zu", what, size); }
-  struct Member {
-    const char* what;
-    std::size_t place;
-    std::size_t size;
-  };
-  template <std::size_t count>
-  PASSLIB_INLINE void members(const Member (&rows)[count]) {
-    members(rows, rows + count);
-  }
-  void members(const Member* row, const Member* end) {
-    for (text += "\n"; row != end; ++row) {
-      line(row->what, row->size);
-      text += printed(" @%zu\n", row->place);
-    }
-  }
-  template <typename Owner>
-  static Owner* one();
-  /// Finds the first word of an object that lies between two values, and says how far from `high`.
-  void probe(const char* what, const void* object, std::size_t size, uintptr_t low,
-             uintptr_t high) {
-    text += printed(" %s", what);
-    for (std::size_t pos = 0; pos + sizeof(uintptr_t) <= size; pos += sizeof(uintptr_t)) {
-      uintptr_t word;
-      memcpy(&word, static_cast<const char*>(object) + pos, sizeof(word));
-      if (word < low || word > high) continue;
-      text += printed(" @%zu", pos);
-      if (word != high) text += printed("-%zu", static_cast<std::size_t>(high - word));
-      return;
-    }
-    text += " elsewhere";
-  }
-  void probe(const char* what, const void* object, std::size_t size, const void* address,
-             std::size_t before = 0) {
-    const uintptr_t high = reinterpret_cast<uintptr_t>(address);
-    probe(what, object, size, high - before, high);
-  }
-  void describeStrings();
-  void describeContainers();
-  void describeTensors();
-  void describeGraphs();
-
-  std::string text;
-};
-
-inline void Layout::describeStrings() {
-  // Longer than what any library keeps inside the object.
-  const std::string kept(100, ' ');
-  line("std::string", sizeof(kept));
-  probe("data", &kept, sizeof(kept), kept.data());
-  probe("size", &kept, sizeof(kept), kept.size(), kept.size());
-  const std::string brief("brief");
-  const auto* self = reinterpret_cast<const char*>(&brief);
-  const bool inside = brief.data() >= self && brief.data() < self + sizeof(brief);
-  if (inside) text += printed(" short @%zu", static_cast<std::size_t>(brief.data() - self));
-  text += "\n";
-}
-
-inline void Layout::describeContainers() {
-  // No two sizes are equal, so that each is found in one place: also bytes between members, which
-  // nobody sets, must not be equal to one by chance.
-  struct Samples {
-    std::vector<NodeEntry> list;
-    std::unordered_map<std::string, std::string> table;
-  };
-  struct Zeroed {
-    Zeroed() : memory(calloc(1, sizeof(Samples))) {
-      if (memory == nullptr) throw std::bad_alloc();
-      samples = ::new (memory) Samples;
-    }
-    ~Zeroed() {
-      samples->~Samples();
-      free(memory);
-    }
-    void* memory;
-    Samples* samples;
-  } zeroed;
-  Samples* const samples = zeroed.samples;
-  std::vector<NodeEntry>& list = samples->list;
-  makeItems(&list, 5);
-  list.pop_back();
-  list.pop_back();  // of a capacity of 5
-  line("std::vector", sizeof(list));
-  probe("begin", &list, sizeof(list), list.data());
-  probe("end", &list, sizeof(list), list.data() + list.size());
-  probe("capacity", &list, sizeof(list), list.data() + list.capacity());
-
-  std::unordered_map<std::string, std::string>& table = samples->table;
-  table.rehash(20);
-  const char* const keys[] = {"a", "b", "c"};
-  for (const char* key : keys) {
-    setText(JsonReader::Slice{key, 1}, JsonReader::Slice{key, 1}, &table);
-  }
-  line("\nstd::unordered_map", sizeof(table));
-  probe("buckets", &table, sizeof(table), table.bucket_count(), table.bucket_count());
-  probe("size", &table, sizeof(table), table.size(), table.size());
-  probe("first", &table, sizeof(table), &*table.begin(), 64);
-
-  line("\nalignment", alignof(std::max_align_t));
-  text += "\n";
-}
-
-// A row of a constant table: no code is made for it. The type is written out so that another one of
-// equal size is noticed: a pointer must be converted to it, in an expression that nothing
-// evaluates.
-#define PASSLIB_MEMBER(object, name, ...)                        \
-  {PASSLIB_TEXT(object.name __VA_ARGS__), offsetof(Owner, name), \
-   sizeof(*static_cast<__VA_ARGS__ const*>(&one<Owner>()->name))}
-
-// These classes have no standard layout, where offsetof is up to the compiler: GCC and clang know
-// it.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"
-
-inline void Layout::describeTensors() {
-  {
-    typedef MXContext Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(context, dev_type, std::string),
-        PASSLIB_MEMBER(context, dev_id, int),
-    };
-    line("MXContext", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef dlpack::DLTensor Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(dltensor, data, void*),
-        PASSLIB_MEMBER(dltensor, ctx.device_type, dlpack::DLDeviceType),
-        PASSLIB_MEMBER(dltensor, ctx.device_id, int),
-        PASSLIB_MEMBER(dltensor, ndim, int),
-        PASSLIB_MEMBER(dltensor, dtype.code, uint8_t),
-        PASSLIB_MEMBER(dltensor, dtype.bits, uint8_t),
-        PASSLIB_MEMBER(dltensor, dtype.lanes, uint16_t),
-        PASSLIB_MEMBER(dltensor, shape, int64_t*),
-        PASSLIB_MEMBER(dltensor, strides, int64_t*),
-        PASSLIB_MEMBER(dltensor, byte_offset, uint64_t),
-    };
-    line("DLTensor", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef MXSparse Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(sparse, data, void*),       PASSLIB_MEMBER(sparse, data_len, int64_t),
-        PASSLIB_MEMBER(sparse, indices, int64_t*), PASSLIB_MEMBER(sparse, indices_len, int64_t),
-        PASSLIB_MEMBER(sparse, indptr, int64_t*),  PASSLIB_MEMBER(sparse, indptr_len, int64_t),
-    };
-    line("MXSparse", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef MXTensor Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(tensor, data_ptr, void*),
-        PASSLIB_MEMBER(tensor, shape, std::vector<int64_t>),
-        PASSLIB_MEMBER(tensor, dtype, MXDType),
-        PASSLIB_MEMBER(tensor, verID, size_t),
-        PASSLIB_MEMBER(tensor, ctx, MXContext),
-        PASSLIB_MEMBER(tensor, dltensor, dlpack::DLTensor),
-        PASSLIB_MEMBER(tensor, stype, MXStorageType),
-    };
-    line("MXTensor", sizeof(Owner));
-    members(rows);
-  }
-}
-
-inline void Layout::describeGraphs() {
-  {
-    typedef NodeEntry Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(entry, node, Node*),
-        PASSLIB_MEMBER(entry, entry, int),
-        PASSLIB_MEMBER(entry, version, int),
-    };
-    line("NodeEntry", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef NodeAttributes Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(attributes, map_, AtomicPointer<NodeAttributes::Map>),
-        PASSLIB_MEMBER(attributes, shared_, uint32_t*),
-    };
-    line("NodeAttributes", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef JsonMembers Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(members, texts_, PlainList<char>*),
-    };
-    line("JsonMembers", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef PlainBytes Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(texts, data_, char*),
-        PASSLIB_MEMBER(texts, size_, std::size_t),
-        PASSLIB_MEMBER(texts, room_, std::size_t),
-    };
-    line("PlainBytes", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef GraphValues Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(values, copy, GraphValues::Copy),
-        PASSLIB_MEMBER(values, print, GraphValues::Print),
-        PASSLIB_MEMBER(values, get_string, GraphValues::GetString),
-        PASSLIB_MEMBER(values, destroy, GraphValues::Destroy),
-        PASSLIB_MEMBER(values, former, GraphValues*),
-    };
-    line("GraphValues", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef GraphAttributes Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(attributes, texts_, JsonMembers),
-        PASSLIB_MEMBER(attributes, values_, AtomicPointer<GraphValues>),
-    };
-    line("GraphAttributes", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef Node Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(node, op, std::string),
-        PASSLIB_MEMBER(node, name, std::string),
-        PASSLIB_MEMBER(node, tensor, MXTensor*),
-        PASSLIB_MEMBER(node, inputs, std::vector<NodeEntry>),
-        PASSLIB_MEMBER(node, outputs, std::vector<NodeEntry>),
-        PASSLIB_MEMBER(node, subgraphs, std::vector<Graph*>),
-        PASSLIB_MEMBER(node, attrs, NodeAttributes),
-        PASSLIB_MEMBER(node, control_deps, std::vector<Node*>),
-        PASSLIB_MEMBER(node, num_outputs, int),
-        PASSLIB_MEMBER(node, declared_op_, uint32_t),
-        PASSLIB_MEMBER(node, extra, JsonMembers),
-    };
-    line("Node", sizeof(Owner));
-    members(rows);
-  }
-  {
-    typedef Graph Owner;
-    static const Member rows[] = {
-        PASSLIB_MEMBER(graph, nodes, std::vector<Node*>),
-        PASSLIB_MEMBER(graph, inputs, std::vector<Node*>),
-        PASSLIB_MEMBER(graph, outputs, std::vector<NodeEntry>),
-        PASSLIB_MEMBER(graph, attrs, GraphAttributes),
-        PASSLIB_MEMBER(graph, removed_, std::vector<Node*>),
-    };
-    line("Graph", sizeof(Owner));
-    members(rows);
-  }
-}
-
-#pragma GCC diagnostic pop
-
-inline std::string Layout::describe() {
-  Layout layout;
-  layout.text = "header " PASSLIB_TEXT(PASSLIB_HEADER_VERSION) "\n";
-#if defined(_LIBCPP_VERSION)
-  layout.text += "libc++, ABI " PASSLIB_TEXT(_LIBCPP_ABI_VERSION) "\n";
-#elif defined(__GLIBCXX__)
-  layout.text += "libstdc++, C++11 ABI " PASSLIB_TEXT(_GLIBCXX_USE_CXX11_ABI) "\n";
-#endif
-#if defined(_GLIBCXX_DEBUG) || defined(_LIBCPP_DEBUG) || defined(_LIBCPP_ENABLE_DEBUG_MODE)
-  layout.text += "debug mode\n";
-#endif
-#if defined(_GLIBCXX_SANITIZE_VECTOR)
-  layout.text += "sanitized vectors\n";
-#endif
-#if defined(_GLIBCXX_INLINE_VERSION) && _GLIBCXX_INLINE_VERSION
-  layout.text += "versioned namespace\n";
-#endif
-  layout.describeStrings();
-  layout.describeContainers();
-  layout.describeTensors();
-  layout.describeGraphs();
-  return layout.text;
-}
-
-/// Equal text, equal layout. One fact a line: a name, a type, the size and the place of a member.
-inline const char* buildTag() {
-  static const std::string& tag = *new std::string(Layout::describe());
-  return tag.c_str();
 }
 
 /// The family of models that a graph belongs to.
@@ -11924,20 +11506,21 @@ struct PartitionerCalls {
   partRegSize_t size;
   partRegGetCount_t strategies;
   partRegGet_t describe;
-  // With the graph's JSON, or with the graph itself.
-  int (*supportedOps)(supportedOps_t function, const char* json, Graph* shared, int num_ids,
+  // With the graph's JSON, or with the graph as plain arrays.
+  int (*supportedOps)(supportedOps_t function, const char* json, const FlatModel* flat, int num_ids,
                       int* ids, PASSLIB_OPTION_BLOCK);
-  int (*createSelector)(createSelector_t function, const char* json, Graph* shared, void** selector,
-                        PASSLIB_OPTION_BLOCK);
+  int (*createSelector)(createSelector_t function, const char* json, const FlatModel* flat,
+                        void** selector, PASSLIB_OPTION_BLOCK);
   partCallSelect_t select;
   partCallSelectInput_t selectInput;
   partCallSelectOutput_t selectOutput;
   partCallFilter_t filter;
   partCallReset_t reset;
   passlibPartDestroySelector_t destroySelector;
-  int (*reviewSubgraph)(reviewSubgraph_t function, const char* json, Graph* shared, int subgraph_id,
-                        int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys, char*** attr_vals,
-                        int* num_attrs, PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux));
+  int (*reviewSubgraph)(reviewSubgraph_t function, const char* json, const FlatModel* flat,
+                        int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys,
+                        char*** attr_vals, int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
+                        PASSLIB_PARAM_BLOCK(aux));
   static PartitionerCalls* get() {
     static PartitionerCalls calls;
     return &calls;
@@ -12143,11 +11726,11 @@ struct Calls<CustomPartitioner, Unused> {
     });
   }
 
-  static int supportedOps(supportedOps_t function, const char* json, Graph* shared, int num_ids,
-                          int* ids, PASSLIB_OPTION_BLOCK) {
+  static int supportedOps(supportedOps_t function, const char* json, const FlatModel* flat,
+                          int num_ids, int* ids, PASSLIB_OPTION_BLOCK) {
     return guarded("supportedOps", [&]() -> int {
       requireFunction(function, "setSupportedOps");
-      const GivenGraph graph(json, shared);
+      const GivenGraph graph(json, flat);
       std::vector<int> supported(static_cast<std::size_t>(num_ids), -2);
       if (function(graph.get(), &supported, makeOptions(opt_keys, opt_vals, num_opts)) !=
           MX_SUCCESS) {
@@ -12159,16 +11742,14 @@ struct Calls<CustomPartitioner, Unused> {
     });
   }
 
-  static int createSelector(createSelector_t function, const char* json, Graph* shared,
+  static int createSelector(createSelector_t function, const char* json, const FlatModel* flat,
                             void** selector, PASSLIB_OPTION_BLOCK) {
     return guarded("createSelector", [&]() -> int {
       requireFunction(function, "setCreateSelector");
-      Owner<OwnedSelector> owned(new OwnedSelector());
-      GivenGraph graph(json, shared);
-      owned->graph.reset(graph.release());
+      Owner<OwnedSelector> owned(new OwnedSelector(json, flat));
       CustomOpSelector* made = nullptr;
       const MXReturnValue result =
-          function(graph.get(), &made, makeOptions(opt_keys, opt_vals, num_opts));
+          function(owned->graph.get(), &made, makeOptions(opt_keys, opt_vals, num_opts));
       owned->selector.reset(made);
       if (result != MX_SUCCESS) return MX_FAIL;
       if (made == nullptr) throw std::runtime_error("the function made no selector");
@@ -12217,7 +11798,7 @@ struct Calls<CustomPartitioner, Unused> {
     });
   }
 
-  static int reviewSubgraph(reviewSubgraph_t function, const char* json, Graph* shared,
+  static int reviewSubgraph(reviewSubgraph_t function, const char* json, const FlatModel* flat,
                             int subgraph_id, int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys,
                             char*** attr_vals, int* num_attrs, PASSLIB_PARAM_BLOCK(arg),
                             PASSLIB_PARAM_BLOCK(aux)) {
@@ -12230,7 +11811,7 @@ struct Calls<CustomPartitioner, Unused> {
       ParamTable aux(static_cast<std::size_t>(num_aux));
       addParams(&args, PASSLIB_PARAM_NAMES(arg));
       addParams(&aux, PASSLIB_PARAM_NAMES(aux));
-      const GivenGraph given(json, shared);
+      const GivenGraph given(json, flat);
       const CallParams lent(given.get(), &args, &aux, nullptr);
       bool accepted = false;
       options_map_t attributes;
@@ -12315,14 +11896,11 @@ using detail::TextBuffer;
 
 /// FlatStore(memory): flatten(graph) sets `model`, the graph in the flat form.
 using detail::FlatStore;
-/// buildTag(): the layout of everything that crosses as an object, to compare with what a library
-/// returns from _passlibBuildTag().
-using detail::buildTag;
 
 }  // namespace host
 #endif  // PASSLIB_HOST
 
-}  // namespace PASSLIB_NAMESPACE
+}  // namespace passlib_api
 }  // namespace ext
 }  // namespace mxnet
 
@@ -12372,31 +11950,9 @@ inline int _passCallGraphPass(mxnet::ext::graphPass_t function, const char* in_g
                               PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
                               mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
   *out_graph = nullptr;
-  mxnet::ext::detail::PassGraph given = {};
-  given.json = in_graph;
-  given.json_result = out_graph;
-  return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
-                                      PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
-                                      nd_alloc);
-}
-
-inline const char* _passlibBuildTag(const void** operator_new, const void** operator_delete) {
-  void* (*allocate)(std::size_t) = &::operator new;
-  void (*release)(void*) = &::operator delete;
-  *operator_new = reinterpret_cast<const void*>(allocate);
-  *operator_delete = reinterpret_cast<const void*>(release);
-  return mxnet::ext::detail::buildTag();
-}
-
-inline int _passlibCallGraphPass(mxnet::ext::graphPass_t function, mxnet::ext::Graph* graph,
-                                 PASSLIB_OPTION_BLOCK, const char* pass_name,
-                                 PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
-                                 mxnet::ext::nd_malloc_t nd_malloc, const void* nd_alloc) {
-  mxnet::ext::detail::PassGraph given = {};
-  given.shared = graph;
-  return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
-                                      PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
-                                      nd_alloc);
+  return mxnet::ext::detail::callPass(function, in_graph, out_graph, nullptr, nullptr, opt_keys,
+                                      opt_vals, num_opts, pass_name, PASSLIB_PARAM_NAMES(arg),
+                                      PASSLIB_PARAM_NAMES(aux), nd_malloc, nd_alloc);
 }
 
 inline int _passlibFlatVersion() { return PASSLIB_FLAT_VERSION; }
@@ -12408,12 +11964,9 @@ inline int _passlibCallFlatPass(mxnet::ext::graphPass_t function,
                                 PASSLIB_PARAM_BLOCK(aux), mxnet::ext::nd_malloc_t nd_malloc,
                                 const void* nd_alloc) {
   *result = nullptr;
-  mxnet::ext::detail::PassGraph given = {};
-  given.flat = shown;
-  given.flat_result = result;
-  return mxnet::ext::detail::callPass(function, given, opt_keys, opt_vals, num_opts, pass_name,
-                                      PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux), nd_malloc,
-                                      nd_alloc);
+  return mxnet::ext::detail::callPass(function, nullptr, nullptr, shown, result, opt_keys, opt_vals,
+                                      num_opts, pass_name, PASSLIB_PARAM_NAMES(arg),
+                                      PASSLIB_PARAM_NAMES(aux), nd_malloc, nd_alloc);
 }
 
 inline void _passlibFreeFlat(const mxnet::ext::FlatModel* model) {
@@ -12567,13 +12120,13 @@ inline int _partCallSupportedOps(mxnet::ext::supportedOps_t function, const char
              : call(function, json, nullptr, num_ids, ids, opt_keys, opt_vals, num_opts);
 }
 
-inline int _passlibPartCallSupportedOps(mxnet::ext::supportedOps_t function,
-                                        const mxnet::ext::Graph* graph, int num_ids, int* ids,
+inline int _passlibCallFlatSupportedOps(mxnet::ext::supportedOps_t function,
+                                        const mxnet::ext::FlatModel* shown, int num_ids, int* ids,
                                         PASSLIB_OPTION_BLOCK) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->supportedOps;
-  return call == nullptr ? mxnet::ext::MX_FAIL
-                         : call(function, nullptr, const_cast<mxnet::ext::Graph*>(graph), num_ids,
-                                ids, opt_keys, opt_vals, num_opts);
+  return call == nullptr
+             ? mxnet::ext::MX_FAIL
+             : call(function, nullptr, shown, num_ids, ids, opt_keys, opt_vals, num_opts);
 }
 
 inline int _partCallCreateSelector(mxnet::ext::createSelector_t function, const char* json,
@@ -12583,13 +12136,12 @@ inline int _partCallCreateSelector(mxnet::ext::createSelector_t function, const 
                          : call(function, json, nullptr, selector, opt_keys, opt_vals, num_opts);
 }
 
-inline int _passlibPartCallCreateSelector(mxnet::ext::createSelector_t function,
-                                          const mxnet::ext::Graph* graph, void** selector,
+inline int _passlibCallFlatCreateSelector(mxnet::ext::createSelector_t function,
+                                          const mxnet::ext::FlatModel* shown, void** selector,
                                           PASSLIB_OPTION_BLOCK) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->createSelector;
   return call == nullptr ? mxnet::ext::MX_FAIL
-                         : call(function, nullptr, const_cast<mxnet::ext::Graph*>(graph), selector,
-                                opt_keys, opt_vals, num_opts);
+                         : call(function, nullptr, shown, selector, opt_keys, opt_vals, num_opts);
 }
 
 inline void _partCallSelect(void* selector, int node, int* selected) {
@@ -12634,16 +12186,16 @@ inline int _partCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function, const 
                                 PASSLIB_PARAM_NAMES(aux));
 }
 
-inline int _passlibPartCallReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
-                                          mxnet::ext::Graph* subgraph, int subgraph_id, int* accept,
-                                          PASSLIB_OPTION_BLOCK, char*** attr_keys,
+inline int _passlibCallFlatReviewSubgraph(mxnet::ext::reviewSubgraph_t function,
+                                          const mxnet::ext::FlatModel* shown, int subgraph_id,
+                                          int* accept, PASSLIB_OPTION_BLOCK, char*** attr_keys,
                                           char*** attr_vals, int* num_attrs,
                                           PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux)) {
   const auto call = mxnet::ext::detail::PartitionerCalls::get()->reviewSubgraph;
   return call == nullptr ? mxnet::ext::MX_FAIL
-                         : call(function, nullptr, subgraph, subgraph_id, accept, opt_keys,
-                                opt_vals, num_opts, attr_keys, attr_vals, num_attrs,
-                                PASSLIB_PARAM_NAMES(arg), PASSLIB_PARAM_NAMES(aux));
+                         : call(function, nullptr, shown, subgraph_id, accept, opt_keys, opt_vals,
+                                num_opts, attr_keys, attr_vals, num_attrs, PASSLIB_PARAM_NAMES(arg),
+                                PASSLIB_PARAM_NAMES(aux));
 }
 
 }  // extern "C"

@@ -89,9 +89,9 @@ def compile_plain() -> Callable[..., Path]:
     return compile_with
 
 
-@pytest.fixture(params=["direct", "flat", "json"])
+@pytest.fixture(params=["flat", "json"])
 def handover(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the test with the graph handed over as an object, as plain arrays, and as JSON text."""
+    """Run the test with the graph handed over as plain arrays, and as JSON text."""
     way: str = request.param
     monkeypatch.setenv("PASSLIB_HANDOVER", way)
     return way

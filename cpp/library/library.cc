@@ -26,23 +26,6 @@ std::map<std::string, Function> byDevice(const char** devices, Function* functio
   return result;
 }
 
-/// Returns the first line in which two build tags differ, as a clause; "" if they are equal.
-std::string differentLine(const std::string& theirs, const std::string& own) {
-  std::istringstream theirs_left(theirs);
-  std::istringstream own_left(own);
-  while (theirs_left || own_left) {
-    std::string their_line;
-    std::string own_line;
-    std::getline(theirs_left, their_line);
-    std::getline(own_left, own_line);
-    if (their_line == own_line) continue;
-    return "its types are laid out otherwise: " + quoted(their_line) + " where passlib has " +
-           quoted(own_line) +
-           "; compile it with the same header, standard library and flags as passlib";
-  }
-  return "";
-}
-
 }  // namespace
 
 Library::Library(const std::string& path) : path_(path) {
@@ -103,7 +86,6 @@ std::shared_ptr<Library> Library::open(const std::string& path, int version, OnI
     library->listPasses();
     library->listPartitioners();
     library->listOperators();
-    library->compareTags();
     library->findFlatCalls();
   } catch (const LoadError&) {
     throw;
@@ -297,50 +279,20 @@ void Library::checkOperator(const Operator& op) const {
   if (op.forward.empty() && op.create_state.empty()) missing("setForward or setCreateOpState");
 }
 
-void Library::compareTags() {
-  ours_ = find<mxnet::ext::passlibBuildTag_t>("_passlibBuildTag") != nullptr;
-  why_not_shared_ = differenceOfTags();
-  if (!why_not_shared_.empty()) return;
-  call_pass_direct_ = find<mxnet::ext::passlibCallGraphPass_t>("_passlibCallGraphPass");
-  if (call_pass_direct_ == nullptr) {
-    why_not_shared_ = "it has no function _passlibCallGraphPass";
-    return;
-  }
-  PartitionerCalls& calls = partitioner_calls_;
-  calls.supported_ops_direct =
-      find<mxnet::ext::passlibPartCallSupportedOps_t>("_passlibPartCallSupportedOps");
-  calls.create_selector_direct =
-      find<mxnet::ext::passlibPartCallCreateSelector_t>("_passlibPartCallCreateSelector");
-  calls.review_direct =
-      find<mxnet::ext::passlibPartCallReviewSubgraph_t>("_passlibPartCallReviewSubgraph");
-}
-
 void Library::findFlatCalls() {
   const auto version = find<mxnet::ext::passlibFlatVersion_t>("_passlibFlatVersion");
-  if (version == nullptr || version() != PASSLIB_FLAT_VERSION) return;
+  ours_ = version != nullptr;
+  if (!ours_ || version() != PASSLIB_FLAT_VERSION) return;
   free_flat_ = find<mxnet::ext::passlibFreeFlat_t>("_passlibFreeFlat");
   if (free_flat_ == nullptr) return;
   call_pass_flat_ = find<mxnet::ext::passlibCallFlatPass_t>("_passlibCallFlatPass");
-}
-
-/// Returns what keeps the library from sharing objects with this host; "" if nothing does.
-std::string Library::differenceOfTags() const {
-  const auto tag = find<mxnet::ext::passlibBuildTag_t>("_passlibBuildTag");
-  if (tag == nullptr) return "it was not built with passlib's lib_api.h";
-  const void* allocate = nullptr;
-  const void* release = nullptr;
-  const char* text = tag(&allocate, &release);
-  if (text == nullptr) return "its _passlibBuildTag returned nothing";
-  const std::string difference = differentLine(text, mxnet::ext::host::buildTag());
-  if (!difference.empty()) return difference;
-  void* (*own_allocate)(std::size_t) = &::operator new;
-  void (*own_release)(void*) = &::operator delete;
-  // Either side frees memory of the other, so the allocator must be the same too.
-  const bool same = allocate == reinterpret_cast<const void*>(own_allocate) &&
-                    release == reinterpret_cast<const void*>(own_release);
-  return same ? ""
-              : "it has an operator new or delete of its own, such as that of a C++ library which "
-                "is linked statically";
+  PartitionerCalls& calls = partitioner_calls_;
+  calls.supported_ops_flat =
+      find<mxnet::ext::passlibCallFlatSupportedOps_t>("_passlibCallFlatSupportedOps");
+  calls.create_selector_flat =
+      find<mxnet::ext::passlibCallFlatCreateSelector_t>("_passlibCallFlatCreateSelector");
+  calls.review_flat =
+      find<mxnet::ext::passlibCallFlatReviewSubgraph_t>("_passlibCallFlatReviewSubgraph");
 }
 
 int Library::messageCount() const { return message_size_ == nullptr ? 0 : message_size_(); }

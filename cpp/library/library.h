@@ -20,9 +20,8 @@ constexpr int kNewestAbi = MX_LIBRARY_VERSION;
 
 /// How a pass is handed its graph, from the fastest to the slowest.
 enum class Handover {
-  kDirect,  ///< as the object itself
-  kFlat,    ///< as arrays of plain structs
-  kJson,    ///< as text
+  kFlat,  ///< as arrays of plain structs
+  kJson,  ///< as text
 };
 
 class Library {
@@ -56,10 +55,10 @@ class Library {
     /// Not part of MXNet's ABI: null in libraries built with its lib_api, which never free
     /// selectors.
     void (*destroy_selector)(void* selector) = nullptr;
-    // With a Graph object; null unless the library shares types.
-    mxnet::ext::passlibPartCallSupportedOps_t supported_ops_direct = nullptr;
-    mxnet::ext::passlibPartCallCreateSelector_t create_selector_direct = nullptr;
-    mxnet::ext::passlibPartCallReviewSubgraph_t review_direct = nullptr;
+    // With the graph in the flat form; null unless the library takes it.
+    mxnet::ext::passlibCallFlatSupportedOps_t supported_ops_flat = nullptr;
+    mxnet::ext::passlibCallFlatCreateSelector_t create_selector_flat = nullptr;
+    mxnet::ext::passlibCallFlatReviewSubgraph_t review_flat = nullptr;
   };
 
   struct Operator {
@@ -110,21 +109,14 @@ class Library {
   const OperatorCalls& operatorCalls() const { return operator_calls_; }
   /// The fastest way that its passes can be handed a graph.
   Handover handover() const {
-    return sharesTypes()                ? Handover::kDirect
-           : call_pass_flat_ != nullptr ? Handover::kFlat
-                                        : Handover::kJson;
+    return call_pass_flat_ != nullptr ? Handover::kFlat : Handover::kJson;
   }
-  /// Whether the library was built like this host and can take a Graph object.
-  bool sharesTypes() const { return call_pass_direct_ != nullptr; }
-  /// Why it cannot, as a clause; "" if it can.
-  const std::string& whyNotShared() const { return why_not_shared_; }
   /// Whether its lib_api is this project's, which preserves everything in a graph.
   bool isOurs() const { return ours_; }
   /// What its passes declare, as JSON that nobody has checked; "" if nothing.
   const std::string& declarations() const { return declarations_; }
 
   mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }
-  mxnet::ext::passlibCallGraphPass_t callPassDirect() const { return call_pass_direct_; }
   mxnet::ext::passlibCallFlatPass_t callPassFlat() const { return call_pass_flat_; }
   mxnet::ext::passlibFreeFlat_t freeFlat() const { return free_flat_; }
   /// Releases memory that the library returned; takes the lock.
@@ -151,15 +143,12 @@ class Library {
   void listOperators();
   void findOperatorCalls();
   void checkOperator(const Operator& op) const;
-  void compareTags();
   void findFlatCalls();
-  std::string differenceOfTags() const;
 
   std::string path_;
   void* handle_ = nullptr;
   int abi_version_ = 0;
   bool ours_ = false;
-  std::string why_not_shared_;
   std::string declarations_;
   std::vector<Pass> passes_;
   std::vector<Partitioner> partitioners_;
@@ -170,7 +159,6 @@ class Library {
   mxnet::ext::msgSize_t message_size_ = nullptr;
   mxnet::ext::msgGet_t message_get_ = nullptr;
   mxnet::ext::passCallGraphPass_t call_pass_ = nullptr;
-  mxnet::ext::passlibCallGraphPass_t call_pass_direct_ = nullptr;
   mxnet::ext::passlibCallFlatPass_t call_pass_flat_ = nullptr;
   mxnet::ext::passlibFreeFlat_t free_flat_ = nullptr;
   CallState* state_ = nullptr;

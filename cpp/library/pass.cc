@@ -48,27 +48,11 @@ class Caller {
 
   /// Runs the pass on the graph, handed over in the fastest way that both sides allow.
   std::unique_ptr<Graph> call(std::unique_ptr<Graph> graph) {
-    switch (std::max(call_.handover, call_.library->handover())) {
-      case Handover::kDirect:
-        return callDirect(std::move(graph));
-      case Handover::kFlat:
-        if (call_.library->callPassFlat() != nullptr) return callFlat(std::move(graph));
-        [[fallthrough]];
-      case Handover::kJson:
-        break;
-    }
-    return callWithJson(std::move(graph));
+    const bool flat = std::max(call_.handover, call_.library->handover()) == Handover::kFlat;
+    return flat ? callFlat(std::move(graph)) : callWithJson(std::move(graph));
   }
 
  private:
-  /// Passes the graph itself, which the library changes.
-  std::unique_ptr<Graph> callDirect(std::unique_ptr<Graph> result) {
-    run([&](auto... rest) {
-      return call_.library->callPassDirect()(pass_.body, result.get(), rest...);
-    });
-    return result;
-  }
-
   /// Passes plain arrays that refer to the graph, which becomes what comes back.
   std::unique_ptr<Graph> callFlat(std::unique_ptr<Graph> graph) {
     const mxnet::ext::FlatModel* result = nullptr;

@@ -26,9 +26,9 @@ struct PassCall {
   const ParamBlock& aux;
   bool accept_args = false;
   bool accept_aux = false;
-  Handover handover = Handover::kDirect;  ///< no faster way than this one
-  bool consume = false;                   ///< the source is not used afterwards
-  bool ordered = false;                   ///< see orderGraph
+  Handover handover = Handover::kFlat;  ///< no faster way than this one
+  bool consume = false;                 ///< the source is not used afterwards
+  bool ordered = false;                 ///< see orderGraph
 };
 
 struct PassResult {

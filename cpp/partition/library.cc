@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "errors.h"
+#include "library/handover/large_memory.h"
 
 namespace passlib {
 namespace {
@@ -41,11 +42,13 @@ void StrategyLibrary::failCall(const char* function, const CallOutcome& outcome)
                   outcome.messages);
 }
 
-template <typename Direct, typename Json, typename Function, typename... Rest>
-void StrategyLibrary::enter(const char* name, Direct direct, Json json, Function function,
-                            Graph* graph, Rest... rest) const {
-  if (direct != nullptr && !force_json_) {
-    call(name, [&]() { return direct(function, graph, rest...); });
+template <typename Flat, typename Json, typename Function, typename... Rest>
+void StrategyLibrary::enter(const char* name, Flat flat, Json json, Function function, Graph* graph,
+                            Rest... rest) const {
+  if (flat != nullptr && !force_json_) {
+    mxnet::ext::host::FlatStore shown(largeMemory());
+    shown.flatten(*graph);
+    call(name, [&]() { return flat(function, &shown.model, rest...); });
     return;
   }
   const std::string text = graph->toString();
@@ -54,15 +57,15 @@ void StrategyLibrary::enter(const char* name, Direct direct, Json json, Function
 
 std::vector<int> StrategyLibrary::supportedOps(Graph* graph) const {
   std::vector<int> ids(graph->nodes.size(), kUnsupported);
-  enter("supportedOps", calls().supported_ops_direct, calls().supported_ops,
-        strategy_.supported_ops, graph, static_cast<int>(ids.size()), ids.data(), options_.keys(),
-        options_.values(), options_.count());
+  enter("supportedOps", calls().supported_ops_flat, calls().supported_ops, strategy_.supported_ops,
+        graph, static_cast<int>(ids.size()), ids.data(), options_.keys(), options_.values(),
+        options_.count());
   return ids;
 }
 
 StrategyLibrary::Selector StrategyLibrary::createSelector(Graph* graph) const {
   void* selector = nullptr;
-  enter("createSelector", calls().create_selector_direct, calls().create_selector,
+  enter("createSelector", calls().create_selector_flat, calls().create_selector,
         strategy_.create_selector, graph, &selector, options_.keys(), options_.values(),
         options_.count());
   if (selector == nullptr) fail("createSelector succeeded, but returned no selector");
@@ -81,7 +84,7 @@ std::optional<StrategyLibrary::Attributes> StrategyLibrary::review(Graph* subgra
   int count = 0;
   std::apply(
       [&](auto... columns) {
-        enter("reviewSubgraph", calls().review_direct, calls().review, strategy_.review, subgraph,
+        enter("reviewSubgraph", calls().review_flat, calls().review, strategy_.review, subgraph,
               number, &accept, options_.keys(), options_.values(), options_.count(), &keys, &values,
               &count, columns...);
       },

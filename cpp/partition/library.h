@@ -30,7 +30,7 @@ class StrategyLibrary {
   using Selector = Owned<void>;
   using Attributes = std::map<std::string, std::string>;
 
-  /// `force_json`: never pass a Graph object itself.
+  /// `force_json`: never pass a graph in the flat form.
   StrategyLibrary(const Library* library, std::size_t partitioner, std::size_t strategy,
                   const OptionList& options, bool force_json);
 
@@ -68,9 +68,9 @@ class StrategyLibrary {
     const CallOutcome outcome = callLibrary(library_, body);
     if (!outcome.succeeded()) failCall(function, outcome);
   }
-  /// Calls an entry point with the graph, or with its JSON if the library does not share types.
-  template <typename Direct, typename Json, typename Function, typename... Rest>
-  void enter(const char* name, Direct direct, Json json, Function function, Graph* graph,
+  /// Calls an entry point with the graph in the flat form, or with its JSON for other libraries.
+  template <typename Flat, typename Json, typename Function, typename... Rest>
+  void enter(const char* name, Flat flat, Json json, Function function, Graph* graph,
              Rest... rest) const;
   [[noreturn]] void failCall(const char* function, const CallOutcome& outcome) const;
   Attributes takeAttributes(char** keys, char** values, int count) const;

@@ -268,8 +268,6 @@ class Library:
     partitioners: Final[list[tuple[str, list[str]]]]
     def reviews_subgraphs(self, partitioner: int, strategy: int) -> bool: ...
     operators: Final[list[str]]
-    shares_types: Final[bool]
-    why_not_shared: Final[str]
     handover: Final[str]
     declarations: Final[bytes]
     is_ours: Final[bool]

@@ -140,9 +140,9 @@ def test_what_is_not_understood_gets_json(
 def test_the_environment_names_the_way(
     load_plugin: LoadPlugin, resnet: Symbol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load_plugin("good").handover == "direct"
+    assert load_plugin("good").handover == "flat"
     monkeypatch.setenv("PASSLIB_HANDOVER", "fast")
-    with pytest.raises(ValueError, match="'fast', which is none of 'direct', 'flat', 'json'"):
+    with pytest.raises(ValueError, match="'fast', which is none of 'flat', 'json'"):
         resnet.optimize_for("identity")
     monkeypatch.setenv("PASSLIB_FORCE_JSON", "1")
     assert resnet.optimize_for("identity").tojson() == resnet.tojson()
@@ -216,11 +216,10 @@ def test_results_are_equal(
     load_plugin("edits")
     symbol = passlib.sym.load_json(json.dumps(graph))
     results = []
-    for way in ("direct", "flat", "json"):
+    for way in ("flat", "json"):
         monkeypatch.setenv("PASSLIB_HANDOVER", way)
         try:
             results.append(symbol.optimize_for(name).tojson())
         except PassError as error:
             results.append(type(error).__name__)
     assert results[1] == results[0]
-    assert results[2] == results[0]

@@ -26,7 +26,7 @@ def on_demand(load_plugin: Callable[[str], passlib.library.Library]) -> None:
     passlib.library.load_standard()
 
 
-@pytest.fixture(params=["direct", "flat", "json"])
+@pytest.fixture(params=["flat", "json"])
 def handover(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSLIB_HANDOVER", request.param)
 

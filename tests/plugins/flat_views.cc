@@ -200,7 +200,7 @@ PASSLIB_EXPORT int _passRegSize() { return kCount + 2; }
 PASSLIB_EXPORT void _passRegGet(int idx, graphPass_t* function, const char** name) {
   *function = nullptr;
 #ifdef ONLY
-  *name = PASSLIB_TEXT(ONLY);
+  *name = MX_TOSTRING(ONLY);
   if (idx == 0) return;
 #endif
   *name = idx < kCount ? kCases[idx].name : idx == kCount ? "flatNothing" : "flatEcho";

@@ -73,7 +73,7 @@ py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of,
 }
 
 /// By Handover.
-constexpr const char* kHandovers[] = {"direct", "flat", "json"};
+constexpr const char* kHandovers[] = {"flat", "json"};
 
 Handover handoverNamed(const std::string& name) {
   const auto* found = std::find(std::begin(kHandovers), std::end(kHandovers), name);
@@ -149,10 +149,8 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("partitioners", &listPartitioners)
       .def("reviews_subgraphs", &reviewsSubgraphs, py::arg("partitioner"), py::arg("strategy"))
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
-      .def_property_readonly("shares_types", &Library::sharesTypes)
       .def_property_readonly(
           "handover", [](const Library& l) { return kHandovers[static_cast<int>(l.handover())]; })
-      .def_property_readonly("why_not_shared", &Library::whyNotShared)
       .def_property_readonly("is_ours", &Library::isOurs)
       .def_property_readonly("declarations",
                              [](const Library& l) { return py::bytes(l.declarations()); });

@@ -61,20 +61,9 @@ class Library:
 
     @property
     def handover(self) -> str:
-        """How passes get their graph.
+        """How passes and partitioners get their graph.
 
-        ``"direct"``: as the object itself; ``"flat"``: as arrays of plain structs, which takes
-        longer; ``"json"``: as text, which takes longest. Partitioners get text unless the way is
-        direct.
+        ``"flat"``: as arrays of plain structs; ``"json"``: as text, which MXNet's header reads and
+        which takes longer.
         """
         return self.core.handover
-
-    @property
-    def shares_types(self) -> bool:
-        """Whether passes get the graph itself; `handover` tells what others get."""
-        return self.core.shares_types
-
-    @property
-    def why_not_shared(self) -> str:
-        """Why passes do not get the graph itself: the first difference. Empty if they do."""
-        return self.core.why_not_shared

@@ -17,7 +17,7 @@ from passlib.library.output import write
 
 __all__ = ["Compiled", "CompiledPass"]
 
-_WAYS: Final = ("direct", "flat", "json")
+_WAYS: Final = ("flat", "json")
 """How a graph may cross, from the fastest way to the slowest."""
 
 
@@ -51,7 +51,7 @@ class Compiled(Backend):
         """
         if os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"):
             return "json"
-        wanted = os.environ.get("PASSLIB_HANDOVER") or "direct"
+        wanted = os.environ.get("PASSLIB_HANDOVER") or "flat"
         if wanted not in _WAYS:
             message = (
                 f"the environment variable PASSLIB_HANDOVER is {wanted!r}, which is none of "

@@ -58,7 +58,7 @@ class Partitioner(Compiled):
                 merge_equal=(_MERGE_EQUAL, "True") in options,
                 consume=call.types_known or strategy > 0,
                 ordered=dialect.ordered,
-                force_json=self.handover() != "direct",
+                force_json=self.handover() == "json",
             )
             graph = _core.run_partition(
                 self.source.core,
