@@ -161,6 +161,14 @@ ACCEPTED: dict[str, tuple[str, str]] = {
         '<ir_version: 7, opset_import: ["" : 11]> LayerNormalization',
         "ONNX Runtime has it",
     ),
+    "an operator that only ONNX Runtime has": (
+        '<ir_version: 8, opset_import: ["" : 17]> SimplifiedLayerNormalization',
+        "ONNX Runtime has it",
+    ),
+    "the same under the other name of the domain": (
+        '<ir_version: 8, opset_import: ["ai.onnx" : 17]> ai.onnx.SimplifiedLayerNormalization',
+        "ONNX Runtime has it",
+    ),
 }
 
 
@@ -175,6 +183,43 @@ def test_what_onnx_runtime_accepts_is_a_warning(what: str, tmp_path: Path) -> No
     assert problem.severity == "warning"
     assert message in problem.message
     assert passlib.load(path).run({"x": np.ones((2, 4), np.float32)})
+
+
+def registered_by_runtime() -> list[str]:
+    """Return the operators that ONNX Runtime has in ONNX's first set, and ONNX not yet."""
+    from onnxruntime.capi import onnxruntime_pybind11_state
+
+    first: dict[str, int] = {}
+    for each in onnx.defs.get_all_schemas_with_history():
+        if not each.domain:
+            first[each.name] = min(each.since_version, first.get(each.name, each.since_version))
+    found = set()
+    for each in onnxruntime_pybind11_state.get_all_operator_schema():
+        if not each.domain and each.since_version < first.get(each.name, 1 << 31):
+            found.add(each.name)
+    return sorted(found)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", registered_by_runtime())
+def test_operators_of_onnx_runtime_in_the_domain_of_onnx(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.onnx"
+    text = f"""<ir_version: 8, opset_import: ["" : 7]>
+    g (float[2, 4] x) => (y) {{ y = {name}(x, x) }}"""
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    (problem,) = VALIDATE(path)
+    assert problem.severity == "warning"
+    assert "ONNX Runtime has it" in problem.message
+
+
+def test_an_operator_that_nobody_has(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "other" : 1]>
+    g (float[2] x) => (y)
+    { z = SimplifiedLayerNorm(x) y = other.SimplifiedLayerNormalization(z) }"""
+    path = tmp_path / "a.onnx"
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    (problem,) = (each for each in VALIDATE(path) if each.severity == "error")
+    assert "SimplifiedLayerNorm" in problem.message
 
 
 EARLY = """<ir_version: 8, opset_import: ["" : 17]>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,9 +28,19 @@ __all__ = ["validate"]
 _MOST = (1 << 31) - 1
 """The highest version number that ONNX's checker accepts."""
 
-_OF_RUNTIME = frozenset(("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu"))
-"""Operators that ONNX Runtime has in all sets of ONNX's own, also in those before their first."""
+_OF_RUNTIME: Final = """
+    DisentangledAttention_TRT EfficientNMS_TRT LayerNormalization MeanVarianceNormalization
+    MemcpyFromHost MemcpyToHost MultilevelCropAndResize_TRT PyramidROIAlign_TRT
+    SimplifiedLayerNormalization ThresholdedRelu
+"""
+"""Operators that ONNX Runtime has in all sets of ONNX's own, where ONNX has them later or never."""
 
+_REMOVED: Final = """
+    Affine Crop DynamicSlice GRUUnit GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh
+"""
+"""Experimental operators that ONNX removed. ONNX Runtime has them up to this set:"""
+
+_LAST_EXPERIMENTAL: Final = 9
 
 _NO_OPERATOR = "No Op registered for"
 
@@ -99,8 +109,8 @@ class _Check:
         self._functions = {(f.domain, f.name) for f in model.functions}
         self._nodes: list[bytes] = []
         self._excused: list[str] = []
-        self._pending: list[tuple[int, str, str]] = []
-        """Of each of these nodes, where its problem belongs in the list; place and title."""
+        self._pending: list[tuple[int, str, Any]] = []
+        """Of each node for ONNX's checker, where its problem belongs in the list, and its place."""
         self.findings = Findings()
         """Of ONNX's checker."""
 
@@ -111,12 +121,17 @@ class _Check:
         imports = self._imports or {"": 1}
         self.findings = check(self._path, self._nodes, imports, version)
         for number, message in sorted(self.findings.nodes.items(), reverse=True):
-            position, place, what = self._pending[number]
+            position, place, node = self._pending[number]
+            what = _title(node)
             problem = Problem("error", place, f"{what}: {message}")
-            if _NO_OPERATOR in message and what.partition(" ")[0] in _OF_RUNTIME:
+            if (
+                _NO_OPERATOR in message
+                and node.op_type in _OF_RUNTIME.split()
+                and not schema.plain(node.domain)
+            ):
                 text = f"{what}: {message}; ONNX Runtime has it"
                 problem = Problem("warning", place, text)
-                self._excused.append(_NO_OPERATOR)
+                self._excused.append(f"{_NO_OPERATOR} {node.op_type} ")
             self._problems.insert(position, problem)
         return self._problems
 
@@ -234,13 +249,22 @@ class _Check:
             return
         if (node.domain, node.op_type) in self._functions:
             return
+        if not schema.plain(node.domain) and node.op_type in _REMOVED.split():
+            version = max(self._imports.get("", 1), self._imports.get("ai.onnx", 1))
+            report = self._warn if version <= _LAST_EXPERIMENTAL else self._error
+            report(
+                place,
+                f"{what}: ONNX has removed this experimental operator; ONNX Runtime has it up to "
+                f"set {_LAST_EXPERIMENTAL}",
+            )
+            return
         if any(map(is_graph, node.attribute)):
             return  # the checker would check the nested graphs without the names around them
         message = complaint_about(node, self._imports or {"": 1})
         if message:
             self._error(place, f"{what}: {message}")
             return
-        self._pending.append((len(self._problems), place, what))
+        self._pending.append((len(self._problems), place, node))
         self._nodes.append(_without_external(node).SerializeToString())
 
     def _check_tensor(self, tensor: Any, place: str, payload: Any) -> None:
