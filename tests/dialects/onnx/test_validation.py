@@ -205,7 +205,7 @@ def registered_by_runtime() -> list[str]:
 def test_operators_of_onnx_runtime_in_the_domain_of_onnx(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     text = f"""<ir_version: 8, opset_import: ["" : 7]>
-    g (float[2, 4] x) => (y) {{ y = {name}(x, x) }}"""
+    g (float[2, 4] x) => (float[2, 4] y) {{ y = {name}(x, x) }}"""
     path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
     problems = VALIDATE(path)
     assert {each.severity for each in problems} == {"warning"}
