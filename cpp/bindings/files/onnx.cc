@@ -17,6 +17,7 @@
 #include "bindings/files/onnx_file.h"
 #include "errors.h"
 #include "graph/graph.h"
+#include "onnx/parts/long_attribute.h"
 #include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/strip.h"
@@ -193,10 +194,12 @@ bool occursOutsideWeights(const py::bytes& text, const py::buffer& data) {
   });
 }
 
-py::tuple strip(const py::buffer& data) {
+py::tuple strip(const py::buffer& data, bool outline) {
   const Memory memory(data);
   const Bytes bytes = memory.bytes();
-  const onnx::Stripped stripped = withoutGil(bytes, onnx::stripModel);
+  const onnx::Stripped stripped = withoutGil(bytes, [outline](Bytes message) {
+    return onnx::stripModel(message, outline ? &onnx::cutNode : nullptr);
+  });
   py::dict payloads;
   for (const onnx::Payload& payload : stripped.payloads) {
     payloads[py::int_(payload.number)] =
@@ -223,7 +226,7 @@ void bindOnnx(py::module_* m) {
   m->def(
       "is_onnx", [](const py::buffer& data) { return onnx::isModel(Memory(data).bytes()); },
       py::arg("data"));
-  m->def("strip_onnx", &strip, py::arg("data"));
+  m->def("strip_onnx", &strip, py::arg("data"), py::arg("outline") = false);
   m->def("occurs_outside_weights", &occursOutsideWeights, py::arg("text"), py::arg("data"));
 }
 

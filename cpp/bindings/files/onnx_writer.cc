@@ -275,8 +275,8 @@ class OnnxWriter {
     return list;
   }
 
-  py::bytes message() const {
-    const onnx::Pieces pieces = model_.assemble(onnx::kWithoutArrays);
+  py::bytes message(bool outline) const {
+    const onnx::Pieces pieces = model_.assemble(outline ? onnx::kOutline : onnx::kWithoutArrays);
     PyObject* const bytes =
         PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(pieces.size()));
     if (bytes == nullptr) throw py::error_already_set();
@@ -382,7 +382,7 @@ void bindOnnxWriter(py::module_* m) {
       .def_property_readonly("size", &OnnxWriter::size)
       .def("names", &OnnxWriter::names)
       .def("set_imports", &OnnxWriter::setImports, py::arg("changed"), py::arg("added"))
-      .def("message", &OnnxWriter::message)
+      .def("message", &OnnxWriter::message, py::arg("outline"))
       .def("write_to", &OnnxWriter::writeTo, py::arg("file"));
   m->def(
       "onnx_output_names",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/text_table.h"
+#include "onnx/parts/long_attribute.h"
 #include "onnx/types/messages.h"
 #include "onnx/types/settled.h"
 #include "onnx/types/stated.h"
@@ -55,8 +56,9 @@ class Collector {
     count_ = 0;
     std::string made;
     NameMap<std::string> named;
-    const bool by_elements = usesElements(bodyOf(node, kOpType), bodyOf(node, kDomain));
-    bool is_open = typed_as_before && takesBias(bodyOf(node, kOpType), bodyOf(node, kDomain));
+    const Bytes domain = bodyOf(node, kDomain);
+    const bool by_elements = usesElements(bodyOf(node, kOpType), domain);
+    bool is_open = typed_as_before && takesBias(bodyOf(node, kOpType), domain);
     Field field;
     for (Fields fields(node); fields.next(&field);) {
       switch (field.number) {
@@ -79,7 +81,12 @@ class Collector {
           Arena arena;
           const Attribute attribute = readAttribute(field.body, &arena);
           if (attribute.isGraph() || !attribute.reference.empty()) return false;
-          made.append(wholeField(field));
+          std::string rest;
+          if (cutAttribute(domain, field.body, &rest)) {
+            appendBody(kAttribute, rest, &made);
+          } else {
+            made.append(wholeField(field));
+          }
           break;
         }
         default:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "onnx/parts/long_attribute.h"
 #include "onnx/wire/arena.h"
 #include "onnx/wire/numbers.h"
 
@@ -229,6 +230,24 @@ const NameMap<bool>& Originals::names() const {
     }
   }
   return *names_;
+}
+
+const Attribute* Originals::summarised(Bytes summary) const {
+  if (!summarised_) {
+    summarised_.emplace();
+    for (const Original& each : all_) {
+      if (each.what != Original::kOperator) continue;
+      const Range& range = each.record().attributes;
+      for (uint32_t i = 0; i < range.count; ++i) {
+        const Attribute& attribute = each.graph->level.attributes[range.first + i].attribute;
+        if (!isLong(attribute)) continue;
+        const Bytes text = attributeOf(*each.node, attribute.name);
+        if (isSummary(text)) summarised_->insert(text, &attribute);
+      }
+    }
+  }
+  const Attribute* const* const found = summarised_->find(summary);
+  return found == nullptr ? nullptr : *found;
 }
 
 }  // namespace passlib::onnx

@@ -80,6 +80,9 @@ class Originals {
   /// The names of all values, nested graphs included. Collected by the first call, next to which
   /// there must be no other.
   const NameMap<bool>& names() const;
+  /// Returns the attribute of the file that passes saw this summary of; null if there is none.
+  /// Noted by the first call, as `names`.
+  const Attribute* summarised(Bytes summary) const;
 
  private:
   void collect(const OriginalGraph& original, const Graph& graph,
@@ -101,6 +104,7 @@ class Originals {
   NameMap<uint32_t> by_id_;  ///< all others
   NameMap<const OriginalGraph*> by_place_;
   mutable std::optional<NameMap<bool>> names_;
+  mutable std::optional<NameMap<const Attribute*>> summarised_;
 };
 
 /// Returns the value of a field of bytes, the last one; empty, not null, if there is none.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "onnx/parts/long_attribute.h"
 #include "onnx/parts/sparse.h"
 #include "onnx/text/numbers.h"
 #include "onnx/text/strings.h"
@@ -71,6 +72,7 @@ std::string at(const std::string& where, std::size_t number) {
 std::string attributeText(const Attribute& attribute, const std::string& node,
                           std::size_t graphs_before, std::size_t graphs, Arena* arena) {
   if (!attribute.reference.empty()) return "@" + decoded(attribute.reference);
+  if (isLong(attribute)) return summaryOf(attribute);
   const auto where = [&] { return node + "/" + std::string(attribute.name); };
   std::string text;
   switch (attribute.kind) {

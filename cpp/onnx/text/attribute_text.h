@@ -10,7 +10,8 @@
 namespace passlib::onnx {
 
 /// Returns the value of an attribute as text: `3`, `[1, 2]`, `0.1`; strings as they are, lists of
-/// strings as JSON; tensors and types as JSON objects; `subgraph[0]` for a graph.
+/// strings as JSON; tensors and types as JSON objects; `subgraph[0]` for a graph; a summary of long
+/// texts and lists.
 ///
 /// `node` is the identifier of the node: a value that is not spelled out is referred to by
 /// `<node>/<name>`. The preceding attributes of the node have `graphs_before` nested graphs, this

@@ -59,6 +59,9 @@ class Pieces {
     pieces_.back().computed = computed;
     pieces_.emplace_back();
   }
+  void append(const Pieces& other) {
+    pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
+  }
   void append(Pieces&& other) {
     for (Piece& piece : other.pieces_) pieces_.push_back(std::move(piece));
   }

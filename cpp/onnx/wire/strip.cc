@@ -31,10 +31,18 @@ class Copier {
 
 /// Appends a graph without its payloads. The count of initializers continues from graph to graph,
 /// because repeated messages are merged.
-void stripGraph(Bytes graph, std::size_t* count, Stripped* out, std::string* target) {
+void stripGraph(Bytes graph, CutNode cut_node, std::size_t* count, Stripped* out,
+                std::string* target) {
   Copier copier(graph);
   Field field;
   for (Fields fields(graph); fields.next(&field);) {
+    std::string cut;
+    if (cut_node != nullptr && field.number == numbers::kNode && field.type == kBytes &&
+        cut_node(field.body, &cut)) {
+      copier.copyUpTo(field.start, target);
+      copier.skipTo(field.end);
+      appendBody(field.number, cut, target);
+    }
     if (field.number != numbers::kInitializer || field.type != kBytes) continue;
     Field raw;
     if (field.body.size() >= kSmallest && findPayload(field.body, &raw)) {
@@ -93,7 +101,7 @@ bool isModel(Bytes data) {
   return graph && version;
 }
 
-Stripped stripModel(Bytes data) {
+Stripped stripModel(Bytes data, CutNode cut_node) {
   Stripped result;
   Copier copier(data);
   std::size_t count = 0;
@@ -101,7 +109,7 @@ Stripped stripModel(Bytes data) {
   for (Fields fields(data); fields.next(&field);) {
     if (field.number != numbers::kGraph || field.type != kBytes) continue;
     std::string graph;
-    stripGraph(field.body, &count, &result, &graph);
+    stripGraph(field.body, cut_node, &count, &result, &graph);
     copier.copyUpTo(field.start, &result.message);
     copier.skipTo(field.end);
     appendBody(field.number, graph, &result.message);

@@ -27,9 +27,12 @@ struct Stripped {
   std::vector<Payload> payloads;
 };
 
-/// Takes the larger raw data of the main graph's initializers out of a serialized model. Throws
-/// WireError.
-Stripped stripModel(Bytes data);
+/// Appends a node without some of its parts; false if it stays as it is.
+using CutNode = bool (*)(Bytes node, std::string* out);
+
+/// Takes the larger raw data of the main graph's initializers out of a serialized model. With
+/// `cut_node`, which may be null, nodes become what it appends. Throws WireError.
+Stripped stripModel(Bytes data, CutNode cut_node);
 
 /// Whether a text occurs in a serialized model outside of those raw data. Throws WireError.
 bool occursOutsideWeights(Bytes text, Bytes data);

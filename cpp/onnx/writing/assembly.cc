@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onnx/parts/long_attribute.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/strip.h"
 
@@ -42,6 +43,7 @@ class Assembler {
       lists_.push_back({number, &items, sameItems(items, old)});
     };
     add(kNode, written.nodes, file.nodes);
+    lists_.back().same = lists_.back().same && content != kOutline;
     add(kInput, written.inputs, file.inputs);
     add(kOutput, written.outputs, file.outputs);
     add(kSparseInitializer, written.sparse, file.sparse);
@@ -85,14 +87,31 @@ class Assembler {
       for (const WrittenInitializer& each : written_.initializers) appendInitializer(each);
       return;
     }
+    if (list->number == kNode) return appendNodes(*list->items);
     for (const Bytes item : *list->items) {
       appendHead(list->number, item.size(), out_.text());
       out_.append(item);
     }
   }
 
+  void appendNodes(const std::vector<Bytes>& nodes) {
+    for (const Bytes node : nodes) {
+      const auto whole = written_.whole->find(node.data());
+      std::string rest;
+      if (content_ == kOutline && cutNode(node, &rest)) {
+        appendBody(kNode, rest, out_.text());
+      } else if (content_ != kOutline && whole != written_.whole->end()) {
+        appendHead(kNode, whole->second.size(), out_.text());
+        out_.append(whole->second);
+      } else {
+        appendHead(kNode, node.size(), out_.text());
+        out_.append(node);
+      }
+    }
+  }
+
   void appendInitializer(const WrittenInitializer& each) {
-    if (content_ == kWithoutArrays && each.aside && each.original && !each.data.empty()) {
+    if (content_ != kWhole && each.aside && each.original && !each.data.empty()) {
       Field raw;
       findPayload(each.message, &raw);
       const auto before = static_cast<std::size_t>(raw.start - each.message.data());

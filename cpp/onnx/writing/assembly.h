@@ -16,6 +16,7 @@ constexpr int kDeepestNesting = 100;
 enum Content : uint8_t {
   kWhole,
   kWithoutArrays,  ///< initializers that are aside have no elements
+  kOutline,        ///< and long lists of nodes are cut, see `cutNode`
 };
 
 /// Whether a graph is that of the file.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "onnx/parts/long_attribute.h"
 #include "onnx/text/strings.h"
 #include "onnx/types/messages.h"
 #include "onnx/wire/numbers.h"
@@ -93,6 +94,16 @@ class AttributeWriter {
 
   /// Makes an attribute from its new text.
   Bytes make(Bytes key, Bytes text, const AttributeRecord* was) {
+    if (isSummary(text)) {
+      const Attribute* const found = originals_.summarised(text);
+      if (found != nullptr) {
+        return found->name == key ? found->message
+                                  : arena_.emplace_back(withBody(found->message, kName, key));
+      }
+      throw UnsupportedError(title() + ": attribute " + shown(key) +
+                             " is a summary of a long one that the file does not have: set it to "
+                             "the list itself");
+    }
     const bool typed = was != nullptr && was->attribute.reference.empty();
     MadeAttribute made =
         host_.attribute(node_, key, text, typed ? static_cast<int>(was->attribute.kind) : 0);

@@ -65,6 +65,7 @@ class LevelWriter {
         settled_(draft, written_.names),
         same_operators_(draft.size(), false),
         titles_(draft.titles(writer->arena_)) {
+    written_.whole = &writer->nodes.whole;
     if (hasNested(draft.graph)) hideInside();
   }
 

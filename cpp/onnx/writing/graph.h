@@ -3,6 +3,7 @@
 #define PASSLIB_ONNX_WRITING_GRAPH_H_
 
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct WrittenGraph {
   /// Whether the inputs that such a node has in the file, and its outputs, are of the same types as
   /// there.
   std::vector<bool> typed_as_before;
+  const std::unordered_map<const char*, Pieces>* whole = nullptr;  ///< of the NodeWriter
 };
 
 /// Writes the graphs of one model.

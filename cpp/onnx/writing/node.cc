@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "onnx/parts/long_attribute.h"
 #include "onnx/types/settled.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
@@ -100,9 +101,18 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
     appendBody(kNodeName, names.title, &made);
   }
   appendBody(kOpType, node.op, &made);
+  Pieces pieces;
+  pieces.text()->append(made);
+  bool cut = false;
   for (const WrittenAttribute& value : attributes.list) {
-    appendBody(kAttribute, value.message, &made);
+    appendHead(kAttribute, value.message.size(), pieces.text());
+    pieces.append(value.message);
+    std::string rest;
+    const bool shorter = cutAttribute(domain, value.message, &rest);
+    cut = cut || shorter;
+    appendBody(kAttribute, shorter ? Bytes(rest) : value.message, &made);
   }
+  const std::size_t end = made.size();
   const auto keep = [](const Field& field) {
     switch (field.number) {
       case kNodeInput:
@@ -127,7 +137,12 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
   const bool same_domain = domain == bodyOf(old, kDomain);
   domains.emplace(same_domain ? domain : plainDomain(domain));
   const bool same_graphs = node.subgraphs.empty() || !attributes.changed;
-  return {arena_.emplace_back(std::move(made)), same_attributes && same_graphs, same_attributes};
+  const std::string& message = arena_.emplace_back(std::move(made));
+  if (cut) {
+    pieces.text()->append(message, end, std::string::npos);
+    whole.emplace(message.data(), std::move(pieces));
+  }
+  return {message, same_attributes && same_graphs, same_attributes};
 }
 
 }  // namespace passlib::onnx

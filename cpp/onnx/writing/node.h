@@ -4,8 +4,10 @@
 
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "onnx/wire/output.h"
 #include "onnx/writing/attributes.h"
 
 namespace passlib::onnx {
@@ -19,7 +21,7 @@ struct NodeNames {
 
 /// A node as it will be in the file.
 struct WrittenNode {
-  Bytes message;
+  Bytes message;         ///< without the ends of long lists if it is one of `NodeWriter::whole`
   bool same_attributes;  ///< operator, attributes and nested graphs are those of the file
   bool same_operator;    ///< operator and attributes are
 };
@@ -37,6 +39,8 @@ class NodeWriter {
 
   /// The operator sets that changed nodes need.
   std::set<std::string> domains;
+  /// By the place of their messages: changed nodes of which the file has long lists.
+  std::unordered_map<const char*, Pieces> whole;
 
  private:
   const Originals& originals_;

@@ -81,6 +81,11 @@ class Document:
         return parse_model(self.data)[0]
 
     @cached_property
+    def outline(self) -> Any:
+        """The same with the long lists of attributes cut, for checks and inference."""
+        return parse_model(self.data, outline=True)[0]
+
+    @cached_property
     def inputs(self) -> dict[str, InputType]:
         """The types of the inputs of the main graph that have no default, by `ID`."""
         described = [InputType(*each) for each in self.file.inputs()]

@@ -24,8 +24,16 @@ def map_file(path: Path) -> _core.FileMapping | bytes:
         return _core.FileMapping(file.fileno())
 
 
-def parse_model(data: _core.FileMapping | bytes) -> tuple[Any, dict[int, np.ndarray[Any, Any]]]:
+def parse_model(
+    data: _core.FileMapping | bytes, *, outline: bool = False
+) -> tuple[Any, dict[int, np.ndarray[Any, Any]]]:
     """Parse a serialized model.
+
+    Parameters
+    ----------
+    data : buffer
+    outline : bool
+        Cut long lists in attributes of operators that are not ONNX's own.
 
     Returns
     -------
@@ -43,7 +51,7 @@ def parse_model(data: _core.FileMapping | bytes) -> tuple[Any, dict[int, np.ndar
     decode_error: Any = require("google.protobuf.message", extra="onnx").DecodeError
     if not len(data):
         raise FormatError("the file is empty")
-    message, spans = _core.strip_onnx(data)
+    message, spans = _core.strip_onnx(data, outline)
     try:
         model = onnx.ModelProto.FromString(message)
     except decode_error as error:

@@ -68,11 +68,11 @@ def infer(
     new |= {node.name for node in nodes if _is_replaced(node, given.get(node.name), document)}
     fed = {name: given.get(name, unknown) for name in new}
     assembled = assemble(plain.graph, plain.attributes, document, {}, fed)
-    for value in assembled.model.graph.input:
+    for value in assembled.outline.graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             fix_sizes(value, given)
-    known = _inferred(assembled.model)
-    known |= {tensor.name: tensor_spec(tensor) for tensor in assembled.model.graph.initializer}
+    known = _inferred(assembled.outline)
+    known |= {tensor.name: tensor_spec(tensor) for tensor in assembled.outline.graph.initializer}
     names = assembled.names()
     found: dict[Node, tuple[TypeSpec, ...]] = {}
     for position, node in enumerate(nodes):
@@ -152,8 +152,8 @@ def infer_names(
     """
     document = document_of(graph.attributes)
     assembled = assemble(graph.graph, graph.attributes, document, dict(params), renew=False)
-    model = assembled.model
-    detached_weights(assembled)
+    model = assembled.outline
+    detached_weights(assembled, model)
     put_stand_ins(model)
     for inner in graphs_within(model.graph):
         _forget_types(inner)

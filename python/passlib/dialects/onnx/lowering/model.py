@@ -77,7 +77,7 @@ def lower(
     inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
     assembled = assemble(plain.graph, plain.attributes, document, dict(params), inputs)
     model = assembled.model
-    weights = detached_weights(assembled)
+    weights = detached_weights(assembled, model)
     _inline_others(model, document, set(weights))
     check_model(model)
     open_sizes(model)
@@ -101,11 +101,14 @@ def lower(
     )
 
 
-def detached_weights(assembled: Assembled) -> dict[str, np.ndarray[Any, Any]]:
-    """Declare the larger weights as external, in the form that `runtime.Session` passes on."""
+def detached_weights(assembled: Assembled, model: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Declare the larger weights as external, in the form that `runtime.Session` passes on.
+
+    ``model`` is one that was assembled.
+    """
     weights = {}
     for number, given in assembled.arrays.items():
-        tensor = assembled.model.graph.initializer[number]
+        tensor = model.graph.initializer[number]
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
         array = np.ascontiguousarray(given).reshape(given.shape)

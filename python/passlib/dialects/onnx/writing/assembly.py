@@ -57,7 +57,15 @@ class Assembled:
     @cached_property
     def model(self) -> Any:
         """The model as an onnx.ModelProto, without the elements of ``arrays``."""
-        return require("onnx", extra="onnx").ModelProto.FromString(self.writer.message())
+        return self._parsed(outline=False)
+
+    @cached_property
+    def outline(self) -> Any:
+        """The same with the long lists of attributes cut, for checks and inference."""
+        return self._parsed(outline=True)
+
+    def _parsed(self, *, outline: bool) -> Any:
+        return require("onnx", extra="onnx").ModelProto.FromString(self.writer.message(outline))
 
     @cached_property
     def arrays(self) -> dict[int, np.ndarray[Any, Any]]:
@@ -154,7 +162,7 @@ def assemble(
         assembled = write({})
         doubtful = assembled.writer.doubtful
         if doubtful and renew:
-            assembled = write(renewed_types(assembled.model, doubtful, stated_types(attributes)))
+            assembled = write(renewed_types(assembled.outline, doubtful, stated_types(attributes)))
         return assembled
 
 

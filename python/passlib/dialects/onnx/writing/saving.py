@@ -52,7 +52,8 @@ def save(
         writer = assembled.writer
         kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
         if kinds is None or not are_accepted(kinds, writer.described_outputs()):
-            check_accepted(assembled.model, assembled.held, document.model)
+            shown = assembled.model if assembled.edited else assembled.outline
+            check_accepted(shown, assembled.held, document.outline)
     return storage.save(path, assembled, document, placement)
 
 
