@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -23,24 +24,6 @@ void detachInputs(Node* node) {
     mxnet::ext::host::dropConsumer(node->inputs[i].node, node, static_cast<int>(i));
   }
   node->inputs.clear();
-}
-
-/// Throws if a node has several uses of the nodes to be removed, or the graph has one as output.
-void requireUnused(const Graph& graph, const std::unordered_set<const Node*>& gone) {
-  for (const NodeEntry& head : graph.outputs) {
-    if (gone.count(head.node) == 0) continue;
-    throw GraphError("node " + quoted(head.node->name) +
-                     " cannot be removed, because it computes an output of the graph; replace "
-                     "the output first");
-  }
-  for (const Node* node : gone) {
-    for (const NodeEntry& use : node->outputs) {
-      if (gone.count(use.node) != 0) continue;
-      throw GraphError("node " + quoted(node->name) + " cannot be removed, because node " +
-                       quoted(use.node->name) + " uses it as input " + std::to_string(use.entry) +
-                       "; replace that first, or remove both at once");
-    }
-  }
 }
 
 }  // namespace
@@ -116,7 +99,37 @@ void EditedGraph::connect(Graph* graph, const NodeEntry& value, Node* node, int 
 std::size_t EditedGraph::replace(Graph* graph, const NodeEntry& from, const NodeEntry& target) {
   requireValue(from);
   requireValue(target);
-  return graph->replace(from, target);
+  dropRemoved(from.node);
+  if (isOutput(*graph, from)) {
+    heads_.erase(graph);
+    return graph->replace(from, target);
+  }
+  // The outputs need no walk.
+  std::vector<NodeEntry> outputs;
+  outputs.swap(graph->outputs);
+  const std::size_t uses = graph->replace(from, target);
+  outputs.swap(graph->outputs);
+  return uses;
+}
+
+/// Throws if another node uses the nodes to be removed, or the graph has one as output.
+void EditedGraph::requireUnused(const Graph& graph, const std::unordered_set<const Node*>& gone) {
+  const Heads& heads = headsOf(graph);
+  for (const Node* node : gone) {
+    const auto head = heads.lower_bound({node, std::numeric_limits<int>::min()});
+    if (head == heads.end() || head->first != node) continue;
+    throw GraphError("node " + quoted(node->name) +
+                     " cannot be removed, because it computes an output of the graph; replace "
+                     "the output first");
+  }
+  for (const Node* node : gone) {
+    for (const NodeEntry& use : node->outputs) {
+      if (gone.count(use.node) != 0 || isRemoved(use.node)) continue;
+      throw GraphError("node " + quoted(node->name) + " cannot be removed, because node " +
+                       quoted(use.node->name) + " uses it as input " + std::to_string(use.entry) +
+                       "; replace that first, or remove both at once");
+    }
+  }
 }
 
 void EditedGraph::remove(Graph* graph, const std::vector<Node*>& nodes) {
@@ -126,15 +139,75 @@ void EditedGraph::remove(Graph* graph, const std::vector<Node*>& nodes) {
   std::vector<Node*>& listed = listed_[graph];
   for (Node* node : nodes) {
     if (!removed_.insert(node).second) continue;
-    detachInputs(node);
+    for (const NodeEntry& input : node->inputs) ++stale_[input.node];
     listed.push_back(node);
     if (named_ == graph) names_.erase(node->name);
   }
 }
 
+void EditedGraph::dropRemoved(Node* node) {
+  const auto found = stale_.find(node);
+  if (found == stale_.end()) return;
+  std::vector<NodeEntry>& uses = node->outputs;
+  uses.erase(std::remove_if(uses.begin(), uses.end(),
+                            [&](const NodeEntry& use) { return isRemoved(use.node); }),
+             uses.end());
+  stale_.erase(found);
+}
+
+const std::vector<NodeEntry>& EditedGraph::consumersOf(Node* node) {
+  const auto found = stale_.find(node);
+  if (found != stale_.end() && found->second * 2 > node->outputs.size()) dropRemoved(node);
+  return node->outputs;
+}
+
+std::vector<NodeEntry> EditedGraph::usesOf(Node* node, int output) {
+  std::vector<NodeEntry> uses;
+  for (const NodeEntry& use : consumersOf(node)) {
+    const bool same = use.node->inputs[static_cast<std::size_t>(use.entry)].entry == output;
+    if (same && !isRemoved(use.node)) uses.push_back(use);
+  }
+  return uses;
+}
+
+bool EditedGraph::isUsed(const Graph& graph, const Node* node) const {
+  const auto found = stale_.find(node);
+  if (node->outputs.size() > (found == stale_.end() ? 0 : found->second)) return true;
+  const Heads& heads = headsOf(graph);
+  const auto head = heads.lower_bound({node, std::numeric_limits<int>::min()});
+  return head != heads.end() && head->first == node;
+}
+
+bool EditedGraph::isOutput(const Graph& graph, const NodeEntry& value) const {
+  return headsOf(graph).count({value.node, value.entry}) != 0;
+}
+
+const EditedGraph::Heads& EditedGraph::headsOf(const Graph& graph) const {
+  const auto [found, fresh] = heads_.try_emplace(&graph);
+  if (fresh) {
+    for (const NodeEntry& head : graph.outputs) found->second.emplace(head.node, head.entry);
+  }
+  return found->second;
+}
+
+int EditedGraph::knownOutputs(const Graph& graph, Node* node) {
+  if (node->op == "null") return 1;
+  int count = std::max(node->num_outputs, 1);
+  for (const NodeEntry& use : consumersOf(node)) {
+    count = std::max(count, use.node->inputs[static_cast<std::size_t>(use.entry)].entry + 1);
+  }
+  const Heads& heads = headsOf(graph);
+  auto last = heads.lower_bound({node, std::numeric_limits<int>::max()});
+  if (last != heads.begin() && (--last)->first == node) count = std::max(count, last->second + 1);
+  return count;
+}
+
 void EditedGraph::flush(Graph* graph) {
   const auto found = listed_.find(graph);
   if (found == listed_.end()) return;
+  for (const Node* node : found->second) {
+    for (const NodeEntry& input : node->inputs) stale_.erase(input.node);
+  }
   graph->removeNodes(found->second);
   listed_.erase(found);
 }
@@ -149,6 +222,7 @@ void EditedGraph::setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs
   if (outputs.empty()) throw std::invalid_argument("a graph needs an output");
   for (const NodeEntry& output : outputs) requireValue(output);
   graph->outputs = outputs;
+  heads_.erase(graph);
 }
 
 void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
@@ -181,6 +255,7 @@ std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t
   }
   std::vector<NodeEntry> results = nested->outputs;
   nested->outputs.clear();
+  heads_.erase(nested);
   for (NodeEntry& result : results) {
     const auto found = by_variable.find(result.node);
     if (found != by_variable.end()) result = found->second;
@@ -244,25 +319,6 @@ TextSet& EditedGraph::namesOf(const Graph& graph) {
     named_ = &graph;
   }
   return names_;
-}
-
-int knownOutputs(const Graph& graph, const Node& node) {
-  int count = std::max(node.num_outputs, 1);
-  for (const NodeEntry& use : node.outputs) {
-    count = std::max(count, use.node->inputs[static_cast<std::size_t>(use.entry)].entry + 1);
-  }
-  for (const NodeEntry& head : graph.outputs) {
-    if (head.node == &node) count = std::max(count, head.entry + 1);
-  }
-  return count;
-}
-
-std::vector<NodeEntry> usesOf(const Node& node, int output) {
-  std::vector<NodeEntry> uses;
-  for (const NodeEntry& use : node.outputs) {
-    if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry == output) uses.push_back(use);
-  }
-  return uses;
 }
 
 }  // namespace passlib

@@ -3,6 +3,7 @@
 #define PASSLIB_GRAPH_EDITED_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -64,12 +65,25 @@ class EditedGraph {
   /// Copies the part of the root that values depend on; these are its outputs.
   std::unique_ptr<Graph> part(const std::vector<NodeEntry>& values);
 
+  /// Returns the consumers of one output of a node: each with the number of its input.
+  std::vector<NodeEntry> usesOf(Node* node, int output);
+  /// Returns the consumers of a node: each once for each of its inputs.
+  const std::vector<NodeEntry>& consumersOf(Node* node);
+  /// Whether another node uses the results of a node, or the graph has one as output.
+  bool isUsed(const Graph& graph, const Node* node) const;
+  /// Whether the graph has a value as output.
+  bool isOutput(const Graph& graph, const NodeEntry& value) const;
+  /// Returns the number of outputs that a node has at least: the declared one, or what is used.
+  int knownOutputs(const Graph& graph, Node* node);
+
   /// Whether a node was removed, though others may still list it as a user.
   bool isRemoved(const Node* node) const { return removed_.count(node) != 0; }
   /// Notes a node that the matcher of patterns removes from its graph.
   void noteRemoved(const Node* node) { removed_.insert(node); }
   /// Notes that nodes were renamed without `rename`.
   void noteNames() { named_ = nullptr; }
+  /// Notes that graphs may have other outputs, which the matcher of patterns sets.
+  void noteOutputs() { heads_.clear(); }
 
   /// Returns the graph and refuses everything afterwards.
   std::unique_ptr<Graph> close();
@@ -81,11 +95,21 @@ class EditedGraph {
   std::string freeName(const Graph& graph, const std::string& wanted);
   TextSet& namesOf(const Graph& graph);
   void flush(Graph* graph);
+  /// Takes removed consumers out of the list of a node.
+  void dropRemoved(Node* node);
+  void requireUnused(const Graph& graph, const std::unordered_set<const Node*>& gone);
+  /// The outputs of a graph in order: an output is looked for without a walk over all of them.
+  using Heads = std::set<std::pair<const Node*, int>>;
+  const Heads& headsOf(const Graph& graph) const;
 
   std::unique_ptr<Graph> graph_;
   std::string editor_;
   bool types_known_;
   std::unordered_set<const Node*> removed_;
+  /// How many consumers that a node lists were removed. They leave the list when they are half of
+  /// it: a search for each would take quadratic time for a node that many others use.
+  std::unordered_map<const Node*, std::size_t> stale_;
+  mutable std::unordered_map<const Graph*, Heads> heads_;
   /// Removed nodes that their graphs still list.
   std::unordered_map<Graph*, std::vector<Node*>> listed_;
   /// Names of the nodes of one graph, for the names of new ones.
@@ -93,12 +117,6 @@ class EditedGraph {
   TextSet names_;
   TextMap<int> numbers_;  ///< the last one given to a name
 };
-
-/// Returns the number of outputs that a node has at least: the declared one, or what is used.
-int knownOutputs(const Graph& graph, const Node& node);
-
-/// Returns the consumers of one output of a node: each with the number of its input.
-std::vector<NodeEntry> usesOf(const Node& node, int output);
 
 }  // namespace passlib
 

@@ -3,11 +3,11 @@
 #include <pybind11/operators.h>
 #include <pybind11/stl.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "bindings/editing/handles.h"
@@ -26,7 +26,7 @@ NodeHandle nodeHandle(const ValueHandle& value) {
 
 ValueHandle outputOf(const NodeHandle& handle, int index) {
   Node* node = handle.live();
-  const int count = knownOutputs(*handle.graph, *node);
+  const int count = handle.owner->knownOutputs(*handle.graph, node);
   if (index < 0) index += count;
   if (index < 0 || !node->_hasOutput(index)) {
     throw py::index_error("node " + quoted(node->name) + " (" + node->op + ") has " +
@@ -38,7 +38,7 @@ ValueHandle outputOf(const NodeHandle& handle, int index) {
 py::tuple outputsOf(const NodeHandle& handle) {
   Node* node = handle.live();
   std::vector<NodeEntry> entries;
-  const int count = knownOutputs(*handle.graph, *node);
+  const int count = handle.owner->knownOutputs(*handle.graph, node);
   for (int i = 0; i < count; ++i) entries.emplace_back(node, i);
   return valuesOf({handle.owner, handle.graph}, entries);
 }
@@ -46,11 +46,9 @@ py::tuple outputsOf(const NodeHandle& handle) {
 /// The consumers of a node, each once, in the order of their uses.
 py::list usersOf(const NodeHandle& handle) {
   py::list users;
-  std::vector<const Node*> seen;
-  for (const NodeEntry& use : handle.live()->outputs) {
-    if (std::find(seen.begin(), seen.end(), use.node) != seen.end()) continue;
-    if (handle.owner->isRemoved(use.node)) continue;
-    seen.push_back(use.node);
+  std::unordered_set<const Node*> seen;
+  for (const NodeEntry& use : handle.owner->consumersOf(handle.live())) {
+    if (handle.owner->isRemoved(use.node) || !seen.insert(use.node).second) continue;
     users.append(NodeHandle{handle.owner, handle.graph, use.node});
   }
   return users;
@@ -58,19 +56,29 @@ py::list usersOf(const NodeHandle& handle) {
 
 py::tuple usesOfValue(const ValueHandle& value) {
   py::list uses;
-  for (const NodeEntry& use : usesOf(*value.live(), value.entry.entry)) {
-    if (value.owner->isRemoved(use.node)) continue;
+  for (const NodeEntry& use : value.owner->usesOf(value.live(), value.entry.entry)) {
     uses.append(py::make_tuple(NodeHandle{value.owner, value.graph, use.node}, use.entry));
   }
   return py::tuple(uses);
 }
 
 bool isOutput(const ValueHandle& value) {
-  const Node* node = value.live();
-  for (const NodeEntry& head : value.graph->outputs) {
-    if (head.node == node && head.entry == value.entry.entry) return true;
+  value.live();
+  return value.owner->isOutput(*value.graph, value.entry);
+}
+
+/// The only use of a value, as in usesOfValue; None if there are several, or none.
+py::object onlyUse(const ValueHandle& value) {
+  NodeEntry only;
+  for (const NodeEntry& use : value.owner->consumersOf(value.live())) {
+    const bool same =
+        use.node->inputs[static_cast<std::size_t>(use.entry)].entry == value.entry.entry;
+    if (!same || value.owner->isRemoved(use.node)) continue;
+    if (only.node != nullptr) return py::none();
+    only = use;
   }
-  return false;
+  if (only.node == nullptr) return py::none();
+  return py::make_tuple(NodeHandle{value.owner, value.graph, only.node}, only.entry);
 }
 
 /// The entry of a value in an attribute such as __ext_shape__; empty if it has none.
@@ -167,6 +175,8 @@ void bindEditedNodes(py::module_* m) {
       .def_property_readonly("outputs", &outputsOf)
       .def("output", &outputOf, py::arg("index") = 0)
       .def_property_readonly("users", &usersOf)
+      .def_property_readonly(
+          "is_used", [](const NodeHandle& h) { return h.owner->isUsed(*h.graph, h.live()); })
       .def_property_readonly("subgraphs", &subgraphsOf)
       .def_property_readonly("control_deps", &dependenciesOf)
       .def_property_readonly("num_outputs",
@@ -187,6 +197,7 @@ void bindEditedNodes(py::module_* m) {
                              })
       .def_property_readonly("index", [](const ValueHandle& v) { return v.entry.entry; })
       .def_property_readonly("uses", &usesOfValue)
+      .def_property_readonly("only_use", &onlyUse)
       .def_property_readonly("is_output", &isOutput)
       .def_property_readonly("shape", &shapeOf)
       .def_property_readonly("dtype", &typeOf)

@@ -188,7 +188,10 @@ class Rules {
     const Lending lending(graph, attributes, params);
     struct Renaming {
       EditedGraph* owner;
-      ~Renaming() { owner->noteNames(); }
+      ~Renaming() {
+        owner->noteNames();
+        owner->noteOutputs();
+      }
     } renaming{graph.owner.get()};
     PatternHooks hooks;
     hooks.add_node = [&graph](Graph* where, const std::string& name, const std::string& op) {
@@ -196,6 +199,7 @@ class Rules {
     };
     hooks.remove_node = [&graph](Graph*, Node* node) { graph.owner->noteRemoved(node); };
     const PatternSet patterns = compile([&](Match& match) {
+      graph.owner->noteOutputs();
       callWith(function, MatchHandle{graph.owner, &match, lending.arrays()});
     });
     return patterns.apply(graph.graph, hooks);

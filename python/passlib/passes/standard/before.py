@@ -54,7 +54,7 @@ def may_fold_before(layer: Layer) -> bool:
     if operator(layer.node) not in ("Conv", "Gemm", "MatMul") or node.control_deps:
         return False
     value = layer.node.inputs[0]
-    if value.is_output or len(value.uses) != 1 or integer(layer.node, "transA", 0):
+    if value.is_output or not value.only_use or integer(layer.node, "transA", 0):
         return False
     return operator(node) in (*_BINARY, "BatchNormalization") and not is_old_broadcast(node)
 

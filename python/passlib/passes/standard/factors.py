@@ -28,7 +28,7 @@ def merge_factors(graph: Graph) -> None:
         if outer is None:
             continue
         before = outer[0].node
-        if outer[0].is_output or len(outer[0].uses) != 1 or not _is_plain(before):
+        if outer[0].is_output or not outer[0].only_use or not _is_plain(before):
             continue
         inner = _constant_of(model, before)
         if operator(before) != operator(node) or inner is None:

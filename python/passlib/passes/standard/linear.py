@@ -51,8 +51,8 @@ def _needs_shapes(layer: Layer) -> bool:
     if may_fold_before(layer):
         return True
     # A layer whose rank the weights do not tell is a MatMul, which has no bias.
-    users = layer.node.users
-    return layer.needs_rank and len(users) == 1 and operator(users[0]) in ("Mul", "Div")
+    use = layer.node.outputs[0].only_use
+    return layer.needs_rank and use is not None and operator(use[0]) in ("Mul", "Div")
 
 
 _AFFINE = ("Mul", "Div", "Add", "Sub")
@@ -61,9 +61,9 @@ _AFFINE = ("Mul", "Div", "Add", "Sub")
 def _fold_next(model: Model, layer: Layer, shapes: Shapes | None, fused: Fused) -> bool:
     """Fold the operator after a layer if it is the only one."""
     result = layer.node.outputs[0]
-    if result.is_output or len(result.uses) != 1:
+    if result.is_output or result.only_use is None:
         return False
-    user, place = result.uses[0]
+    user, place = result.only_use
     name = operator(user)
     if name not in _AFFINE or user.control_deps or is_old_broadcast(user):
         return False

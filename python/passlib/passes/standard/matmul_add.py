@@ -33,8 +33,8 @@ def _has_candidate(node: EditableNode) -> bool:
     """Whether the result of a MatMul has an Add as its only user."""
     if operator(node) != "MatMul" or node.control_deps or node.outputs[0].is_output:
         return False
-    uses = node.outputs[0].uses
-    return len(uses) == 1 and operator(uses[0][0]) == "Add" and _is_plain(uses[0][0])
+    use = node.outputs[0].only_use
+    return use is not None and operator(use[0]) == "Add" and _is_plain(use[0])
 
 
 def _is_plain(add: EditableNode) -> bool:

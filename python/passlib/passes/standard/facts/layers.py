@@ -95,7 +95,7 @@ class Layer:
         wide = weight.astype(np.float64)
         scaled = None
         if scale is not None:
-            if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
+            if not self.node.inputs[1].only_use or self.node.inputs[1].is_output:
                 return False
             scaled = finite_as(wide * self._along_inputs(scale), weight.dtype)
             if scaled is None:
@@ -155,7 +155,7 @@ class Layer:
             return False
         scaled = None
         if scale is not None:
-            if len(self.node.inputs[1].uses) > 1 or self.node.inputs[1].is_output:
+            if not self.node.inputs[1].only_use or self.node.inputs[1].is_output:
                 return False
             scaled = finite_as(weight * self._along_weight(scale, weight.ndim), weight.dtype)
             if scaled is None:
@@ -219,7 +219,7 @@ class Layer:
     def _set(self, number: int, array: np.ndarray[Any, Any], what: str) -> None:
         """Replace an array of the layer, and leave other users of the former one alone."""
         old: EditableValue | None = given(self.node, number)
-        if old is not None and len(old.uses) == 1 and not old.is_output and what == "weight":
+        if old is not None and old.only_use and not old.is_output and what == "weight":
             self.model.graph.args[old.node.name] = array
             return
         made = self.model.add_constant(f"{self.node.name}_{what}", array)

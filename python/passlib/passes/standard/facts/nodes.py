@@ -197,11 +197,10 @@ class Model:
 
         Inputs of the model stay.
         """
-        heads = {value.node for value in self.graph.outputs}
         pending = list(nodes)
         while pending:
             node = pending.pop()
-            if node in self.gone or node in heads or node.users or node.name == ABSENT:
+            if node in self.gone or node.is_used or node.name == ABSENT:
                 continue
             if node.is_variable and not is_constant(self.graph, node):
                 continue

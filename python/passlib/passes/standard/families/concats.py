@@ -39,4 +39,4 @@ def _is_part(graph: Graph, value: EditableValue, node: EditableNode, name: str) 
         return False
     axis = attribute(node, _AXES[name], 1, parse_int)
     same = axis is not None and axis == attribute(inner, _AXES[name], 1, parse_int)
-    return same and len(value.uses) == 1
+    return same and value.only_use is not None

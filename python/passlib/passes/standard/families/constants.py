@@ -101,13 +101,11 @@ class Weights:
     def remove_unused(self, nodes: Iterable[EditableNode]) -> None:
         """Remove those of the nodes that nothing uses, users first, and weights of theirs."""
         for node in nodes:
-            if node.users or any(value.is_output for value in node.outputs):
+            if node.is_used:
                 continue
             sources = {value.node for value in node.inputs}
             self._graph.remove(node)
             for source in sources:
-                if constant(self._graph, source.outputs[0]) is not None and not (
-                    source.users or source.outputs[0].is_output
-                ):
+                if constant(self._graph, source.outputs[0]) is not None and not source.is_used:
                     del self._graph.args[source.name]
                     self._graph.remove(source)

@@ -72,11 +72,11 @@ def _fold_next(graph: Graph, node: EditableNode, kind: _Kind) -> bool:
     """Fold the operator after a layer, if it is all that uses the layer."""
     result = node.outputs[0]
     weight = constant(graph, node.inputs[1])
-    if result.is_output or len(result.uses) != 1 or weight is None:
+    if result.is_output or result.only_use is None or weight is None:
         return False
     if weight.dtype.name not in _REAL or weight.ndim < 2:
         return False
-    user, place = result.uses[0]
+    user, place = result.only_use
     groups = attribute(node, kind.groups, 1, parse_int) if kind.groups else 1
     if not can_go(user) or not groups or not _has_channels_second(node):
         return False
@@ -144,7 +144,7 @@ def _absorb(
     if without is None or old is None or old.shape != (channels,):
         return False
     scales, shifts = bool(np.any(scale != 1)), bool(np.any(shift != 0))
-    if scales and (len(value.uses) != 1 or value.is_output):
+    if scales and (not value.only_use or value.is_output):
         return False
     made = finite_as(weight * _along_weight(scale, weight, kind, channels), weight.dtype)
     bias = finite_as(np.broadcast_to(old * scale + shift, (channels,)), weight.dtype)
@@ -175,7 +175,7 @@ def _set_bias(graph: Graph, node: EditableNode, bias: np.ndarray[Any, Any], has_
     """Give a layer a bias of its own, in place of one that others may use too."""
     if has_bias:
         value: EditableValue = node.inputs[2]
-        if len(value.uses) == 1 and not value.is_output:
+        if value.only_use and not value.is_output:
             graph.args[value.node.name] = bias
             return
     name = NameSource({other.name for other in graph.nodes}).fresh(f"{node.name}_bias")
@@ -186,7 +186,7 @@ def _set_bias(graph: Graph, node: EditableNode, bias: np.ndarray[Any, Any], has_
 def _fold_padding(graph: Graph, node: EditableNode) -> None:
     """Fold a Pad with zeros in front of a convolution into its attribute pad."""
     before = node.inputs[0].node
-    if operator(graph, before) != "Pad" or not can_go(before) or len(before.users) != 1:
+    if operator(graph, before) != "Pad" or not can_go(before) or not before.outputs[0].only_use:
         return
     width, kernel = integers(before, "pad_width") or (), integers(node, "kernel") or ()
     rank = len(kernel) + 2

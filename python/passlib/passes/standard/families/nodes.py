@@ -97,8 +97,7 @@ def replace(graph: Graph, node: EditableNode, by: EditableValue) -> None:
 
 def remove_unused(graph: Graph, nodes: Iterable[EditableNode]) -> None:
     """Remove those of the nodes that are weights and that nothing uses any more."""
-    heads = {value.node for value in graph.outputs}
     for node in set(nodes):
-        if node.is_variable and node.name in graph.args and not node.users and node not in heads:
+        if node.is_variable and node.name in graph.args and not node.is_used:
             del graph.args[node.name]
             graph.remove(node)

@@ -37,7 +37,7 @@ def cancel_transposes(graph: Graph) -> None:
         else:
             node.attrs["axes"] = f"({', '.join(map(str, order))})"
             graph.connect(before.inputs[0], node, 0)
-        if not before.users and not before.outputs[0].is_output:
+        if not before.is_used:
             graph.remove(before)
 
 

@@ -54,7 +54,7 @@ def _chain(node: EditableNode) -> tuple[EditableNode, list[EditableNode]] | None
     between = []
     value = node.inputs[0]
     while operator(value.node) in _MOVERS and not value.node.control_deps:
-        if len(value.uses) != 1 or value.is_output:
+        if not value.only_use or value.is_output:
             return None
         between.append(value.node)
         value = value.node.inputs[0]
@@ -79,7 +79,7 @@ def _merge(
     if not all(has_kernel(mover.op, CODES[before], model.opset) for mover in between):
         return
     undone = before == after
-    shared = len(first.outputs[0].uses) > 1 or first.outputs[0].is_output
+    shared = not first.outputs[0].only_use or first.outputs[0].is_output
     result = between[0].outputs[0] if between else source
     if (undone and not can_replace(node, result)) or (shared and not undone):
         return

@@ -46,7 +46,7 @@ def _inner(value: EditableValue) -> bool:
     node = value.node
     if operator(node) != "Concat" or node.control_deps or value.is_output:
         return False
-    return len(value.uses) == 1
+    return value.only_use is not None
 
 
 def _axis(node: EditableNode, shapes: Shapes) -> int | None:

@@ -109,9 +109,9 @@ def _steps(
 
 def _reorder(model: Model, value: EditableValue, order: list[int]) -> bool:
     """Put the weights of the only user, a Conv of one group, in the order of new channels."""
-    if value.is_output or len(value.uses) != 1:
+    if value.is_output or not value.only_use:
         return False
-    conv, place = value.uses[0]
+    conv, place = value.only_use
     weight = model.array(conv.inputs[1]) if place == 0 and operator(conv) == "Conv" else None
     if weight is None or integer(conv, "group", 1) != 1 or weight.shape[1] != len(order):
         return False
