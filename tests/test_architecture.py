@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"symbol"},
     {"nd"},
     {"model", "nn"},
-    {"base", "test_utils", "training", "util", "viz"},
+    {"base", "contrib", "test_utils", "training", "util", "viz"},
     {"passes"},
     {"workbench"},
     {"cli"},

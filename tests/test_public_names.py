@@ -15,6 +15,7 @@ import passlib
 NAMES = {
     "attribute": "AttrScope current",
     "context": "Context cpu cpu_pinned current_context gpu num_gpus",
+    "contrib": "nd ndarray sym symbol",
     "executor": "Executor bind simple_bind",
     "gluon": "Parameter ParameterDict SymbolBlock nn",
     "library": "load loaded find_backend load_standard Library",

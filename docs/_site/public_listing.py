@@ -12,9 +12,9 @@ _DIRECTIVES = {"Classes": "autoclass", "Functions": "autofunction", "Values": "a
 MODULES = (
     *("passlib", "passlib.library", "passlib.passes", "passlib.workbench", "passlib.model"),
     *("passlib.symbol", "passlib.nd", "passlib.nn", "passlib.dialects", "passlib.executor"),
-    *("passlib.attribute", "passlib.base", "passlib.context", "passlib.gluon"),
-    *("passlib.initializer", "passlib.name", "passlib.random", "passlib.test_utils"),
-    *("passlib.util", "passlib.viz"),
+    *("passlib.attribute", "passlib.base", "passlib.context", "passlib.contrib"),
+    *("passlib.gluon", "passlib.initializer", "passlib.name", "passlib.random"),
+    *("passlib.test_utils", "passlib.util", "passlib.viz"),
 )
 """The public modules. What several export is documented at the first of them."""
 

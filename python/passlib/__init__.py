@@ -106,6 +106,7 @@ __all__ = [
     "autograd",
     "base",
     "context",
+    "contrib",
     "convert",
     "cpu",
     "cpu_pinned",

@@ -94,14 +94,29 @@ def full(
     """
     context = require_host(ctx, "an array")
     made = _place(np.full(shape, val, _element_type(dtype)), context)
-    if out is None:
-        return made
-    np.copyto(out, made, casting="unsafe")
+    return made if out is None else written(out, made)
+
+
+def written(out: Any, made: NDArray) -> Any:
+    """Write an array to the argument ``out`` of a function, dense or sparse, and return that.
+
+    Raises
+    ------
+    ValueError
+        The two have different shapes.
+    """
+    if out.shape != made.shape:
+        raise ValueError(f"out has the shape {out.shape}, but the result has {made.shape}")
+    out[:] = made.astype(out.dtype)
     return out
 
 
 def zeros(
-    shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str = "default"
+    shape: Shape,
+    ctx: Context | None = None,
+    dtype: Any = None,
+    stype: str = "default",
+    out: NDArray | None = None,
 ) -> Any:
     """Make an array of zeros, sparse if ``stype`` is ``"row_sparse"`` or ``"csr"``.
 
@@ -113,10 +128,13 @@ def zeros(
     >>> mx.nd.zeros((2,)).asnumpy(), mx.nd.zeros((2, 3), stype="csr").stype
     (array([0., 0.], dtype=float32), 'csr')
     """
-    return full(shape, 0, ctx, dtype).tostype(stype)
+    made = full(shape, 0, ctx, dtype, out)
+    return made if out is not None else made.tostype(stype)
 
 
-def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+def ones(
+    shape: Shape, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None
+) -> NDArray:
     """Make an array of ones, as `full`.
 
     Examples
@@ -125,7 +143,7 @@ def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray
     >>> mx.nd.ones((2,)).asnumpy()
     array([1., 1.], dtype=float32)
     """
-    return full(shape, 1, ctx, dtype)
+    return full(shape, 1, ctx, dtype, out)
 
 
 def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:

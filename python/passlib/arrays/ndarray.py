@@ -102,7 +102,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         return result
 
     def __getitem__(self, key: Any) -> Any:
-        key = _with_whole_numbers(key)
+        key = _with_whole_numbers(self._all_of_none(key))
         result = np.asarray(self)[_as_key(key)]
         if not isinstance(result, np.ndarray):
             result = np.asarray(self)[(*key, ...) if isinstance(key, tuple) else (key, ...)]
@@ -112,7 +112,11 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         given = value.asnumpy() if hasattr(value, "asnumpy") else value
         if isinstance(given, np.ndarray) and given.size == 1:
             given = given.reshape(())  # a single element of the array may be meant
-        np.asarray(self)[_as_key(key)] = given
+        np.asarray(self)[_as_key(self._all_of_none(key))] = given
+
+    def _all_of_none(self, key: Any) -> Any:
+        """Return the key, where ``[:]`` of an array of shape () means its element, as in MXNet."""
+        return () if self.ndim == 0 and isinstance(key, slice) and key == slice(None) else key
 
     def __iter__(self) -> Iterator[Any]:
         if self.ndim == 0:

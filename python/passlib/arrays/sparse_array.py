@@ -69,6 +69,17 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         return self._parts.stype
 
     @property
+    def _aux_types(self) -> list[type[np.generic]]:
+        """Element types of the index arrays, the row pointers first."""
+        found = [self._parts.indptr, self._parts.indices]
+        return [array.dtype.type for array in found if array is not None]
+
+    @property
+    def _num_aux(self) -> int:
+        """The number of index arrays."""
+        return len(self._aux_types)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the whole array."""
         return self._parts.shape
@@ -164,7 +175,7 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         raise NotImplementedError
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not isinstance(key, slice) or key != slice(None):
+        if key is not Ellipsis and (not isinstance(key, slice) or key != slice(None)):
             raise ValueError(
                 f"only all elements of a {self.stype} array can be set: array[:] = ..."
             )

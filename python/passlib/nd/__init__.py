@@ -12,6 +12,7 @@ from passlib.nd import control, elementwise, functions, sampling, sparse
 from passlib.nd.cached_op import CachedOp
 from passlib.nd.creation import (
     eye,
+    fill_element_0index,
     from_dlpack,
     from_numpy,
     histogram,
@@ -44,6 +45,7 @@ __all__ = [
     "concatenate",
     "empty",
     "eye",
+    "fill_element_0index",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -68,7 +70,11 @@ __all__ = [
 ]
 
 _OWN: dict[str, dict[str, Callable[..., Any]]] = {
-    "contrib": {**control.FUNCTIONS, "uniform": sampling.FUNCTIONS["uniform"]},
+    "contrib": {
+        **control.FUNCTIONS,
+        "edge_id": sparse.edge_id,
+        "uniform": sampling.FUNCTIONS["uniform"],
+    },
     "op": {"CachedOp": CachedOp},
     "random": {**sampling.FUNCTIONS, "NDArray": NDArray},
 }

@@ -7,12 +7,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlib.arrays.context import Context, current_context
-from passlib.arrays.creation import array
+from passlib.arrays.creation import array, written
 from passlib.arrays.ndarray import NDArray
 from passlib.errors import UnsupportedError
 
 __all__ = [
     "eye",
+    "fill_element_0index",
     "from_dlpack",
     "from_numpy",
     "histogram",
@@ -120,6 +121,45 @@ def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) 
     if range is None and not np.ndim(bins):
         return array(counts, context), array(edges, context)
     return [array(counts, context, np.int64), array(edges, context)]
+
+
+def fill_element_0index(lhs: NDArray, mhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
+    """Return a matrix with one element of each row replaced.
+
+    Parameters
+    ----------
+    lhs : NDArray
+        The matrix.
+    mhs : array
+        The new element of each row.
+    rhs : array
+        Its column. Columns that the matrix does not have are left out.
+    out : NDArray, optional
+        The array to write to and return.
+
+    Raises
+    ------
+    ValueError
+        The matrix, the elements and the columns do not fit together.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> matrix, columns = mx.nd.zeros((2, 3)), mx.nd.array([2, 0])
+    >>> mx.nd.fill_element_0index(matrix, mx.nd.array([5, 7]), columns).asnumpy()
+    array([[0., 0., 5.],
+           [7., 0., 0.]], dtype=float32)
+    """
+    elements, columns = np.asarray(mhs), np.asarray(rhs).astype(np.int64)
+    if lhs.ndim != 2 or not elements.shape == columns.shape == lhs.shape[:1]:
+        raise ValueError(
+            f"fill_element_0index takes a matrix, and an element and a column for each row, not "
+            f"the shapes {lhs.shape}, {elements.shape} and {columns.shape}"
+        )
+    made = lhs.copy()
+    rows = np.flatnonzero((columns >= 0) & (columns < lhs.shape[1]))
+    np.asarray(made)[rows, columns[rows]] = elements[rows]
+    return made if out is None else written(out, made)
 
 
 def onehot_encode(indices: Any, out: NDArray) -> NDArray:

@@ -177,16 +177,16 @@ def write_out(op: str, targets: Any, results: Sequence[np.ndarray[Any, Any]]) ->
     if len(chosen) != len(results):
         raise TypeError(f"operator {op!r} has {len(results)} outputs, and out has {len(chosen)}")
     for position, (target, result) in enumerate(zip(chosen, results, strict=True)):
-        if not isinstance(target, np.ndarray) or (target.shape, target.dtype) != (
-            result.shape,
-            result.dtype,
-        ):
+        if not isinstance(target, (np.ndarray, BaseSparseNDArray)) or (
+            target.shape,
+            target.dtype,
+        ) != (result.shape, result.dtype):
             raise TypeError(
                 f"output {position} of operator {op!r} is {result.dtype} of shape "
-                f"{result.shape}; out must be a dense array of that type, not {target!r}"
+                f"{result.shape}; out must be an array of that type, not {target!r}"
             )
     for target, result in zip(chosen, results, strict=True):
-        np.copyto(target, result)
+        target[...] = result
     return chosen
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlib.arrays import random
 from passlib.arrays.context import Context
-from passlib.arrays.creation import Shape, array
+from passlib.arrays.creation import Shape, array, written
 from passlib.arrays.ndarray import NDArray
 
 __all__ = [
@@ -333,8 +333,10 @@ def _placed(
     drawn: NDArray = array(numbers, ctx, dtype if given else _FLOAT32)
     if out is None:
         return drawn
-    np.copyto(out, drawn, casting="same_kind")
-    return out
+    if not np.can_cast(drawn.dtype, out.dtype, "same_kind"):
+        raise TypeError(f"numbers of {drawn.dtype} cannot be written to an array of {out.dtype}")
+    result: NDArray = written(out, drawn)
+    return result
 
 
 def _like(function: _Sampler) -> _Sampler:

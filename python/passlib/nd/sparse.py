@@ -21,6 +21,7 @@ __all__ = [
     "RowSparseNDArray",
     "array",
     "csr_matrix",
+    "edge_id",
     "empty",
     "gs_retain",
     "retain",
@@ -125,6 +126,42 @@ def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None)
     return (
         creation.empty(shape, ctx, dtype) if stype == "default" else zeros(stype, shape, ctx, dtype)
     )
+
+
+def edge_id(data: CSRNDArray, u: Any, v: Any) -> NDArray:
+    """Return the stored elements in rows ``u`` and columns ``v``, and -1 where none is stored.
+
+    Parameters
+    ----------
+    data : CSRNDArray
+        A graph: the element in row u and column v is the number of the edge from u to v.
+    u, v : array
+        As many rows as columns.
+
+    Raises
+    ------
+    IndexError
+        The matrix does not have a row.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> graph = mx.nd.array([[0, 5], [0, 0]]).tostype("csr")
+    >>> mx.nd.contrib.edge_id(graph, mx.nd.array([0, 1]), mx.nd.array([1, 1])).asnumpy()
+    array([ 5., -1.], dtype=float32)
+    """
+    pointers, columns = np.asarray(data.indptr), np.asarray(data.indices)
+    found = np.full(np.shape(u), -1, data.dtype)
+    wanted = zip(np.asarray(u).astype(int), np.asarray(v).astype(int), strict=True)
+    for place, (row, column) in enumerate(wanted):
+        if not 0 <= row < data.shape[0]:
+            raise IndexError(f"the matrix has {data.shape[0]} rows, and no row {row}")
+        start = pointers[row]
+        stored = np.flatnonzero(columns[start : pointers[row + 1]] == column)
+        if stored.size:
+            found[place] = np.asarray(data.data)[start + stored[0]]
+    made: NDArray = creation.array(found, data.context, data.dtype)
+    return made
 
 
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:

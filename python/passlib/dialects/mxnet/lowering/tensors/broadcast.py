@@ -44,6 +44,8 @@ def broadcast_like(op: Operation) -> Value:
         return op.emit("Expand", data, op.emit("Shape", other))
     if len(left) != len(right):
         op.invalid(f"lists {len(left)} axes for {len(right)}", "lhs_axes")
+    if not left:
+        op.invalid("lists no axes", "lhs_axes")
     sizes = [vector(op, 1)] * op.rank_of(data)
     for mine, its in zip(left, right, strict=True):
         if mine is None or its is None:
