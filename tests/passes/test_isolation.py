@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,8 @@ from commands import passlib_command
 from passlib.errors import FormatError, LoadError, PipelineError, UnsupportedError
 from passlib.passes import Timing
 from passlib.passes.files import load_file
-from passlib.passes.isolation import IsolatedError, play
+from passlib.passes.isolation import IsolatedError, Reproducer, play
+from plugin_build import compile_to
 from sanitized import unless_sanitized
 
 PASSES = '''
@@ -138,7 +141,7 @@ def test_what_ends_a_process_is_an_error(
     held = pl.load(folder / facts["model"])
     assert held.symbol.tojson() == model.symbol.tojson()
     assert np.array_equal(held.args["w"], model.args["w"])
-    result = passlib_command("run", folder, "--timeout", "6")
+    result = passlib_command("run", folder, "--trust", "--timeout", "6")
     assert result.returncode == 2
     assert message.partition(" after")[0] in result.stderr
 
@@ -225,3 +228,163 @@ def test_a_reproducer_is_played_from_any_directory(
     monkeypatch.chdir(folder.parent)
     with pytest.raises(IsolatedError, match="exit status 7"):
         play(Path(folder.name), timeout=20)
+
+
+CRASHING = """
+#include <cstdlib>
+#include "lib_api.h"
+
+using namespace mxnet::ext;
+
+static const int ended = [] { std::abort(); return 0; }();
+
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+
+static MXReturnValue nothing(Graph*, const std::unordered_map<std::string, std::string>&) {
+  return MX_SUCCESS;
+}
+REGISTER_PASS(isolatedConstructor).setBody(nothing);
+"""
+
+
+def test_a_static_constructor_that_crashes(model: pl.Model, tmp_path: Path) -> None:
+    (tmp_path / "crashing.cc").write_text(CRASHING, "utf-8")
+    library = tmp_path / "libcrashing.so"
+    compile_to(
+        library,
+        ("g++", "-std=c++17", "-shared", "-fPIC", "-I", pl.get_include()),
+        [tmp_path / "crashing.cc"],
+    )
+    model.save(tmp_path / "m-symbol.json")
+    given = ("-l", library, "--passes", "isolatedConstructor")
+    for more in (("--isolate",), ("--timeout", "60"), ("--jobs", "1")):
+        ended = passlib_command("opt", "m-symbol.json", "-o", "out", *given, *more, folder=tmp_path)
+        assert ended.returncode == 2, ended.stderr
+        assert "SIGABRT" in ended.stderr
+        assert "libcrashing.so" in ended.stderr
+    folder = ended.stderr.rpartition("passlib run ")[2].strip()
+    again = passlib_command("run", folder, "--trust")
+    assert (again.returncode, "SIGABRT" in again.stderr) == (2, True)
+    assert folder in again.stderr
+
+
+@pytest.fixture
+def left(model: pl.Model, tmp_path: Path) -> Path:
+    """Return the reproducer of a pass that says that it ran by making a file."""
+    path = tmp_path / "telling.py"
+    path.write_text(
+        "import passlib as pl, pathlib\n"
+        f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
+        "@pl.graph_pass\n"
+        "def isolated_telling(graph: pl.Graph) -> None:\n"
+        '    """Tells that it ran."""\n',
+        "utf-8",
+    )
+    folder = tmp_path / "left"
+    folder.mkdir()
+    Reproducer.write(folder, model, [str(path)], "isolated_telling", {}, None)
+    return folder
+
+
+def on_a_terminal(*arguments: object, answer: bytes) -> tuple[int, str]:
+    """Run the command with a terminal, on which somebody answers."""
+    own, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "passlib", *map(str, arguments)],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    os.write(own, answer)
+    said = process.communicate(timeout=100)[0].decode()
+    os.close(own)
+    os.close(terminal)
+    return process.returncode, said
+
+
+def test_code_runs_only_if_it_is_trusted(left: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    asked = passlib_command("run", left)
+    assert (asked.returncode, ran.exists()) == (1, False)
+    assert "telling.py" in asked.stderr
+    assert "--trust" in asked.stderr
+    status, said = on_a_terminal("run", left, answer=b"n\n")
+    assert (status, ran.exists()) == (1, False)
+    assert "[y/N]" in said
+    assert on_a_terminal("run", left, answer=b"y\n")[0] == 0
+    assert ran.exists()
+    ran.unlink()
+    before = sorted(path.relative_to(left) for path in left.rglob("*"))
+    assert passlib_command("run", left, "--trust").returncode == 0
+    assert ran.exists()
+    assert sorted(path.relative_to(left) for path in left.rglob("*")) == before
+
+
+def test_links_of_a_reproducer_are_not_written_through(left: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("result", "answer", "progress", "output.txt", "pid", "status", "job"):
+        (left / name).symlink_to(outside if name == "result" else outside / name)
+    assert passlib_command("run", left, "--trust").returncode == 0
+    assert list(outside.iterdir()) == []
+
+
+WRONG: dict[str, tuple[str, Any]] = {
+    "an absolute model": ("model", "/etc/hostname"),
+    "a model elsewhere": ("model", "model/../../outside"),
+    "a model that is a number": ("model", 3),
+    "a model with a null byte": ("model", "a\0b"),
+    "a library elsewhere": ("sources", [["/tmp/../etc/hostname", "0"]]),
+    "a relative library": ("sources", [["libx.so", "0"]]),
+    "sources that are a text": ("sources", "libx.so"),
+    "sources that are numbers": ("sources", [[1, 2]]),
+    "sources of three": ("sources", [["/a", "b", "c"]]),
+    "no sources": ("sources", None),
+    "a pipeline that is a list": ("pipeline", ["a"]),
+    "a pipeline that is no pipeline": ("pipeline", "a{"),
+    "inference of another name": ("inference", {"isolate": True}),
+    "inference of another type": ("inference", {"shapes": 7}),
+    "inference that is a list": ("inference", [1]),
+    "memory that is a text": ("memory", "much"),
+    "too much memory": ("memory", 1 << 70),
+    "less than no memory": ("memory", -1),
+    "a path that is a text": ("path", "/tmp"),
+    "a path of numbers": ("path", [1]),
+    "versions that are a list": ("versions", []),
+    "another member": ("more", 1),
+    "a dialect that nobody has": ("dialect", "x"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_reproducer_with_a_wrong_description(what: str, left: Path, tmp_path: Path) -> None:
+    name, value = WRONG[what]
+    facts = json.loads((left / "reproducer.json").read_text("utf-8"))
+    (left / "reproducer.json").write_text(json.dumps({**facts, name: value}), "utf-8")
+    found = passlib_command("run", left, "--trust", timeout=60)
+    assert found.returncode in (1, 2, 3)
+    assert "Traceback" not in found.stderr
+    assert found.stderr.startswith("passlib run: ")
+    with pytest.raises(pl.PasslibError):
+        play(left)
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b"[" * 100_000, b"null", b"3", b"\xff"])
+def test_a_reproducer_that_is_no_json(content: bytes, left: Path) -> None:
+    (left / "reproducer.json").write_bytes(content)
+    with pytest.raises(FormatError):
+        play(left)
+
+
+@pytest.mark.parametrize("name", ["description", "model", "source"])
+def test_a_pipe_in_a_reproducer(name: str, left: Path) -> None:
+    held = Reproducer.read(left)
+    path = {
+        "description": left / "reproducer.json",
+        "model": left / held.model,
+        "source": Path(held.sources[0][0]),
+    }[name]
+    path.unlink()
+    os.mkfifo(path)
+    found = passlib_command("run", left, "--trust", timeout=60)
+    assert (found.returncode, "Traceback" in found.stderr) in ((1, False), (3, False)), found.stderr

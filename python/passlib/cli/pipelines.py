@@ -60,8 +60,14 @@ def load_libraries(paths: Sequence[str]) -> None:
             load(path, verbose=False)
 
 
-def pipeline_of(arguments: argparse.Namespace) -> Pipeline:
-    """Return the pipeline of ``--passes`` without what ``--skip`` names; loads the libraries.
+def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pipeline:
+    """Return the pipeline of ``--passes`` without what ``--skip`` names.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+    is_loading : bool
+        Load the libraries, which another process does otherwise.
 
     Raises
     ------
@@ -70,7 +76,8 @@ def pipeline_of(arguments: argparse.Namespace) -> Pipeline:
     """
     from passlib.passes import Pipeline
 
-    load_libraries(arguments.library)
+    if is_loading:
+        load_libraries(arguments.library)
     try:
         pipeline = Pipeline("simplify" if arguments.passes is None else arguments.passes)
     except FormatError as error:

@@ -62,10 +62,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pipeline on each model, and print what it did."""
-    pipeline = pipeline_of(arguments)
-    pipeline.check()
-    request = _request(arguments)
-    if len(arguments.models) > 1 or arguments.scheduler or arguments.jobs is not None:
+    is_batch = len(arguments.models) > 1 or arguments.scheduler or arguments.jobs is not None
+    # A library may crash as it is loaded: other processes do it where these are asked for.
+    is_here = not (is_batch or arguments.isolate or arguments.timeout)
+    pipeline = pipeline_of(arguments, is_loading=is_here)
+    request = _request(arguments, is_here=is_here)
+    if is_here or not arguments.library:
+        pipeline.check()
+    else:
+        from passlib.workbench.batch import check_isolated
+
+        check_isolated(pipeline, arguments.models[0], request, arguments.timeout)
+    if is_batch:
         return _run_batch(arguments, pipeline, request)
     # What libraries print must not stand in the JSON.
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
@@ -83,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     return DIFFERENT if facts["differences"] else FINE
 
 
-def _request(arguments: argparse.Namespace) -> Request:
+def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
     from passlib.workbench.batch import Request
 
     require_check(arguments)
@@ -104,6 +112,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),
         rewrite_limit=arguments.rewrite_limit,
+        libraries=None if is_here else tuple(str(Path(p).absolute()) for p in arguments.library),
     )
 
 

@@ -7,23 +7,53 @@ import sys
 from pathlib import Path
 
 from passlib.cli.options import add_timeout
-from passlib.cli.status import FINE
-from passlib.passes.isolation import play
+from passlib.cli.status import FINE, UsageError
+from passlib.errors import printable
+from passlib.passes.isolation import Reproducer, play
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
-DESCRIPTION = "Run the pipeline of a reproducer, the folder that an isolated pass leaves."
-EXAMPLE = "passlib run /tmp/passlib-reproducer-x1y2"
+DESCRIPTION = """\
+Run the pipeline of a reproducer, the folder that an isolated pass leaves. This runs
+the code of its libraries and Python files with all your rights."""
+EXAMPLE = "passlib run /tmp/passlib-reproducer-x1y2 --trust"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("folder", metavar="REPRODUCER", help="it runs the libraries named there")
+    parser.add_argument("folder", metavar="REPRODUCER", help="folder with reproducer.json")
+    parser.add_argument("--trust", action="store_true", help="run its code without asking")
     add_timeout(parser, "end it after so many seconds")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pipeline; 2 if it fails again."""
-    result = play(Path(arguments.folder), arguments.timeout)
+    folder = Path(arguments.folder)
+    if not arguments.trust:
+        _ask(folder)
+    result = play(folder, arguments.timeout)
     sys.stdout.write(f"{result}\n")
     return FINE
+
+
+def _ask(folder: Path) -> None:
+    """Ask on a terminal whether the code may run.
+
+    Raises
+    ------
+    UsageError
+        It may not, or nobody can be asked.
+    """
+    reproducer = Reproducer.read(folder)
+    reproducer.checked_place(folder)
+    files = [path for path, _ in reproducer.sources] + reproducer.path
+    sys.stderr.write(
+        f"{printable(folder)} runs code of these files, and of Python modules in these folders:\n"
+        + "".join(f"  {printable(path)}\n" for path in files)
+    )
+    if sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write("Would you run them as programs? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+    raise UsageError(f"{folder} was not played back; give --trust if you trust its code")

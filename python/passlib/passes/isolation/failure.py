@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from passlib.errors import PassError, PasslibError
+from passlib.errors import PassError, PasslibError, listed
 from passlib.library import find_backend
 from passlib.passes.isolation.reproducer import Reproducer
 
@@ -77,7 +77,9 @@ def failure(folder: Path, what: str, how: str) -> IsolatedError:
         number = int(text)
         who = f"pass {name!r} (step {number}) of {_library(folder, name)}"
     except (OSError, ValueError):
-        who = f"the process that loads {Reproducer.read(folder).model}"
+        held = Reproducer.read(folder)
+        loaded = [*(path for path, _ in held.sources), Path(held.model).name]
+        who = f"the process that loads {listed(loaded)}"
     try:
         printed_bytes = (folder / "output.txt").read_bytes()
     except FileNotFoundError:  # the process had not even begun

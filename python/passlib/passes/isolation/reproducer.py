@@ -9,19 +9,21 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import numpy as np
 
 from passlib.errors import FormatError, LoadError, UnsupportedError
 from passlib.files.installation import checked_version
+from passlib.files.regular import read_regular
 from passlib.library import find_backend, load
 from passlib.library.pipeline import Repeat, Step, Steps
 from passlib.library.pipeline.named import find_named
 from passlib.library.python import PythonPass
 from passlib.model import Model
 from passlib.model import load as load_model
+from passlib.model.optimized import INFERENCE
 from passlib.passes.files import load_file
 from passlib.passes.instruments import save_part
 
@@ -37,7 +39,7 @@ class Reproducer:
     Attributes
     ----------
     model : str
-        Path in the folder, or an absolute one.
+        Path in the folder; an absolute one is for a process that this one starts.
     dialect : str
         Empty for a model that is to be recognised.
     pipeline : str
@@ -74,7 +76,8 @@ class Reproducer:
     ) -> Reproducer:
         """Write a folder that holds everything but the libraries themselves.
 
-        A model that is a path is not copied. ``sources`` are paths of libraries and Python files.
+        A model that is a path is not copied: the folder gets a link to its folder. ``sources`` are
+        paths of libraries and Python files.
 
         Raises
         ------
@@ -86,7 +89,9 @@ class Reproducer:
             path = save_part(model, folder / "model")
             place, dialect = str(Path(path).relative_to(folder)), model.dialect
         else:
-            place, dialect = str(Path(model).absolute()), ""
+            own = Path(model).absolute()
+            (folder / "model").symlink_to(own.parent)
+            place, dialect = f"model/{own.name}", ""
         made = cls(
             place,
             dialect,
@@ -102,12 +107,22 @@ class Reproducer:
                 "machine": platform.machine(),
             },
         )
+        made.store(folder)
+        return made
+
+    def store(self, folder: Path) -> None:
+        """Write the description into a folder.
+
+        Raises
+        ------
+        UnsupportedError
+            An argument is no JSON.
+        """
         try:
-            content = json.dumps(asdict(made), indent=2)
+            content = json.dumps(asdict(self), indent=2)
         except TypeError as error:
             raise UnsupportedError(f"isolate=True: an argument is no JSON: {error}") from error
         (folder / _FACTS).write_text(content, "utf-8")
-        return made
 
     @classmethod
     def read(cls, folder: Path) -> Reproducer:
@@ -121,17 +136,52 @@ class Reproducer:
             There is no such folder.
         """
         try:
-            text = (folder / _FACTS).read_text("utf-8")
+            content = read_regular(folder / _FACTS)
         except OSError as error:
             what = f"this is no reproducer, a folder with {_FACTS} that an isolated pass left"
             raise type(error)(error.errno, what, str(folder)) from error
         try:
-            facts = json.loads(text)
-            made = cls(**facts)
-            [*map(str, (made.model, made.dialect, made.pipeline))]
-            return made
-        except (ValueError, TypeError) as error:
+            made = cls(**json.loads(content))
+        except (ValueError, TypeError, RecursionError) as error:
             raise FormatError(f"{folder / _FACTS}: this is no reproducer: {error}") from error
+        wrong = made.wrong_member()
+        if wrong:
+            raise FormatError(f"{folder / _FACTS}: {wrong!r} is of a wrong type")
+        return made
+
+    def wrong_member(self) -> str:
+        """Return the name of the first member that is not of its type; empty if there is none."""
+        checks = {
+            "model": _is_text(self.model),
+            "dialect": _is_text(self.dialect),
+            "pipeline": _is_text(self.pipeline),
+            "sources": isinstance(self.sources, list)
+            and all(isinstance(s, (list, tuple)) and len(s) == 2 for s in self.sources)
+            and all(_is_text(text) for source in self.sources for text in source),
+            "inference": isinstance(self.inference, dict) and self.inference.keys() <= INFERENCE,
+            "memory": self.memory is None
+            or (type(self.memory) is int and 0 < self.memory <= sys.maxsize),
+            "path": isinstance(self.path, list) and all(map(_is_text, self.path)),
+            "versions": isinstance(self.versions, dict)
+            and all(map(_is_text, self.versions.values())),
+        }
+        return next((name for name, is_right in checks.items() if not is_right), "")
+
+    def checked_place(self, folder: Path) -> Path:
+        """Return the path of the model, of a reproducer that somebody else may have written.
+
+        Raises
+        ------
+        FormatError
+            A path leads out of the folder, or one of a library is not absolute.
+        """
+        place = PurePosixPath(self.model)
+        if place.is_absolute() or ".." in place.parts:
+            raise FormatError(f"{folder / _FACTS}: the path {self.model!r} leads out of the folder")
+        for path, _ in self.sources:
+            if not PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+                raise FormatError(f"{folder / _FACTS}: {path!r} is no absolute path without '..'")
+        return (folder / self.model).absolute()
 
     def load(self, folder: Path) -> Model:
         """Load the libraries, and return the model; raises as `load_libraries` does."""
@@ -197,6 +247,13 @@ def _source(name: str) -> str:
 
 def _digest(path: str) -> str:
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except FormatError as error:
+        raise LoadError(str(error)) from error
     except OSError as error:
         raise LoadError(f"{path}: {error.strerror}") from error
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value can be a name or a path."""
+    return isinstance(value, str) and "\0" not in value

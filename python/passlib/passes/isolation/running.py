@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import pickle
 import signal
+import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from passlib.errors import PipelineError
+from passlib.errors import FormatError, PipelineError
 from passlib.library.pipeline import Steps, text_of
 from passlib.model import Model
 from passlib.model import load as load_model
 from passlib.passes.isolation.answer import Answer
 from passlib.passes.isolation.client import run_forked
-from passlib.passes.isolation.failure import failure, reproducer_folder
+from passlib.passes.isolation.failure import IsolatedError, failure, reproducer_folder
 from passlib.passes.isolation.reproducer import Reproducer, sources_of
 from passlib.passes.result import PipelineResult
 
@@ -62,21 +64,36 @@ def run_isolated(
 
 
 def play(folder: Path, timeout: float | None = None) -> PipelineResult:
-    """Run what a reproducer holds, again in a process of its own.
+    """Run what a reproducer holds, again in a process of its own, which loads its libraries.
+
+    That runs their code: see SECURITY.md. Nothing is written into the folder.
 
     Raises
     ------
     FormatError
-        The folder is no reproducer.
+        The folder is no reproducer, or a path in it leads elsewhere.
     IsolatedError, PipelineError
-        As by `run_isolated`; the folder stays.
+        As by `run_isolated`, with this folder.
     """
     reproducer = Reproducer.read(folder)
-    model = reproducer.load(folder)
-    answer = run_child(folder, _CHILD, timeout)
-    if answer.errors:
-        raise linked(answer.errors, model, folder)
-    return _result(answer, model)
+    place = reproducer.checked_place(folder)
+    model = load_model(place, reproducer.dialect or None)
+    with tempfile.TemporaryDirectory(prefix="passlib-") as name:
+        work = Path(name)
+        replace(reproducer, model=str(place)).store(work)
+        try:
+            answer = run_child(work, _CHILD, timeout)
+            if answer.errors:
+                raise linked(answer.errors, model, work)
+        except IsolatedError as error:
+            message = str(error).replace(name, str(folder))
+            raise IsolatedError(
+                message, folder=str(folder), number=error.number, step=error.step, how=error.how
+            ) from error.__cause__
+        except (TypeError, ValueError, LookupError) as error:
+            # What the description asks for fits no pass or model.
+            raise FormatError(f"{folder}: {type(error).__name__}: {error}") from error
+        return _result(answer, model)
 
 
 def _result(answer: Answer, model: Model) -> PipelineResult:

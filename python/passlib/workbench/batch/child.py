@@ -20,9 +20,9 @@ def main(folder: Path) -> None:
 
     def work(reproducer: Reproducer) -> dict[str, Any]:
         reproducer.load_libraries()
-        output, request = pickle.loads((folder / "job").read_bytes())
+        path, output, request = pickle.loads((folder / "job").read_bytes())
         pipeline = Pipeline(reproducer.pipeline)
-        return optimize(reproducer.model, output, pipeline, request, [Progress(folder)])
+        return optimize(path, output, pipeline, request, [Progress(folder)])
 
     answer(folder, work)
 

@@ -52,7 +52,8 @@ class Job:
         UnsupportedError
             A pass is a function that does not stand in a file.
         """
-        libraries = tuple(sources_of(pipeline.steps))
+        given = request.libraries
+        libraries = tuple(sources_of(pipeline.steps) if given is None else given)
         return cls(_place(model), _place(output), str(pipeline), libraries, request, timeout)
 
     @property

@@ -46,6 +46,9 @@ class Request:
         Path of the page.
     rewrite_limit : int or None
         Keep only so many rewrites.
+    libraries : tuple of str, or None
+        Paths of the libraries and Python files that processes load. By default those that this
+        one has the passes of.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Request:
     dump: str | None = None
     report: str | None = None
     rewrite_limit: int | None = None
+    libraries: tuple[str, ...] | None = None
 
 
 def optimize(

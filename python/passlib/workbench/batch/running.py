@@ -25,9 +25,10 @@ from passlib.workbench.batch.journal import Journal
 from passlib.workbench.batch.optimizing import Request
 from passlib.workbench.batch.remote import fetch, is_remote, store
 
-__all__ = ["batch", "dask_executor", "run_isolated_job"]
+__all__ = ["batch", "check_isolated", "dask_executor", "run_isolated_job"]
 
 _CHILD: Final = "passlib.workbench.batch.child"
+_CHECK: Final = "passlib.workbench.batch.checked"
 _JOURNAL: Final = "batch.jsonl"
 
 
@@ -207,7 +208,8 @@ def run_isolated_job(job: Job) -> dict[str, Any]:
             (folder / "out").mkdir()
             output = str(folder / "out" / output.rpartition("/")[2])
         Reproducer.write(folder, model, job.libraries, job.pipeline, {}, None)
-        (folder / "job").write_bytes(pickle.dumps((output, job.request)))
+        path = str(Path(model).absolute())
+        (folder / "job").write_bytes(pickle.dumps((path, output, job.request)))
         answer = run_child(folder, _CHILD, job.timeout)
         if answer.errors:
             raise linked(answer.errors, None, None)
@@ -215,6 +217,32 @@ def run_isolated_job(job: Job) -> dict[str, Any]:
             store(folder / "out", job.output)
         found: dict[str, Any] = answer.value
         return {**found, "model": job.model, "output": job.output}
+
+
+def check_isolated(pipeline: Pipeline, model: str, request: Request, timeout: float | None) -> None:
+    """Load the libraries of a request and check a pipeline, in a process of its own.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+    model : str
+        Is played back with a reproducer.
+    request : Request
+    timeout : float or None
+        Seconds.
+
+    Raises
+    ------
+    IsolatedError
+        A library ended the process.
+    PasslibError
+        A library cannot be loaded, or as by `Pipeline.check`.
+    """
+    with reproducer_folder() as folder:
+        Reproducer.write(folder, model, request.libraries or (), str(pipeline), {}, None)
+        answer = run_child(folder, _CHECK, timeout)
+        if answer.errors:
+            raise linked(answer.errors, None, None)
 
 
 def _text(error: BaseException) -> str:
