@@ -19,7 +19,7 @@ from typing import Final
 import passlib
 from sanitized import limit_address_space, sanitizers
 
-__all__ = ["attempt", "fuzz", "run_batch"]
+__all__ = ["attempt", "fuzz", "run_batch", "sweep"]
 
 SECONDS: Final = 30
 """Processor time for one file."""
@@ -88,6 +88,41 @@ def fuzz(script: str, prepare: Callable[[], Check], arguments: list[str]) -> Non
             sys.stdout.flush()
     name = " ".join([Path(script).name, *words])
     sys.stdout.write(f"{name}: {seed - first} files, {found} wrong\n")
+    sys.exit(found > 0)
+
+
+def sweep(script: str, prepare: Callable[[], Check], total: int, arguments: list[str]) -> None:
+    """Check a number of cases, whatever the time.
+
+    Parameters
+    ----------
+    script, prepare
+        As of `fuzz`.
+    total : int
+        All cases.
+    arguments : list of str
+        What follows the script on the command line: perhaps the first case, and how many.
+
+    Raises
+    ------
+    SystemExit
+        At the end, with status 1 if something was wrong.
+    """
+    if "--child" in arguments:
+        seed, count, folder = arguments[1:]
+        _child(prepare(), int(seed), int(count), Path(folder))
+        return
+    first = int(arguments[0]) if arguments else 0
+    end = min(first + int(arguments[1]), total) if len(arguments) > 1 else total
+    number, found = first, 0
+    with tempfile.TemporaryDirectory() as folder:
+        while number < end:
+            count, wrong = run_batch([script], number, min(BATCH, end - number), Path(folder))
+            number += count
+            found += len(wrong)
+            sys.stdout.write("".join(f"{line}\n" for line in wrong))
+            sys.stdout.flush()
+    sys.stdout.write(f"{Path(script).name}: {end - first} cases, {found} wrong\n")
     sys.exit(found > 0)
 
 

@@ -12,7 +12,7 @@ from passlib.dialects.onnx.soundness.acceptance import (
     without_weights,
 )
 from passlib.dialects.onnx.soundness.forms import complaint_about
-from passlib.dialects.onnx.soundness.inference import inferred, open_sizes
+from passlib.dialects.onnx.soundness.inference import inferred, open_sizes, unsafe_to_infer
 from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.soundness.model import check_model
 from passlib.dialects.onnx.soundness.omitted import drop_omitted, name_omitted
@@ -30,5 +30,6 @@ __all__ = [
     "name_omitted",
     "objection_to_types",
     "open_sizes",
+    "unsafe_to_infer",
     "without_weights",
 ]

@@ -10,8 +10,7 @@ from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info
 from passlib.dialects.onnx.soundness.forms import is_defined
-from passlib.dialects.onnx.soundness.growth import growing_nodes
-from passlib.dialects.onnx.soundness.inference import open_sizes
+from passlib.dialects.onnx.soundness.inference import open_sizes, unsafe_to_infer
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
@@ -188,9 +187,8 @@ def _objection(check: Callable[[Any], object], model: Any) -> str:
 
 
 def _infer_strictly(model: Any) -> None:
-    graphs = list(graphs_within(model.graph))
-    if growing_nodes(model, graphs, versions_of(model.opset_import)):
-        return  # it would take the memory
+    if unsafe_to_infer(model) is not None:
+        return  # it would take the memory, or end the process
     inference: Any = require("onnx.shape_inference", extra="onnx")
     inference.infer_shapes(model, check_type=True, strict_mode=True)
 

@@ -8,10 +8,11 @@ from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness.growth import growing_nodes
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.soundness.propagation import followed_nodes, rename_operators
+from passlib.dialects.onnx.soundness.untyped import untyped_nodes
 from passlib.errors import GraphError
 from passlib.files.optional import require
 
-__all__ = ["inferred", "open_sizes"]
+__all__ = ["inferred", "open_sizes", "unsafe_to_infer"]
 
 _MOST_ROUNDS: Final = 8
 """How often sizes that were found may lead to further ones."""
@@ -59,19 +60,39 @@ def inferred(model: Any, *, data: bool = False) -> Any:
     open_sizes(model)
     versions = versions_of(model.opset_import)
     graphs = list(graphs_within(model.graph))
-    skipped = growing_nodes(model, graphs, versions)
+    skipped = sorted({*growing_nodes(model, graphs, versions), *untyped_nodes(model, graphs)})
     found, graphs = _around(model, graphs, skipped, data=False)
     follows = False
     for _ in range(_MOST_ROUNDS):
         # Types that the last round found may show that a node is harmless.
-        unsafe = growing_nodes(found, graphs, versions)
-        if data:
-            unsafe = sorted({*unsafe, *followed_nodes(found, graphs)})
+        unsafe = sorted(
+            {
+                *growing_nodes(found, graphs, versions),
+                *untyped_nodes(found, graphs),
+                *(followed_nodes(found, graphs) if data else ()),
+            }
+        )
         if unsafe == skipped and follows == data:
             break
         skipped, follows = unsafe, data
         found, graphs = _around(found, graphs, unsafe, data=data)
     return found
+
+
+def unsafe_to_infer(model: Any) -> Any:
+    """Return a node through which ONNX's code must not infer types; None if there is none.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        With sound nodes. Loses its negative sizes.
+    """
+    graphs = list(graphs_within(model.graph))
+    found = growing_nodes(model, graphs, versions_of(model.opset_import))
+    if not found and untyped_nodes(model, graphs):
+        known = inferred(model)
+        found = untyped_nodes(known, list(graphs_within(known.graph)))
+    return graphs[found[0][0]].node[found[0][1]] if found else None
 
 
 def _around(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.messages import copy_of, graphs_within
-from passlib.dialects.onnx.soundness import check_model, without_weights
+from passlib.dialects.onnx.soundness import check_model, unsafe_to_infer, without_weights
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.writing.assembly import Assembled
 from passlib.dialects.onnx.writing.options.meaning import Conversion, repair
@@ -56,13 +56,15 @@ def converted(assembled: Assembled, opset: int) -> Assembled:
         return assembled
     _check_convertible(model)
     check_model(model)
+    _check_inferable(model)
     conversion = Conversion(model, present, opset)
     conversion.check()
+    inference: Any = require("onnx.shape_inference", extra="onnx")
     try:
         result = require("onnx.version_converter", extra="onnx").convert_version(
             without_weights(model, assembled.arrays), opset
         )
-    except (RuntimeError, ValueError, IndexError) as error:
+    except (inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
         raise UnsupportedError(_reason(str(error), model, present, opset)) from error
     except MemoryError as error:
         raise GraphError("converting this model needs more memory than there is") from error
@@ -96,6 +98,16 @@ def _check_convertible(model: Any) -> None:
                 f"ONNX's converter has no sparse initializers, such as {sparse.values.name!r}; "
                 f"{hint}"
             )
+
+
+def _check_inferable(model: Any) -> None:
+    node = unsafe_to_infer(model)
+    if node is not None:
+        raise UnsupportedError(
+            f"node {_name(node)!r} ({node.op_type}): ONNX's converter needs the types of its "
+            "inputs, which are not known, or have too many axes; state them as value_info, or "
+            "save the model without opset"
+        )
 
 
 def _reason(text: str, model: Any, present: int, opset: int) -> str:
