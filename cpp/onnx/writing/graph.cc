@@ -100,14 +100,17 @@ class LevelWriter {
     written_.values.push_back(value.message);
   }
 
-  /// Collects the names that nested graphs must not give to values of their own.
+  /// Collects the names that nested graphs must not give to values of their own: new ones, and
+  /// those that came from a nested graph, beside which another one may use the same.
   void hideInside() {
     if (draft_.around.hidden != nullptr) hidden_ = *draft_.around.hidden;
     for (uint32_t i = 0; i < draft_.size(); ++i) {
+      const Original* const named = draft_.named[i];
+      const bool moved = named != nullptr && named->graph != &draft_.file && !draft_.isOuter(i);
       for (uint32_t k = 0; k < written_.names.count(i); ++k) {
         const Bytes name = written_.names.at({i, k});
         const Bytes old = nameInFile(draft_, {i, k});
-        if (old.data() == nullptr || name != old) hidden_.insert(name, true);
+        if (moved || old.data() == nullptr || name != old) hidden_.insert(name, true);
       }
     }
   }
