@@ -15,6 +15,7 @@ CHAPTERS := lib_pass/test_pass.py lib_fold/test_fold.py lib_custom_op/test_gemm.
 
 FUZZERS := fuzz-onnx fuzz-symbol fuzz-npz fuzz-h5 fuzz-header
 FUZZ_SECONDS ?= 600
+SWEEP_GRAPHS ?= 20000
 
 # A process of the tests that has nothing left takes tests of the other one.
 TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
@@ -22,7 +23,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-types sweep-fusions sweep-opsets sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -148,6 +149,14 @@ fuzz-onnx: .venv/installed
 
 $(filter-out fuzz-onnx,$(FUZZERS)): fuzz-%: .venv/installed
 	$(BIN)/python tests/support/file_mutations.py $* $(FUZZ_SECONDS)
+
+# Every operator of every version with inputs of unknown types.
+sweep-untyped: .venv/installed
+	$(BIN)/python tests/support/untyped_inputs.py
+
+# Random graphs with control flow, simplified in both modes, and with one pass each.
+sweep-graphs: .venv/installed
+	$(BIN)/python tests/support/control_graphs.py 0 $(SWEEP_GRAPHS)
 
 .venv/installed: .venv/built
 	$(BIN)/pip install -q --group test --group lint "graph-passlib[all]"

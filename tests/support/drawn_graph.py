@@ -29,6 +29,8 @@ class Drawn:
     opset : int
     values : dict of str to (int, Shape)
         Element type and shape, for one choice of open sizes.
+    prefix : str
+        What the names of its results and constants begin with.
     """
 
     random: np.random.Generator
@@ -38,6 +40,7 @@ class Drawn:
     initializers: list[Any] = field(default_factory=list)
     inputs: list[Any] = field(default_factory=list)
     feeds: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    prefix: str = ""
 
     def choice(self, items: Any) -> Any:
         """Return one of several items."""
@@ -83,13 +86,13 @@ class Drawn:
 
     def constant(self, array: Any, dtype: Any = None) -> str:
         """Add a constant; it is no candidate for `pick`."""
-        name = f"c{len(self.initializers)}"
+        name = f"{self.prefix}c{len(self.initializers)}"
         self.initializers.append(numpy_helper.from_array(np.array(array, dtype), name))
         return name
 
     def add(self, op: str, inputs: list[str], code: int, *shapes: Shape, **attributes: Any) -> str:
         """Add an operator; return its first result."""
-        names = [f"v{len(self.nodes)}_{number}" for number in range(len(shapes))]
+        names = [f"{self.prefix}v{len(self.nodes)}_{number}" for number in range(len(shapes))]
         self.nodes.append(helper.make_node(op, inputs, names, **attributes))
         for name, shape in zip(names, shapes, strict=True):
             self.values[name] = (code, tuple(int(size) for size in shape))

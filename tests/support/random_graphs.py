@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ import onnxruntime
 
 import passlib
 from drawn_graph import FLOAT, HALF, INT, Drawn
+from passlib.dialects.onnx.messages import graphs_within
 from random_operators import OPERATORS
 from rewriting import same_bits
 
-__all__ = ["FINE", "draw", "verdict"]
+__all__ = ["FINE", "bytes_of", "compared", "draw", "verdict"]
 
 FINE = ("equal", "fails", "empty", "varies", "amplifies")
 """Verdicts on what is right: the results are equal, there are none, or they are not certain."""
@@ -48,37 +50,65 @@ def verdict(seed: int, *, exact: bool) -> str:
     """
     drawn = draw(seed)
     model = drawn.model()
+    found = compared(model, drawn.feeds, passlib.Model.simplify, exact=exact)
+    return found if found in FINE else f"seed {seed}: {found}"
+
+
+def compared(
+    model: Any,
+    feeds: dict[str, np.ndarray[Any, Any]],
+    change: Callable[..., passlib.Model],
+    *,
+    exact: bool,
+) -> str:
+    """Change a model and compare its results before and after.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    feeds : dict of str to numpy.ndarray
+        Inputs, and perhaps others.
+    change : callable
+        Gets a `passlib.Model` and ``exact``.
+    exact : bool
+        Whether the results must have the same bits.
+
+    Returns
+    -------
+    str
+        One of `FINE`, or what is wrong.
+    """
     if not model.graph.output:
         return "empty"
     data = model.SerializeToString()
-    want = _run(data, drawn.feeds)
+    want = _run(data, feeds)
     if isinstance(want, str):
         return "fails"
-    made = passlib.simplify(data, exact=exact)
-    have = _run(_bytes(made), drawn.feeds)
+    have = _run(bytes_of(change(passlib.load(data), exact=exact)), feeds)
     if isinstance(have, str):
-        return f"seed {seed}: fails after simplification: {have[:200]}"
+        return f"fails after simplification: {have[:200]}"
     if same_bits(have, want):
         return "equal"
-    again = [_run(data, drawn.feeds) for _ in range(4)]
+    again = [_run(data, feeds) for _ in range(4)]
     if not all(isinstance(item, list) and same_bits(item, want) for item in again):
         return "varies"  # the recurrent layers of ONNX Runtime do, with nan
     # ONNX Runtime sums products of constants in another order than those of computed values.
-    sums = any(node.op_type in ("MatMul", "Conv", "LSTM") for node in model.graph.node)
+    nodes = [node for graph in graphs_within(model.graph, *model.functions) for node in graph.node]
+    sums = any(node.op_type in ("MatMul", "Conv", "LSTM") for node in nodes)
     if (exact and not sums) or len(have) != len(want):
-        return f"seed {seed}: results differ"
+        return "results differ"
     # Rounding decides to which of two numbers of half precision a number between them goes.
     narrow = any(
         attribute.name == "to" and attribute.i == HALF
-        for node in model.graph.node
+        for node in nodes
         for attribute in node.attribute
     )
     tolerance = 1e-2 if narrow and not exact else 1e-4
     pairs = zip(have, want, strict=True)
     if all(_close(*pair, tolerance, signed=exact) for pair in pairs):
         return "equal"
-    amplifies = not exact and _amplifies(data, drawn.feeds, have, want)
-    return "amplifies" if amplifies else f"seed {seed}: results differ"
+    amplifies = not exact and _amplifies(data, feeds, have, want)
+    return "amplifies" if amplifies else "results differ"
 
 
 def _amplifies(data: bytes, feeds: dict[str, Any], have: list[Any], want: list[Any]) -> bool:
@@ -125,7 +155,8 @@ def _close(left: Any, right: Any, tolerance: float, *, signed: bool) -> bool:
     )
 
 
-def _bytes(model: passlib.Model) -> bytes:
+def bytes_of(model: passlib.Model) -> bytes:
+    """Return the file of a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.onnx"
         model.save(path, durable=False)

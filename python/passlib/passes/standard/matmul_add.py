@@ -22,6 +22,9 @@ def fuse_matmul_add(graph: Graph) -> None:
         return
     shapes = Shapes(model)
     for product in found:
+        # One that was fused may have been what the next one was added to.
+        if product in model.gone or not _has_candidate(product):
+            continue
         user, place = product.outputs[0].uses[0]
         summand = user.inputs[1 - place]
         if _fits(product, summand, shapes):

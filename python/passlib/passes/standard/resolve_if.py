@@ -10,7 +10,7 @@ import numpy as np
 
 from passlib._core import EditableGraph, EditableNode, EditableValue
 from passlib.dialects.onnx.document import document_of
-from passlib.dialects.onnx.keys import FORMAL, ID, OUTER
+from passlib.dialects.onnx.keys import ABSENT, FORMAL, ID, OUTER
 from passlib.dialects.onnx.nested import constant_array, parameter_rank
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
@@ -42,6 +42,8 @@ class _Resolving:
 
     def resolve(self, node: EditableNode) -> list[EditableNode]:
         """Replace one node if that is possible; return the nodes with nested graphs it had."""
+        if node in self._model.gone:
+            return []
         if operator(node) == "If":
             condition = self._model.scalar(node.inputs[0])
             if condition is not None:
@@ -128,7 +130,7 @@ class _Resolving:
         carried = list(node.inputs[2 : integer_of(node)])
         parameters = _parameters(body)
         if len(parameters) != len(carried) + 2 or any(
-            value.node.name == "__absent__" for value in carried
+            value.node.name == ABSENT for value in carried
         ):
             return []
         if not self._can_collect(node.outputs[len(carried) :]):
@@ -142,8 +144,10 @@ class _Resolving:
         values.update(zip(parameters[2:], carried, strict=True))
         results, inside = self._absorb(node, 0, values)
         collected = [self._collected(node, value) for value in results[1 + len(carried) :]]
+        # Listed before the loop goes, and with it perhaps one of them.
+        unused = [results[0].node, *(value.node for value in values.values())]
         self._replace(node, [*results[1 : 1 + len(carried)], *collected])
-        self._model.remove_unused([results[0].node, *(value.node for value in values.values())])
+        self._model.remove_unused(unused)
         return inside
 
     def _sizes_of(self, parameter: EditableNode) -> tuple[int, ...]:
@@ -178,6 +182,8 @@ class _Resolving:
             if inner.is_variable and inner not in given_values:
                 if OUTER in inner.attrs:
                     given_values[inner] = outer[int(inner.attrs[OUTER])]
+                elif inner.name == ABSENT:
+                    given_values[inner] = self._model.absent()
                 else:
                     constants.append(inner)
         with_graphs = {inner.name for inner in nested.nodes if inner.subgraphs}

@@ -40,7 +40,7 @@ def drop_zero_states(graph: Graph) -> None:
         values = list(node.inputs)
         rest = [number for number in range(place + 1, len(values)) if given(node, number)]
         if rest:
-            values[place] = (graph.find(ABSENT) or graph.add_variable(ABSENT)).outputs[0]
+            values[place] = model.absent()
         else:
             del values[place:]
             while values and values[-1].node.name == ABSENT:

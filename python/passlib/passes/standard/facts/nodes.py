@@ -139,6 +139,10 @@ class Model:
         """Add a weight under a free name like ``wish``."""
         return self.graph.add_parameter(self._fresh(wish), array).outputs[0]
 
+    def absent(self) -> EditableValue:
+        """Return what stands for an omitted optional input."""
+        return (self.graph.find(ABSENT) or self.graph.add_variable(ABSENT)).outputs[0]
+
     def add_like(
         self,
         value: EditableValue,

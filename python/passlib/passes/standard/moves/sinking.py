@@ -56,7 +56,8 @@ def sink_transposes(model: Model, reorder_sums: bool) -> None:
         changed = False
         for part in list(region.parts()):
             # The Transposes in front of a part are gone if they met those of the part before it.
-            if all(region.fits(node) for node in part) and region.gain(part) > 0:
+            fits = all(node not in model.gone and region.fits(node) for node in part)
+            if fits and region.gain(part) > 0:
                 region.move(part)
                 changed = True
         if changed:

@@ -1,0 +1,430 @@
+"""Random ONNX graphs with If, Loop and Scan in one another, functions, and parts that nothing uses.
+
+``python tests/support/control_graphs.py FIRST COUNT`` simplifies the graphs of as many seeds from
+the first one on, in both modes, and runs one standard pass alone on each, in child processes. It
+prints the seeds of wrong results, and of exceptions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from onnx import helper
+
+import passlib
+from drawn_graph import BOOL, FLOAT, INT, Drawn, Shape
+from fuzzing import sweep
+from passlib.dialects.onnx.messages import graphs_within
+from passlib.library.pipeline.simplification import CLEAN
+from random_graphs import FINE, compared
+from random_operators import OPERATORS
+
+__all__ = ["PASSES", "draw", "verdicts"]
+
+PASSES: Final = (*CLEAN, "foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAdd")
+"""The passes of simplification."""
+
+_DEEPEST: Final = 3
+
+
+@dataclass
+class Scope(Drawn):
+    """A graph as it is drawn, which may be nested: values of the graphs around it are its own.
+
+    Attributes
+    ----------
+    outer : Scope, optional
+        The graph around it.
+    depth : int
+        Of graphs around it.
+    own : set of str
+        The values that it computes itself or gets as inputs.
+    functions : list
+        Of the model.
+    in_function : bool
+        Whether it is the body of a function, or in one.
+    """
+
+    outer: Scope | None = None
+    depth: int = 0
+    own: set[str] = field(default_factory=set)
+    functions: list[Any] = field(default_factory=list)
+    in_function: bool = False
+
+    def add_input(self, code: int, shape: Shape) -> str:
+        if self.outer is not None:
+            name = self.outer.add_input(code, shape)
+            self.values[name] = self.outer.values[name]
+            return name
+        if self.in_function:
+            return self.fill(code, tuple(int(size) for size in shape))
+        return super().add_input(code, shape)
+
+    def fill(self, code: int, shape: Shape) -> str:
+        """Compute a value of this shape from a constant."""
+        array = self.numbers(code, ())
+        name = self.axes("Expand", self.constant(array), list(shape), shape)
+        self.values[name] = (code, shape)
+        return name
+
+    def constant(self, array: Any, dtype: Any = None) -> str:
+        name = super().constant(array, dtype)
+        if self.in_function and self.outer is None:
+            tensor = self.initializers[-1]
+            self.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+        return name
+
+    def axes(self, op: str, value: str, axes: list[int], shape: Shape, **attributes: Any) -> str:
+        given = self.constant(axes, np.int64)
+        code = self.values[value][0] if value in self.values else FLOAT
+        return self.add(op, [value, given], code, shape, **attributes)
+
+    def add(self, op: str, inputs: list[str], code: int, *shapes: Shape, **attributes: Any) -> str:
+        name = super().add(op, inputs, code, *shapes, **attributes)
+        self.own.update(self.nodes[-1].output)
+        return name
+
+    def inside(self, prefix: str) -> Scope:
+        """Return a graph nested in this one."""
+        return Scope(
+            self.random, self.opset, dict(self.values), prefix=prefix, outer=self,
+            depth=self.depth + 1, functions=self.functions, in_function=self.in_function,
+        )  # fmt: skip
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.random.random() < probability)
+
+    def results(
+        self, kinds: list[tuple[int, Shape | None]], inputs: list[str] | None = None
+    ) -> list[str]:
+        """Return outputs: no value twice, and no input.
+
+        ONNX Runtime loses a value that is an output twice, and for inputs returns memory that
+        nothing was written to.
+        """
+        found: list[str] = []
+        for code, shape in kinds:
+            name = self.result(code, shape)
+            if name in found or name in (inputs or ()):
+                name = self.add("Identity", [name], code, self.shape(name))
+            found.append(name)
+        return found
+
+    def result(self, code: int, shape: Shape | None = None) -> str:
+        """Return a value that can be an output: of this graph itself, or a copy."""
+        names = [
+            name
+            for name, kind in self.values.items()
+            if kind[0] == code and (shape is None or kind[1] == shape)
+        ]
+        mine = [name for name in names if name in self.own]
+        if mine and self.chance(0.8):
+            return str(mine[-1] if self.chance(0.6) else self.choice(mine))
+        if names:
+            name = self.choice(names)
+            return self.add("Identity", [name], code, self.shape(name))
+        return self.fill(code, shape or ())
+
+    def graph(
+        self, name: str, inputs: list[Any], outputs: list[str], *, stated: bool = False
+    ) -> Any:
+        """Return the nested graph."""
+        infos = [self.info(output, stated=stated) for output in outputs]
+        made = helper.make_graph(self.nodes, name, inputs, infos, self.initializers)
+        # In one of two branches, ONNX Runtime takes the value that the other one captures.
+        if name == "body" and self.chance(0.25):
+            self.shadow(made)
+        return made
+
+    def shadow(self, graph: Any) -> None:
+        """Give an input or a weight the name of a value around the graph that it does not use."""
+        assert self.outer is not None
+        known = str(graph)
+        around = {*self.outer.own, *(tensor.name for tensor in self.outer.initializers)}
+        free = sorted(name for name in around if f'"{name}"' not in known)
+        items = [*graph.initializer, *graph.input]
+        if not free or not items:
+            return
+        old, new = self.choice(items).name, self.choice(free)
+        for inner in graphs_within(graph):
+            for value in (*inner.input, *inner.output, *inner.initializer):
+                value.name = new if value.name == old else value.name
+            for node in inner.node:
+                for names in (node.input, node.output):
+                    names[:] = [new if name == old else name for name in names]
+
+    def info(self, name: str, *, stated: bool = False) -> Any:
+        """Return the description of a value; without sizes, unless it is to state them."""
+        code, shape = self.values[name]
+        sizes = [*shape] if stated or self.chance(0.2) else None
+        return helper.make_tensor_value_info(name, code, sizes)
+
+
+def _fresh(scope: Scope) -> str:
+    """Return a prefix for the names of a nested graph, which may be that of another one beside."""
+    return f"{scope.prefix}g{scope.choice((0, len(scope.nodes)))}_"
+
+
+def _formal(body: Scope, formal: list[tuple[str, tuple[int, Shape]]]) -> list[str]:
+    """Add the inputs of a nested graph; return their names."""
+    names = []
+    for name, kind in formal:
+        full = f"{body.prefix}{name}"
+        body.values[full] = kind
+        body.own.add(full)
+        names.append(full)
+    return names
+
+
+def _fill(scope: Scope, most: int) -> None:
+    for _ in range(int(scope.random.integers(0, most))):
+        if scope.depth < _DEEPEST and scope.chance(0.35 if scope.depth else 0.5):
+            scope.choice(_CONTROL)(scope)
+        elif scope.chance(0.15):
+            scope.choice(_SPARING)(scope)
+        else:
+            scope.choice(OPERATORS)(scope)
+
+
+def _condition(scope: Scope) -> tuple[str, bool]:
+    """Return a condition, and its value."""
+    value = scope.chance(0.5)
+    kind = scope.random.random()
+    if kind < 0.45:
+        return scope.constant(value, np.bool_), value
+    if kind < 0.75:
+        source = scope.pick()
+        rank = len(scope.shape(source))
+        size = scope.add("Shape", [source], INT, (rank,))
+        number = scope.add("Size", [size], INT, ())
+        wanted = scope.constant(rank if value else rank + 1, np.int64)
+        return scope.add("Equal", [number, wanted], BOOL, ()), value
+    root = scope
+    while root.outer is not None:
+        root = root.outer
+    if root.in_function:
+        return scope.constant(value, np.bool_), value
+    name = root.add_input(BOOL, ())
+    inner: Scope | None = scope
+    while inner is not None:
+        inner.values[name] = (BOOL, ())
+        inner = inner.outer
+    return name, bool(root.feeds[name])
+
+
+def _if(scope: Scope) -> None:
+    condition, taken = _condition(scope)
+    count = int(scope.choice((1, 1, 2)))
+    codes = [scope.choice((FLOAT, FLOAT, INT)) for _ in range(count)]
+    graphs = {}
+    shapes: list[Shape] = []
+    prefix = _fresh(scope)
+    for name in ("then_branch", "else_branch"):
+        branch = scope.inside(prefix if scope.chance(0.3) else f"{prefix}{name[0]}_")
+        _fill(branch, 5)
+        results = branch.results([(code, None) for code in codes])
+        if (name == "then_branch") == taken:
+            shapes = [branch.shape(result) for result in results]
+        graphs[name] = branch.graph(name, [], results)
+    _finish(scope, "If", [condition], codes, shapes, graphs)
+
+
+def _loop(scope: Scope) -> None:
+    rounds = int(scope.choice((0, 1, 1, 2, 3)))
+    states = [scope.pick() for _ in range(int(scope.random.integers(0, 3)))]
+    going, goes = _condition(scope) if scope.chance(0.4) else ("", True)
+    limit = scope.constant(rounds, np.int64)
+    stops = scope.chance(0.3)
+    if stops and scope.chance(0.5):
+        limit = ""
+    rounds = 0 if not goes else min(rounds, 1) if stops and limit else 1 if stops else rounds
+    prefix = _fresh(scope)
+    body = scope.inside(prefix)
+    formal = [("round", (INT, ())), ("go", (BOOL, ()))]
+    formal += [(f"s{place}", scope.values[name]) for place, name in enumerate(states)]
+    names = _formal(body, formal)
+    inputs = [body.info(name, stated=place < 2) for place, name in enumerate(names)]
+    _fill(body, 5)
+    if stops:
+        again = body.add("Identity", [body.constant(False, np.bool_)], BOOL, ())
+    else:
+        again = names[1] if scope.chance(0.3) else body.add("Identity", [names[1]], BOOL, ())
+    count = int(scope.random.integers(0 if states else 1, 2))
+    wanted = [*(scope.values[name] for name in states), *[(FLOAT, None)] * count]
+    results = body.results(wanted, names)
+    listed = results[len(states) :]
+    graph = body.graph("body", inputs, [again, *results])
+    shapes = [scope.shape(name) for name in states]
+    shapes += [(rounds, *body.shape(name)) for name in listed]
+    codes = [scope.values[name][0] for name in states] + [FLOAT] * len(listed)
+    _finish(scope, "Loop", [limit, going, *states], codes, shapes, {"body": graph})
+    if not rounds:  # the sizes of what no round collected are those that inference finds
+        for name in scope.nodes[-1].output[len(states) :]:
+            del scope.values[name]
+
+
+def _scan(scope: Scope) -> None:
+    wide = [name for name, (code, shape) in scope.values.items() if code == FLOAT and shape]
+    if not wide:
+        return
+    scanned = scope.choice(wide)
+    shape = scope.shape(scanned)
+    axis = int(scope.random.integers(len(shape)))
+    if not shape[axis]:
+        return
+    states = [scope.pick() for _ in range(int(scope.random.integers(0, 2)))]
+    prefix = _fresh(scope)
+    body = scope.inside(prefix)
+    formal = [(f"s{place}", scope.values[name]) for place, name in enumerate(states)]
+    formal.append(("part", (FLOAT, (*shape[:axis], *shape[axis + 1 :]))))
+    names = _formal(body, formal)
+    inputs = [body.info(name, stated=True) for name in names]
+    _fill(body, 5)
+    results = body.results([*(scope.values[name] for name in states), (FLOAT, None)], names)
+    listed = results[-1]
+    graph = body.graph("body", inputs, results, stated=True)
+    shapes = [*(scope.shape(name) for name in states), (shape[axis], *body.shape(listed))]
+    attributes: dict[str, Any] = {"body": graph, "num_scan_inputs": 1}
+    if axis or scope.chance(0.3):
+        attributes["scan_input_axes"] = [axis]
+    if scope.chance(0.2):
+        attributes["scan_input_directions"] = [1]
+    codes = [scope.values[name][0] for name in states] + [FLOAT]
+    _finish(scope, "Scan", [*states, scanned], codes, shapes, attributes)
+
+
+def _finish(
+    scope: Scope,
+    op: str,
+    inputs: list[str],
+    codes: list[int],
+    shapes: list[Shape],
+    attributes: dict[str, Any],
+) -> None:
+    scope.add(op, inputs, FLOAT, *shapes, **attributes)
+    for name, code, shape in zip(scope.nodes[-1].output, codes, shapes, strict=True):
+        scope.values[name] = (code, shape)
+
+
+def _call(scope: Scope) -> None:
+    """Call a function, perhaps one that is called already."""
+    value = scope.pick()
+    shape = scope.shape(value)
+    body = Scope(
+        scope.random, scope.opset, {"formal": (FLOAT, shape)}, prefix="f", depth=scope.depth + 1,
+        functions=scope.functions, in_function=True,
+    )  # fmt: skip
+    _fill(body, 4)
+    result = body.result(FLOAT)
+    name = f"function{len(scope.functions)}"
+    imports = [helper.make_opsetid("", scope.opset), helper.make_opsetid("own", 1)]
+    scope.functions.append(
+        helper.make_function("own", name, ["formal"], [result], body.nodes, imports)
+    )
+    scope.add(name, [value], FLOAT, body.shape(result), domain="own")
+
+
+def _clip(scope: Scope) -> None:
+    value = scope.pick()
+    bounds = [scope.constant(number, np.float32) for number in (-1, 1)]
+    inputs = scope.choice(([bounds[0]], ["", bounds[1]], bounds, [], ["", ""]))
+    scope.add("Clip", [value, *inputs], FLOAT, scope.shape(value))
+
+
+def _dropout(scope: Scope) -> None:
+    value = scope.pick()
+    shape = scope.shape(value)
+    scope.add("Dropout", [value, "", ""][: int(scope.random.integers(1, 4))], FLOAT, shape, shape)
+    scope.values.pop(scope.nodes[-1].output[1])
+    if scope.chance(0.7):
+        del scope.nodes[-1].output[1]
+
+
+def _sequence(scope: Scope) -> None:
+    parts = [scope.pick() for _ in range(int(scope.random.integers(1, 3)))]
+    place = int(scope.random.integers(len(parts)))
+    made = scope.add("SequenceConstruct", parts, FLOAT, ())
+    del scope.values[made]
+    index = scope.constant(place, np.int64)
+    scope.add("SequenceAt", [made, index], FLOAT, scope.shape(parts[place]))
+
+
+def _gemm(scope: Scope) -> None:
+    value = scope.pick(rank=2)
+    rows, size = scope.shape(value)
+    weight = scope.constant(scope.random.standard_normal((size, 2)), np.float32)
+    made = scope.add("Gemm", [value, weight], FLOAT, (rows, 2))
+    bias = scope.constant(scope.random.standard_normal(2), np.float32)
+    scope.add(scope.choice(("Add", "Mul")), [made, bias], FLOAT, (rows, 2))
+
+
+def _split(scope: Scope) -> None:
+    value = scope.pick()
+    shape = scope.shape(value)
+    if shape and shape[0] > 1:
+        sizes = scope.constant([1, shape[0] - 1], np.int64)
+        shapes = [(1, *shape[1:]), (shape[0] - 1, *shape[1:])]
+        scope.add("Split", [value, sizes], FLOAT, *shapes, axis=0)
+
+
+_CONTROL: Final = (_if, _if, _loop, _loop, _scan)
+_SPARING: Final = (_clip, _clip, _dropout, _sequence, _gemm, _split)
+
+
+def draw(seed: int) -> tuple[Any, dict[str, Any]]:
+    """Return the model of a seed, and its inputs."""
+    random = np.random.default_rng(seed)
+    scope = Scope(random, int(random.choice((13, 15, 17, 18, 20))))
+    sizes = [int(size) for size in random.choice((1, 1, 2, 3), int(random.integers(0, 4)))]
+    if random.random() < 0.05 and sizes:
+        sizes[0] = 0
+    scope.add_input(FLOAT, tuple(sizes))
+    _fill(scope, 8)
+    scope.choice(_CONTROL)(scope)
+    if scope.chance(0.15):
+        _call(scope)
+    _fill(scope, 4)
+    model = scope.model()
+    model.functions.extend(scope.functions)
+    if scope.functions:
+        model.opset_import.add(domain="own", version=1)
+    outputs = [value for value in model.graph.output if len(model.graph.output) < 2 or
+               scope.chance(0.7)]  # fmt: skip
+    del model.graph.output[:]
+    model.graph.output.extend(outputs)
+    return model, scope.feeds
+
+
+def verdicts(seed: int) -> Iterator[str]:
+    """Iterate over what is wrong with the simplification of the graph of a seed."""
+    model, feeds = draw(seed)
+    one = PASSES[seed % len(PASSES)]
+    changes: dict[str, Callable[..., passlib.Model]] = {
+        "simplify": passlib.Model.simplify,
+        one: lambda model, exact: model.optimize_for(one),
+    }
+    for name, change in changes.items():
+        for exact in (True, False) if name == "simplify" else (one in CLEAN,):
+            try:
+                found = compared(model, feeds, change, exact=exact)
+            except Exception as error:
+                found = f"{type(error).__name__}: {error}"
+            if found == "fails":
+                return
+            if found not in FINE:
+                yield f"{name}, exact={exact}: {found}"
+
+
+def prepare() -> Callable[[int, Path], Iterator[str]]:
+    """Make the check of one seed."""
+    passlib.library.load_standard()
+    return lambda seed, _: verdicts(seed)
+
+
+if __name__ == "__main__":
+    sweep(__file__, prepare, sys.maxsize, sys.argv[1:])
