@@ -150,6 +150,10 @@ fuzz-onnx: .venv/installed
 $(filter-out fuzz-onnx,$(FUZZERS)): fuzz-%: .venv/installed
 	$(BIN)/python tests/support/file_mutations.py $* $(FUZZ_SECONDS)
 
+# Operators that take constants without elements while they are folded.
+sweep-empty: .venv/installed
+	$(BIN)/python tests/support/empty_constants.py
+
 # Every operator of every version with inputs of unknown types.
 sweep-untyped: .venv/installed
 	$(BIN)/python tests/support/untyped_inputs.py

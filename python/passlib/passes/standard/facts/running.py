@@ -56,12 +56,12 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
 
 def _run(graph: Graph, values: Sequence[EditableValue]) -> list[Any] | None:
     # It takes the longest of all imports, and many graphs need nothing of it.
-    from passlib.runtime.session import run
+    from passlib.runtime.constants import run_constants
 
     part = graph.plain(values)
     names = part.list_inputs()
     weights = {name: graph.args[name] for name in names if name in graph.args}
     try:
-        return run(part, {}, weights, optimization="none")
+        return run_constants(part, weights)
     except PasslibError:
         return None
