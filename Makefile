@@ -23,7 +23,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -101,6 +101,10 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/simplify.py
 	$(BIN)/python bench/mxnet_zoo.py --mxnet .venv-mxnet/bin/python
 	PYTHONPATH=tests/support $(BIN)/python bench/fused.py
+
+# Steps for each operator of standard passes on graphs of 1,000 to 64,000: they do not grow.
+sweep-growth: .venv/installed
+	$(BIN)/python tests/support/growing_graphs.py
 
 # What ONNX Runtime fuses, between all pairs of neighbours: as much after simplification as before.
 sweep-fusions: .venv/installed

@@ -33,6 +33,7 @@ class Drawing:
     weights: list[Any] = field(default_factory=list)
     inputs: list[Any] = field(default_factory=list)
     seed: int = 0
+    constants: dict[Any, str] = field(default_factory=dict)
 
     @property
     def channels(self) -> int:
@@ -49,6 +50,13 @@ class Drawing:
         name = f"c{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(np.array(array, dtype), name))
         return name
+
+    def shared(self, array: Any) -> str:
+        """Return a constant, the same for the same numbers."""
+        key = array.dtype.name, array.shape, array.tobytes()
+        if key not in self.constants:
+            self.constants[key] = self.of(array, array.dtype)
+        return self.constants[key]
 
     def random(self, *shape: int, dtype: Any = np.float32) -> str:
         """Add random weights, away from zero."""

@@ -92,6 +92,7 @@ class _Region:
         self._model = model
         self._order = order
         self._reorder_sums = reorder_sums
+        self._places = nodes.places
         self._inside: dict[EditableNode, None] = {}
         self._made: dict[EditableValue, EditableValue] = {}
         self._replaced: list[EditableNode] = []
@@ -154,24 +155,27 @@ class _Region:
 
     def parts(self) -> Iterator[list[EditableNode]]:
         """Iterate over the operators that are connected, each after its inputs."""
-        left = dict(self._inside)
-        while left:
+        left = set(self._inside)
+        looked: set[EditableNode] = set()
+        for start in self._inside:
             found: set[EditableNode] = set()
-            pending = [next(iter(left))]
+            pending = [start] if start in left else []
             while pending:
                 node = pending.pop()
-                if node in found:
+                if node not in left:
                     continue
+                left.remove(node)
                 found.add(node)
-                for value in self._data(node):
-                    beside = [value.node] if value.node in left else []
-                    if _order(value.node) == self._order:
-                        beside = [user for user in value.node.users if user in left]
-                    pending += beside
-                pending += [user for user in node.users if user in left]
-            yield [node for node in self._inside if node in found]
-            for node in found:
-                del left[node]
+                for source in {value.node for value in self._data(node)} - looked:
+                    if source in self._inside:
+                        pending.append(source)
+                    elif _order(source) == self._order:
+                        # Once, as many may take what one Transpose returns.
+                        looked.add(source)
+                        pending += source.users
+                pending += node.users
+            if found:
+                yield sorted(found, key=self._places.__getitem__)
 
     def gain(self, part: list[EditableNode]) -> int:
         """Return how many operators fewer there are if Transposes go behind a part."""
@@ -219,13 +223,14 @@ class _Region:
         """Let the operators of a part work on what the Transposes before them take."""
         for node in part:
             self._made[node.outputs[0]] = self._again(node)
-        inside = set(part)
+        inside, known = set(part), 0
         for node in part:
             value = node.outputs[0]
             made = self._made[value]
             for user in [user for user in node.users if user not in inside]:
                 self._let_take(user, made)
-            inside.update(self._replaced)
+            inside.update(self._replaced[known:])
+            known = len(self._replaced)
             if value.is_output or any(user not in inside for user in node.users):
                 attributes = {"perm": list(self._order)}
                 turned = self._model.add(f"{node.name}_turned", "Transpose", [made], attributes)
