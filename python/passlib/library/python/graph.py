@@ -25,8 +25,8 @@ class Graph(_core.EditableRoot):
     the nested graph's outputs; the node, which is left without that graph, has to be removed.
 
     A node has ``op``, ``name``, ``attrs``, ``inputs``, ``outputs``, ``output(index)``, ``users``,
-    ``is_used``, ``subgraphs``, ``control_deps``, ``num_outputs`` and ``is_variable``. A value, which
-    is one output of a node, has ``node``, ``index``, ``uses``, ``only_use``, ``is_output``,
+    ``is_used``, ``subgraphs``, ``control_deps``, ``num_outputs`` and ``is_variable``. A value,
+    which is one output of a node, has ``node``, ``index``, ``uses``, ``only_use``, ``is_output``,
     ``shape`` and ``dtype``.
 
     Attributes
