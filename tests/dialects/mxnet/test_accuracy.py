@@ -102,3 +102,34 @@ def test_no_extremum_of_nothing(shape: tuple[int, ...], axis: int | None) -> Non
 def test_no_places_in_no_rows() -> None:
     symbol = passlib.sym.argmax(passlib.sym.var("a"), axis=1)
     assert run(symbol, np.zeros((0, 2), np.float32)).shape == (0,)
+
+
+INTEGERS: list[tuple[str, dict[str, float], list[int], list[int]]] = [
+    ("exp", {}, [18, 19, 20], [65659969, 178482300, 485165195]),
+    ("expm1", {}, [18, 20], [65659968, 485165194]),
+    ("sigmoid", {}, [17, 20, 25, 50, -50], [0, 0, 0, 1, 0]),
+    ("tanh", {}, [5, 17, 19, 20, -17, -20], [0, 0, 0, 1, 0, -1]),
+    ("sinh", {}, [18, 20], [32829984, 242582597]),
+    ("cosh", {}, [18, 20], [32829984, 242582597]),
+    ("tan", {}, [2147483645], [-2]),
+    ("sqrt", {}, [16777215, 2147483646], [4095, 46340]),
+    ("cbrt", {}, [27, 1000, 999999999, 1000000000, -1000], [3, 10, 999, 1000, -10]),
+    ("log2", {}, [8, 2**29, 2**29 - 1, 2**30], [3, 29, 28, 30]),
+    ("log10", {}, [999, 1000, 999999999, 1000000000], [2, 3, 8, 9]),
+    ("softsign", {}, [99999989, 2147483646, -2147483646], [0, 0, 0]),
+    ("square", {}, [4097], [16785408]),  # in float32, unlike the others
+    ("smooth_l1", {"scalar": 0.5}, [0, 1, 9, -9], [0, 0, 0, 0]),
+    ("smooth_l1", {"scalar": 2.7}, [0, 1, 2, 9, -9], [0, 0, 1, 8, 8]),
+    ("smooth_l1", {"scalar": -1.5}, [2, 9, -4], [1, 8, 3]),
+]
+"""Functions of integers: MXNet 1.9.1's own results."""
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(("name", "attributes", "values", "expected"), INTEGERS)
+def test_functions_of_integers_keep_their_digits(
+    name: str, attributes: dict[str, float], values: list[int], expected: list[int], dtype: str
+) -> None:
+    found = getattr(passlib.nd, name)(passlib.nd.array(np.array(values), dtype=dtype), **attributes)
+    assert found.dtype == np.dtype(dtype)
+    assert found.asnumpy().tolist() == expected

@@ -105,6 +105,7 @@ def through_real(
     compute: Callable[..., Value],
     *,
     double: bool = False,
+    exact: bool = False,
 ) -> Value:
     """Compute in floating point and convert to the element type of the first input.
 
@@ -117,15 +118,16 @@ def through_real(
         Emits the result, given the inputs in floating point.
     double : bool
         Compute in float64 whatever the inputs are, because float32 would lose digits.
-
-    Notes
-    -----
-    MXNet evaluates a function of integers in float32 and truncates the result.
+    exact : bool
+        Compute functions of integers in float64, as MXNet does those of one argument that C's
+        library has; all others it computes in float32. The result is truncated.
     """
     dtype = op.dtype_of(inputs[0])
     whole = not is_real(dtype)
-    working = np.dtype(np.float64) if double else np.dtype(np.float32) if whole else dtype
+    working = dtype
+    if whole or double:
+        working = np.dtype(np.float64 if double or exact else np.float32)
     result = compute(*(op.cast(value, working) for value in inputs))
-    if whole:
+    if whole and not exact:
         result = op.cast(result, np.float32)
     return op.cast(result, dtype)

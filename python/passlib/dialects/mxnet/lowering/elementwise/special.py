@@ -157,7 +157,7 @@ def log_gamma(op: Operation, value: Value) -> Value:
         endless = op.emit("Or", pole, op.emit("IsInf", x))
         return op.emit("Where", endless, infinity, result)
 
-    return through_real(op, (value,), compute, double=True)
+    return through_real(op, (value,), compute, double=True, exact=True)
 
 
 @table.register("gammaln", "_npx_gammaln")
@@ -190,7 +190,7 @@ def gamma(op: Operation) -> Value:
         result = op.emit("Where", endless, x, at_zero)
         return op.emit("Round", result) if whole else result
 
-    return through_real(op, op.inputs[:1], compute, double=True)
+    return through_real(op, op.inputs[:1], compute, double=True, exact=True)
 
 
 _ERF_STEPS = 16
@@ -274,4 +274,4 @@ def erfinv(op: Operation) -> Value:
         infinite = op.emit("Div", x, op.constant_like(0, x))
         return op.emit("Where", end, infinite, quantile)
 
-    return through_real(op, op.inputs[:1], compute, double=True)
+    return through_real(op, op.inputs[:1], compute, double=True, exact=True)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from passlib.dialects.mxnet.lowering.real_arithmetic import through_real
+from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, through_real
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
@@ -24,7 +24,6 @@ _DIRECT = {
     "reciprocal": "Reciprocal",
     "sin": "Sin",
     "sqrt": "Sqrt",
-    "tanh": "Tanh",
 }
 
 _DIRECT_SINGLE = {
@@ -42,7 +41,7 @@ _DIRECT_SINGLE = {
 
 
 def _one_node(onnx_operator: str, op: Operation) -> Value:
-    return through_real(op, op.inputs[:1], lambda x: op.emit(onnx_operator, x))
+    return through_real(op, op.inputs[:1], lambda x: op.emit(onnx_operator, x), exact=True)
 
 
 for _name, _onnx_operator in _DIRECT.items():
@@ -214,8 +213,9 @@ _DOUBLE: dict[str, Callable[[Operation, Value], Value]] = {
 
 
 def _one_node_or_formula(name: str, op: Operation) -> Value:
-    if op.dtype_of(op.inputs[0]) == np.float64:
-        return _DOUBLE[name](op, op.inputs[0])
+    dtype = op.dtype_of(op.inputs[0])
+    if dtype == np.float64 or not is_real(dtype):
+        return through_real(op, op.inputs[:1], partial(_DOUBLE[name], op), exact=True)
     return _one_node(_DIRECT_SINGLE[name], op)
 
 
@@ -224,14 +224,18 @@ for _name in _DIRECT_SINGLE:
 
 
 def _logarithm_to(base: float, op: Operation) -> Value:
-    def compute(x: Value) -> Value:
-        return op.emit("Mul", op.emit("Log", x), _number(op, x, 1 / np.log(base)))
+    # The logarithm of a power must not be below the exponent, which would be truncated.
+    whole = not is_real(op.dtype_of(op.inputs[0]))
+    factor = (1 + np.finfo(np.float64).eps * whole) / np.log(base)
 
-    return through_real(op, op.inputs[:1], compute)
+    def compute(x: Value) -> Value:
+        return op.emit("Mul", op.emit("Log", x), _number(op, x, factor))
+
+    return through_real(op, op.inputs[:1], compute, exact=True)
 
 
 def _in_double(compute: Callable[[Operation, Value], Value], op: Operation) -> Value:
-    return through_real(op, op.inputs[:1], partial(compute, op), double=True)
+    return through_real(op, op.inputs[:1], partial(compute, op), double=True, exact=True)
 
 
 def _scaled(factor: float, divisor: float, op: Operation) -> Value:
@@ -240,6 +244,21 @@ def _scaled(factor: float, divisor: float, op: Operation) -> Value:
         return op.emit("Div", op.emit("Mul", x, _number(op, x, factor)), _number(op, x, divisor))
 
     return through_real(op, op.inputs[:1], compute)
+
+
+@table.register("tanh")
+def _tanh(op: Operation) -> Value:
+    """Apply Tanh; of integers compute 1 - 2 / (exp(2 x) + 1), as Tanh is 1 from 17 on."""
+    if is_real(op.dtype_of(op.inputs[0])):
+        return op.emit("Tanh", op.inputs[0])
+
+    def right(op: Operation, size: Value) -> Value:
+        one = _number(op, size, 1)
+        grown = op.emit("Exp", op.emit("Add", size, size))
+        rest = op.emit("Div", _number(op, size, 2), op.emit("Add", grown, one))
+        return op.emit("Sub", one, rest)
+
+    return through_real(op, op.inputs[:1], lambda x: _odd(op, x, right), exact=True)
 
 
 def _rsqrt(op: Operation, x: Value) -> Value:
@@ -254,7 +273,13 @@ def _cbrt(op: Operation, x: Value) -> Value:
     )
     # Unlike Sign, this keeps the sign of zero: 1 / cbrt(-0) is -inf.
     direction = op.emit("Div", x, finite)
-    return op.emit("Mul", direction, op.emit("Pow", size, _number(op, x, 1 / 3)))
+    root = op.emit("Pow", size, _number(op, x, 1 / 3))
+    if not is_real(op.dtype_of(op.inputs[0])):
+        # The root of a cube must not be below the integer, which would be truncated.
+        # ONNX Runtime leaves out a product with a number so near to 1.
+        more = op.emit("Mul", root, _number(op, x, 4 * np.finfo(np.float64).eps))
+        root = op.emit("Add", root, more)
+    return op.emit("Mul", direction, root)
 
 
 def _rcbrt(op: Operation, x: Value) -> Value:
@@ -263,7 +288,7 @@ def _rcbrt(op: Operation, x: Value) -> Value:
 
 @table.register("sigmoid")
 def _sigmoid(op: Operation) -> Value:
-    return through_real(op, op.inputs[:1], lambda x: logistic(op, x))
+    return through_real(op, op.inputs[:1], lambda x: logistic(op, x), exact=True)
 
 
 table.register("log2")(partial(_logarithm_to, 2.0))

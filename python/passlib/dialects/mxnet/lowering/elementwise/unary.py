@@ -80,7 +80,7 @@ def softsign(op: Operation) -> Value:
     def compute(x: Value) -> Value:
         return op.emit("Div", x, op.emit("Add", op.emit("Abs", x), op.constant_like(1, x)))
 
-    return through_real(op, op.inputs[:1], compute)
+    return through_real(op, op.inputs[:1], compute, exact=True)
 
 
 @table.register("hard_sigmoid")
@@ -130,8 +130,13 @@ def clip(op: Operation) -> Value:
 
 @table.register("smooth_l1")
 def smooth_l1(op: Operation) -> Value:
-    """Compute (s x)^2 / 2 where |x| < 1 / s^2, else |x| - 0.5 / s^2; s is ``scalar``."""
+    """Compute (s x)^2 / 2 where |x| < 1 / s^2, else |x| - 0.5 / s^2; s is ``scalar``.
+
+    The fraction of s is truncated for integers.
+    """
     sigma = op.float("scalar", 1.0)
+    if not is_real(op.dtype_of(op.inputs[0])):
+        sigma = math.trunc(sigma) if math.isfinite(sigma) else sigma
 
     def compute(x: Value) -> Value:
         size = op.emit("Abs", x)
