@@ -12,7 +12,12 @@ from passlib.dialects.onnx.soundness.acceptance import (
     without_weights,
 )
 from passlib.dialects.onnx.soundness.forms import complaint_about
-from passlib.dialects.onnx.soundness.inference import inferred, open_sizes, unsafe_to_infer
+from passlib.dialects.onnx.soundness.inference import (
+    inferred,
+    inferred_with_disputes,
+    open_sizes,
+    unsafe_to_infer,
+)
 from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.soundness.model import check_model
 from passlib.dialects.onnx.soundness.omitted import drop_omitted, name_omitted
@@ -27,6 +32,7 @@ __all__ = [
     "complaint_about",
     "drop_omitted",
     "inferred",
+    "inferred_with_disputes",
     "name_omitted",
     "objection_to_types",
     "open_sizes",

@@ -9,8 +9,14 @@ from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info
+from passlib.dialects.onnx.soundness.corrected import questionable
 from passlib.dialects.onnx.soundness.forms import is_defined
-from passlib.dialects.onnx.soundness.inference import open_sizes, unsafe_to_infer
+from passlib.dialects.onnx.soundness.inference import (
+    inferred_with_disputes,
+    open_sizes,
+    unsafe_to_infer,
+    without_disputes,
+)
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
@@ -80,7 +86,9 @@ def is_accepted(model: Any) -> bool:
     if not _is_sound(model) or _undefined(model):
         return False
     open_sizes(model)
-    return not (_objection(_infer_strictly, model) or _objection(_check, model))
+    if _objection(_infer_strictly, model) or _objection(_check, model):
+        return False
+    return not (questionable([model.graph]) and inferred_with_disputes(model)[1])
 
 
 def objection_to_types(model: Any, arrays: Mapping[int, Any]) -> str:
@@ -190,7 +198,13 @@ def _infer_strictly(model: Any) -> None:
     if unsafe_to_infer(model) is not None:
         return  # it would take the memory, or end the process
     inference: Any = require("onnx.shape_inference", extra="onnx")
-    inference.infer_shapes(model, check_type=True, strict_mode=True)
+    try:
+        inference.infer_shapes(model, check_type=True, strict_mode=True)
+    except inference.InferenceError:
+        right = without_disputes(model)
+        if right is None or unsafe_to_infer(right) is not None:
+            raise
+        inference.infer_shapes(right, check_type=True, strict_mode=True)
 
 
 def _check(model: Any) -> None:

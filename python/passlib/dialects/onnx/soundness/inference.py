@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.messages import copy_of, graphs_within
+from passlib.dialects.onnx.soundness.corrected import (
+    Corrections,
+    corrections,
+    put,
+    questionable,
+    questionable_calls,
+)
 from passlib.dialects.onnx.soundness.growth import growing_nodes
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.soundness.propagation import followed_nodes, rename_operators
@@ -12,10 +20,19 @@ from passlib.dialects.onnx.soundness.untyped import untyped_nodes
 from passlib.errors import GraphError
 from passlib.files.optional import require
 
-__all__ = ["inferred", "open_sizes", "unsafe_to_infer"]
+__all__ = [
+    "inferred",
+    "inferred_with_disputes",
+    "open_sizes",
+    "unsafe_to_infer",
+    "without_disputes",
+]
 
 _MOST_ROUNDS: Final = 8
 """How often sizes that were found may lead to further ones."""
+
+_MOST_CORRECTIONS: Final = 16
+"""How often a corrected shape may lead to the correction of a further one."""
 
 _UNKNOWN: Final = "passlib: an operator without rules"
 
@@ -44,6 +61,8 @@ def _innermost(kind: Any) -> Any:
 def inferred(model: Any, *, data: bool = False) -> Any:
     """Return a model with the types of its values by ONNX's inference, or itself if that fails.
 
+    Where ONNX Runtime computes other shapes, the model states those, or leaves them open.
+
     Parameters
     ----------
     model : onnx.ModelProto
@@ -56,27 +75,118 @@ def inferred(model: Any, *, data: bool = False) -> Any:
     GraphError
         See `check_model`; or inference needs more memory than there is.
     """
+    return inferred_with_disputes(model, data=data)[0]
+
+
+def inferred_with_disputes(model: Any, *, data: bool = False) -> tuple[Any, frozenset[str]]:
+    """Return what `inferred` does, and the values for which ONNX's inference finds other types.
+
+    Parameters and errors are those of `inferred`.
+    """
+    settled = _settled(model, data=data)
+    return settled.found, _different(settled.plain, settled.found)
+
+
+def without_disputes(model: Any) -> Any:
+    """Copy a model, without the operators that ONNX's inference gets wrong; None if it has none.
+
+    The copy states what ONNX Runtime computes instead. Errors are those of `inferred`.
+    """
+    settled = _settled(model, data=False)
+    if settled.stated is None:
+        return None
+    places = sorted(settled.fixed)
+    graphs = list(graphs_within(settled.stated.graph))
+    rename_operators(graphs, places, [_UNKNOWN] * len(places))
+    return settled.stated
+
+
+class _Settled(NamedTuple):
+    """A model with types by ONNX's inference, and with the right ones.
+
+    Attributes
+    ----------
+    plain, found : onnx.ModelProto
+    stated : onnx.ModelProto or None
+        The original with corrected types stated in it, if there are any.
+    fixed : dict of (int, int) to list
+        See `corrections`.
+    """
+
+    plain: Any
+    found: Any
+    stated: Any
+    fixed: Corrections
+
+
+def _settled(model: Any, *, data: bool) -> _Settled:
     check_model(model)
     open_sizes(model)
     versions = versions_of(model.opset_import)
     graphs = list(graphs_within(model.graph))
-    skipped = sorted({*growing_nodes(model, graphs, versions), *untyped_nodes(model, graphs)})
+    fixed: Corrections = {
+        (number, place): [None] * len(graphs[number].node[place].output)
+        for number, place in questionable_calls(model, graphs)
+    }
+    asked = questionable(graphs)
+    found, found_graphs = _in_rounds(model, graphs, versions, sorted(fixed), data=data)
+    plain, stated = found, None
+    for round_ in range(_MOST_CORRECTIONS):
+        new = corrections(found_graphs, asked, versions.get("", 1), fixed) if asked else {}
+        if not new:
+            break
+        if round_ == _MOST_CORRECTIONS - 1:
+            # What comes before the first of them in the main graph holds.
+            first = min(new)
+            rest = [place for place in asked if place >= first or first[0]]
+            new = {(n, place): [None] * len(graphs[n].node[place].output) for n, place in rest}
+        fixed |= new
+        stated = copy_of(model)
+        stated_graphs = list(graphs_within(stated.graph))
+        put(stated_graphs, fixed)
+        found, found_graphs = _in_rounds(stated, stated_graphs, versions, sorted(fixed), data=data)
+    return _Settled(plain, found, stated, fixed)
+
+
+def _different(left: Any, right: Any) -> frozenset[str]:
+    """Return the values whose types differ in two models."""
+    if left is right:
+        return frozenset()
+    types = [
+        {
+            value.name: value.type
+            for graph in graphs_within(model.graph)
+            for value in (*graph.value_info, *graph.output)
+        }
+        for model in (left, right)
+    ]
+    return frozenset(name for name, kind in types[0].items() if types[1].get(name) != kind)
+
+
+def _in_rounds(
+    model: Any,
+    graphs: list[Any],
+    versions: Mapping[str, int],
+    left_out: list[tuple[int, int]],
+    *,
+    data: bool,
+) -> tuple[Any, list[Any]]:
+    """Infer types until nothing new is found, without the nodes that are left out."""
+    unsafe = {*left_out, *growing_nodes(model, graphs, versions), *untyped_nodes(model, graphs)}
+    skipped = sorted(unsafe)
     found, graphs = _around(model, graphs, skipped, data=False)
     follows = False
     for _ in range(_MOST_ROUNDS):
         # Types that the last round found may show that a node is harmless.
-        unsafe = sorted(
-            {
-                *growing_nodes(found, graphs, versions),
-                *untyped_nodes(found, graphs),
-                *(followed_nodes(found, graphs) if data else ()),
-            }
-        )
-        if unsafe == skipped and follows == data:
+        unsafe = {*left_out, *growing_nodes(found, graphs, versions)}
+        unsafe.update(untyped_nodes(found, graphs))
+        if data:
+            unsafe.update(followed_nodes(found, graphs))
+        if sorted(unsafe) == skipped and follows == data:
             break
-        skipped, follows = unsafe, data
-        found, graphs = _around(found, graphs, unsafe, data=data)
-    return found
+        skipped, follows = sorted(unsafe), data
+        found, graphs = _around(found, graphs, skipped, data=data)
+    return found, graphs
 
 
 def unsafe_to_infer(model: Any) -> Any:

@@ -162,7 +162,10 @@ def assemble(
         assembled = write({})
         doubtful = assembled.writer.doubtful
         if doubtful and renew:
-            assembled = write(renewed_types(assembled.outline, doubtful, stated_types(attributes)))
+            stated_values = stated_types(attributes)
+            assembled = write(
+                renewed_types(assembled.outline, doubtful, stated_values, lambda: document.model)
+            )
         return assembled
 
 

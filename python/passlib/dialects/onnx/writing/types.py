@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from passlib.dialects.onnx.messages import copy_of
-from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness import inferred_with_disputes
 from passlib.errors import GraphError
 
 __all__ = ["Renewed", "renewed_types"]
@@ -17,12 +17,16 @@ Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
 
 
 def renewed_types(
-    model: Any, doubtful: Iterable[tuple[str, str]], stated: Mapping[str, Any]
+    model: Any,
+    doubtful: Iterable[tuple[str, str]],
+    stated: Mapping[str, Any],
+    original: Callable[[], Any],
 ) -> dict[str, Renewed]:
     """Infer the types of values that may have changed, by ONNX's inference.
 
-    Where it fails, annotations are removed; outputs of graphs keep their description unless
-    inference contradicts it. Those without one get what the graph states.
+    Where it fails, or finds what ONNX Runtime does not compute, annotations are removed. Outputs
+    of graphs keep their description unless inference contradicts it, and did not contradict that
+    of the file in the same way. Those without one get what the graph states.
 
     Parameters
     ----------
@@ -31,6 +35,8 @@ def renewed_types(
         Places of graphs in the model, and names of values in them.
     stated : mapping of str to onnx.TypeProto
         Types that the main graph states for values, by name.
+    original : callable
+        Returns the model of the file, an ``onnx.ModelProto``.
 
     Returns
     -------
@@ -40,16 +46,9 @@ def renewed_types(
     wanted: dict[str, set[str]] = {}
     for place, name in doubtful:
         wanted.setdefault(place, set()).add(name)
-    bare = copy_of(model)
-    for place, graph in _placed(bare.graph):
-        names = wanted.get(place, set())
-        _replace(graph.value_info, [v for v in graph.value_info if v.name not in names])
-        for value in graph.output:
-            if value.name in names:
-                value.ClearField("type")
-    with suppress(GraphError):
-        bare = inferred(bare)
+    bare, disputed = _inferred(model, wanted)
     known = dict(_placed(bare.graph))
+    before: dict[str, Any] = {}
     renewed = {}
     for place, graph in _placed(model.graph):
         names = wanted.get(place, set())
@@ -57,11 +56,23 @@ def renewed_types(
             continue
         found = {v.name: v.type for v in (*known[place].value_info, *known[place].output)}
         found = {name: kind for name, kind in found.items() if kind.WhichOneof("value")}
-        values = {v.name: _serialized(found.get(v.name)) for v in graph.value_info}
-        outputs = {
-            v.name: found[v.name].SerializeToString()
+        certain = {name: kind for name, kind in found.items() if name not in disputed}
+        values = {v.name: _serialized(certain.get(v.name)) for v in graph.value_info}
+        other = [
+            v.name
             for v in graph.output
-            if v.name in names and v.name in found and not _agree(v.type, found[v.name])
+            if v.name in names and v.name in certain and not _agree(v.type, found[v.name])
+        ]
+        if other and not before:
+            file = original()
+            names_before = {p: {v.name for v in g.output} for p, g in _placed(file.graph)}
+            before = dict(_placed(_inferred(file, names_before)[0].graph))
+        as_before = {v.name: v.type for v in before[place].output} if place in before else {}
+        whole = {v.name for v in graph.output if v.type.tensor_type.HasField("shape")}
+        outputs = {
+            name: found[name].SerializeToString()
+            for name in other
+            if name not in whole or as_before.get(name) != found[name]
         }
         if not place:
             for value in graph.output:
@@ -70,6 +81,27 @@ def renewed_types(
                     outputs[value.name] = stated[value.name].SerializeToString()
         renewed[place] = ({n: kind for n, kind in values.items() if n in names}, outputs)
     return renewed
+
+
+def _inferred(model: Any, wanted: Mapping[str, set[str]]) -> tuple[Any, frozenset[str]]:
+    """Infer types regardless of what graphs state for some values; see `inferred_with_disputes`.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    wanted : mapping of str to set of str
+        The values, by place of the graph.
+    """
+    bare = copy_of(model)
+    for place, graph in _placed(bare.graph):
+        names = wanted.get(place, set())
+        _replace(graph.value_info, [v for v in graph.value_info if v.name not in names])
+        for value in graph.output:
+            if value.name in names:
+                value.ClearField("type")
+    with suppress(GraphError):
+        return inferred_with_disputes(bare)
+    return bare, frozenset()
 
 
 def _placed(graph: Any) -> Iterator[tuple[str, Any]]:

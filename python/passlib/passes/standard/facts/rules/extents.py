@@ -62,7 +62,7 @@ def _reshape(node: EditableNode, known: Known) -> Extents | None:
         return None
     sizes: list[Quantity | None] = []
     for axis, wanted in enumerate(target):
-        if wanted == 0 and not integer(node, "allowzero", 0):
+        if wanted == 0 and integer(node, "allowzero", 0) != 1:
             if axis >= len(shape):
                 return None
             sizes.append(shape[axis])
@@ -84,7 +84,7 @@ def _is_taken(
     node: EditableNode, wanted: Quantity, there: tuple[Quantity, ...], known: Known
 ) -> bool:
     """Whether a Reshape takes an open size as it is: 0 stands for the size that is there."""
-    if integer(node, "allowzero", 0) or known.is_positive(wanted):
+    if integer(node, "allowzero", 0) == 1 or known.is_positive(wanted):
         return True
     # What is there is 0 as well if it is a multiple.
     return bool(there) and quotient(there[0], wanted) is not None
@@ -212,7 +212,8 @@ def _matmul(node: EditableNode, known: Known) -> Extents | None:
 @extent_rule("Conv", "MaxPool", "AveragePool", "LpPool")
 def _windows(node: EditableNode, known: Known) -> Extents | None:
     shape = known.shape(node.inputs[0])
-    if shape is None or text(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    padding = text(node, "auto_pad", "NOTSET")
+    if shape is None or padding not in ("NOTSET", "VALID"):
         return None
     rank = len(shape) - 2
     kernel = integers(node, "kernel_shape")
@@ -225,7 +226,7 @@ def _windows(node: EditableNode, known: Known) -> Extents | None:
         channels = weight[0]
     if kernel is None or len(kernel) != rank or integer(node, "ceil_mode", 0):
         return None
-    pads = integers(node, "pads") or [0] * (2 * rank)
+    pads = (integers(node, "pads") if padding == "NOTSET" else None) or [0] * (2 * rank)
     strides = integers(node, "strides") or [1] * rank
     dilations = integers(node, "dilations") or [1] * rank
     found: list[Quantity] = [shape[0], channels]
@@ -237,7 +238,7 @@ def _windows(node: EditableNode, known: Known) -> Extents | None:
 
 def _count(reach: Quantity, stride: int) -> Quantity:
     if isinstance(reach, int):
-        return reach // stride + 1
+        return (reach // stride if reach >= 0 else -(-reach // stride)) + 1
     if stride == 1:
         return reach + 1
     # A model whose window does not fit fails, so this is at least 1 wherever it matters.

@@ -69,7 +69,7 @@ def _unsqueeze(node: EditableNode, known: Known) -> Extents | None:
 def _squeeze(node: EditableNode, known: Known) -> Extents | None:
     shape, axes = known.shape(node.inputs[0]), axes_of(node, known)
     gone = _places(shape, axes)
-    if shape is None or gone is None:
+    if shape is None or not gone:  # without axes, those of size 1 go
         return None
     return tuple(size for axis, size in enumerate(shape) if axis not in gone)
 
@@ -86,13 +86,13 @@ def _reduce(node: EditableNode, known: Known) -> Extents | None:
     if not axes:
         if given(node, 1) is not None and axes is None:
             return None
-        if integer(node, "noop_with_empty_axes", 0):
+        if integer(node, "noop_with_empty_axes", 0) == 1:
             return shape
         axes = list(range(len(shape)))
     gone = _places(shape, axes)
     if gone is None:
         return None
-    if integer(node, "keepdims", 1):
+    if integer(node, "keepdims", 1) == 1:
         return tuple(1 if axis in gone else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in gone)
 
@@ -112,7 +112,7 @@ def _gemm(node: EditableNode, known: Known) -> Extents | None:
     left, right = known.shape(node.inputs[0]), known.shape(node.inputs[1])
     if left is None or right is None or len(left) != 2 or len(right) != 2:
         return None
-    return left[integer(node, "transA", 0)], right[1 - integer(node, "transB", 0)]
+    return left[bool(integer(node, "transA", 0))], right[not integer(node, "transB", 0)]
 
 
 def _places(shape: Extents | None, axes: list[int] | None) -> list[int] | None:

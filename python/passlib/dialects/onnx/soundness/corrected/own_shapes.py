@@ -1,0 +1,351 @@
+"""Shapes that ONNX Runtime computes where ONNX's inference states others.
+
+Established by the sweep of tests/support/shape_sweep.py with onnx 1.23 and ONNX Runtime 1.32; the
+cases that differ stand in tests/data/onnx/shapes.jsonl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+__all__ = ["TYPED_BY", "Dim", "Dims", "Operation", "rules"]
+
+Dim = int | str | None
+"""A dimension: its size, its name, or None if it is not known."""
+
+Dims = tuple[Dim, ...]
+
+Shapes = dict[int, Dims | None]
+"""Shapes by the number of the output, None for an unknown rank; others are as inferred."""
+
+
+class Operation(NamedTuple):
+    """What a rule sees of a node.
+
+    Attributes
+    ----------
+    version : int
+        The operator set.
+    attributes : mapping of str to object
+    given : sequence of bool
+        Whether inputs are there.
+    shapes : sequence of tuple or None
+        Of the inputs, None for unknown ones.
+    arrays : sequence of numpy.ndarray or None
+        Inputs that are constants.
+    outputs : int
+        Their number.
+    """
+
+    version: int
+    attributes: Mapping[str, Any]
+    given: Sequence[bool]
+    shapes: Sequence[Dims | None]
+    arrays: Sequence[np.ndarray[Any, Any] | None]
+    outputs: int
+
+    def has(self, place: int) -> bool:
+        """Whether an input is there."""
+        return place < len(self.given) and self.given[place]
+
+    def integer(self, name: str, preset: int = 0) -> int:
+        """Return an attribute that is an integer."""
+        return int(self.attributes.get(name, preset))
+
+    def shape(self, place: int) -> Dims | None:
+        """Return the shape of an input."""
+        return self.shapes[place] if place < len(self.shapes) else None
+
+    def array(self, place: int) -> np.ndarray[Any, Any] | None:
+        """Return the elements of an input that is a constant."""
+        return self.arrays[place] if place < len(self.arrays) else None
+
+    def listed(self, name: str, place: int) -> list[int] | None:
+        """Return a list that is an attribute or an input; None if it is neither or computed."""
+        if name in self.attributes:
+            return list(self.attributes[name])
+        array = self.array(place)
+        return None if array is None else [int(item) for item in array.reshape(-1)]
+
+
+Rule = Callable[[Operation], Shapes]
+
+rules: dict[str, Rule] = {}
+"""By operator of ONNX's own set: what ONNX Runtime computes if ONNX's inference may differ."""
+
+
+TYPED_BY: Final = {"RMSNormalization": 1}
+"""By operator: the input whose element type the first output has, if not the first one."""
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        rules.update(dict.fromkeys(names, rule))
+        return rule
+
+    return register
+
+
+@_rule("AveragePool", "LpPool", "MaxPool")
+def _pool(op: Operation) -> Shapes:
+    shape, kernel = op.shape(0), op.attributes.get("kernel_shape", ())
+    rank, padding = len(kernel), op.attributes.get("auto_pad", b"NOTSET")
+    pads = op.attributes.get("pads") or [0] * (2 * rank)
+    strides = op.attributes.get("strides") or [1] * rank
+    dilations = op.attributes.get("dilations") or [1] * rank
+    rounding = op.integer("ceil_mode")
+    is_same = padding in _SAME and set(dilations) != {1}
+    if shape is None or not (rounding or is_same or (padding != b"NOTSET" and any(pads))):
+        return {}
+    lengths = (len(shape) - 2, len(strides), len(dilations), len(pads) / 2)
+    if any(length != rank for length in lengths):
+        return dict.fromkeys(range(op.outputs))
+    windows: list[Dim] = []
+    for i, size in enumerate(shape[2:]):
+        if not isinstance(size, int) or strides[i] < 1:
+            windows.append(None)
+            continue
+        head, tail = pads[i], pads[i + rank]
+        if padding == b"VALID":
+            head = tail = 0
+        elif padding in _SAME:
+            # Without the dilation, and so fewer windows than the axis has strides.
+            needed = max((-(-size // strides[i]) - 1) * strides[i] + kernel[i] - size, 0)
+            head = needed // 2 if padding == b"SAME_UPPER" else needed - needed // 2
+            tail = needed - head
+        reach = size + head + tail - dilations[i] * (kernel[i] - 1) - 1
+        count = (reach // strides[i] if reach >= 0 else -(-reach // strides[i])) + 1
+        if rounding == 1:
+            count = -(-reach // strides[i]) + 1
+            count -= (count - 1) * strides[i] >= size + head
+        windows.append(count)
+    return dict.fromkeys(range(op.outputs), (*shape[:2], *windows))
+
+
+_SAME: Final = (b"SAME_UPPER", b"SAME_LOWER")
+
+
+@_rule("Resize", "Upsample")
+def _scaled(op: Operation) -> Shapes:
+    shape = op.shape(0)
+    if op.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize":
+        return {0: None if shape is None else (None,) * len(shape)}
+    scales: Sequence[float] | None = op.attributes.get("scales")
+    place = 2 if len(op.shapes) > 2 else 1
+    found = op.array(place)
+    if scales is None and found is not None and found.dtype == np.float32:
+        scales = found.reshape(-1).tolist()
+    if shape is None or not scales:
+        return {}
+    axes = _counted(op.attributes.get("axes") or range(len(shape)), len(shape))
+    if len(axes) != len(scales) or not all(0 < scale < _LAST for scale in scales):
+        return {0: (None,) * len(shape)}
+    made = list(shape)
+    for axis, scale in zip(axes, scales, strict=True):
+        size = made[axis]
+        if isinstance(size, int):
+            made[axis] = int(np.float32(size) * np.float32(scale))
+        elif scale != 1:
+            made[axis] = None
+    return {0: tuple(made)}
+
+
+@_rule("STFT")
+def _spectrum(op: Operation) -> Shapes:
+    signal, window, step, length = op.shape(0), op.shape(2), op.array(1), op.array(3)
+    frame: Dim = window[0] if window else None
+    if length is not None and length.size == 1:
+        frame = int(length.item())
+    frames: Dim = None
+    bins: Dim = None
+    if isinstance(frame, int):
+        bins = frame // 2 + 1 if op.integer("onesided", 1) else frame
+        size = signal[1] if signal is not None and len(signal) > 1 else None
+        if isinstance(size, int) and step is not None and step.size == 1 and step.item() > 0:
+            frames = (size - frame) // int(step.item()) + 1
+    return {0: (signal[0] if signal else None, frames, bins, 2)}
+
+
+@_rule("Slice")
+def _slice(op: Operation) -> Shapes:
+    shape, starts, ends = op.shape(0), op.listed("starts", 1), op.listed("ends", 2)
+    if shape is None or starts is None or ends is None:
+        return {}
+    axes, steps = op.listed("axes", 3), op.listed("steps", 4)
+    if (axes is None and op.has(3)) or (steps is None and op.has(4)):
+        return {}
+    made = list(shape)
+    places = _counted(range(len(starts)) if axes is None else axes, len(shape))
+    steps = steps or [1] * len(starts)
+    if {len(starts), len(ends), len(steps)} != {len(places)}:
+        return {0: (None,) * len(shape)}
+    for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
+        size = made[axis]
+        if isinstance(size, int):
+            made[axis] = _taken(size, start, end, step)
+        elif (start, step) != (0, 1) or end < _LAST:
+            made[axis] = None
+    return {0: tuple(made)}
+
+
+_LAST: Final = (1 << 31) - 1
+"""Ends from here on are beyond any axis."""
+
+_ENDS: Final = (_LAST, (1 << 63) - 1)
+"""With a negative step, ONNX Runtime takes these for the beginning of the axis, ONNX does not."""
+
+
+def _taken(size: int, start: int, end: int, step: int) -> int | None:
+    """Return the number of elements of a slice."""
+    if step == 0 or (step < 0 and end in _ENDS):
+        return None
+    start, end = (item + size if item < 0 else item for item in (start, end))
+    if step > 0:
+        return len(range(min(max(start, 0), size), min(max(end, 0), size), step))
+    return len(range(min(max(start, 0), size - 1), min(max(end, -1), size), step))
+
+
+@_rule("Squeeze")
+def _squeeze(op: Operation) -> Shapes:
+    shape, axes = op.shape(0), op.listed("axes", 1)
+    if shape is None or (axes is None and op.has(1)):
+        return {}
+    if not axes:
+        if all(isinstance(size, int) for size in shape):
+            return {0: tuple(size for size in shape if size != 1)}
+        return {0: None}
+    gone = _counted(axes, len(shape))
+    return {0: tuple(size for axis, size in enumerate(shape) if axis not in gone)}
+
+
+@_rule("Unsqueeze")
+def _unsqueeze(op: Operation) -> Shapes:
+    shape, axes = op.shape(0), op.listed("axes", 1)
+    if shape is None or axes is None:
+        return {}
+    rank = len(shape) + len(axes)
+    added, rest = _counted(axes, rank), iter(shape)
+    return {0: tuple(1 if axis in added else next(rest, None) for axis in range(rank))}
+
+
+@_rule("NonZero")
+def _places(op: Operation) -> Shapes:
+    shape = op.shape(0)
+    # ONNX Runtime takes a scalar for a vector of one element, which ONNX's text does not say.
+    return {} if shape is None else {0: (len(shape) or None, None)}
+
+
+@_rule("PRelu")
+def _by_slope(op: Operation) -> Shapes:
+    data, slope = op.shape(0), op.shape(1)
+    if data is None or slope is None:
+        return {}
+    rank = max(len(data), len(slope))
+    sides = ((1,) * (rank - len(data)) + data, (1,) * (rank - len(slope)) + slope)
+    return {0: tuple(_broadcast(left, right) for left, right in zip(*sides, strict=True))}
+
+
+@_rule("ConvTranspose")
+def _transposed(op: Operation) -> Shapes:
+    stated, data, weight = op.attributes.get("output_shape"), op.shape(0), op.shape(1)
+    is_same = op.attributes.get("auto_pad") in _SAME and any(
+        op.attributes.get("output_padding", ())
+    )
+    if not (stated or is_same) or data is None or weight is None or len(weight) < 2:
+        return {}
+    image = data[2:]
+    sizes: Sequence[Dim] = stated or [
+        size * stride if isinstance(size, int) else None
+        for size, stride in zip(
+            image, op.attributes.get("strides") or [1] * len(image), strict=False
+        )
+    ]
+    channels = weight[1]
+    group = op.integer("group", 1)
+    made = channels * group if isinstance(channels, int) else channels if group == 1 else None
+    return {0: (data[0], made, *sizes) if len(sizes) == len(data) - 2 else None}
+
+
+@_rule("Attention")
+def _attention(op: Operation) -> Shapes:
+    query, key, value, past = op.shape(0), op.shape(1), op.shape(2), op.shape(4)
+    if query is None or key is None or value is None:
+        return {}
+    if {len(query), len(key), len(value)} not in ({3}, {4}) or (op.has(4) and not past):
+        return dict.fromkeys((0, 1, 2, 3), None)
+    if isinstance(key[-2], int) and isinstance(value[-2], int) and key[-2] != value[-2]:
+        return dict.fromkeys((0, 1, 2, 3), None)
+    lengths = (key[-2], past[2] if past and len(past) == 4 else None if past else 0)
+    total = sum(size for size in lengths if isinstance(size, int))
+    is_open = not all(isinstance(size, int) for size in lengths)  # for which inference states 0
+    tail: Dims = (query[-2], None if is_open else total)
+    if len(query) == 4:
+        return {3: (*query[:2], *tail)}
+    heads, size = op.integer("kv_num_heads"), value[-1]
+    width = size // heads * op.integer("q_num_heads") if isinstance(size, int) and heads else None
+    return {0: (*query[:2], width), 3: (query[0], op.integer("q_num_heads"), *tail)}
+
+
+@_rule("Einsum")
+def _einsum(op: Operation) -> Shapes:
+    terms, arrow, result = op.attributes["equation"].decode(errors="replace").replace(
+        " ", "").partition("->")  # fmt: skip
+    parts = terms.split(",")
+    if "." in terms or len(parts) != len(op.shapes):
+        return {}
+    sizes: dict[str, Dim] = {}
+    for part, shape in zip(parts, op.shapes, strict=True):
+        if shape is None or len(part) != len(shape):
+            return {}
+        for letter, size in zip(part, shape, strict=True):
+            sizes[letter] = _broadcast(sizes.get(letter, 1), size)
+    if not arrow:
+        result = "".join(sorted(letter for letter in sizes if terms.count(letter) == 1))
+    return {0: tuple(sizes.get(letter) for letter in result)}
+
+
+@_rule("DFT")
+def _transform(op: Operation) -> Shapes:
+    shape = op.shape(0)
+    is_open = op.has(1) and op.array(1) is None
+    if shape is None or (op.integer("onesided") in (0, 1) and not is_open):
+        return {}
+    return {0: (None,) * len(shape)}
+
+
+@_rule("CenterCropPad")
+def _cropped(op: Operation) -> Shapes:
+    wanted, shape = op.array(1), op.shape(0)
+    if wanted is None or shape is None or all(item >= 0 for item in wanted.reshape(-1)):
+        return {}
+    return {0: (None,) * len(shape)}
+
+
+@_rule("Reshape")
+def _reshape(op: Operation) -> Shapes:
+    return {0: None} if op.integer("allowzero") not in (0, 1) else {}
+
+
+@_rule(
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
+def _reduced(op: Operation) -> Shapes:
+    return {} if op.integer("noop_with_empty_axes") in (0, 1) else {0: None}
+
+
+def _broadcast(left: Dim, right: Dim) -> Dim:
+    """Return a dimension of two broadcast ones; None if it may be either."""
+    if left == right or right == 1:
+        return left
+    if left == 1:
+        return right
+    return next((size for size in (left, right) if isinstance(size, int)), None)
+
+
+def _counted(axes: Sequence[int] | Iterator[int], rank: int) -> list[int]:
+    """Return axes counted from the first one; those that are not there are left out."""
+    return [axis % rank for axis in axes if -rank <= axis < rank]
