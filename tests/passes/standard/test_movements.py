@@ -53,6 +53,16 @@ OPERATORS: dict[str, tuple[str, list[np.ndarray[Any, Any]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+UNCERTAIN = {
+    *(f"float32 special to {kind}" for kind in ("int8", "int32", "int64", "uint8", "uint64")),
+    *(f"float64 doubles to {kind}" for kind in ("int8", "int32", "int64", "uint8", "uint64")),
+    *(f"float16 halves to {kind}" for kind in ("int8", "uint8", "uint64")),
+    *(f"float32 {title} to {kind}" for title in ("small reals", "between")
+      for kind in ("uint8", "uint64")),
+}  # fmt: skip
+"""Conversions to integers of numbers that are out of range."""
+
+
 def model_of(
     op: str,
     inputs: list[np.ndarray[Any, Any]],
@@ -81,9 +91,11 @@ def model_of(
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_results_are_those_of_the_operator(name: str, tmp_path: Path) -> None:
-    data = model_of(*OPERATORS[name])
+    stated = [f"n{size}" for size in OPERATORS[name][1][0].shape] if name in UNCERTAIN else None
+    data = model_of(*OPERATORS[name], stated)
     made = after(data, "foldConstants", tmp_path)
-    assert operators(made) == {"Neg": 1, "Identity": 1}
+    stays = {"Cast": 1} if name in UNCERTAIN else {}
+    assert operators(made) == {"Neg": 1, "Identity": 1, **stays}
     feeds = {"x": np.ones(2, np.float32)}
     assert same_bits(results(made, feeds), results(data, feeds))
 

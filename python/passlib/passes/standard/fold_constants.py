@@ -13,6 +13,7 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.movements import moved
 from passlib.passes.standard.facts.nodes import Model, graphs_within, is_constant, operator
+from passlib.passes.standard.facts.rules.certainty import Certainty, certainty
 from passlib.passes.standard.facts.running import computed
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights
@@ -31,6 +32,8 @@ _MEGABYTE = 1_000_000
 @graph_pass(name="foldConstants", dialects=["onnx", "mxnet", "nnvm"])
 def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
     """Replace operators whose inputs are all constants by their results.
+
+    Operators of ONNX stay on values for which ONNX's text and ONNX Runtime disagree.
 
     Parameters
     ----------
@@ -51,6 +54,9 @@ class _Constants(Protocol):
 
     def is_foldable(self, node: EditableNode) -> bool:
         """Whether an operator is a function of its inputs that may be computed beforehand."""
+
+    def certainty(self, node: EditableNode) -> Certainty | None:
+        """Return what tells from its inputs if an operator may be computed beforehand."""
 
     def nbytes(self, value: EditableValue) -> int:
         """Return the bytes of a value by inference, 0 if it is not known."""
@@ -77,6 +83,9 @@ class _Onnx:
     def is_foldable(self, node: EditableNode) -> bool:
         return _is_foldable(node)
 
+    def certainty(self, node: EditableNode) -> Certainty | None:
+        return certainty(node)
+
     def nbytes(self, value: EditableValue) -> int:
         array = moved(self._model, value)  # which takes less time than inference
         if array is not None:
@@ -98,6 +107,7 @@ class _Folding:
         self._max_growth = max_growth
         self._arrays: dict[EditableValue, np.ndarray[Any, Any] | None] = {}
         self._kept: set[EditableNode] = set()
+        self._certain: set[EditableNode] = set()
         # What does not change while operators are chosen, which may take many rounds.
         self._weights: dict[EditableNode, int] = {}
         self._sources: dict[EditableNode, list[EditableNode]] = {}
@@ -134,17 +144,53 @@ class _Folding:
         known = self._known()
         while known:
             wanted = self._border(known)
-            large = self._too_large(wanted, known)
-            missing = [] if large else [value for value in wanted if value not in self._arrays]
-            for value, array in zip(missing, computed(self._graph, missing), strict=True):
-                self._arrays[value] = array
-            failed = {v.node for v in wanted if self._arrays.get(v, v) is None}
-            kept = large or failed or self._too_large(wanted, known)
+            kept = self._too_large(wanted, known) or self._uncertain(known)
+            if not kept:
+                self._compute(wanted)
+                failed = {value.node for value in wanted if self._arrays[value] is None}
+                kept = failed or self._too_large(wanted, known)
             if not kept:
                 self._fold(wanted, known)
                 return
             self._kept |= kept
             known = self._known()
+
+    def _compute(self, values: list[EditableValue]) -> None:
+        missing = [value for value in values if value not in self._arrays]
+        for value, array in zip(missing, computed(self._graph, missing), strict=True):
+            self._arrays[value] = array
+
+    def _uncertain(self, known: dict[EditableNode, None]) -> set[EditableNode]:
+        """Return operators whose results depend on the runtime; those before them do not.
+
+        Their inputs are computed first: some of these operators end the process.
+        """
+        while True:
+            clear: set[EditableNode] = set()
+            asked = []
+            for node in known:
+                if not clear.issuperset(self._sources[node]):
+                    continue
+                if node in self._certain or self._constants.certainty(node) is None:
+                    clear.add(node)
+                else:
+                    asked.append(node)
+            if not asked:
+                return set()
+            values = [value for node in asked for value in node.inputs]
+            self._compute([value for value in values if value.node in known])
+            found = {node for node in asked if not self._is_certain(node)}
+            self._certain.update(node for node in asked if node not in found)
+            if found:
+                return found
+
+    def _is_certain(self, node: EditableNode) -> bool:
+        rule = self._constants.certainty(node)
+        inputs = [
+            self._arrays[value] if value in self._arrays else self._graph.args.get(value.node.name)
+            for value in node.inputs
+        ]
+        return rule is None or rule(node, inputs)
 
     def _known(self) -> dict[EditableNode, None]:
         """Return the operators that are to be folded, in the order of the graph."""

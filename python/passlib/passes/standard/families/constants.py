@@ -68,6 +68,9 @@ class Weights:
         # Outputs of the model are named after their nodes.
         return not any(value.is_output for value in node.outputs)
 
+    def certainty(self, node: EditableNode) -> None:
+        """Return None: lowering states all values."""
+
     def nbytes(self, value: EditableValue) -> int:
         """Return the bytes of a value by inference, 0 if it is not known."""
         if self._shapes is None:

@@ -13,6 +13,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.passes.standard.facts.known import Content, Known
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
 from passlib.passes.standard.facts.registration import registering
+from passlib.passes.standard.facts.rules.certainty import ENDS
 from passlib.passes.standard.facts.rules.reals import without_fraction
 from passlib.passes.standard.facts.sizes import (
     Quantity,
@@ -160,7 +161,7 @@ def _slice(node: EditableNode, known: Known) -> Content | None:
             return None
         starts, ends = ([int(b.flat[0])] for b in bounds if b is not None)
         steps = [1] if stride is None else [int(item) for item in stride.flat]
-    if not starts or not ends or steps[0] == 0:
+    if not starts or not ends or steps[0] == 0 or (steps[0] < 0 and ends[0] in ENDS):
         return None
     return content[slice(*_bounds(starts[0], ends[0], steps[0], len(content)))]
 

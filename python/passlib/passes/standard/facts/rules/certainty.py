@@ -1,0 +1,112 @@
+"""Values about which ONNX's text and ONNX Runtime disagree, or that the text leaves open.
+
+Folding them would change what another runtime, or a later one, computes. What the sweep of
+tests/support/value_sweep.py found stands in tests/data/onnx/values.jsonl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from passlib._core import EditableNode
+from passlib.arrays import dtypes
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.passes.standard.facts.nodes import operator
+
+__all__ = ["ENDS", "Certainty", "certainty"]
+
+Array = np.ndarray[Any, Any]
+Inputs = Sequence[Array | None]
+Certainty = Callable[[EditableNode, Inputs], bool]
+
+ENDS: Final = ((1 << 31) - 1, (1 << 63) - 1)
+"""Ends of a Slice with a negative step that ONNX Runtime takes for the beginning of the axis."""
+
+
+def certainty(node: EditableNode) -> Certainty | None:
+    """Return what tells from its inputs if a node has the same results in all runtimes.
+
+    It takes the node and the elements of its inputs, with None for omitted ones and for those
+    that NumPy does not have. None for nodes that have them in any case.
+    """
+    if any(node.attrs.get(name, "0") not in ("0", "1") for name in _SWITCHES):
+        return lambda node, inputs: False
+    return _RULES.get(operator(node))
+
+
+_SWITCHES: Final = (
+    "allowzero", "ceil_mode", "exclusive", "fmod", "keepdims", "noop_with_empty_axes", "onesided",
+    "reverse", "saturate", "select_last_index", "sorted",
+)  # fmt: skip
+"""Attributes that are 0 or 1. Runtimes take other numbers for either."""
+
+
+def _cast(node: EditableNode, inputs: Inputs) -> bool:
+    source = inputs[0]
+    if source is None:
+        return False  # text
+    if node.op == "Cast":
+        stated = node.attrs.get("to", "")
+        target = ELEMENT_TYPES.get(int(stated)) if stated.isdecimal() else stated.lower()
+    else:
+        target = None if len(inputs) < 2 or inputs[1] is None else inputs[1].dtype.name
+    if source.dtype.kind in "biu" or target is None or target not in ELEMENT_TYPES.values():
+        return True
+    dtype = dtypes.as_dtype(target)
+    return dtype.kind not in "iu" or _holds(dtype, source)
+
+
+def _holds(dtype: np.dtype[Any], array: Array) -> bool:
+    """Whether a type of integers has all numbers, without their fractions."""
+    bounds = np.iinfo(dtype)
+    whole = np.trunc(np.asarray(array, np.float64))
+    # As floating point the upper bound may be one more.
+    return bool(np.all((whole >= bounds.min) & (whole < float(bounds.max) + (bounds.bits < 53))))
+
+
+def _slice(node: EditableNode, inputs: Inputs) -> bool:
+    ends, steps = (inputs[place] if place < len(inputs) else None for place in (2, 4))
+    if ends is None or steps is None or ends.size != steps.size:
+        return True
+    return not np.any((steps < 0) & np.isin(ends, ENDS))
+
+
+def _non_zero(node: EditableNode, inputs: Inputs) -> bool:
+    return inputs[0] is not None and inputs[0].ndim > 0
+
+
+def _quotient(node: EditableNode, inputs: Inputs) -> bool:
+    left, right = inputs
+    if left is None or right is None or right.dtype.kind not in "iu":
+        return True
+    overflows = right.dtype.kind == "i" and -1 in right and np.iinfo(right.dtype).min in left
+    return bool(np.all(right != 0)) and not overflows
+
+
+def _shift(node: EditableNode, inputs: Inputs) -> bool:
+    amount = inputs[1]
+    return amount is not None and bool(np.all(amount < amount.dtype.itemsize * 8))
+
+
+def _power(node: EditableNode, inputs: Inputs) -> bool:
+    base, exponent = inputs
+    if base is None or exponent is None or base.dtype.kind not in "iu":
+        return True
+    power = np.asarray(exponent, np.float64)
+    with np.errstate(all="ignore"):
+        return bool(np.all(power >= 0)) and _holds(base.dtype, np.float64(base) ** power)
+
+
+_RULES: Final[dict[str, Certainty]] = {
+    "BitShift": _shift,
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Div": _quotient,
+    "Mod": _quotient,
+    "NonZero": _non_zero,
+    "Pow": _power,
+    "Slice": _slice,
+}
