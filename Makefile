@@ -17,13 +17,16 @@ FUZZERS := fuzz-onnx fuzz-symbol fuzz-npz fuzz-h5 fuzz-header
 FUZZ_SECONDS ?= 600
 SWEEP_GRAPHS ?= 20000
 
+# Cases of each sweep; what it printed goes into a table by tests/support/sweep_table.py.
+SWEEP_CASES ?= 200000
+
 # A process of the tests that has nothing left takes tests of the other one.
 TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -165,6 +168,11 @@ sweep-untyped: .venv/installed
 # Random graphs with control flow, simplified in both modes, and with one pass each.
 sweep-graphs: .venv/installed
 	$(BIN)/python tests/support/control_graphs.py 0 $(SWEEP_GRAPHS)
+
+# Types that are inferred, and values that are folded, against ONNX Runtime: SWEEP_CASES of each.
+sweep-shapes: .venv/installed
+	$(BIN)/python tests/support/shape_sweep.py $(SWEEP_CASES)
+	$(BIN)/python tests/support/value_sweep.py $(SWEEP_CASES)
 
 .venv/installed: .venv/built
 	$(BIN)/pip install -q --group test --group lint "graph-passlib[all]"
