@@ -301,7 +301,7 @@ def _einsum(op: Operation) -> Shapes:
         if shape is None or len(part) != len(shape):
             return {}
         for letter, size in zip(part, shape, strict=True):
-            sizes[letter] = _broadcast(sizes.get(letter, 1), size)
+            sizes[letter] = _broadcast(sizes[letter], size) if letter in sizes else size
     if not arrow:
         result = "".join(sorted(letter for letter in sizes if terms.count(letter) == 1))
     return {0: tuple(sizes.get(letter) for letter in result)}
@@ -342,7 +342,7 @@ def _broadcast(left: Dim, right: Dim) -> Dim:
     if left == right or right == 1:
         return left
     if left == 1:
-        return right
+        return right if isinstance(right, int) else None  # where inference states 1
     return next((size for size in (left, right) if isinstance(size, int)), None)
 
 
