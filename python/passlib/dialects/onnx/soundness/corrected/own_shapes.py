@@ -251,18 +251,10 @@ def _by_slope(op: Operation) -> Shapes:
 @_rule("ConvTranspose")
 def _transposed(op: Operation) -> Shapes:
     stated, data, weight = op.attributes.get("output_shape"), op.shape(0), op.shape(1)
-    is_same = op.attributes.get("auto_pad") in _SAME and any(
-        op.attributes.get("output_padding", ())
-    )
+    is_same = op.attributes.get("auto_pad") in _SAME and "output_padding" in op.attributes
     if not (stated or is_same) or data is None or weight is None or len(weight) < 2:
         return {}
-    image = data[2:]
-    sizes: Sequence[Dim] = stated or [
-        size * stride if isinstance(size, int) else None
-        for size, stride in zip(
-            image, op.attributes.get("strides") or [1] * len(image), strict=False
-        )
-    ]
+    sizes: Sequence[Dim] = stated or [None] * (len(data) - 2)
     channels = weight[1]
     group = op.integer("group", 1)
     made = channels * group if isinstance(channels, int) else channels if group == 1 else None
