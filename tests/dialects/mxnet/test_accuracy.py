@@ -117,6 +117,7 @@ INTEGERS: list[tuple[str, dict[str, float], list[int], list[int]]] = [
     ("log2", {}, [8, 2**29, 2**29 - 1, 2**30], [3, 29, 28, 30]),
     ("log10", {}, [999, 1000, 999999999, 1000000000], [2, 3, 8, 9]),
     ("softsign", {}, [99999989, 2147483646, -2147483646], [0, 0, 0]),
+    ("erf", {}, [5, 6, -6, 2147483647, -2147483648], [0, 1, -1, 1, -1]),
     ("square", {}, [4097], [16785408]),  # in float32, unlike the others
     ("smooth_l1", {"scalar": 0.5}, [0, 1, 9, -9], [0, 0, 0, 0]),
     ("smooth_l1", {"scalar": 2.7}, [0, 1, 2, 9, -9], [0, 0, 1, 8, 8]),
@@ -133,3 +134,9 @@ def test_functions_of_integers_keep_their_digits(
     found = getattr(passlib.nd, name)(passlib.nd.array(np.array(values), dtype=dtype), **attributes)
     assert found.dtype == np.dtype(dtype)
     assert found.asnumpy().tolist() == expected
+
+
+def test_the_type_of_a_function_of_truth_values() -> None:
+    with passlib.np_shape(True):
+        found = passlib.sym.erf(passlib.sym.var("a")).infer_type(a="bool")
+    assert found[1] == [np.bool_]

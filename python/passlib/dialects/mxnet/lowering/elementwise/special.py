@@ -238,8 +238,12 @@ def erf(op: Operation) -> Value:
     x = op.inputs[0]
     if is_real(op.dtype_of(x)):
         return erf_of(op, x)
-    far = op.emit("GreaterOrEqual", op.emit("Abs", x), op.constant_like(6, x))
-    return op.emit("Mul", op.emit("Sign", x), as_number(op, far, x))
+
+    def compute(x: Value) -> Value:
+        far = op.emit("GreaterOrEqual", op.emit("Abs", x), op.constant_like(6, x))
+        return op.emit("Mul", op.emit("Sign", x), as_number(op, far, x))
+
+    return through_real(op, [x], compute, exact=True)
 
 
 def _polynomial(op: Operation, x: Value, coefficients: Sequence[float]) -> Value:
