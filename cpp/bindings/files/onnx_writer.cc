@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -371,11 +372,13 @@ void bindOnnxWriter(py::module_* m) {
           },
           py::arg("most"))
       .def("stated_texts", &OnnxWriter::statedTexts, py::arg("codes"), py::arg("most"))
-      .def("described_outputs",
+      .def("changed_outputs",
            [](OnnxWriter& writer) {
+             const onnx::WrittenGraph& graph = writer.model().graph();
+             const std::set<Bytes> old(graph.file->outputs.begin(), graph.file->outputs.end());
              py::list list;
-             for (const Bytes output : writer.model().graph().outputs) {
-               list.append(py::bytes(output.data(), output.size()));
+             for (const Bytes output : graph.outputs) {
+               if (old.count(output) == 0) list.append(py::bytes(output.data(), output.size()));
              }
              return list;
            })

@@ -23,6 +23,10 @@ class Settled {
     return other_[place] ? Bytes() : origins_[place];
   }
 
+  /// Whether a value has the type of that name in the file. `by_elements`: and the same elements,
+  /// where these may determine a shape.
+  bool standsFor(Value value, Bytes name, bool by_elements) const;
+
   /// Adds a variable, whose changes are known already if it is a constant.
   void addVariable(std::size_t position, const Changes& changes);
   /// Adds an operator. `same_attributes`: operator, attributes and nested graphs are written as
@@ -31,7 +35,6 @@ class Settled {
 
  private:
   bool takesTheSame(std::size_t position) const;
-  bool standsFor(Value value, Bytes name, bool by_elements) const;
   /// Types of values with at least two axes of known sizes, by their names in the file.
   const NameMap<Bytes>& described() const;
   /// Results of weighted operators, and of normalizations of them, which have their type: the name

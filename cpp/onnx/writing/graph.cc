@@ -222,11 +222,13 @@ class LevelWriter {
                   false, renewed);
       } else {
         const Bytes* stated = in_place ? &draft_.file.outputs[i] : described.find(outputs[i]);
+        const bool settled =
+            in_place && settled_.standsFor(draft_.heads[i], draft_.file.level.outputs[i], true);
         addOutput(outputs[i],
                   stated != nullptr
                       ? *stated
                       : Bytes(writer_.arena_->emplace_back(valueInfo(outputs[i], {}))),
-                  true, renewed);
+                  !settled, renewed);
       }
     }
   }

@@ -26,7 +26,7 @@ def are_accepted(kinds: Iterable[bytes], outputs: Iterable[bytes]) -> bool:
     kinds : iterable of bytes
         Each an onnx.ModelProto.
     outputs : iterable of bytes
-        The model's, each an onnx.ValueInfoProto.
+        Those of the model that the file does not describe so, each an onnx.ValueInfoProto.
     """
     onnx: Any = require("onnx", extra="onnx")
     if any(lacks_type(onnx.ValueInfoProto.FromString(output)) for output in outputs):

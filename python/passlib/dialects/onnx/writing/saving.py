@@ -51,7 +51,7 @@ def save(
     if assembled is not None:
         writer = assembled.writer
         kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
-        if kinds is None or not are_accepted(kinds, writer.described_outputs()):
+        if kinds is None or not are_accepted(kinds, writer.changed_outputs()):
             shown = assembled.model if assembled.edited else assembled.outline
             check_accepted(shown, assembled.held, document.outline)
     return storage.save(path, assembled, document, placement)
