@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passlib
 from rewriting import after, operators, parsed, results, same_bits
 
 NUMBERS = {
@@ -103,3 +104,22 @@ def test_what_is_left(name: str, tmp_path: Path) -> None:
     assert operators(made) == expected
     x = np.float32([[1.5, -0.0, np.inf], [1e-42, np.nan, 3e38]])
     assert same_bits(results(made, {"x": x}), results(data, {"x": x}))
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("Scaler", "offset = [0.0, 1.0, 2.0], scale = [1.0, 2.0, 3.0]"),
+        ("Normalizer", 'norm = "L2"'),
+        ("Imputer", "imputed_value_floats = [1.0], replaced_value_float = 0.5"),
+        ("Binarizer", "threshold = 0.5"),
+        ("LinearRegressor", "coefficients = [1.0, 2.0, 3.0]"),
+        ("SVMRegressor", "coefficients = [1.0, 2.0, 3.0], rho = [0.5]"),
+    ],
+)
+def test_casts_to_the_type_of_machine_learning_operators(op: str, attributes: str) -> None:
+    """Inference has no rules for most of them, but their schemas fix the type."""
+    head = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> '
+    body = f"a = ai.onnx.ml.{op} <{attributes}> (x) b = Relu(a) c = Cast <to = 1> (b) y = Neg(c)"
+    made = passlib.simplify(parsed(f"{head} g (float[N, 3] x) => (float[A, B] y) {{ {body} }}"))
+    assert [node.op for node in made.symbol.nodes() if node.op != "null"] == [op, "Relu", "Neg"]

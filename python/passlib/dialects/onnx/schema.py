@@ -8,7 +8,15 @@ from typing import Any, Final
 
 from passlib.files.optional import require
 
-__all__ = ["CONSTANT", "INT_MAX", "NAMED_SINCE", "attribute_types", "newest_version", "plain"]
+__all__ = [
+    "CONSTANT",
+    "INT_MAX",
+    "NAMED_SINCE",
+    "attribute_types",
+    "newest_version",
+    "output_types",
+    "plain",
+]
 
 CONSTANT = "Constant"
 """The operator whose nodes hold a value in an attribute."""
@@ -49,11 +57,56 @@ def _newest_registered(domain: str) -> int:
 @lru_cache(maxsize=4096)
 def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
     """Return the types of an operator's attributes by name; empty for an unknown operator."""
-    defs: Any = require("onnx.defs", extra="onnx")
-    domain = plain(domain)
-    version = min(max(version, 0), INT_MAX)
-    try:
-        schema = defs.get_schema(op, version, domain)
-    except defs.SchemaError:
+    schema = _schema(op, domain, version)
+    if schema is None:
         return {}
     return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
+
+
+def output_types(
+    node: Any, versions: Mapping[str, int], known: Mapping[str, int]
+) -> list[tuple[str, int]]:
+    """Return the element types of results that an operator's schema fixes, without inference.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    versions : mapping of str to int
+        Of the operator sets, by domain.
+    known : mapping of str to int
+        ONNX's numbers of the element types of values.
+
+    Returns
+    -------
+    list of (str, int)
+        The name of each result, and its type; 0 if it is open or no tensor. Empty for operators
+        with a rule of inference.
+    """
+    domain = plain(node.domain)
+    schema = _schema(node.op_type, domain, versions.get(domain, 0))
+    if schema is None or schema.has_type_and_shape_inference_function:
+        return []
+    codes: Any = require("onnx", extra="onnx").TensorProto.DataType
+    codes_of = set(codes.keys())
+    given = {
+        formal.type_str: known.get(name, 0)
+        for formal, name in zip(schema.inputs, node.input, strict=False)
+    }
+    found = []
+    for formal, name in zip(schema.outputs, node.output, strict=False):
+        kind = formal.type_str
+        if kind.startswith("tensor("):
+            element = kind[len("tensor(") : -1].upper()
+            found.append((str(name), int(codes.Value(element)) if element in codes_of else 0))
+        else:
+            found.append((str(name), given.get(kind, 0)))
+    return found
+
+
+def _schema(op: str, domain: str, version: int) -> Any:
+    """Return the schema of an operator; None for an unknown one."""
+    defs: Any = require("onnx.defs", extra="onnx")
+    try:
+        return defs.get_schema(op, min(max(version, 0), INT_MAX), plain(domain))
+    except defs.SchemaError:
+        return None

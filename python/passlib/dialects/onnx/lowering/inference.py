@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, ID
 from passlib.dialects.onnx.lowering.model import detached_weights
@@ -14,6 +15,7 @@ from passlib.dialects.onnx.lowering.stand_ins import put_stand_ins
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph, Shape
@@ -157,6 +159,7 @@ def infer_names(
     put_stand_ins(model)
     for inner in graphs_within(model.graph):
         _forget_types(inner)
+    _state_fixed_types(model)
     found = inferred(model, data=True).graph
     known = {
         value.name: _named(value.type.tensor_type)
@@ -183,6 +186,29 @@ def _forget_types(graph: Any) -> None:
     for value in graph.output:
         if value.name not in foreign and value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")
+
+
+def _state_fixed_types(model: Any) -> None:
+    """State the element types of results for which an operator has no rule of inference.
+
+    Its schema has them: one that is always the same, or that of an input.
+    """
+    versions = versions_of(model.opset_import)
+    graph = model.graph
+    stated = (*graph.value_info, *graph.input)
+    codes = {value.name: value.type.tensor_type.elem_type for value in stated}
+    codes |= {tensor.name: tensor.data_type for tensor in graph.initializer}
+    for node in graph.node:
+        if node.domain not in _WITHOUT_RULES:
+            continue
+        for name, code in schema.output_types(node, versions, codes):
+            if code and name and name not in codes:
+                codes[name] = code
+                graph.value_info.add(name=name).type.tensor_type.elem_type = code
+
+
+_WITHOUT_RULES = ("ai.onnx.ml",)
+"""Sets of ONNX with such operators."""
 
 
 def _named(tensor: Any) -> NamedType:

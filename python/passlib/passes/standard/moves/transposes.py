@@ -12,6 +12,7 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, product
 from passlib.passes.standard.facts.views import permutation
 from passlib.passes.standard.families import transposes
+from passlib.passes.standard.moves.exchange import exchange
 from passlib.passes.standard.moves.sinking import THROUGH, sink_transposes
 
 __all__ = ["cancel_transposes"]
@@ -48,6 +49,9 @@ def cancel_transposes(
         if operator(node) == "Reshape":
             _split_again(model, node, shapes, empty_errors)
     _compose_all(model, graph.sorted(), shapes)
+    for node in graph.sorted():
+        if node not in model.gone and operator(node) in ("Squeeze", "Transpose", "Unsqueeze"):
+            exchange(model, node, shapes)
 
 
 def _ends_a_pair(node: EditableNode) -> bool:
