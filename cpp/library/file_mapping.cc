@@ -9,11 +9,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
+#include "errors.h"
 #include "fork_mutex.h"
 
 namespace passlib {
@@ -36,7 +39,7 @@ struct Registry {
   std::map<const char*, const FileMapping*, std::less<>> files;
 
   /// Returns the file in which an array lies as a whole, or null.
-  const FileMapping* find(const void* data, std::size_t size) const {
+  const FileMapping* find(const void* data, std::size_t size = 0) const {
     const auto* const start = static_cast<const char*>(data);
     auto found = files.upper_bound(start);
     if (found == files.begin()) return nullptr;
@@ -49,6 +52,22 @@ struct Registry {
 Registry& registry() {
   static Registry* const all = new Registry;  // threads may outlive static objects
   return *all;
+}
+
+/// Waits until the clock of files shows another time, so that each later write changes the time.
+void waitForTick(const timespec& modified) {
+  constexpr long kMilli = 1000000;
+  for (int waited = 0; waited < 20; ++waited) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (now.tv_sec != modified.tv_sec || now.tv_nsec > modified.tv_nsec) return;
+    const timespec pause{0, kMilli};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+bool isSame(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
 [[noreturn]] void fail() { throw std::system_error(errno, std::generic_category()); }
@@ -112,13 +131,16 @@ bool PrivateMapping::differs(std::size_t offset, std::size_t size, const char* o
   return false;
 }
 
-FileMapping::FileMapping(int file) : file_(fcntl(file, F_DUPFD_CLOEXEC, 0)) {
+FileMapping::FileMapping(int file, std::string path, bool is_private)
+    : file_(fcntl(file, F_DUPFD_CLOEXEC, 0)), path_(std::move(path)), is_private_(is_private) {
   if (file_ < 0) fail();
-  struct stat status{};
   void* data = MAP_FAILED;
-  if (fstat(file_, &status) == 0) {
-    size_ = static_cast<std::size_t>(status.st_size);
-    data = mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_, 0);
+  if (fstat(file_, &state_) == 0) {
+    waitForTick(state_.st_mtim);
+    fstat(file_, &state_);
+    size_ = static_cast<std::size_t>(state_.st_size);
+    data = mmap(nullptr, size_, is_private ? PROT_READ | PROT_WRITE : PROT_READ,
+                is_private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, file_, 0);
   }
   if (data == MAP_FAILED) {
     const int error = errno;
@@ -142,11 +164,45 @@ FileMapping::~FileMapping() {
   close(file_);
 }
 
+void FileMapping::check() const {
+  struct stat now{};
+  if (fstat(file_, &now) != 0) fail();
+  bool changed = now.st_size != state_.st_size || !isSame(now.st_mtim, state_.st_mtim);
+  if (!changed && !isSame(now.st_ctim, state_.st_ctim)) {
+    // Renaming, replacing, linking and changing rights are no changes of the content, but whoever
+    // writes to the file can put its time back.
+    changed = now.st_nlink == state_.st_nlink && now.st_mode == state_.st_mode &&
+              now.st_uid == state_.st_uid && now.st_gid == state_.st_gid && isAt(path_);
+  }
+  if (changed) {
+    throw FormatError(path_ + ": this file was changed after it was loaded; load it again");
+  }
+}
+
+bool FileMapping::isAt(const std::string& path) const {
+  struct stat there{};
+  return stat(path.c_str(), &there) == 0 && there.st_dev == state_.st_dev &&
+         there.st_ino == state_.st_ino;
+}
+
+void FileChecks::check(const void* data) {
+  const FileMapping* file = nullptr;
+  {
+    Registry& all = registry();
+    const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
+    file = all.find(data);
+  }
+  if (file == nullptr || std::find(checked_.begin(), checked_.end(), file) != checked_.end())
+    return;
+  file->check();
+  checked_.push_back(file);
+}
+
 FilePlace placeInFile(const void* data, std::size_t size) {
   Registry& all = registry();
   const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
   const FileMapping* const file = all.find(data, size);
-  if (file == nullptr) return {};
+  if (file == nullptr || file->isPrivate()) return {};
   return {file->descriptor(),
           static_cast<std::size_t>(static_cast<const char*>(data) - file->data())};
 }
@@ -165,7 +221,7 @@ Lender::Loan Lender::lend(const void* data, std::size_t size) {
   Registry& all = registry();
   const std::lock_guard<ForkMutex<std::mutex>> lock(all.mutex);
   const FileMapping* const found = all.find(data, size);
-  if (found == nullptr) return {};
+  if (found == nullptr || found->isPrivate()) return {};
   const FileMapping& file = *found;
   const auto offset = static_cast<std::size_t>(static_cast<const char*>(data) - file.data());
   for (const Known& known : known_) {

@@ -2,8 +2,11 @@
 #ifndef PASSLIB_LIBRARY_FILE_MAPPING_H_
 #define PASSLIB_LIBRARY_FILE_MAPPING_H_
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace passlib {
@@ -28,11 +31,12 @@ class PrivateMapping {
   std::size_t size_;
 };
 
-/// A file mapped for reading.
+/// A file mapped into memory, with its state at that time.
 class FileMapping {
  public:
-  /// Throws std::system_error. The descriptor may be closed afterwards.
-  explicit FileMapping(int file);
+  /// `path` leads to the file. If it is private, the memory can be written to, and the file stays
+  /// as it is. Throws std::system_error. The descriptor may be closed afterwards.
+  FileMapping(int file, std::string path, bool is_private = false);
   ~FileMapping();
   FileMapping(const FileMapping&) = delete;
   FileMapping& operator=(const FileMapping&) = delete;
@@ -41,9 +45,18 @@ class FileMapping {
   std::size_t size() const { return size_; }
   /// Of the file, open as long as this object lives.
   int descriptor() const { return file_; }
+  bool isPrivate() const { return is_private_; }
+  /// Throws FormatError if the file was changed since it was mapped: its memory is then that of
+  /// neither the old nor the new content, and what lies beyond the new end cannot be read.
+  void check() const;
+  /// Whether a path leads to the file.
+  bool isAt(const std::string& path) const;
 
  private:
   int file_;
+  std::string path_;
+  bool is_private_;
+  struct stat state_{};
   const char* data_ = nullptr;
   std::size_t size_ = 0;
 };
@@ -71,6 +84,16 @@ struct FilePlace {
   std::size_t offset = 0;
 };
 FilePlace placeInFile(const void* data, std::size_t size);
+
+/// Checks the files of memory, each once.
+class FileChecks {
+ public:
+  /// Throws FormatError if the memory lies in a file that was changed since it was mapped.
+  void check(const void* data);
+
+ private:
+  std::vector<const FileMapping*> checked_;
+};
 
 /// Pages of a mapped file, brought in at once and given up at the end: the process has them no
 /// longer than it reads them.

@@ -41,6 +41,7 @@ py::list listImports(const OnnxFile& file) {
 /// The constants whose data is in other files: what messages call each, its type, its dimensions,
 /// and what it states of its place, as pairs of texts.
 py::list listExternal(const OnnxFile& file) {
+  file.memory.check();
   py::list list;
   for (const Constant& constant : file.model.constants) {
     if (!constant.external) continue;
@@ -140,6 +141,7 @@ class ArrayMaker {
 /// The arrays of the main graph by name, in the order of the file.
 py::dict makeArrays(const py::object& self, const py::function& type_of, const py::list& external) {
   auto& file = self.cast<OnnxFile&>();
+  file.memory.check();
   ArrayMaker maker(self, type_of);
   py::dict arrays;
   std::size_t next = 0;
@@ -160,6 +162,7 @@ py::dict makeArrays(const py::object& self, const py::function& type_of, const p
 /// The types of the main graph's inputs: element type, sizes (-1 for unknown ones), and whether it
 /// is neither a tensor nor unknown.
 py::list listInputs(const OnnxFile& file) {
+  file.memory.check();
   py::list list;
   for (const onnx::InputType& type : onnx::inputTypes(file.model.message)) {
     list.append(py::make_tuple(type.code, type.dims, type.other));

@@ -9,6 +9,7 @@
 
 #include "bindings/calls/exit_gate.h"
 #include "graph/source.h"
+#include "library/file_mapping.h"
 #include "onnx/original/originals.h"
 #include "onnx/reading/model.h"
 
@@ -17,7 +18,10 @@ namespace passlib {
 /// The memory of an object of Python, such as bytes or a mapped file.
 class Memory {
  public:
-  explicit Memory(const pybind11::buffer& owner) : info_(owner.request()) {}
+  /// Throws FormatError if the memory is that of a file which was changed since it was mapped.
+  explicit Memory(const pybind11::buffer& owner) : info_(owner.request()) { check(); }
+  /// The same.
+  void check() const { FileChecks().check(info_.ptr); }
   onnx::Bytes bytes() const {
     return onnx::Bytes(static_cast<const char*>(info_.ptr),
                        static_cast<std::size_t>(info_.size * info_.itemsize));
@@ -37,6 +41,7 @@ struct OnnxFile {
 
   /// Its messages by the identifiers of nodes, found when they are first asked for. With the GIL.
   const std::shared_ptr<const onnx::Originals>& originals() {
+    memory.check();
     if (originals_ == nullptr) {
       originals_ = std::make_shared<const onnx::Originals>(memory.bytes(), model, graph->get());
     }

@@ -13,6 +13,7 @@
 
 #include "bindings/calls/exit_gate.h"
 #include "bindings/files/named_arrays.h"
+#include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "library/file_mapping.h"
 
@@ -57,6 +58,7 @@ std::vector<py::ssize_t> shapeOf(const py::array& array) {
 }
 
 py::bytes sliceOf(const FileMapping& file, const py::slice& slice) {
+  file.check();
   std::size_t start = 0;
   std::size_t stop = 0;
   std::size_t step = 0;
@@ -64,6 +66,23 @@ py::bytes sliceOf(const FileMapping& file, const py::slice& slice) {
   if (!slice.compute(file.size(), &start, &stop, &step, &count)) throw py::error_already_set();
   if (step != 1) throw py::value_error("bytes of a file are taken without steps");
   return py::bytes(file.data() + start, count);
+}
+
+/// Throws FormatError if arrays lie in a file that was changed since it was mapped.
+void checkFiles(const py::iterable& arrays) {
+  FileChecks files;
+  for (const py::handle array : arrays) {
+    if (py::isinstance<py::array>(array)) {
+      files.check(py::reinterpret_borrow<py::array>(array).data());
+    } else if (py::isinstance<ScaledArray>(array)) {
+      files.check(array.cast<const ScaledArray&>().elements().source());
+    } else if (py::hasattr(array, "indices")) {  // sparse
+      for (const char* const part : {"data", "indices", "indptr"}) {
+        const py::object found = py::getattr(array, part, py::none());
+        if (py::isinstance<py::array>(found)) files.check(found.cast<py::array>().data());
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -202,11 +221,17 @@ py::array LentArrays::arrayOf(const Copy& copy) const {
 
 void bindLending(py::module_* m) {
   py::class_<FileMapping>(*m, "FileMapping", py::buffer_protocol())
-      .def(py::init<int>(), py::arg("file"))
+      .def(py::init([](int file, std::string path, bool is_private) {
+             const ReleasedGil released;
+             return std::make_unique<FileMapping>(file, std::move(path), is_private);
+           }),
+           py::arg("file"), py::arg("path"), py::arg("is_private") = false)
       .def_buffer([](const FileMapping& file) {
         return py::buffer_info(reinterpret_cast<const uint8_t*>(file.data()),
-                               static_cast<py::ssize_t>(file.size()), true);
+                               static_cast<py::ssize_t>(file.size()), !file.isPrivate());
       })
+      .def("check", &FileMapping::check)
+      .def("is_at", &FileMapping::isAt, py::arg("path"))
       .def("__len__", &FileMapping::size)
       .def("__getitem__", &sliceOf);
   py::class_<LentArrays>(*m, "LentArrays")
@@ -216,6 +241,7 @@ void bindLending(py::module_* m) {
            py::arg("lending"), py::arg("are_args"))
       .def_property_readonly("params", &LentArrays::params)
       .def("changed", &LentArrays::changed, py::arg("but"));
+  m->def("check_files", &checkFiles, py::arg("arrays"));
 }
 
 }  // namespace passlib

@@ -18,6 +18,8 @@ class Scaled {
   Scaled(const void* data, std::size_t size, int dtype, std::vector<double> factors);
 
   std::size_t size() const { return size_; }
+  /// The array.
+  const void* source() const { return data_; }
   /// Whether the array lies in a mapped file, and nobody can write to it.
   bool isOfFile() const;
 

@@ -7,12 +7,14 @@ import itertools
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+import passlib._core as _core
 from passlib.errors import PasslibError
 from passlib.files.regular import check_path
 from passlib.files.stamps import is_whole, stamp, stamp_path
@@ -25,7 +27,7 @@ from passlib.files.temporary import (
     own_prefix,
 )
 
-__all__ = ["Save", "durability", "free_name", "replacing"]
+__all__ = ["Save", "durability", "free_name", "replacing", "written_from"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing, which come without the name of the file."""
@@ -34,6 +36,25 @@ _LONGEST_NAME = 255
 """In bytes, on the file systems of Linux."""
 
 _durable: ContextVar[bool] = ContextVar("durable", default=True)
+_sources: ContextVar[Sequence[Any]] = ContextVar("sources", default=())
+
+
+@contextmanager
+def written_from(arrays: Iterable[Any]) -> Iterator[None]:
+    """Check the files that arrays are mapped from, now and before a save in the block replaces any.
+
+    Raises
+    ------
+    FormatError
+        Such a file was changed after it was mapped.
+    """
+    arrays = list(arrays)
+    _core.check_files(arrays)
+    token = _sources.set(arrays)
+    try:
+        yield
+    finally:
+        _sources.reset(token)
 
 
 @contextmanager
@@ -157,6 +178,7 @@ class Save:
     ) -> None:
         try:
             if error is None:
+                _core.check_files(_sources.get())
                 self._commit()
         except OSError as raised:
             error = raised

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO, Final, Literal
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular
 
@@ -29,7 +29,7 @@ class Source:
 
     Parameters
     ----------
-    data : mmap.mmap or bytearray
+    data : FileMapping or bytearray
         Writable bytes; arrays that are views of them keep them alive.
     name : str
         The file, for messages.
@@ -37,7 +37,9 @@ class Source:
         The file, if the bytes are mapped from it.
     """
 
-    def __init__(self, data: mmap.mmap | bytearray, name: str, path: Path | None = None) -> None:
+    def __init__(
+        self, data: _core.FileMapping | bytearray, name: str, path: Path | None = None
+    ) -> None:
         self.data = data
         self.name = name
         self.size = len(data)
@@ -69,7 +71,7 @@ class Source:
         with open_regular(location) as file, memory_named(location):
             if os.fstat(file.fileno()).st_size < MAP_FROM:
                 return cls(bytearray(file.read()), str(location))
-            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            mapping = _core.FileMapping(file.fileno(), str(location.absolute()), is_private=True)
         return cls(mapping, str(location), location)
 
     @property
@@ -168,7 +170,7 @@ class Source:
         self._require(offset, count * dtype.itemsize, f"{what} of shape {tuple(shape)}")
         if not count:
             return np.empty(shape, dtype, order)
-        flat = np.frombuffer(self.data, dtype, count, offset)
+        flat = np.frombuffer(memoryview(self.data), dtype, count, offset)
         if not flat.flags.aligned:
             flat = flat.copy()
         return flat.reshape(shape, order=order)

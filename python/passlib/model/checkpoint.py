@@ -12,6 +12,7 @@ from passlib.dialects.mxnet import files
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names, split_names
+from passlib.files.saving import written_from
 from passlib.files.stamps import read_together
 from passlib.nd.weights import load_weights
 from passlib.symbol import files as symbol_files
@@ -137,9 +138,10 @@ def save_checkpoint(
     target = files.params_path(prefix, epoch)
     # As in MXNet, checkpoints do not record the devices of arrays.
     content = {n: to_parts(a) for n, a in join_names(arg_params, aux_params).items()}
-    if symbol is None:
-        write_parts(target, content, archive=False)
-    else:
-        text = symbol.tojson(remove_amp_cast)
-        write_model(files.symbol_path(prefix), text, target, content)
+    with written_from(content.values()):
+        if symbol is None:
+            write_parts(target, content, archive=False)
+        else:
+            text = symbol.tojson(remove_amp_cast)
+            write_model(files.symbol_path(prefix), text, target, content)
     logger.info("saved checkpoint to %s", target)

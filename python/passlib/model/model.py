@@ -12,7 +12,7 @@ from passlib.arrays.given import as_mapping
 from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.files.collector import collection_off
-from passlib.files.saving import durability
+from passlib.files.saving import durability, written_from
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.inputs import as_fed
@@ -326,7 +326,8 @@ class Model(OptimizedModel):
             The path is a folder's, or a file cannot be written.
         """
         place = check_target(path, self._format)
-        with collection_off(), durability(durable):
+        weights = (*self._args.values(), *self._aux.values())
+        with collection_off(), durability(durable), written_from(weights):
             return self._format.save(place, self._written(origins=origins), **options)
 
     def to_onnx(

@@ -123,6 +123,7 @@ class ModelParts:
         whole : bool
             Whether all weights are in memory. Otherwise some may be `_core.ScaledArray`.
         """
+        _core.check_files((*self._args.values(), *self._aux.values()))
         if whole:
             self._compute()
         graph = self._symbol.graph
@@ -155,6 +156,7 @@ class ModelParts:
                 arrays[name] = arrays[name].array
 
     def __getstate__(self) -> dict[str, Any]:
+        _core.check_files((*self._args.values(), *self._aux.values()))
         self._compute()
         return {
             "symbol": self._symbol,

@@ -56,7 +56,9 @@ class Weights(Mapping[str, Any]):
         self._arrays = arrays
 
     def __getitem__(self, name: str) -> Any:
-        array = computed(self._arrays[name])
+        array = self._arrays[name]
+        _core.check_files((array,))
+        array = computed(array)
         if type(array) is not np.ndarray:
             return array
         view = _VIEWS.get(id(array))

@@ -17,7 +17,7 @@ from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
-from passlib.files.saving import replacing
+from passlib.files.saving import replacing, written_from
 
 __all__ = ["load_weights", "save_weights"]
 
@@ -94,5 +94,5 @@ def _write_safetensors(path: str | os.PathLike[str], arrays: Mapping[str, Array]
             raise UnsupportedError(f"array {name!r}: {error}") from error
         # The package writes the memory of an array regardless of its strides.
         plain[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
-    with replacing(path) as temporary:
+    with written_from(plain.values()), replacing(path) as temporary:
         writer.save_file(plain, temporary)

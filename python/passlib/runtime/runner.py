@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import passlib._core as _core
 from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects import Dialect
 from passlib.library.operator import Operator
@@ -74,6 +75,8 @@ class Runner:
 
         Raises
         ------
+        FormatError
+            A file that constants are mapped from was changed.
         GraphError
             The arrays do not fit the graph.
         UnsupportedError
@@ -83,6 +86,20 @@ class Runner:
         PasslibError
             ONNX Runtime is absent, or failed.
         """
+        arrays = [*feeds.values(), *constants.values()]
+        _core.check_files(arrays)
+        outcome = self._run(feeds, constants, train, record, settings)
+        _core.check_files(arrays)
+        return outcome
+
+    def _run(
+        self,
+        feeds: Mapping[str, Any],
+        constants: Mapping[str, Any],
+        train: bool,
+        record: bool,
+        settings: Settings,
+    ) -> Outcome:
         if not self._built_in and not self._owned:
             self._owned = library_operators(self._graph, self._dialect)
         if self._owned:

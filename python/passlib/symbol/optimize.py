@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -89,6 +89,8 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     before = symbol.graph
     given = args is not None or aux is not None
     arguments, states = dialect.variables(before) if given else ([], [])
+    weights = [*_arrays(args), *_arrays(aux)]
+    _core.check_files(weights)
     lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
     known = bool(args or aux or shapes or types)
     # A pass that declares itself also gets what a model without weights states or determines.
@@ -103,6 +105,7 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     visible[_DIALECT] = json.dumps(dialect.name)
     call = Call(options, visible, *lent, types_known=shown is not None, own_attributes=own)
     outcome = found.run(call, shown if shown is not None else before, dialect)
+    _core.check_files(weights)
     if shown is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
     with collection_off():
@@ -112,6 +115,10 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
         outcome.attributes.pop(_DIALECT, None)
         own = dialect.own_after(symbol, outcome.graph)
         return outcome.graph, {**outcome.attributes, **own}
+
+
+def _arrays(given: Any) -> Iterable[Any]:
+    return given.values() if isinstance(given, dict) else ()
 
 
 def _of_lists(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:

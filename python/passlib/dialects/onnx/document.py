@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import passlib._core as _core
+from passlib.dialects.onnx.external import Folder
 from passlib.dialects.onnx.keys import DOCUMENT, ID
 from passlib.dialects.onnx.parsing import parse_model
-from passlib.errors import UnsupportedError
+from passlib.errors import FormatError, UnsupportedError
 
 __all__ = ["Document", "InputType", "Reference", "document_of"]
 
@@ -43,6 +44,8 @@ class Document:
         What was read from it.
     arrays : dict of str to numpy.ndarray
         Not to be changed. Constants of the main graph that passes see as arrays.
+    folder : Folder
+        The files with its other data.
 
     Attributes
     ----------
@@ -64,7 +67,9 @@ class Document:
         path: Path,
         file: _core.OnnxFile,
         arrays: dict[str, np.ndarray[Any, Any]],
+        folder: Folder,
     ) -> None:
+        self.folder = folder
         self.data = data
         self.path = path
         self.arrays = arrays
@@ -75,10 +80,19 @@ class Document:
         self.imports: dict[str, int] = dict(self.import_list)
         self.has_external: bool = file.has_external
 
+    def check(self) -> None:
+        """Raise a FormatError if a file of the model was changed after it was read."""
+        for data in (self.data, *self.folder.mapped):
+            if isinstance(data, _core.FileMapping):
+                data.check()
+
     @cached_property
     def model(self) -> Any:
         """The onnx.ModelProto, without the larger weights."""
-        return parse_model(self.data)[0]
+        try:
+            return parse_model(self.data)[0]
+        except FormatError as error:
+            raise error.within(self.path) from error
 
     @cached_property
     def outline(self) -> Any:
@@ -124,7 +138,7 @@ def _joined(
 ) -> Document:
     parts = (arrays[piece].tobytes() if isinstance(piece, str) else piece for piece in pieces)
     data = b"".join(parts)
-    return Document(data, path, _core.OnnxFile(data), arrays)
+    return Document(data, path, _core.OnnxFile(data), arrays, Folder(path.parent))
 
 
 class Reference(str):

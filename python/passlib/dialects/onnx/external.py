@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -131,7 +132,22 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._maps: dict[Path, _core.FileMapping | bytes] = {}
+        self._files: dict[str, tuple[Path, _core.FileMapping | bytes]] = {}
+
+    @property
+    def mapped(self) -> Iterator[_core.FileMapping | bytes]:
+        """The data files that were mapped so far."""
+        return (data for _, data in self._files.values())
+
+    def file(self, location: str, place: str) -> tuple[Path, _core.FileMapping | bytes]:
+        """Map the data file at a location, once; see `resolve`."""
+        found = self._files.get(location)
+        if found is None:
+            path = resolve(self._path, location, place)
+            maps = dict(self._files.values())
+            found = path, maps[path] if path in maps else _mapped(path)
+            self._files[location] = found
+        return found
 
     def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any] | None:
         """Map the data of a tensor.
@@ -161,8 +177,7 @@ class Folder:
     def _span(self, tensor: Any, place: str) -> tuple[_core.FileMapping | bytes, int, int]:
         """Return the mapped file of a tensor, and where its data starts and ends there."""
         location, offset, length = location_of(tensor, place)
-        file = resolve(self._path, location, place)
-        data = self._open(file)
+        _, data = self.file(location, place)
         end = len(data) if length is None else offset + length
         if offset > end or end > len(data):
             raise FormatError(
@@ -181,9 +196,8 @@ class Folder:
             )
         return data, offset, offset + size
 
-    def _open(self, file: Path) -> _core.FileMapping | bytes:
-        if file not in self._maps:
-            with open_regular(file) as opened:
-                size = os.fstat(opened.fileno()).st_size
-                self._maps[file] = _core.FileMapping(opened.fileno()) if size else b""
-        return self._maps[file]
+
+def _mapped(path: Path) -> _core.FileMapping | bytes:
+    with open_regular(path) as opened:
+        size = os.fstat(opened.fileno()).st_size
+        return _core.FileMapping(opened.fileno(), str(path)) if size else b""

@@ -21,7 +21,7 @@ def map_file(path: Path) -> _core.FileMapping | bytes:
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
-        return _core.FileMapping(file.fileno())
+        return _core.FileMapping(file.fileno(), str(path.absolute()))
 
 
 def parse_model(

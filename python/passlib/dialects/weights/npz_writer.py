@@ -13,7 +13,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.arrays.storage import Array, Sparse
 from passlib.errors import UnsupportedError
-from passlib.files.saving import replacing
+from passlib.files.saving import replacing, written_from
 
 __all__ = ["write_npz"]
 
@@ -40,7 +40,11 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
             if member in members:
                 raise ValueError(f"two arrays would be written as {member!r}; rename one")
             members[member] = _storable(part, name)
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", allowZip64=True) as archive:
+    with (
+        written_from(arrays.values()),
+        replacing(path) as temporary,
+        zipfile.ZipFile(temporary, "w", allowZip64=True) as archive,
+    ):
         for member, part in members.items():
             # A fixed date makes the files of equal weights equal.
             info = zipfile.ZipInfo(f"{member}.npy", (1980, 1, 1, 0, 0, 0))

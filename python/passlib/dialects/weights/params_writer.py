@@ -17,7 +17,7 @@ from passlib.arrays.context import Context, cpu
 from passlib.arrays.storage import ROW_SPARSE, Array, Sparse
 from passlib.dialects.weights.ndarray_list import LIST_MAGIC, V2_MAGIC, V3_MAGIC
 from passlib.errors import UnsupportedError
-from passlib.files.saving import replacing
+from passlib.files.saving import replacing, written_from
 
 __all__ = ["write_list"]
 
@@ -62,7 +62,7 @@ def write_list(
         _header(array, f"array {label}", contexts[i] if contexts else cpu(), version3)
         for i, (array, label) in enumerate(zip(arrays, labels, strict=True))
     ]
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with written_from(arrays), replacing(path) as temporary, temporary.open("wb") as file:
         file.write(struct.pack("<QQQ", LIST_MAGIC, 0, len(arrays)))
         for header, array in zip(headers, arrays, strict=True):
             file.write(header)

@@ -12,7 +12,7 @@ from passlib.dialects.onnx.writing.replaced import data_left_behind, folders_of,
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.files.regular import check_path
-from passlib.files.saving import Save, free_name
+from passlib.files.saving import Save, free_name, written_from
 from passlib.lowering import Lowered
 from passlib.lowering.builder import OPSET
 from passlib.runtime.export.opset import at_opset
@@ -56,7 +56,10 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
     inferable = unsafe_to_infer(lowered.model) is None
     folders = folders_of(target)
-    with Save(target, left=lambda: data_left_behind(target, folders)) as save:
+    with (
+        written_from(lowered.weights.values()),
+        Save(target, left=lambda: data_left_behind(target, folders)) as save,
+    ):
         if large:
             data = free_name(target, "data")
             partial = save.replace(data, free=True)

@@ -128,7 +128,7 @@ def _inline_others(model: Any, document: Document, weights: set[str]) -> None:
         return
     declared = [tensor for tensor in model.graph.initializer if tensor.name in weights]
     known = set(map(id, declared))
-    folder = external.Folder(document.path.parent)
+    folder = document.folder
     for tensor in external_tensors(model):
         if id(tensor) in known:
             continue

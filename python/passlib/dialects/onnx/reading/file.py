@@ -61,10 +61,11 @@ def _read(data: _core.FileMapping | bytes, path: Path, *, has_folder: bool = Tru
                 "this ONNX model has data in other files, and bytes have no folder to look in; "
                 "load it from its file"
             )
-        arrays = file.arrays(_dtype_of, _external(file, path.parent))
+        folder = Folder(path.parent)
+        arrays = file.arrays(_dtype_of, _external(file, folder))
     except FormatError as error:
         raise error.within(path if has_folder else "the given bytes") from error
-    document = Document(data, path, file, arrays)
+    document = Document(data, path, file, arrays, folder)
     attributes = {
         "ir_version": str(file.ir_version),
         "opset_import": json.dumps(document.imports),
@@ -77,9 +78,8 @@ def _dtype_of(code: int) -> np.dtype[Any]:
     return dtypes.as_dtype(ELEMENT_TYPES[code])
 
 
-def _external(file: _core.OnnxFile, path: Path) -> list[np.ndarray[Any, Any] | None]:
+def _external(file: _core.OnnxFile, folder: Folder) -> list[np.ndarray[Any, Any] | None]:
     """Map the data of constants that is in other files."""
-    folder = Folder(path)
     arrays = []
     for place, kind, dims, stated in file.external():
         tensor = SimpleNamespace(

@@ -134,9 +134,12 @@ def assemble(
 
     Raises
     ------
+    FormatError
+        The file was changed since it was read.
     GraphError, UnsupportedError
         The graph, or a value in it, has no form in ONNX.
     """
+    document.check()
     imports = _imports(attributes, document)
     # Inputs of the file keep the types that it states, which may be no tensors of numbers.
     own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
@@ -193,6 +196,7 @@ def assemble_for_file(
     Assembled or None
         None if nothing changed.
     """
+    document.check()
     same_imports = _imports(attributes, document) == _imports({}, document)
     same = same_imports and is_unchanged(graph, document, params, omitted)
     if not same or _renames_outputs(attributes, document):

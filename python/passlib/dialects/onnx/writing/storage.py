@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.dialects.onnx import external
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.messages import external_tensors
@@ -73,20 +74,20 @@ def save(
     unchanged = assembled is None
     if assembled is None:
         if placement is None and not document.has_external and len(document.data) <= INLINE_LIMIT:
-            with _saving(path) as save, save.replace(path).open("wb") as file:
+            with _saving(path, document) as save, save.replace(path).open("wb") as file:
                 file.write(memoryview(document.data))
             return (str(path),)
         assembled = as_in_file(document)
     as_written = placement is None and not document.has_external and not assembled.edited
     if as_written and assembled.writer.size <= INLINE_LIMIT:
-        with _saving(path) as save, save.replace(path).open("wb") as file:
+        with _saving(path, document) as save, save.replace(path).open("wb") as file:
             assembled.writer.write_to(file.fileno())
         return (str(path),)
     target = placement.target(path) if placement is not None else None
     if target is not None:
         check_replaceable(path, target)
     needed: set[Path] = set()
-    with _saving(path, needed) as save:
+    with _saving(path, document, needed) as save:
         partial = save.replace(path)
         files = _DataFiles(path, document, assembled, save, needed)
         inline = files.as_before() if placement is None else files.as_asked(placement, target)
@@ -106,11 +107,15 @@ def save(
 
 
 @contextmanager
-def _saving(path: Path, needed: Set[Path] = frozenset()) -> Iterator[Save]:
+def _saving(
+    path: Path, document: Document | None = None, needed: Set[Path] = frozenset()
+) -> Iterator[Save]:
     """Save a model, and delete the data files that only the replaced one needed."""
     folders = folders_of(path)
     with Save(path, left=lambda: data_left_behind(path, folders) - needed) as save:
         yield save
+        if document is not None:
+            document.check()
 
 
 def _rename(path: Path, data: Path, target: Path) -> None:
@@ -198,13 +203,13 @@ class _DataFiles:
         for tensor in external_tensors(self._model):
             source = self._source(_file_of(tensor), needed=False)
             if source is not None and id(tensor) not in known:
-                self._needed.add(source)
+                self._needed.add(source[0])
 
         def create() -> BinaryIO:
             target.parent.mkdir(parents=True, exist_ok=True)
             return self._create(target)
 
-        folder = external.Folder(self._document.path.parent)
+        folder = self._document.folder
         name = target.relative_to(self._path.parent).as_posix()
         place(self._assembled, placement, folder, name, create)
         size = self._size(self._arrays)
@@ -244,12 +249,12 @@ class _DataFiles:
             users = others.get(location, [])
             source = self._source(location, needed=bool(users))
             if users and source is not None:
-                self._needed.add(source)
+                self._needed.add(source[0])
             fresh = [number for number in numbers if self._changed[number]]
             complete = not fresh and len(numbers) == before.get(location, 0)
             target = self._path.parent / location
             if target.exists():
-                if complete and source is not None and target.samefile(source):
+                if complete and source is not None and _is_at(source[1], target):
                     continue
                 # The file stays until the new model is in place: another one leads to it.
                 target = self._free_name(self._path.parent)
@@ -257,8 +262,8 @@ class _DataFiles:
             name = target.relative_to(self._path.parent).as_posix()
             if source is not None and (users or complete):
                 # Others may use any part of the file: keep all of it, and append new data.
-                with self._create(target) as file, source.open("rb") as original:
-                    shutil.copyfileobj(original, file, 1 << 24)
+                with self._create(target) as file:
+                    file.write(memoryview(source[1]))
                     for number in fresh:
                         self._append(file, number, name)
                 for tensor in users + [self._tensors[n] for n in numbers]:
@@ -267,10 +272,12 @@ class _DataFiles:
                 with self._create(target) as file:
                     self._write_all(file, numbers, name)
 
-    def _source(self, location: str, *, needed: bool) -> Path | None:
+    def _source(
+        self, location: str, *, needed: bool
+    ) -> tuple[Path, _core.FileMapping | bytes] | None:
         """Return a data file of the original; None if it is gone and all its data is mapped."""
         try:
-            return external.resolve(self._document.path.parent, location, str(self._path))
+            return self._document.folder.file(location, str(self._path))
         except FormatError:
             if needed:
                 raise
@@ -310,6 +317,13 @@ class _DataFiles:
     def _create(self, target: Path) -> BinaryIO:
         self.made[target] = self._save.replace(target, free=not target.exists())
         return self.made[target].open("wb")
+
+
+def _is_at(data: _core.FileMapping | bytes, path: Path) -> bool:
+    """Whether a path leads to a data file that was mapped."""
+    if isinstance(data, _core.FileMapping):
+        return data.is_at(str(path))
+    return path.stat().st_size == 0
 
 
 def _file_of(tensor: Any) -> str:
