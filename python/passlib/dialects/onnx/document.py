@@ -59,6 +59,8 @@ class Document:
         The same as the file states them, in its order.
     has_external : bool
         Whether any tensor states a place for its data in another file.
+    nested_bytes : dict of str to int
+        The sizes of constants of nested graphs that were asked for, by `ID`.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Document:
         self.import_list: list[tuple[str, int]] = file.imports()
         self.imports: dict[str, int] = dict(self.import_list)
         self.has_external: bool = file.has_external
+        self.nested_bytes: dict[str, int] = {}
 
     def check(self) -> None:
         """Raise a FormatError if a file of the model was changed after it was read."""

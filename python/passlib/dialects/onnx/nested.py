@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+import passlib._core as _core
+from passlib.arrays import dtypes
 from passlib.dialects.onnx import attributes
 from passlib.dialects.onnx.document import Document
 from passlib.dialects.onnx.external import EXTERNAL
-from passlib.dialects.onnx.tensors import to_array
+from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
+from passlib.graph.native import WITH_GRAPHS
 
-__all__ = ["constant_array", "named_by_reader", "parameter_rank"]
+__all__ = ["constant_array", "named_by_reader", "nested_bytes", "parameter_rank"]
 
 _NUMBERS = {
     "value_float": ("f", np.float32),
@@ -67,6 +72,41 @@ def named_by_reader(document: Document, key: str, name: str) -> bool:
         if kind != "node":
             return False
     return bool(name == f"{message.name or message.op_type}_{key}" and name != message.name)
+
+
+def nested_bytes(document: Document, graph: _core.Graph) -> int:
+    """Return the bytes of the weights and constants of the file in a graph's nested graphs.
+
+    Parameters
+    ----------
+    document : Document
+    graph : _core.Graph
+    """
+    total = 0
+    pending = [graph]
+    while pending:
+        for *_, nested in pending.pop().nodes_with(WITH_GRAPHS):
+            pending += nested
+            for each in nested:
+                keys = [key for _, key in each.variables_with(ID)]
+                total += sum(_bytes_of(document, key) for key in keys)
+    return total
+
+
+def _bytes_of(document: Document, key: str) -> int:
+    sizes = document.nested_bytes
+    if key not in sizes:
+        kind, message = _find(document, key)
+        tensors = [message] if kind == "initializer" else []
+        if kind == "node":
+            tensors = [value.t for value in message.attribute if value.HasField("t")]
+        sizes[key] = sum(map(_size_of, tensors))
+    return sizes[key]
+
+
+def _size_of(tensor: Any) -> int:
+    name = ELEMENT_TYPES.get(tensor.data_type)
+    return 0 if name is None else math.prod(tensor.dims) * dtypes.as_dtype(name).itemsize
 
 
 def _find(document: Document, key: str) -> tuple[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, Protocol
 
+from passlib.dialects.onnx.document import document_of
+from passlib.dialects.onnx.nested import nested_bytes
 from passlib.graph.native import WITH_GRAPHS, operators_of
 from passlib.graph.plain import PlainGraph
 from passlib.library.pipeline.work import work_of
@@ -55,7 +57,7 @@ class Cost(NamedTuple):
     nodes : int
         Operators, those of nested graphs included, variables and constants excluded.
     bytes : int
-        Size of the weights.
+        Size of the weights, those of nested graphs included.
     """
 
     nodes: int
@@ -65,7 +67,10 @@ class Cost(NamedTuple):
 def cost_of(model: Priced) -> Cost:
     """Return what a model costs."""
     nodes = operators_of(model.symbol.graph).total()
-    return Cost(nodes, model.args.nbytes + model.aux.nbytes)
+    size = model.args.nbytes + model.aux.nbytes
+    if model.dialect == "onnx" and has_nested(model.symbol):
+        size += nested_bytes(document_of(model.symbol.attributes), model.symbol.graph)
+    return Cost(nodes, size)
 
 
 def has_nested(symbol: PlainGraph) -> bool:
