@@ -95,8 +95,13 @@ class OptimizedModel(ModelParts):
         options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
         options.update(max_rounds=max_rounds, skip=tuple(skip))
         made: Any = simplified(with_sizes(self, fixed) if fixed else self, **options)
-        inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
-        return inside if inside is made else simplified(inside, **options)
+        while True:  # each time for a smaller model
+            inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
+            if inside is made:
+                return inside
+            made = simplified(inside, **options)
+            if made is inside:
+                return inside
 
 
 def _refuse_types(given: Mapping[str, Any]) -> None:

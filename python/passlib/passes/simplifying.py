@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from passlib.graph.plain import PlainGraph
@@ -55,18 +56,27 @@ def simplify_watched(
     """
     if fixed:
         model = with_sizes(model, fixed)
-    last = simplified(_Watched(model, watcher), skip=skip, **arguments).model
-    if not has_nested(last.symbol):
-        return last
-    outside = last
-    inside = watcher.watch(
-        Step(_NESTED),
-        outside,
-        lambda: with_nested(outside, lambda nested: nested.simplify(skip=skip, **arguments)),
-    )
-    if inside is outside:
+
+    def inside(outside: Model) -> Model:
+        return with_nested(outside, lambda nested: nested.simplify(skip=skip, **arguments))
+
+    outside = simplified(_Watched(model, watcher), skip=skip, **arguments).model
+    if not has_nested(outside.symbol):
         return outside
-    return simplified(_Watched(inside, watcher), skip=skip, **arguments).model
+    changed = watcher.watch(Step(_NESTED), outside, partial(inside, outside))
+    while changed is not outside:
+        outside = simplified(_Watched(changed, watcher), skip=skip, **arguments).model
+        if outside is changed:
+            break
+        # Mostly nothing is left to do, which is no step of its own.
+        changed = inside(outside)
+        if changed is not outside:
+            changed = watcher.watch(Step(_NESTED), outside, partial(_itself, changed))
+    return outside
+
+
+def _itself(model: Model) -> Model:
+    return model
 
 
 class _Watched:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, TypeVar
 
 import passlib._core as _core
@@ -85,21 +85,33 @@ def simplified(
     if not exact:
         for name, more in _ROUNDING.items():
             options.get(name, {}).update(more)
-    with sharing(empty_errors=exact, large_sizes=exact):
-        return _to_fixpoint(model, options, cost, max_growth, max_rounds)
+    start = cost_of(model)
+    if max_growth is None:
+        max_growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
+    rounds = iter(range(max_rounds))
+    before = None
+    while before is not model:
+        before = model
+        # Facts are found anew: what was kept of a larger graph may be less than is known of this.
+        with sharing(empty_errors=exact, large_sizes=exact):
+            model = _to_fixpoint(model, options, cost, start, max_growth, rounds)
+    return model
 
 
 def _to_fixpoint(
-    model: M, passes: dict[str, dict[str, Any]], cost: CostName, max_growth: int | None, rounds: int
+    model: M,
+    passes: dict[str, dict[str, Any]],
+    cost: CostName,
+    start: Cost,
+    max_growth: int,
+    rounds: Iterator[int],
 ) -> M:
     """Run passes with these options, round by round."""
-    start = price = cost_of(model)
+    price = cost_of(model)
     rank = rank_of(model, price, cost)
-    if max_growth is None:
-        max_growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
     # The graph on which a pass last had no effect: it would have none again.
     settled: dict[str, _core.Graph] = {}
-    for _ in range(rounds):
+    for _ in rounds:
         if all(settled.get(name) is model.symbol.graph for name in passes):
             break
         for name, options in passes.items():
