@@ -88,7 +88,7 @@ class ModelObserver:
             for looking in self._instruments:
                 looking.after_pass(step, after, result)
         except Exception as error:
-            self._tell(step, subject, error)
+            self._tell(step, subject, error, looking)
             number = len(self.results) + 1
             reason = str(error)
             if looking is not None and not isinstance(error, PasslibError):
@@ -102,11 +102,14 @@ class ModelObserver:
         self.results.append(result)
         return after
 
-    def _tell(self, step: Step, subject: Model, error: Exception) -> None:
-        """Tell all instruments of an error, which the mistakes of none may hide."""
+    def _tell(
+        self, step: Step, subject: Model, error: Exception, guilty: Instrument | None
+    ) -> None:
+        """Tell the other instruments of an error, which the mistakes of none may hide."""
         for instrument in self._instruments:
-            with _logged(instrument):
-                instrument.failed(step, subject, error)
+            if instrument is not guilty:
+                with _logged(instrument):
+                    instrument.failed(step, subject, error)
 
     def differs(self, before: Model, after: Model) -> bool:
         """Whether the graph or a weight changed."""
@@ -118,6 +121,8 @@ def _logged(instrument: Instrument) -> Iterator[None]:
     """Log an exception instead of raising it."""
     try:
         yield
+    except (OSError, PasslibError) as error:
+        logger.error("%s failed when told of an error: %s", type(instrument).__name__, error)
     except Exception:
         logger.exception("%s failed when told of an error", type(instrument).__name__)
 

@@ -11,12 +11,14 @@ from passlib.passes import Pipeline
 from passlib.passes.isolation.child import Progress, answer
 from passlib.passes.isolation.reproducer import Reproducer
 from passlib.workbench.batch.optimizing import optimize
+from passlib.workbench.batch.traced import trace_reads
 
 __all__ = ["main"]
 
 
 def main(folder: Path) -> None:
     """Do the job of a folder."""
+    trace_reads(folder)
 
     def work(reproducer: Reproducer) -> dict[str, Any]:
         reproducer.load_libraries()

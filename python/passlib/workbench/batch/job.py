@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
@@ -13,6 +12,7 @@ from passlib.passes import Pipeline
 from passlib.passes.isolation.reproducer import sources_of
 from passlib.workbench.batch.optimizing import Request
 from passlib.workbench.batch.remote import is_remote
+from passlib.workbench.batch.traced import digest_of
 
 __all__ = ["Job", "Outcome"]
 
@@ -58,24 +58,13 @@ class Job:
 
     @property
     def key(self) -> str:
-        """What the result depends on, hashed: a model of another key is to be done again."""
-        facts = {**asdict(self), "timeout": None}
-        # Weights may stand in files next to the one that names the model.
-        files = [file for path in (self.model, *self.libraries) for file in _beside(path)]
-        stamps = [(found.st_size, found.st_mtime_ns) for found in map(Path.stat, files)]
-        text = json.dumps([facts, stamps], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+        """What is asked for, hashed."""
+        text = json.dumps({**asdict(self), "timeout": None}, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _place(path: str) -> str:
     return path if is_remote(path) else str(Path(path).absolute())
-
-
-def _beside(path: str) -> list[Path]:
-    if is_remote(path):
-        return []
-    own = Path(path)
-    return sorted(file for file in own.parent.glob(f"{glob.escape(own.name)}*") if file.is_file())
 
 
 @dataclass(frozen=True)
@@ -97,6 +86,9 @@ class Outcome:
         See `Job.key`.
     earlier : bool
         Whether it was done when the batch was started before.
+    inputs, results : dict of str to str
+        The sha256 of each file that the model was made of, libraries and Python files included, and
+        of each that was written.
 
     Examples
     --------
@@ -116,7 +108,15 @@ class Outcome:
     nodes: tuple[int, ...]
     key: str
     earlier: bool = False
+    inputs: dict[str, str] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the attributes, for JSON."""
         return asdict(self)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all files still are what they were."""
+        files = {**self.inputs, **self.results}
+        return bool(self.inputs) and all(digest_of(path) == files[path] for path in files)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
+from passlib.files.regular import read_regular
 from passlib.workbench.batch.job import Outcome
 
 __all__ = ["Journal"]
@@ -26,26 +26,37 @@ class Journal:
         self._whole = True
 
     def read(self) -> Mapping[str, Outcome]:
-        """Return the last outcome of each model, by its key; a line that was cut does not count."""
+        """Return the last outcome of each model, by its key; a damaged line does not count."""
         try:
-            text = self._path.read_text("utf-8")
+            content = read_regular(self._path)
         except FileNotFoundError:
             return {}
-        self._whole = text.endswith("\n") or not text
-        found = {}
-        for line in text.splitlines():
-            try:
-                facts = json.loads(line)
-                outcome = Outcome(**{**facts, "nodes": tuple(facts["nodes"])})
-            except (ValueError, TypeError, KeyError):
-                continue
-            found[outcome.key] = replace(outcome, earlier=True)
-        return found
+        self._whole = content.endswith(b"\n") or not content
+        outcomes = filter(None, map(_outcome, content.split(b"\n")))
+        return {outcome.key: outcome for outcome in outcomes}
 
     def add(self, outcome: Outcome) -> None:
         """Write a line, which is in the file when this returns."""
-        line = json.dumps(outcome.as_dict(), ensure_ascii=False)
-        with self._path.open("a", encoding="utf-8") as file:
+        line = json.dumps(outcome.as_dict())
+        with self._path.open("a", encoding="ascii") as file:
             # A line that was cut ends here.
             file.write(("" if self._whole else "\n") + line + "\n")
         self._whole = True
+
+
+def _outcome(line: bytes) -> Outcome | None:
+    """Return what a line says; None if it is no outcome."""
+    try:
+        facts = json.loads(line)
+        outcome = Outcome(**{**facts, "nodes": tuple(facts["nodes"]), "earlier": True})
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    texts = [outcome.model, outcome.output, outcome.status, outcome.error, outcome.key]
+    for files in (outcome.inputs, outcome.results):
+        if not isinstance(files, dict):
+            return None
+        texts += [*files, *files.values()]
+    is_right = all(isinstance(text, str) for text in texts)
+    numbers = (outcome.seconds, *outcome.nodes)
+    is_right = is_right and all(isinstance(number, (int, float)) for number in numbers)
+    return outcome if is_right else None

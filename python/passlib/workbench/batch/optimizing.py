@@ -93,7 +93,8 @@ def optimize(
     -------
     dict
         As JSON has it: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and
-        after), ``steps``, ``differences`` (a text for each output that differs); where they were
+        after), ``steps``, ``differences`` (a text for each output that differs), ``files`` (the
+        paths of those that were written); where they were
         asked for ``checked`` (the number of inputs and the largest absolute difference),
         ``rewrites`` (applied, and of how many) and ``report``.
 
@@ -117,11 +118,12 @@ def optimize(
         differences = [str(output) for output in comparison.outputs if not output.equal]
         largest = max((output.absolute for output in comparison.outputs), default=0.0)
         more["checked"] = [len(comparison.inputs), largest]
-    if not differences:
-        result.model.save(output)
+    files = [] if differences else list(result.model.save(output))
     facts = {**_facts(path, output, model, result), "differences": differences, **more}
     if request.report is not None:
         facts["report"] = str(_write_report(request.report, path, result, comparison))
+        files.append(facts["report"])
+    facts["files"] = [str(Path(file).absolute()) for file in files]
     return facts
 
 

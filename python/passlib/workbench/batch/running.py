@@ -24,6 +24,7 @@ from passlib.workbench.batch.job import Job, Outcome
 from passlib.workbench.batch.journal import Journal
 from passlib.workbench.batch.optimizing import Request
 from passlib.workbench.batch.remote import fetch, is_remote, store
+from passlib.workbench.batch.traced import digests, files_read
 
 __all__ = ["batch", "check_isolated", "dask_executor", "run_isolated_job"]
 
@@ -47,8 +48,8 @@ def batch(
 
     A model that is damaged, or on which a pass crashes or hangs, does not stop the others. What
     became of each stands in ``batch.jsonl`` of the folder, a line each. When the batch is started
-    again, models stand there that failed or were done, and are left out unless they, the libraries
-    or what is asked for changed since.
+    again, models stand there that failed or were done, and are left out unless what they were made
+    of, the libraries and Python files, the results, or what is asked for changed since, by content.
 
     Parameters
     ----------
@@ -95,8 +96,9 @@ def batch(
         for model, name, target in _targets([os.fspath(path) for path in paths], folder)
     ]
     known = journal.read()
-    outcomes = {job: known[job.key] for job in wanted if job.key in known}
-    left = [job for job in wanted if job not in outcomes]
+    outcomes = {key: known[key] for key in (job.key for job in wanted) if key in known}
+    outcomes = {key: outcome for key, outcome in outcomes.items() if outcome.holds}
+    left = [job for job in wanted if job.key not in outcomes]
     own = executor is None
     pool = executor or ThreadPoolExecutor(max(jobs, 1))
     try:
@@ -104,7 +106,7 @@ def batch(
         for done, future in enumerate(as_completed(waiting), 1):
             job = waiting[future]
             outcome = _outcome(job, future)
-            outcomes[job] = outcome
+            outcomes[job.key] = outcome
             journal.add(outcome)
             if progress is not None:
                 progress(outcome, len(left) - done)
@@ -112,7 +114,7 @@ def batch(
         if own:
             pool.shutdown(wait=False, cancel_futures=True)
             end_children()
-    return [outcomes[job] for job in wanted]
+    return [outcomes[job.key] for job in wanted]
 
 
 def dask_executor(address: str) -> Executor:
@@ -172,21 +174,33 @@ def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
 def run_job(job: Job) -> Outcome:
     """Do one job in a process of its own; errors become an outcome."""
     key, start = job.key, time.perf_counter()
+    read, results = [job.model, *job.libraries], list[str]()
     try:
-        facts = run_isolated_job(job)
+        facts = run_isolated_job(job, read)
     except Exception as error:
         status, text, nodes = "failed", _text(error), ()
     else:
         status, text = "done", ""
-        nodes = tuple(facts["nodes"])
+        nodes, results = tuple(facts["nodes"]), facts["files"]
         if facts["differences"]:
             status, text = "different", "; ".join(facts["differences"])
+    inputs = {path: found for path, found in digests(read).items() if path not in results}
     seconds = round(time.perf_counter() - start, 3)
-    return Outcome(job.model, job.output, status, text, seconds, nodes, key)
+    return Outcome(
+        *(job.model, job.output, status, text, seconds, nodes, key),
+        inputs={path: digest for path, digest in inputs.items() if digest},
+        results=digests(results),
+    )
 
 
-def run_isolated_job(job: Job) -> dict[str, Any]:
+def run_isolated_job(job: Job, read: list[str] | None = None) -> dict[str, Any]:
     """Do one job in a process of its own.
+
+    Parameters
+    ----------
+    job : Job
+    read : list of str, optional
+        Gets the files that the process read, however it ends.
 
     Returns
     -------
@@ -210,12 +224,18 @@ def run_isolated_job(job: Job) -> dict[str, Any]:
         Reproducer.write(folder, model, job.libraries, job.pipeline, {}, None)
         path = str(Path(model).absolute())
         (folder / "job").write_bytes(pickle.dumps((path, output, job.request)))
-        answer = run_child(folder, _CHILD, job.timeout)
+        try:
+            answer = run_child(folder, _CHILD, job.timeout)
+        finally:
+            if read is not None:
+                read += files_read(folder)
         if answer.errors:
             raise linked(answer.errors, None, None)
+        found: dict[str, Any] = answer.value
         if is_remote(job.output):
             store(folder / "out", job.output)
-        found: dict[str, Any] = answer.value
+            place = job.output.rpartition("/")[0]
+            found["files"] = [f"{place}/{Path(path).name}" for path in found["files"]]
         return {**found, "model": job.model, "output": job.output}
 
 
