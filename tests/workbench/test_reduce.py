@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,9 @@ import pytest
 
 import passlib as pl
 from commands import passlib_command
-from onnx_models import FEEDS, TEXTS, save
+from onnx_models import CHAIN, FEEDS, TEXTS, save
 from passlib.graph.node import Node
-from passlib.workbench import Reduced, drawn, reduce
+from passlib.workbench import CommandFails, Reduced, drawn, reduce
 from places import DATA
 
 SCAN = """
@@ -205,3 +207,44 @@ def test_text_is_saved_with_the_model(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     again = passlib_command("compare", "s.onnx", "s.onnx", "--inputs", "s.npz", folder=tmp_path)
     assert again.returncode == 0, again.stderr
+
+
+CRASHES: dict[str, Callable[[], object]] = {
+    "abort": os.abort,
+    "exit": lambda: os._exit(3),
+    "signal": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+}
+
+
+@pytest.mark.parametrize("how", CRASHES)
+def test_candidates_that_crash_the_process(how: str) -> None:
+    x = pl.sym.var("x", shape=(2, 3))
+    symbol = pl.sym.relu(pl.sym.exp(pl.sym.sin(pl.sym.cos(x, name="a"), name="b"), name="c"))
+    model = pl.Model(symbol)
+
+    def failing(candidate: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        names = {node.name for node in candidate.symbol.nodes()}
+        if "b" not in names:
+            CRASHES[how]()
+        return "c" in names
+
+    inputs = drawn(model, None, 1)[0]
+    found = reduce(model, failing, inputs, isolate=True)
+    names = {node.name for node in found.model.symbol.nodes() if not node.is_variable}
+    assert names == {"b", "c"}
+
+
+def test_a_model_whose_values_crash_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = pl.load(save(CHAIN, tmp_path / "model.onnx"))
+    monkeypatch.setattr("passlib.workbench.reduction.search.values_of", lambda *_: os.abort())
+    found = reduce(model, lambda candidate, inputs: True, {"x": np.zeros((2, 4))}, isolate=True)
+    assert found.nodes == 1
+
+
+def test_errors_of_a_test_arrive(tmp_path: Path) -> None:
+    model = pl.load(save(CHAIN, tmp_path / "model.onnx"))
+    command = CommandFails("no-such-command {}")
+    with pytest.raises(OSError, match="cannot run"):
+        reduce(model, lambda candidate, inputs: command(candidate), {}, isolate=True)

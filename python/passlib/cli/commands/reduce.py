@@ -21,9 +21,10 @@ from passlib.cli.outputs import require_file, require_model
 from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, printable
 from passlib.model import Model, load
 from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, reduce
+from passlib.workbench.reduction.survived import survived
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             if failing.what:
                 break
-    found = reduce(model, failing, inputs)
+    found = reduce(model, failing, inputs, isolate=arguments.test is not None)
     options = dialects.find(model.dialect).part_options
     files = found.model.save(Path(arguments.output), **options)
     if arguments.save_inputs is not None:
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         facts = {"nodes": [found.nodes_before, found.nodes], "runs": found.runs, "files": files}
         print_json(facts)
     else:
-        sys.stdout.write(f"{found}\n{files[0]}\n")
+        sys.stdout.write(f"{found}\n{printable(files[0])}\n")
     return FINE
 
 
@@ -88,6 +89,7 @@ def _inputs(arguments: argparse.Namespace, model: Model) -> Mapping[str, Any]:
     """Return inputs for the values that become inputs; none for a model that does not run."""
     given = inputs_of(arguments, model)
     try:
-        return drawn(model, given, 1, shapes_of(arguments.shape))[0]
+        # In a process of its own, as all models are tested.
+        return survived(lambda: drawn(model, given, 1, shapes_of(arguments.shape))[0])
     except PasslibError:
         return {}

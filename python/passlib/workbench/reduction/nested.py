@@ -13,7 +13,6 @@ from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.model import Model
 from passlib.symbol import Symbol
 from passlib.workbench.delta import smallest
-from passlib.workbench.per_node import values_of
 from passlib.workbench.reduction.search import Inputs, Search, changed, with_nodes
 
 __all__ = ["with_inlined", "with_smaller_nested"]
@@ -33,7 +32,7 @@ def with_inlined(search: Search, model: Model, inputs: Inputs) -> Model | None:
     nodes = [node for node in model.symbol.nodes() if node.subgraphs and FORMAL in node.attrs]
     if not nodes:
         return None
-    computed = values_of(model, inputs)
+    computed = search.values_of(model, inputs)
     known = {name: np.asarray(array) for name, array in {**model.args, **inputs}.items()}
     for node in nodes:
         slots = {"If": 1, "Loop": 2}.get(node.op, 0)

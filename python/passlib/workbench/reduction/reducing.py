@@ -61,7 +61,7 @@ class Reduced:
         return f"{self.nodes_before} -> {self.nodes} nodes in {self.runs} runs: {self.model!r}"
 
 
-def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
+def reduce(model: Model, failing: Failing, inputs: Inputs, *, isolate: bool = False) -> Reduced:
     """Make a model smaller while it still fails.
 
     Nodes are left out by delta debugging; values that the others take from them become inputs, with
@@ -79,6 +79,8 @@ def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
     inputs : mapping of str to array
         For the model. Empty for a model that does not run; then types are inferred, and the
         reduced model is given no inputs.
+    isolate : bool
+        Test each model in a forked process, which it may crash; then it does not show the fault.
 
     Returns
     -------
@@ -102,7 +104,7 @@ def reduce(model: Model, failing: Failing, inputs: Inputs) -> Reduced:
     >>> [node.op for node in reduced.model.symbol.nodes()]
     ['null', 'exp']
     """
-    search = Search(model, failing, inputs)
+    search = Search(model, failing, inputs, isolate=isolate)
     if not search.fails(model, inputs):
         raise NothingFailsError("nothing fails: the model does not show the fault")
     part, fed = _with_fewer_nodes(search, inputs)

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from passlib.model import Model
 from passlib.passes.instruments import save_part
 from passlib.workbench.parts import of_symbol, outputs_of, with_outputs
 from passlib.workbench.per_node import values_of
+from passlib.workbench.reduction.survived import survived
 
 __all__ = ["Failing", "Inputs", "Search", "changed", "input_node", "with_nodes"]
 
 Inputs = Mapping[str, Any]
 Failing = Callable[[Model, Inputs], bool]
+_T = TypeVar("_T")
 
 
 def input_node(name: str, spec: TypeSpec) -> Node:
@@ -92,40 +94,57 @@ class Search:
         How often models were tested.
     """
 
-    def __init__(self, model: Model, failing: Failing, inputs: Inputs) -> None:
+    def __init__(
+        self, model: Model, failing: Failing, inputs: Inputs, *, isolate: bool = False
+    ) -> None:
         self._failing = failing
         self._inputs = inputs
-        self._values = values_of(model, inputs) if inputs or not model.inputs else {}
+        self._isolate = isolate
+        self._values = self.values_of(model, inputs) if inputs or not model.inputs else {}
         self.model = _with_ranks(model, self._values)
         # Of a model that does not run, inputs have the types that are inferred.
-        self._types = {} if self._values else _types_of(self.model)
+        unknown: list[tuple[TypeSpec, ...]] = []
+        types = unknown if self._values else self._guarded(lambda: _types_of(self.model), unknown)
+        self._types = dict(zip(self.model.symbol.nodes(), types, strict=False))
         self._outputs = {(e.node, e.index) for e in self.model.symbol.entries}
         self.runs = 0
 
     def of(self, model: Model, inputs: Inputs) -> Search:
         """Return a search that goes on with another model."""
-        search = Search(model, self._failing, inputs)
+        search = Search(model, self._failing, inputs, isolate=self._isolate)
         search.runs = self.runs
         return search
 
+    def _guarded(self, work: Callable[[], _T], otherwise: _T) -> _T:
+        """Call a function, where candidates are isolated in a process that it may crash."""
+        try:
+            return survived(work) if self._isolate else work()
+        except PasslibError:
+            return otherwise
+
+    def values_of(self, model: Model, inputs: Inputs) -> dict[tuple[str, int], Any]:
+        """Compute the values of all nodes; none of a model that crashes its process."""
+        return self._guarded(lambda: values_of(model, inputs), {})
+
     def changed_fails(self, model: Model, inputs: Inputs) -> bool:
         """Whether a model fails that need not be sound, and is."""
-        try:
+
+        def is_sound() -> bool:
             if self._values:
                 outputs_of(model, inputs)
             else:
                 infer(model.symbol, {})
-        except PasslibError:
-            return False
-        return self.fails(model, inputs) and _can_be_saved(model)
+            return True
+
+        return self._guarded(is_sound, False) and self._saved_fails(model, inputs)
 
     def fails(self, model: Model, inputs: Inputs) -> bool:
         """Whether a sound model fails."""
         self.runs += 1
-        try:
-            return self._failing(model, inputs)
-        except PasslibError:
-            return False
+        return self._guarded(lambda: self._failing(model, inputs), False)
+
+    def _saved_fails(self, model: Model, inputs: Inputs) -> bool:
+        return self.fails(model, inputs) and self._guarded(lambda: _can_be_saved(model), False)
 
     def part_fails(self, nodes: list[Node], *, constant: bool = False) -> bool:
         """Whether the model of some nodes fails, see `part`."""
@@ -133,7 +152,7 @@ class Search:
             model, inputs = self.part(nodes, constant=constant)
         except PasslibError:
             return False
-        return self.fails(model, inputs) and _can_be_saved(model)
+        return self._saved_fails(model, inputs)
 
     def part(self, nodes: Sequence[Node], *, constant: bool = False) -> tuple[Model, Inputs]:
         """Return the model of some nodes, and its inputs.
@@ -246,8 +265,7 @@ def _can_be_saved(model: Model) -> bool:
     return True
 
 
-def _types_of(model: Model) -> Mapping[Node, tuple[TypeSpec, ...]]:
-    try:
-        return infer(model.symbol, {}).outputs
-    except PasslibError:  # shapes that contradict each other may be the fault
-        return {}
+def _types_of(model: Model) -> list[tuple[TypeSpec, ...]]:
+    """Return the types of all nodes; raises if shapes contradict each other, maybe the fault."""
+    outputs = infer(model.symbol, {}).outputs
+    return [outputs.get(node, ()) for node in model.symbol.nodes()]
