@@ -20,6 +20,14 @@
 namespace passes {
 namespace {
 
+/// A name of a file on one line of the report.
+std::string onOneLine(std::string name) {
+  for (std::size_t i = 0; (i = name.find_first_of("\r\n", i)) != std::string::npos;) {
+    name.replace(i, 1, name[i] == '\n' ? "\\n" : "\\r");
+  }
+  return name;
+}
+
 class Folding {
  public:
   Folding(Graph* graph, const Family& family) : graph_(graph), family_(family) {
@@ -44,12 +52,12 @@ class Folding {
 
   void report() const {
     std::size_t left = 0;
-    for (const Node* node : folded_) std::cout << "folded " << node->name << "\n";
+    for (const Node* node : folded_) std::cout << "folded " << onOneLine(node->name) << "\n";
     for (const Node* node : graph_->nodes) {
       if (findNorm(family_, *node) == nullptr) continue;
       ++left;
       const auto reason = reasons_.find(node);
-      std::cout << "left " << node->name << ": "
+      std::cout << "left " << onOneLine(node->name) << ": "
                 << (reason != reasons_.end() ? reason->second
                                              : "it is not the only user of a linear layer")
                 << "\n";

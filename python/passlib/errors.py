@@ -331,7 +331,7 @@ def counted(count: int, word: str) -> str:
 
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Spell names for a message: the first ones, and how many there are in all."""
-    shown = ", ".join(names[:most]) or "none"
+    shown = ", ".join(map(printable, names[:most])) or "none"
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 

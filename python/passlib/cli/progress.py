@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from passlib.errors import printable
 from passlib.passes import Instrument, Pipeline
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class _Steps(Instrument):
     def before_pass(self, step: Step, model: Model) -> None:
         from rich.text import Text
 
-        self._status.update(Text(str(step)))
+        self._status.update(Text(printable(step)))
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
         self._status.update("")
@@ -49,7 +50,7 @@ def steps_shown(pipeline: Pipeline) -> Iterator[list[Instrument]]:
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(Text(str(pipeline))) as status:
+    with Console(stderr=True).status(Text(printable(pipeline))) as status:
         yield [_Steps(status)]
 
 
@@ -67,6 +68,6 @@ def models_shown(count: int) -> Iterator[Callable[[Outcome, int], None] | None]:
         task = shown.add_task("models", total=count)
 
         def advance(outcome: Outcome, left: int) -> None:
-            shown.update(task, completed=count - left, description=escape(outcome.model))
+            shown.update(task, completed=count - left, description=escape(printable(outcome.model)))
 
         yield advance

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from passlib.errors import printable
+
 __all__ = ["json_text", "print_json", "print_table"]
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON, indented."""
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"
+    """Return a value as JSON, indented; what a terminal may act on is escaped as JSON does."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 def print_json(value: Any) -> None:
@@ -72,4 +75,4 @@ def _text(item: Any) -> str:
         return f"{item:.3g}"
     if isinstance(item, int) and not isinstance(item, bool):
         return f"{item:,}"
-    return str(item)
+    return printable(item)

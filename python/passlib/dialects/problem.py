@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from passlib.errors import printable
+
 __all__ = ["Problem"]
 
 
@@ -25,4 +27,4 @@ class Problem(NamedTuple):
     """What is wrong."""
 
     def __str__(self) -> str:
-        return f"{self.severity}: {self.place}: {self.message}"
+        return printable(f"{self.severity}: {self.place}: {self.message}")

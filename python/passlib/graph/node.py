@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 if TYPE_CHECKING:
     from typing import Any
 
+from passlib.errors import printable
+
 __all__ = ["VARIABLE", "Entry", "Node", "postorder"]
 
 VARIABLE = "null"
@@ -110,7 +112,7 @@ class Node:
         self.__setattr__(name, None)
 
     def __repr__(self) -> str:
-        return f"<Node {self.name!r}: {self.op}, {len(self.inputs)} inputs>"
+        return f"<Node {self.name!r}: {printable(self.op)}, {len(self.inputs)} inputs>"
 
 
 # The slots' own setters: a node is written once, while it is made.

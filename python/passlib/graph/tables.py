@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from passlib.errors import printable
+
 __all__ = ["Table"]
 
 
@@ -24,7 +26,7 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def __str__(self) -> str:
-        lines = [self.titles, *self.rows]
+        lines = [self.titles, *(list(map(printable, row)) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         right = [self._is_of_numbers(column) for column in range(len(self.titles))]
         return "\n".join(
@@ -37,13 +39,14 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(title)}</th>" for title in self.titles)
+        cells = [[escape(printable(cell)) for cell in row] for row in self.rows]
         right = [self._is_of_numbers(column) for column in range(len(self.titles))]
         rows = (
             "".join(
-                f'<td style="text-align: {"right" if to_right else "left"}">{escape(cell)}</td>'
+                f'<td style="text-align: {"right" if to_right else "left"}">{cell}</td>'
                 for cell, to_right in zip(row, right, strict=True)
             )
-            for row in self.rows
+            for row in cells
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["recorded", "write"]
+from passlib.errors import printable
+
+__all__ = ["recorded", "write", "write_escaped"]
 
 _recording: ContextVar[list[str] | None] = ContextVar("recording", default=None)
 
@@ -18,6 +20,11 @@ def write(text: str) -> None:
     if record is not None:
         record.append(text)
     sys.stdout.write(text)
+
+
+def write_escaped(text: str) -> None:
+    """Write text of a standard pass, which has names from files in it."""
+    write(printable(text, keep="\n"))
 
 
 @contextmanager

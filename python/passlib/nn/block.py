@@ -17,7 +17,7 @@ from passlib.arrays.views import to_parts
 from passlib.dialects.mxnet import files
 from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.names import ARG, AUX
-from passlib.errors import GraphError, PasslibError, listed
+from passlib.errors import GraphError, PasslibError, listed, printable
 from passlib.graph.substitute import substitute
 from passlib.nn.block_graph import BlockGraph, PassCall
 from passlib.nn.initializers import Initial
@@ -75,7 +75,7 @@ class SymbolBlock:
         known = graph.list_inputs()
         unused = [name for name in names if name not in known]
         if unused:
-            warnings.warn(f"the outputs do not use the input {', '.join(unused)}", stacklevel=2)
+            warnings.warn(f"the outputs do not use the input {listed(unused)}", stacklevel=2)
         self._original = BlockGraph(graph, names, make_parameters(graph, names, params or {}))
         self._current = self._original
         self._pending: list[PassCall] = []
@@ -381,7 +381,7 @@ class SymbolBlock:
 
     def __repr__(self) -> str:
         current = self._current
-        return (
+        return printable(
             f"SymbolBlock({', '.join(current.inputs) or 'nothing'} -> "
             f"{', '.join(current.graph.list_outputs())}; {len(current.graph.graph)} nodes, "
             f"{len(current.parameters)} parameters)"

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlib.arrays import BaseSparseNDArray, NDArray, dtypes
 from passlib.arrays.context import Context, require_host
-from passlib.errors import PasslibError, UnsupportedError
+from passlib.errors import PasslibError, UnsupportedError, printable
 from passlib.nn.initializers import Initial, check_initializer, fill
 from passlib.symbol.variables import var
 
@@ -290,4 +290,4 @@ class Parameter:
         raise UnsupportedError(f"parameter {self.name!r}: gradients are not computed")
 
     def __repr__(self) -> str:
-        return f"Parameter {self.name} (shape={self._shape}, dtype={self._dtype})"
+        return f"Parameter {printable(self.name)} (shape={self._shape}, dtype={self._dtype})"

@@ -10,6 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from passlib.errors import printable
+
 __all__ = ["document", "framed"]
 
 _ASSETS: Final = Path(__file__).with_name("assets")
@@ -42,10 +44,12 @@ def document(title: str, content: Mapping[str, Any]) -> str:
     str
     """
     # No end tag and no comment may begin inside a script.
-    data = json.dumps({"title": title, **content}, ensure_ascii=False, separators=(",", ":"))
+    data = json.dumps(
+        _shown({"title": title, **content}), ensure_ascii=False, separators=(",", ":")
+    )
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     parts = {
-        "@TITLE@": escape(title),
+        "@TITLE@": escape(printable(title)),
         "@STYLE@": _asset("page.css"),
         "@SCRIPT@": "\n".join(map(_asset, _SCRIPTS)),
         "@DATA@": data,
@@ -64,10 +68,20 @@ def framed(title: str, content: Mapping[str, Any], height: int = 600) -> str:
     height : int
         In pixels.
     """
+    name = escape(printable(title))
     return (
-        f'<iframe title="{escape(title)}" style="width: 100%; height: {height}px; border: 0" '
+        f'<iframe title="{name}" style="width: 100%; height: {height}px; border: 0" '
         f'srcdoc="{escape(document(title, content))}"></iframe>'
     )
+
+
+def _shown(value: Any) -> Any:
+    """Return what a page shows with escapes in all texts, keys too, see `printable`."""
+    if isinstance(value, str):
+        return printable(value, keep="\n\t")
+    if isinstance(value, Mapping):
+        return {_shown(key): _shown(item) for key, item in value.items()}
+    return list(map(_shown, value)) if isinstance(value, (list, tuple)) else value
 
 
 @cache

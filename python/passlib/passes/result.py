@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from passlib.errors import printable
 from passlib.graph.tables import Table
 from passlib.model import Model
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
@@ -57,7 +58,7 @@ class StepResult:
     def __str__(self) -> str:
         change = f"{self.changed_nodes} nodes changed" if self.modified else "nothing changed"
         nodes = f"{self.nodes_before} -> {self.nodes_after} nodes"
-        return f"{self.text}: {nodes}, {change}, {1000 * self.seconds:.1f} ms"
+        return f"{printable(self.text)}: {nodes}, {change}, {1000 * self.seconds:.1f} ms"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from passlib.dialects.mxnet.inference.type_checks import ElementTypeError
 from passlib.dialects.mxnet.numpy_mode import is_numpy
 from passlib.dialects.mxnet.schema.library_operator import library_rules
 from passlib.dialects.operator_types import refusals
+from passlib.errors import listed
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec, type_of
@@ -129,7 +130,7 @@ def _collect(
         reasons = "".join(f"; {reason}" for reason in refusals(library_rules(symbol), outputs))
         warnings.warn(
             f"the {what}s of some arguments cannot be inferred: "
-            f"{', '.join(unknown[:5]) or 'none'}; give more of them{reasons}",
+            f"{listed(unknown[:5])}; give more of them{reasons}",
             stacklevel=4,
         )
         return None, None, None

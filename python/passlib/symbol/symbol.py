@@ -11,7 +11,7 @@ import passlib._core as _core
 from passlib.dialects import find
 from passlib.dialects.mxnet.reading.symbol import read_symbol
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
-from passlib.errors import listed
+from passlib.errors import listed, printable
 from passlib.files.saving import replacing
 from passlib.graph.native import ORIGIN
 from passlib.graph.node import VARIABLE, Entry
@@ -131,7 +131,7 @@ class Symbol(ForArrays, Arithmetic):
             ]
             lines += ["Attrs:"] if node.attrs else []
             lines += [f"\t{key}={value}" for key, value in sorted(node.attrs.items())]
-        return "\n".join(lines) + "\n"
+        return "\n".join(printable(line, keep="\t") for line in lines) + "\n"
 
     # Writing.
 
@@ -362,7 +362,10 @@ class Symbol(ForArrays, Arithmetic):
         return Symbol.of_graph, (self.graph, self._attributes, self.dialect)
 
     def __repr__(self) -> str:
-        names = self.name or "group [" + listed([e.node.name for e in self.entries]) + "]"
+        names = (
+            printable(self.name or "")
+            or "group [" + listed([e.node.name for e in self.entries]) + "]"
+        )
         nodes = len(self.graph)
         outputs = len(self)
         return (

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passlib.errors import printable
 from passlib.graph.node import Node
 from passlib.lowering import Shape
 from passlib.symbol.symbol import Symbol
@@ -113,4 +114,4 @@ def _print_row(fields: Sequence[Any], ends: Sequence[int]) -> None:
     line = ""
     for field, end in zip(fields, ends, strict=False):
         line = (line + str(field))[:end].ljust(end)
-    print(line)  # noqa: T201
+    print(printable(line))  # noqa: T201

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from passlib.errors import GraphError, PasslibError
+from passlib.errors import GraphError, PasslibError, printable
 from passlib.graph.node import Entry, Node
 from passlib.library import find_backend
 from passlib.library.pipeline import Step
@@ -77,12 +77,12 @@ class Guilty:
     refusal: str = ""
 
     def __str__(self) -> str:
-        lines = [f"guilty: step {self.number}, {self.step}, of {self.library}"]
+        lines = [printable(f"guilty: step {self.number}, {self.step}, of {self.library}")]
         if self.error is not None:
-            lines.append(f"it failed: {self.error.__cause__ or self.error}")
+            lines.append(f"it failed: {printable(self.error.__cause__ or self.error)}")
         else:
             if self.refusal:
-                lines.append(f"its result cannot be saved: {self.refusal}")
+                lines.append(f"its result cannot be saved: {printable(self.refusal)}")
             count = len(self.rewrites)
             lines.append(f"guilty rewrites: {count} of {self.number_of_rewrites}")
             lines += map(str, self.rewrites)
@@ -247,7 +247,8 @@ def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:
     for node in model.symbol.nodes():
         touched = node.name in names or any(e.node.name in names for e in node.inputs)
         if touched and not node.is_variable:
-            lines.append(f"  {node.name} = {node.op}({', '.join(map(_value, node.inputs))})")
+            text = f"{node.name} = {node.op}({', '.join(map(_value, node.inputs))})"
+            lines.append(f"  {printable(text)}")
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from passlib.errors import printable
 from passlib.model import Model
 from passlib.pages import (
     Side,
@@ -45,7 +46,7 @@ class NodeChange:
     changes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"~ {self.name} ({self.op}): {'; '.join(self.changes)}"
+        return printable(f"~ {self.name} ({self.op}): {'; '.join(self.changes)}")
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ class ModelDifference:
         lines = [f"- {_title(name, op)}" for name, op in self.removed]
         lines += [f"+ {_title(name, op)}" for name, op in self.added]
         lines += map(str, self.changed)
-        lines += [f"~ weight {name}: {what}" for name, what in self.weights]
-        lines += [f"~ outputs: {what}" for what in self.outputs]
+        lines += [f"~ weight {printable(name)}: {what}" for name, what in self.weights]
+        lines += [f"~ outputs: {printable(what)}" for what in self.outputs]
         counts = (
             (len(self.removed), "removed"),
             (len(self.added), "added"),
@@ -177,7 +178,7 @@ def diff(a: Model, b: Model) -> ModelDifference:
 
 
 def _title(name: str, op: str) -> str:
-    return f"{name} (variable)" if op == "null" else f"{name} ({op})"
+    return printable(f"{name} (variable)" if op == "null" else f"{name} ({op})")
 
 
 def _side(model: Model) -> Side:

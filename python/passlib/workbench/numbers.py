@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlib.arrays import BaseSparseNDArray
+from passlib.errors import printable
 
 __all__ = ["Difference", "Tolerance", "difference"]
 
@@ -92,7 +93,7 @@ class Difference:
         counts = [(self.nan, "NaN"), (self.inf, "infinite")]
         more = "".join(f", {count} {word} in one alone" for count, word in counts if count)
         largest = f"absolute {self.absolute:.3g}, relative {self.relative:.3g}"
-        return f"{self.name}: {state}, {largest}{more}"
+        return f"{printable(self.name)}: {state}, {largest}{more}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the attributes, for JSON."""

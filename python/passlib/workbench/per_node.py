@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlib import dialects
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, printable
 from passlib.graph.node import Entry
 from passlib.model import Model
 from passlib.pages import origin_of, pair_nodes
@@ -38,7 +38,7 @@ class NodeDifference:
     compared: int
 
     def __str__(self) -> str:
-        return (
+        return printable(
             f"first different node: {self.name} ({self.op}), {self.difference.what}, "
             f"absolute {self.difference.absolute:.3g}; {self.compared} values compared"
         )

@@ -9,7 +9,7 @@ import sys
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
-from passlib.errors import counted
+from passlib.errors import counted, printable
 from passlib.model import load
 from passlib.workbench import Comparison, compare
 
@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             for each in found.outputs
         ]
         print_table(titles, rows)
-        shapes = ", ".join(f"{name} {value.shape}" for name, value in found.inputs[0].items())
+        given = found.inputs[0].items()
+        shapes = ", ".join(f"{printable(name)} {value.shape}" for name, value in given)
         sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
         if arguments.per_node:
             sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")

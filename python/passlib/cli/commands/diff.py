@@ -10,6 +10,7 @@ from passlib.cli.outputs import require_file
 from passlib.cli.pages import write_page
 from passlib.cli.status import FINE
 from passlib.cli.tables import json_text
+from passlib.errors import printable
 from passlib.model import load
 from passlib.workbench import diff
 
@@ -41,5 +42,5 @@ def run(arguments: argparse.Namespace) -> int:
     if target is None:
         sys.stdout.write(text)
     else:
-        sys.stdout.write(f"{write_page(target, text)}\n")
+        sys.stdout.write(f"{printable(write_page(target, text))}\n")
     return FINE

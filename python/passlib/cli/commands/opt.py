@@ -22,7 +22,7 @@ from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.streams import report
 from passlib.cli.tables import print_json, print_table
-from passlib.errors import counted
+from passlib.errors import counted, printable
 
 if TYPE_CHECKING:
     from passlib.passes import Pipeline
@@ -184,7 +184,7 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
     if "rewrites" in facts:
         sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
     if "report" in facts:
-        sys.stdout.write(f"{facts['report']}\n")
+        sys.stdout.write(f"{printable(facts['report'])}\n")
 
 
 def _print_batch(outcomes: list[Outcome]) -> None:

@@ -8,7 +8,7 @@ import sys
 from passlib.cli.options import add_json
 from passlib.cli.status import FINE, UNSOUND
 from passlib.cli.tables import print_json
-from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.errors import FormatError, GraphError, UnsupportedError, printable
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
@@ -41,8 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
             path, problems = entry["file"], entry["problems"]
             for problem in problems:
                 place = f"{problem['place']}: " if problem["place"] else ""
-                sys.stdout.write(f"{path}: {problem['severity']}: {place}{problem['message']}\n")
+                text = f"{path}: {problem['severity']}: {place}{problem['message']}"
+                sys.stdout.write(f"{printable(text)}\n")
             if not problems:
-                sys.stdout.write(f"{path}: fine\n")
+                sys.stdout.write(f"{printable(path)}: fine\n")
     errors = [p for entry in found for p in entry["problems"] if p["severity"] == "error"]
     return UNSOUND if errors else FINE

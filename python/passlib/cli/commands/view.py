@@ -9,6 +9,7 @@ from pathlib import Path
 from passlib.cli.outputs import require_file
 from passlib.cli.pages import write_page
 from passlib.cli.status import FINE
+from passlib.errors import printable
 from passlib.model import load
 
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
@@ -29,5 +30,5 @@ def run(arguments: argparse.Namespace) -> int:
     target = f"{name}.html" if arguments.output is None else arguments.output
     require_file("-o", target)
     page = load(arguments.model).to_html(name)
-    sys.stdout.write(f"{write_page(target, page)}\n")
+    sys.stdout.write(f"{printable(write_page(target, page))}\n")
     return FINE

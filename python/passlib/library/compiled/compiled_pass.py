@@ -11,9 +11,9 @@ import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects import Dialect
 from passlib.library.call import Backend, Call, Outcome
-from passlib.library.handle import Library
+from passlib.library.handle import Library, standard_path
 from passlib.library.lent import Lent, lent_arrays
-from passlib.library.output import write
+from passlib.library.output import write, write_escaped
 
 __all__ = ["Compiled", "CompiledPass"]
 
@@ -86,6 +86,6 @@ class CompiledPass(Compiled):
             *lent_arrays(call),
             settings,
             dtypes.from_code,
-            write,
+            write_escaped if self.source.path == str(standard_path()) else write,
         )
         return Outcome(result, own, params, gone)

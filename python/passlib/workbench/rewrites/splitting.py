@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from passlib.errors import printable
 from passlib.graph.node import Entry, Node
 from passlib.model import Model
 from passlib.pages.pairing import pair_nodes
@@ -50,7 +51,7 @@ class Rewrite:
 
     def __str__(self) -> str:
         lines = [
-            f"  {mark} {text}"
+            f"  {mark} {printable(text)}"
             for mark, texts in (("-", self.removed), ("+", self.added), ("~", self.changed))
             for text in texts
         ]

@@ -14,7 +14,7 @@ import passlib._core as _core
 from passlib.dialects.onnx import external
 from passlib.dialects.onnx.messages import external_tensors
 from passlib.dialects.onnx.parsing import map_file, parse_model
-from passlib.errors import FormatError, PasslibError
+from passlib.errors import FormatError, PasslibError, printable
 from passlib.files.regular import is_regular, open_regular
 from passlib.files.temporary import is_temporary
 
@@ -76,7 +76,11 @@ def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
         if user is None:
             left.add(file)
         else:
-            logger.warning("%s no longer uses %s, but %s may use it", path, file.name, user.name)
+            logger.warning(
+                "%s no longer uses %s, but %s may use it",
+                path,
+                *map(printable, (file.name, user.name)),
+            )
     return left
 
 
