@@ -40,7 +40,7 @@ def flipped(path: Path) -> None:
 
 CHANGES: dict[str, tuple[Callable[[Path], object], int]] = {
     "nothing": (lambda folder: None, 0),
-    "a touched model": (lambda folder: os.utime(folder / "one.onnx"), 0),
+    "a touched model": (lambda folder: os.utime(folder / "one.onnx"), 1),
     "a deleted result": (lambda folder: (folder / "out" / "one.onnx").unlink(), 1),
     "a damaged result": (lambda folder: flipped(folder / "out" / "two.onnx"), 1),
     "a deleted page": (lambda folder: (folder / "pages" / "one.onnx.html").unlink(), 1),
