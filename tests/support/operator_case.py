@@ -51,7 +51,8 @@ class Case:
             else {
                 "dtype": array.dtype.name,
                 "shape": list(array.shape),
-                **({"data": _data(array)} if known and array.size <= 64 else {}),
+                **({"data": _data(array)} if array.size <= (64 if known else 8) else {}),
+                **({} if known else {"fed": True}),
             }
             for array, known in zip(self.inputs, self.constant, strict=True)
         ]
@@ -99,7 +100,7 @@ def from_text(text: str) -> Case:
             for name, value in found["attributes"].items()
         },
         inputs,
-        [entry is not None and "data" in entry for entry in found["inputs"]],
+        [entry is not None and "data" in entry and "fed" not in entry for entry in found["inputs"]],
         found["outputs"],
     )
 

@@ -97,10 +97,10 @@ def corrections(
         if (number, place) in before:
             if made != before[number, place]:
                 found[number, place] = made
-        elif any(
+        elif right and any(
             kind is not None and _differs(kind, *right[output], known.names(node, number))
             for output, kind in enumerate(inferred)
-            if output in right
+            if output in right and made[output] != kind
         ):
             found[number, place] = made
     return found
@@ -140,15 +140,15 @@ class _Known:
 
     def array(self, name: str, number: int) -> np.ndarray[Any, Any] | None:
         """Return the elements of a small constant; None for others."""
+        if name not in self._arrays[number] and name not in self._types[number]:
+            number = 0
         found = self._arrays[number].get(name)
-        if found is None and name not in self._types[number]:
-            found = self._arrays[0].get(name)
-        if found is None:
-            return None
-        if hasattr(found, "data_location"):
-            return _elements(found)
-        value = _value(found)
-        return _elements(value) if hasattr(value, "data_location") else np.asarray(value)
+        if found is None or isinstance(found, np.ndarray):
+            return found
+        value = found if hasattr(found, "data_location") else _value(found)
+        array = _elements(value) if hasattr(value, "data_location") else np.asarray(value)
+        self._arrays[number][name] = array
+        return array
 
 
 def _elements(tensor: Any) -> np.ndarray[Any, Any] | None:
