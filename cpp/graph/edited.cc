@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <exception>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -77,7 +78,38 @@ Node* EditedGraph::addNode(Graph* graph, const std::string& op, std::string name
   for (const NodeEntry& input : inputs) {
     connect(graph, input, node, static_cast<int>(node->inputs.size()));
   }
+  added_.insert(node);
   return node;
+}
+
+std::vector<std::string> EditedGraph::originsOf(Node* node) const {
+  const auto noted = origins_.find(node);
+  if (noted != origins_.end()) return noted->second;
+  std::vector<std::string> names;
+  std::string earlier;
+  if (node->attrs._get(MX_STR_ORIGIN, &earlier)) {
+    try {
+      for (const auto& each : mxnet::ext::JsonVal::parse(earlier).list) names.push_back(each.str);
+    } catch (const std::exception&) {  // an attribute of the pass
+      names.clear();
+    }
+  } else if (added_.count(node) == 0) {
+    names.push_back(node->name);
+  }
+  return names;
+}
+
+void EditedGraph::noteOrigin(Node* heir, Node* node, bool last) {
+  constexpr std::size_t kMost = 256;
+  if (heir == node || heir->op == "null" || node->op == "null") return;
+  std::vector<std::string> names = originsOf(heir);
+  for (std::string& each : originsOf(node)) {
+    const auto known = std::find(names.begin(), names.end(), each);
+    if (names.size() >= kMost || (known != names.end() && !last)) continue;
+    if (known != names.end()) names.erase(known);
+    names.insert(last ? names.end() : names.begin(), std::move(each));
+  }
+  if (!names.empty()) origins_[heir] = std::move(names);
 }
 
 void EditedGraph::setInputs(Graph* graph, Node* node, const std::vector<NodeEntry>& inputs) {
@@ -99,6 +131,8 @@ void EditedGraph::connect(Graph* graph, const NodeEntry& value, Node* node, int 
 std::size_t EditedGraph::replace(Graph* graph, const NodeEntry& from, const NodeEntry& target) {
   requireValue(from);
   requireValue(target);
+  noteOrigin(target.node, from.node, true);
+  heirs_[from.node] = target.node;
   dropRemoved(from.node);
   if (isOutput(*graph, from)) {
     heads_.erase(graph);
@@ -139,6 +173,15 @@ void EditedGraph::remove(Graph* graph, const std::vector<Node*>& nodes) {
   std::vector<Node*>& listed = listed_[graph];
   for (Node* node : nodes) {
     if (!removed_.insert(node).second) continue;
+    const auto heir = heirs_.find(node);
+    if (heir != heirs_.end()) {
+      // What only it used and goes as well has the same heir.
+      Node* const made = heir->second;
+      noteOrigin(made, node, false);
+      for (const NodeEntry& input : node->inputs) {
+        if (input.node != made) heirs_.emplace(input.node, made);
+      }
+    }
     for (const NodeEntry& input : node->inputs) ++stale_[input.node];
     listed.push_back(node);
     if (named_ == graph) names_.erase(node->name);
@@ -299,6 +342,12 @@ std::unique_ptr<Graph> EditedGraph::part(const std::vector<NodeEntry>& values) {
 std::unique_ptr<Graph> EditedGraph::close() {
   requireOpen();
   while (!listed_.empty()) flush(listed_.begin()->first);
+  for (const auto& [node, names] : origins_) {
+    if (isRemoved(node)) continue;
+    mxnet::ext::JsonVal list(mxnet::ext::LIST);
+    for (const std::string& each : names) list.list.emplace_back(each);
+    node->attrs[MX_STR_ORIGIN] = list.dump();
+  }
   return std::move(graph_);
 }
 

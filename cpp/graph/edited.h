@@ -101,6 +101,9 @@ class EditedGraph {
   /// The outputs of a graph in order: an output is looked for without a walk over all of them.
   using Heads = std::set<std::pair<const Node*, int>>;
   const Heads& headsOf(const Graph& graph) const;
+  /// Notes that `heir` stands for what `node` stands for, as the last of all or the first.
+  void noteOrigin(Node* heir, Node* node, bool last);
+  std::vector<std::string> originsOf(Node* node) const;
 
   std::unique_ptr<Graph> graph_;
   std::string editor_;
@@ -110,6 +113,11 @@ class EditedGraph {
   /// it: a search for each would take quadratic time for a node that many others use.
   std::unordered_map<const Node*, std::size_t> stale_;
   mutable std::unordered_map<const Graph*, Heads> heads_;
+  std::unordered_set<const Node*> added_;
+  /// Nodes that stand for others, once these are removed.
+  std::unordered_map<const Node*, Node*> heirs_;
+  /// Names of the nodes that a node stands for.
+  std::unordered_map<Node*, std::vector<std::string>> origins_;
   /// Removed nodes that their graphs still list.
   std::unordered_map<Graph*, std::vector<Node*>> listed_;
   /// Names of the nodes of one graph, for the names of new ones.

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "layer.h"
+#include "lineage.h"
 #include "weights/tensor_values.h"
 #include "weights/weight_scaling.h"
 
@@ -156,7 +157,7 @@ class Folding {
     setValues(own(&node, 2, "_bias", MXTensor(nullptr, bias_shape, bias_type, 0, old.ctx)).tensor(),
               bias);
     layer.declareBias();
-    noteOrigin(&node, norms);
+    noteOrigin(*graph_, &node, norms);
     Node* last = norms.back();
     if (heads_.count(last) != 0) {
       if (family_.namesOutputsByNode()) node.name = last->name;
@@ -169,25 +170,6 @@ class Folding {
       }
     }
     folded_.insert(folded_.end(), norms.begin(), norms.end());
-  }
-
-  /// Lists on a layer the nodes that it stands for from now on: itself, and those folded into it.
-  void noteOrigin(Node* layer, const std::vector<Node*>& norms) const {
-    // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
-    if (graph_->attrs.count("dialect") == 0) return;
-    JsonVal names(LIST);
-    std::vector<const Node*> parts(1, layer);
-    parts.insert(parts.end(), norms.begin(), norms.end());
-    std::string earlier;
-    for (const Node* part : parts) {
-      if (!part->attrs._get(MX_STR_ORIGIN, &earlier)) {
-        names.list.emplace_back(part->name);
-        continue;
-      }
-      const JsonVal listed = JsonVal::parse(earlier);
-      names.list.insert(names.list.end(), listed.list.begin(), listed.list.end());
-    }
-    layer->attrs[MX_STR_ORIGIN] = names.dump();
   }
 
   /// The parameter at an input, or a new one there if other nodes use the present one. Shape, type

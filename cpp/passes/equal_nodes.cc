@@ -15,6 +15,7 @@
 
 #include "facts/family.h"
 #include "facts/memory.h"
+#include "lineage.h"
 #include "nested.h"
 #include "node_text.h"
 
@@ -121,6 +122,7 @@ class Merging {
     const auto isKept = [this](const Node* node) { return kept_.count(node) != 0; };
     const auto found = std::find_if(members.begin(), members.end(), isKept);
     Node* worker = found == members.end() ? members.front() : *found;
+    std::vector<Node*> merged;
     for (Node* member : members) {
       if (member == worker || isKept(member)) continue;
       for (const NodeEntry& use : member->outputs) {
@@ -129,9 +131,11 @@ class Merging {
       worker->outputs.insert(worker->outputs.end(), member->outputs.begin(), member->outputs.end());
       member->outputs.clear();
       unwanted_.push_back(member);
+      if (worker->op != "null") merged.push_back(member);
       Node* memory = memory_ ? Memory::destination(*member) : nullptr;
       if (memory != nullptr) unwanted_.push_back(memory);
     }
+    if (!merged.empty()) noteOrigin(*graph_, worker, merged);
   }
 
   Graph* graph_;

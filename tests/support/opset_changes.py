@@ -123,11 +123,11 @@ def _with_aligned(model: onnx.ModelProto) -> onnx.ModelProto:
     ranks |= {n.output[0]: len(n.attribute[0].t.dims) for n in made.graph.node if not n.input}
     first, second = node.input
     axes = list(range(ranks[second], ranks[first] - texts["axis"]))
+    if not axes:
+        return model
     new = helper.make_node(node.op_type, [first, "aligned"], node.output, name="tested")
     kept = [each for each in made.graph.node if each.name != "tested"]
     kept += [helper.make_node("Unsqueeze", [second], ["aligned"], axes=axes), new]
-    if not axes:
-        return model
     del made.graph.node[:]
     made.graph.node.extend(kept)
     return made

@@ -145,14 +145,15 @@ class PythonHost : public onnx::WriteHost {
     return found == fed_.end() ? nullptr : &found->second;
   }
 
-  StatedType stated(const Node& variable) override {
+  StatedType stated(const Node& variable, std::optional<int32_t> code) override {
     const auto text = [&](const char* key) -> py::object {
       const Bytes found = attributeOf(variable, key);
       if (found.data() == nullptr) return py::none();
       return decode(found);
     };
-    const auto made = functions_.stated(decode(variable.name), text("__dtype__"), text("__shape__"))
-                          .cast<StatedTuple>();
+    const auto made =
+        functions_.stated(decode(variable.name), text("__dtype__"), text("__shape__"), code)
+            .cast<StatedTuple>();
     return {std::get<0>(made), std::get<1>(made)};
   }
 

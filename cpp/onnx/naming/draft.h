@@ -68,6 +68,10 @@ class Draft {
   Bytes nameOf(std::size_t position) const {
     return keepsName(position) ? claims[position]->nameInFile() : Bytes(node(position).name);
   }
+  /// Whether a variable stands for a constant that more than inference refers to by its name.
+  bool isReferred(std::size_t position) const {
+    return claims[position] != nullptr && claims[position]->referred;
+  }
   /// The inputs of a node.
   const Value* begin(std::size_t position) const { return uses.data() + firsts[position]; }
   const Value* end(std::size_t position) const { return uses.data() + firsts[position + 1]; }

@@ -168,7 +168,7 @@ class Namer {
         name = "";
         continue;
       }
-      const Bytes own = draft_.nameOf(i);
+      const Bytes own = draft_.isReferred(i) ? draft_.claim(i)->nameInFile() : draft_.nameOf(i);
       const Value* output = first_.find(own);
       const bool another = output != nullptr && !(*output == Value{static_cast<uint32_t>(i), 0});
       if (another || isHidden(own)) {

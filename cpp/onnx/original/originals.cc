@@ -178,6 +178,8 @@ void Originals::add(const OriginalGraph& original, const Node* node, Bytes id) {
                                 original.initializers.size(), original.sparse.size(),
                                 original.nodes.size()};
   if (number >= counts[made.what]) throw GraphError("the graph is not that of its file");
+  made.referred = made.isTensor() && attributeOf(*node, keys::kDefault).data() != nullptr &&
+                  references().has(made.nameInFile());
   all_.push_back(made);
   const auto [list, place] = placeOf(id);
   if (list != nullptr) {
@@ -205,6 +207,26 @@ const Original* Originals::find(Bytes id) const {
   }
   const uint32_t* index = by_id_.find(id);
   return index == nullptr ? nullptr : &all_[*index];
+}
+
+const Original* Originals::operatorNamed(Bytes name) const {
+  if (!operator_names_) {
+    operator_names_.emplace(all_.size());
+    for (const Original& each : all_) {
+      if (each.what == Original::kOperator) operator_names_->insert(each.node->name, each.index);
+    }
+  }
+  const uint32_t* index = operator_names_->find(name);
+  return index == nullptr ? nullptr : &all_[*index];
+}
+
+std::vector<const Original*> Originals::referred() const {
+  std::vector<const Original*> found;
+  if (references().all.empty()) return found;
+  for (const Original& each : all_) {
+    if (each.referred && each.graph == &main()) found.push_back(&each);
+  }
+  return found;
 }
 
 void Originals::prefetchAfter(const Original& original) const {

@@ -45,6 +45,7 @@ struct Original {
   uint32_t number;   ///< among the items of its kind in its graph
   uint32_t index;    ///< among all originals
   What what;
+  bool referred = false;  ///< a constant that more than inference refers to
 
   bool isTensor() const { return what >= kInitializer; }
   /// The NodeProto of an operator or a constant.
@@ -75,6 +76,13 @@ class Originals {
   /// Returns what an identifier stands for; null if it is not of the file.
   const Original* find(Bytes id) const;
   std::size_t size() const { return all_.size(); }
+  /// What the file refers to outside of inference.
+  const References& references() const { return levels_->references; }
+  /// Returns an operator by the name that passes see; null if there is none. The first call
+  /// collects them, next to which there must be no other.
+  const Original* operatorNamed(Bytes name) const;
+  /// Returns the constants of the main graph that more than inference refers to.
+  std::vector<const Original*> referred() const;
   /// Asks the processor for what follows an original, which is mostly what is wanted next.
   void prefetchAfter(const Original& original) const;
   /// The names of all values, nested graphs included. Collected by the first call, next to which
@@ -105,6 +113,7 @@ class Originals {
   NameMap<const OriginalGraph*> by_place_;
   mutable std::optional<NameMap<bool>> names_;
   mutable std::optional<NameMap<const Attribute*>> summarised_;
+  mutable std::optional<NameMap<uint32_t>> operator_names_;
 };
 
 /// Returns the value of a field of bytes, the last one; empty, not null, if there is none.

@@ -21,8 +21,10 @@ Slice sliceOf(Bytes text) { return Slice{text.data(), text.size()}; }
 
 class Builder {
  public:
-  Builder(const Level& level, std::vector<BuiltGraph>* built, Arena* arena)
+  Builder(const Level& level, const References& references, std::vector<BuiltGraph>* built,
+          Arena* arena)
       : level_(level),
+        references_(references),
         built_(*built),
         arena_(arena),
         graph_(std::make_unique<Graph>()),
@@ -46,8 +48,6 @@ class Builder {
   }
 
  private:
-  // Variables.
-
   Node* addVariable(Bytes name, Bytes key) {
     text_.assign(name);
     Node* node = graph_->addNode(text_, null_);
@@ -68,7 +68,8 @@ class Builder {
 
   void addVariables(bool marks_defaults) {
     const auto tie = [&](Node* node, bool has_input) {
-      if (has_input && marks_defaults) addAttribute(node, keys::kDefault, "True");
+      const bool tied = (has_input && marks_defaults) || references_.has(node->name);
+      if (tied) addAttribute(node, keys::kDefault, "True");
     };
     std::vector<Bytes> names;
     names.reserve(level_.inputs.size() + level_.initializers.size() + level_.sparse.size());
@@ -251,6 +252,7 @@ class Builder {
       Node* node = addVariable(level_.names[record.outputs.first], keyOf("", number));
       const Attribute& value = level_.attributes[record.attributes.first].attribute;
       if (const char* kind = opaqueKind(value)) addAttribute(node, keys::kOpaque, kind);
+      if (references_.has(node->name)) addAttribute(node, keys::kDefault, "True");
       made_[number] = node;
       return;
     }
@@ -361,6 +363,7 @@ class Builder {
   }
 
   const Level& level_;
+  const References& references_;
   std::vector<BuiltGraph>& built_;
   Arena* arena_;
   std::unique_ptr<Graph> graph_;
@@ -388,9 +391,9 @@ class Builder {
 
 }  // namespace
 
-BuiltGraph buildGraph(const Level& level, bool marks_defaults, std::vector<BuiltGraph>* built,
-                      Arena* arena) {
-  return Builder(level, built, arena).build(marks_defaults);
+BuiltGraph buildGraph(const Level& level, bool marks_defaults, const References& references,
+                      std::vector<BuiltGraph>* built, Arena* arena) {
+  return Builder(level, references, built, arena).build(marks_defaults);
 }
 
 }  // namespace passlib::onnx

@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "onnx/reading/level.h"
+#include "onnx/reading/references.h"
 
 namespace passlib::onnx {
 
@@ -26,10 +27,10 @@ struct BuiltGraph {
 
 /// Builds the graph of a level, whose nested graphs are in `built`, by number, and are taken from
 /// there. Nodes that are not each after those they need are put in order. `marks_defaults`:
-/// constants that are defaults of inputs are marked. Throws FormatError, GraphError,
-/// UnsupportedError.
-BuiltGraph buildGraph(const Level& level, bool marks_defaults, std::vector<BuiltGraph>* built,
-                      Arena* arena);
+/// constants that are defaults of inputs are marked, as are those with `references` from outside
+/// of inference. Throws FormatError, GraphError, UnsupportedError.
+BuiltGraph buildGraph(const Level& level, bool marks_defaults, const References& references,
+                      std::vector<BuiltGraph>* built, Arena* arena);
 
 }  // namespace passlib::onnx
 

@@ -98,11 +98,15 @@ Model read(Bytes data) {
   for (std::size_t number = 0; number < read->places.size(); ++number) {
     levels.push_back(readLevel(number, &read->places, &read->arena));
   }
+  addReferencesOfModel(data, &read->references);
+  for (const GraphPlace& each : read->places) {
+    addReferencesOfGraph(each.message, &read->references);
+  }
   // Nested graphs come after those around them, and are built before them.
   std::vector<BuiltGraph> built(levels.size());
   for (std::size_t number = levels.size(); number-- > 0;) {
-    built[number] =
-        buildGraph(levels[number], model.ir_version >= kInputsAlso, &built, &read->arena);
+    built[number] = buildGraph(levels[number], model.ir_version >= kInputsAlso, read->references,
+                               &built, &read->arena);
   }
   ConstantReader constants(&model.constants);
   for (const Level& level : levels) constants.read(level);

@@ -10,6 +10,7 @@
 
 #include "graph/graph.h"
 #include "onnx/reading/level.h"
+#include "onnx/reading/references.h"
 
 namespace passlib::onnx {
 
@@ -32,6 +33,7 @@ struct Constant {
 struct Levels {
   std::vector<GraphPlace> places;
   std::vector<Level> all;
+  References references;
   Arena arena;  ///< texts that are in no one piece of the file
 };
 

@@ -1,7 +1,10 @@
 #include "onnx/types/annotations.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "onnx/original/lineage.h"
 #include "onnx/reading/name_index.h"
 #include "onnx/types/messages.h"
 #include "onnx/wire/numbers.h"
@@ -14,6 +17,8 @@ namespace {
 struct Fate {
   Bytes name;  ///< at present; null for a value that is gone
   bool doubtful = false;
+  bool changed = false;   ///< it has other elements
+  bool replaced = false;  ///< it is a constant that a pass has changed
 };
 
 class Keeper {
@@ -32,20 +37,23 @@ class Keeper {
     if (draft_.file.values.empty() && draft_.file.annotations.empty()) return kept;
     listOriginals();
     for (uint32_t i = 0; i < draft_.size(); ++i) noteRemaining(i);
+    if (draft_.is_main) noteRestored();
     kept.values.reserve(draft_.file.values.size());
     for (const Bytes value : draft_.file.values) {
       const Bytes old = bodyOf(value, numbers::kValueName);
       const Fate* fate = fateOf(old);
       if (fate == nullptr) {
         kept.values.push_back({old, value, false});
-      } else if (fate->name.data() != nullptr) {
+      } else if (fate->name.data() != nullptr && !fate->replaced) {
         kept.values.push_back(
             {fate->name, withName(value, numbers::kValueName, fate->name, arena_), fate->doubtful});
       }
     }
     for (const Bytes annotation : draft_.file.annotations) {
       const Bytes made = renamed(annotation);
-      if (made.data() != nullptr) kept.quantization.push_back(made);
+      if (made.data() == nullptr) continue;
+      const Bytes name = bodyOf(made, numbers::kTensorNameOf);
+      if (annotated_.insert(name, true).second) kept.quantization.push_back(made);
     }
     return kept;
   }
@@ -100,8 +108,9 @@ class Keeper {
     }
   }
 
-  void note(const Original& original, uint32_t output, Bytes old, Value value) {
-    const Fate fate{names_.at(value), !settled_.has(value)};
+  void note(const Original& original, uint32_t output, Bytes old, Value value, bool changed) {
+    const Fate fate{names_.at(value), !settled_.has(value), changed,
+                    changed && original.isTensor()};
     if (original.graph == &draft_.file) {
       fates_[placeOf(original, output)] = fate;
     } else {  // a node that a pass moved from another graph
@@ -113,14 +122,66 @@ class Keeper {
     const Original* claim = draft_.claim(position);
     if (claim == nullptr) return;
     if (claim->what != Original::kOperator) {
-      if (!changes_.isChanged(*claim)) note(*claim, 0, claim->node->name, {position, 0});
+      note(*claim, 0, claim->node->name, {position, 0},
+           claim->isTensor() && changes_.isChanged(*claim));
       return;
     }
     if (!same_[position]) return;
+    const bool changed = takesOtherConstants(position, *claim);
     const Range& outputs = claim->record().outputs;
     for (uint32_t i = 0; i < outputs.count; ++i) {
       const Bytes name = claim->name(outputs, i);
-      if (!name.empty()) note(*claim, i, name, {position, i});
+      if (!name.empty()) note(*claim, i, name, {position, i}, changed);
+    }
+  }
+
+  /// Whether an operator has weights that it does not have in the file.
+  bool takesOtherConstants(uint32_t position, const Original& original) const {
+    const Range& formal = original.record().inputs;
+    const auto count = static_cast<uint32_t>(draft_.end(position) - draft_.begin(position));
+    for (uint32_t i = 0; i < count; ++i) {
+      const Value use = draft_.begin(position)[i];
+      if (!draft_.isVariable(use.node) || draft_.isAbsent(use.node)) continue;
+      const Original* const claim = draft_.claim(use.node);
+      if (claim == nullptr) {
+        if (!draft_.isOuter(use.node)) return true;
+      } else if (claim->isTensor() &&
+                 (changes_.isChanged(*claim) ||
+                  (i < formal.count && claim->nameInFile() != original.name(formal, i)))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Notes the constants that are written though no node stands for them.
+  void noteRestored() {
+    for (const Original* each : draft_.originals.referred()) {
+      Fate& fate = fates_[placeOf(*each, 0)];
+      if (fate.name.data() == nullptr) fate.name = each->nameInFile();
+    }
+  }
+
+  /// Returns the present name of a value of the file for its annotation: of itself, of the value
+  /// that stands for it, or of an output of the graph; null if it is gone.
+  Bytes annotatedName(Bytes old) {
+    const Fate* const fate = fateOf(old);
+    if (fate == nullptr) return old;
+    if (fate->name.data() != nullptr && !fate->changed) return fate->name;
+    if (!heirs_) findHeirs();
+    if (const Bytes* heir = heirs_->find(old)) return *heir;
+    const std::vector<Bytes>& outputs = names_.outputs;
+    return std::find(outputs.begin(), outputs.end(), old) == outputs.end() ? Bytes() : old;
+  }
+
+  void findHeirs() {
+    heirs_.emplace();
+    for (uint32_t i = 0; i < draft_.size(); ++i) {
+      if (draft_.isVariable(i) || names_.count(i) != 1) continue;
+      const auto lineage = lineageOf(draft_.node(i), draft_.claim(i), draft_.originals);
+      if (lineage.empty() || lineage.back()->graph != &draft_.file) continue;
+      const Range& outputs = lineage.back()->record().outputs;
+      if (outputs.count == 1) heirs_->insert(lineage.back()->name(outputs, 0), names_.at({i, 0}));
     }
   }
 
@@ -131,7 +192,7 @@ class Keeper {
       return fate == nullptr ? old : fate->name;
     };
     const Bytes old = bodyOf(annotation, numbers::kTensorNameOf);
-    const Bytes name = nameOf(old);
+    const Bytes name = annotatedName(old);
     bool gone = name.data() == nullptr;
     bool changed = name != old;
     std::string entries;
@@ -170,6 +231,8 @@ class Keeper {
   std::size_t initializers_ = 0;
   std::size_t sparse_ = 0;
   NameMap<Fate> others_;  ///< of values of other graphs, by name
+  NameMap<bool> annotated_;
+  std::optional<NameMap<Bytes>> heirs_;  ///< names of values that stand for others
 };
 
 }  // namespace

@@ -7,12 +7,16 @@
 namespace passlib::onnx::numbers {
 
 // ModelProto
-constexpr uint32_t kIrVersion = 1, kGraph = 7, kOpsetImport = 8, kFunctions = 25;
+constexpr uint32_t kIrVersion = 1, kGraph = 7, kOpsetImport = 8, kModelMetadata = 14,
+                   kTrainingInfo = 20, kFunctions = 25;
+// TrainingInfoProto
+constexpr uint32_t kInitialization = 1, kAlgorithm = 2, kInitializationBinding = 3,
+                   kUpdateBinding = 4;
 // OperatorSetIdProto
 constexpr uint32_t kSetDomain = 1, kSetVersion = 2;
 // GraphProto
 constexpr uint32_t kNode = 1, kGraphName = 2, kInitializer = 5, kInput = 11, kOutput = 12,
-                   kValueInfo = 13, kAnnotation = 14, kSparseInitializer = 15;
+                   kValueInfo = 13, kAnnotation = 14, kSparseInitializer = 15, kGraphMetadata = 16;
 // ValueInfoProto
 constexpr uint32_t kValueName = 1, kValueType = 2;
 // TypeProto, TypeProto.Tensor, TensorShapeProto, its Dimension

@@ -71,6 +71,7 @@ class LevelWriter {
 
   WrittenGraph write() {
     writeNodes();
+    if (draft_.is_main) checkTraining();
     written_.initializers = variables_.initializers();
     const RenewedTypes* renewed = writer_.host_->renewed(place_);
     describeOutputs(renewed);
@@ -128,6 +129,7 @@ class LevelWriter {
       }
       settled_.addVariable(position, writer_.changes_);
     }
+    if (draft_.is_main) restoreReferred();
     for (const auto& [value, output] : written_.names.copies) {
       std::string made;
       appendBody(numbers::kNodeInput, value, &made);
@@ -137,6 +139,43 @@ class LevelWriter {
       written_.nodes.push_back(writer_.arena_->emplace_back(std::move(made)));
       writer_.nodes.domains.emplace("");
       noteUnsettled(false);
+    }
+  }
+
+  /// Writes the constants that are gone and that more than inference refers to.
+  void restoreReferred() {
+    for (const Original* each : writer_.originals_.referred()) {
+      const auto stands = [each](const Original* claim) { return claim == each; };
+      if (std::any_of(draft_.claims.begin(), draft_.claims.end(), stands)) continue;
+      const Bytes name = each->nameInFile();
+      const std::vector<Bytes>& names = written_.names.of;
+      if (std::find(names.begin(), names.end(), name) != names.end()) {
+        throw GraphError("value " + shown(name) +
+                         " has the name of a weight that the passes removed, and to which more "
+                         "than inference refers; give it another name");
+      }
+      const Bytes constant = variables_.restore(*each);
+      if (constant.data() != nullptr) written_.nodes.push_back(constant);
+    }
+  }
+
+  /// Throws UnsupportedError if training information refers to a value that is gone.
+  void checkTraining() const {
+    const std::vector<Bytes>& wanted = writer_.originals_.references().training;
+    if (wanted.empty()) return;
+    NameSet known;
+    for (const Bytes name : written_.names.of) known.insert(name, true);
+    for (const Bytes name : written_.names.outputs) known.insert(name, true);
+    for (const Original* each : writer_.originals_.referred()) {
+      known.insert(each->nameInFile(), true);
+    }
+    const NameMap<bool>& before = writer_.originals_.names();
+    for (const Bytes name : wanted) {
+      if (before.find(name) == nullptr || known.find(name) != nullptr) continue;
+      throw UnsupportedError("the training information of the model refers to value " +
+                             shown(name) +
+                             ", which the passes removed or renamed; leave the node that computes "
+                             "it as it is, or remove the training information first");
     }
   }
 

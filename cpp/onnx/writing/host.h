@@ -41,8 +41,8 @@ class WriteHost {
   virtual bool inFile(Bytes constant, GivenArray* array) = 0;
   /// Returns the type of a variable that becomes an input, whatever it is in the file; or null.
   virtual const StatedType* fed(Bytes variable) = 0;
-  /// Returns the type that a new variable states.
-  virtual StatedType stated(const Node& variable) = 0;
+  /// Returns the type that a variable states; `code` is the element type where it states none.
+  virtual StatedType stated(const Node& variable, std::optional<int32_t> code) = 0;
   /// Makes an attribute of a type, 0 for that of the operator's schema.
   virtual MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) = 0;
   /// Returns the key of the attribute that nodes do not get in the file; empty if there is none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "onnx/original/lineage.h"
 #include "onnx/parts/long_attribute.h"
 #include "onnx/types/settled.h"
 #include "onnx/wire/numbers.h"
@@ -29,10 +30,32 @@ bool sameNames(const std::vector<Bytes>& names, const Original& original, const 
   return true;
 }
 
-/// Appends a pass's own attributes, `__mark__`, but the omitted one, as metadata of the node,
-/// besides those of `old`.
-void appendMarks(const Node& node, const WrittenAttributes& attributes, Bytes old, Bytes omitted,
-                 std::string* out) {
+/// The messages of a node and of those that it stands for, the first ones first.
+using Sources = std::vector<Bytes>;
+
+Sources sourcesOf(const Node& node, const Original* original, const Originals& originals) {
+  Sources found;
+  bool itself = original == nullptr;
+  for (const Original* each : lineageOf(node, original, originals)) {
+    itself = itself || each == original;
+    found.push_back(each->message());
+  }
+  if (!itself) found.insert(found.begin(), original->message());
+  return found;
+}
+
+/// Whether a node stands for others that have metadata.
+bool inherits(const Sources& sources, const Original* original) {
+  const Bytes own = original == nullptr ? Bytes() : original->message();
+  return std::any_of(sources.begin(), sources.end(), [own](Bytes source) {
+    return source.data() != own.data() && hasField(source, kMetadata);
+  });
+}
+
+/// Appends metadata: a pass's own attributes, `__mark__`, but the omitted one, and the entries of
+/// the sources, of which one key gets all texts.
+void appendMetadata(const Node& node, const WrittenAttributes& attributes, const Sources& sources,
+                    Bytes own, Bytes omitted, std::string* out) {
   std::map<Bytes, Bytes> marks;
   forEachAttribute(node, [&](Bytes key, Bytes text) {
     if (isOwnName(key) && !isReservedName(key) && key != omitted) marks.emplace(key, text);
@@ -44,15 +67,36 @@ void appendMarks(const Node& node, const WrittenAttributes& attributes, Bytes ol
     appendBody(kValue, text, &entry);
     appendBody(kMetadata, entry, out);
   };
-  forEachBody(old, kMetadata, [&](Bytes entry) {
-    const auto mark = marks.find(bodyOf(entry, kKey));
-    if (mark == marks.end()) {
-      appendBody(kMetadata, entry, out);
-    } else {
+  std::vector<Bytes> keys;
+  std::map<Bytes, std::vector<Bytes>> texts;
+  std::map<Bytes, Bytes> whole;
+  for (const Bytes source : sources) {
+    forEachBody(source, kMetadata, [&](Bytes entry) {
+      const Bytes key = bodyOf(entry, kKey);
+      if (isOwnName(key) && source.data() != own.data()) return;  // about that node alone
+      std::vector<Bytes>& known = texts[key];
+      if (known.empty()) keys.push_back(key);
+      const Bytes text = bodyOf(entry, kValue);
+      if (std::find(known.begin(), known.end(), text) == known.end()) known.push_back(text);
+      whole[key] = entry;
+    });
+  }
+  for (const Bytes key : keys) {
+    const auto mark = marks.find(key);
+    if (mark != marks.end()) {
       append(mark->first, mark->second);
       marks.erase(mark);
+    } else if (texts[key].size() == 1) {
+      appendBody(kMetadata, whole[key], out);
+    } else {
+      std::string joined;
+      for (const Bytes text : texts[key]) {
+        if (!joined.empty()) joined += '\n';
+        joined.append(text);
+      }
+      append(key, joined);
     }
-  });
+  }
   for (const auto& [key, text] : marks) append(key, text);
 }
 
@@ -72,12 +116,14 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
   const bool same_op = original != nullptr && original->record().op == node.op;
   const Bytes omitted = host_->omitted();
   const bool same_attributes = same_op && sameAttributesBut(omitted, node, *original->node);
+  const Sources sources = sourcesOf(node, original, originals_);
+  const bool inherited = inherits(sources, original);
   WrittenAttributes attributes;
   if (same_op) {
     const NodeRecord& record = original->record();
     const bool same = same_attributes && sameNames(names.inputs, *original, record.inputs) &&
                       sameNames(names.outputs, *original, record.outputs) &&
-                      sameText(names.title, record.name);
+                      sameText(names.title, record.name) && !inherited;
     if (same && node.subgraphs.empty()) return {original->message(), true, true};
     if (same_attributes && node.subgraphs.empty()) {
       for (uint32_t i = 0; i < record.attributes.count; ++i) {
@@ -133,7 +179,8 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
   appendText(kDomain, domain, plainDomain(domain), old, &made);
   const Bytes overload = attributeOf(node, keys::kOverload);
   appendText(kOverload, overload, overload, old, &made);
-  appendMarks(node, attributes, old, omitted, &made);
+  const Bytes own = original == nullptr ? Bytes() : original->message();
+  appendMetadata(node, attributes, sources, own, omitted, &made);
   const bool same_domain = domain == bodyOf(old, kDomain);
   domains.emplace(same_domain ? domain : plainDomain(domain));
   const bool same_graphs = node.subgraphs.empty() || !attributes.changed;

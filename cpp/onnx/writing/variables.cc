@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "errors.h"
 #include "onnx/types/messages.h"
+#include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 #include "onnx/wire/strip.h"
@@ -45,6 +47,29 @@ std::vector<Bytes> secondsOf(const std::vector<Pair>& list) {
   seconds.reserve(list.size());
   for (const Pair& pair : list) seconds.push_back(pair.second);
   return seconds;
+}
+
+/// Returns the dimensions of the tensor that a ValueInfoProto describes.
+std::vector<Bytes> dimensionsOf(Bytes message) {
+  std::vector<Bytes> found;
+  const Bytes shape = bodyOf(bodyOf(bodyOf(message, kValueType), kTensorType), kShape);
+  forEachBody(shape, kDim, [&](Bytes dim) { found.push_back(dim); });
+  return found;
+}
+
+/// Returns a description of a tensor whose open sizes have the names that they have in another.
+std::string withOpenSizes(Bytes described, Bytes named, const std::vector<int64_t>& dims) {
+  const std::vector<Bytes> made = dimensionsOf(described);
+  const std::vector<Bytes> old = dimensionsOf(named);
+  if (made.size() != dims.size() || old.size() != dims.size()) return std::string(described);
+  std::string shape;
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    const bool open = dims[axis] < 0 && !bodyOf(old[axis], kDimParam).empty();
+    appendBody(kDim, open ? old[axis] : made[axis], &shape);
+  }
+  const Bytes type = bodyOf(described, kValueType);
+  const std::string tensor = withBody(bodyOf(type, kTensorType), kShape, shape);
+  return withBody(described, kValueType, withBody(type, kTensorType, tensor));
 }
 
 }  // namespace
@@ -107,6 +132,19 @@ Bytes Variables::add(std::size_t position) {
   return Bytes();
 }
 
+Bytes Variables::restore(const Original& original) {
+  if (original.what == Original::kConstant) return original.message();
+  if (original.what == Original::kSparse) {
+    sparse_.emplace_back(original.number, original.message());
+  } else {
+    keep(original.number, original, original.nameInFile());
+  }
+  if (const uint32_t* number = inputOf(original)) {
+    inputs_.emplace_back(*number, original.graph->inputs[*number]);
+  }
+  return Bytes();
+}
+
 /// Adds a variable that is not a constant of the file.
 void Variables::addUntied(std::size_t position, const Original* original, bool given) {
   const Node& node = draft_.node(position);
@@ -121,10 +159,36 @@ void Variables::addUntied(std::size_t position, const Original* original, bool g
     new_inputs_.push_back(typed(name, array));
   } else if (is_input) {
     inputs_.emplace_back(original->number,
-                         withName(original->message(), kValueName, name, &arena_));
+                         withName(retyped(node, *original), kValueName, name, &arena_));
   } else {
-    inputs_.emplace_back(kNew + position, typed(name, host_.stated(node)));
+    inputs_.emplace_back(kNew + position, typed(name, host_.stated(node, std::nullopt)));
   }
+}
+
+/// Returns the description of an input of the file, with the type that a pass states for it.
+Bytes Variables::retyped(const Node& node, const Original& original) {
+  const Bytes message = original.message();
+  const bool has_dtype = attributeOf(node, "__dtype__").data() != nullptr;
+  const bool has_shape = attributeOf(node, "__shape__").data() != nullptr;
+  if (!is_main_ || !(has_dtype || has_shape)) return message;
+  const InputType old = typeOf(bodyOf(message, kValueType));
+  if (old.other) {
+    throw UnsupportedError("input " + shown(node.name) +
+                           " is no tensor, so a pass cannot state __shape__ or __dtype__ for it");
+  }
+  StatedType made = host_.stated(node, old.code);
+  if (!has_shape) made.dims = old.dims;
+  if (made.code == old.code && made.dims == old.dims) return message;
+  changes_.add(original, true, false);
+  std::string described = valueInfo(node.name, made);
+  if (old.dims && made.dims && old.dims->size() == made.dims->size()) {
+    described = withOpenSizes(described, message, *made.dims);
+  }
+  const auto keep = [](const Field& field) {
+    return field.number != kValueName && field.number != kValueType;
+  };
+  appendFields(message, keep, &described);
+  return arena_.emplace_back(std::move(described));
 }
 
 void Variables::keep(uint64_t order, const Original& original, Bytes name) {

@@ -47,6 +47,9 @@ class Variables {
   /// null. Throws GraphError, UnsupportedError, and what the host throws.
   Bytes add(std::size_t position);
 
+  /// Adds a constant of the file that no node stands for any more. Returns as `add`.
+  Bytes restore(const Original& original);
+
   // The results, in order.
 
   /// New initializers included if `with_new`.
@@ -58,6 +61,7 @@ class Variables {
   using Numbered = std::pair<uint64_t, Bytes>;
 
   void addUntied(std::size_t position, const Original* original, bool given);
+  Bytes retyped(const Node& node, const Original& original);
   void keep(uint64_t order, const Original& original, Bytes name);
   void make(uint64_t order, Bytes variable, Bytes name, const GivenArray& array,
             const Original* original);

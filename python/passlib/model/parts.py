@@ -134,11 +134,14 @@ class ModelParts:
         """Return the model as its dialect writes it to a file, which changes nothing in it."""
         whole = not self._format.saves_computed
         plain = _all_of_numpy(self._args) and not self._aux
-        if not plain or origins or not self._format.omits_attributes:
+        if origins or not self._format.omits_attributes:
             return self.data(origins=origins, whole=whole)
         if whole:
             self._compute()
-        return self._parts(self._symbol.graph, self._args, self._aux, ORIGIN)
+        args, aux = self._args, self._aux
+        if not plain:
+            args, aux = _as_parts(args), _as_parts(aux)
+        return self._parts(self._symbol.graph, args, aux, ORIGIN)
 
     def _parts(
         self,

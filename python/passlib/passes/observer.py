@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from passlib.errors import PassError, PasslibError, PipelineError
+from passlib.graph.native import without_origins
 from passlib.library.call import Backend
 from passlib.library.output import recorded
 from passlib.library.pipeline import Step, weights_differ
@@ -130,7 +131,9 @@ def _logged(instrument: Instrument) -> Iterator[None]:
 def _result(step: Step, before: Model, after: Model, seconds: float, printed: str) -> StepResult:
     old, new = before.symbol.graph, after.symbol.graph
     same = old.equals(new)
-    changed = 0 if same else sum(map(len, old.difference(new)))
+    # Which nodes a node stands for is no change of it.
+    parts = ((), ()) if same else without_origins(old).difference(without_origins(new))
+    changed = sum(map(len, parts))
     return StepResult(
         step.name,
         str(step),

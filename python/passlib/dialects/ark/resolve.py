@@ -130,6 +130,8 @@ class Resolver:
             raise GraphError(f"{blame(node)}: a view returns one tensor, not {len(given)}")
         described = self._whole(node, given[0]) if given else None
         if not inputs:
+            if described is not None:
+                self._refuse_restated(node, described)
             return (described or self._declared(node, given[0] if given else {}),)
         parts = self._parts(node, len(inputs))
         buffers = {inputs[i].buffer for i in parts}
@@ -186,15 +188,31 @@ class Resolver:
         dtype = given.get("DataType", source.dtype)
         return self._new.checked(node, dtype, Box(shape, strides, offsets), source.source["Buffer"])
 
+    def _refuse_restated(self, node: Node, described: Tensor) -> None:
+        """Refuse another shape or type of a tensor, whose strides and users a file states, too."""
+        stated = {"__shape__": self._stated_shape(node) not in (None, tuple(described.shape))}
+        known = node.attrs.get("__dtype__", "-1") != "-1" and described.dtype != "BYTE"
+        stated["__dtype__"] = known and ark_type(node) != described.dtype
+        for key, differs in stated.items():
+            if differs:
+                raise UnsupportedError(
+                    f"{blame(node)}: a pass states {key} {node.attrs[key]!r}, but the tensor is "
+                    f"{described.dtype} of shape {list(described.shape)}; an ARK file states all "
+                    f"tensors, so change {OUTPUTS!r} of it and of the nodes that use it"
+                )
+
+    def _stated_shape(self, node: Node) -> tuple[int, ...] | None:
+        if "__shape__" not in node.attrs:
+            return None
+        try:
+            sizes = parse_optional_ints(node.attrs["__shape__"])
+        except ValueError as error:
+            raise GraphError(f"{blame(node)}: attribute '__shape__': {error}") from None
+        return tuple(size or 0 for size in sizes) or (1,)
+
     def _declared(self, node: Node, given: Mapping[str, Any]) -> Tensor:
         """Describe a buffer that a pass added."""
-        shape = self._sizes(node, given, "Shape")
-        if shape is None and "__shape__" in node.attrs:
-            try:
-                sizes = parse_optional_ints(node.attrs["__shape__"])
-            except ValueError as error:
-                raise GraphError(f"{blame(node)}: attribute '__shape__': {error}") from None
-            shape = tuple(size or 0 for size in sizes) or (1,)
+        shape = self._sizes(node, given, "Shape") or self._stated_shape(node)
         if shape is None:
             raise UnsupportedError(
                 f"{blame(node)}: the new variable needs a shape, as the attribute '__shape__' or "

@@ -12,8 +12,9 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.document import Document, InputType, document_of
 from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
-from passlib.errors import InputError
+from passlib.errors import InputError, UnsupportedError
 from passlib.files.optional import require
+from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import VARIABLE
 from passlib.lowering.types import TypeSpec
 
@@ -62,9 +63,25 @@ def _dtype_of(code: int) -> np.dtype[Any] | None:
 def input_types(graph: _core.Graph, document: Document) -> dict[str, TypeSpec]:
     """Return the types that the file states for a graph's inputs, by their present names."""
     stated = document.inputs
-    return {
+    found = {
         name: _spec_of_input(stated[key]) for name, key in graph.variables_with(ID) if key in stated
     }
+    # What a pass states for an input replaces what the file does.
+    for key in ("__shape__", "__dtype__"):
+        for name, text in graph.variables_with(key):
+            if name in found and text:
+                found[name] = _restated(found[name], name, key, text)
+    return found
+
+
+def _restated(spec: TypeSpec, name: str, key: str, text: str) -> TypeSpec:
+    try:
+        if key == "__dtype__":
+            return spec._replace(dtype=dtypes.from_code(parse_int(text)))
+        sizes = parse_optional_ints(text)
+    except ValueError as error:
+        raise UnsupportedError(f"variable {name!r}: {key} {text[:80]!r}: {error}") from None
+    return spec._replace(shape=tuple(size if size and size > 0 else None for size in sizes))
 
 
 def _spec_of_input(stated: InputType) -> TypeSpec:

@@ -28,6 +28,10 @@ from passlib.lowering.types import TypeSpec
 __all__ = ["Assembled", "as_in_file", "assemble", "assemble_for_file", "output_names"]
 
 
+_TYPES = ("__shape__", "__dtype__")
+"""What passes state for inputs."""
+
+
 class Assembled:
     """A model ready to be written.
 
@@ -166,9 +170,16 @@ def assemble(
         doubtful = assembled.writer.doubtful
         if doubtful and renew:
             stated_values = stated_types(attributes)
-            assembled = write(
-                renewed_types(assembled.outline, doubtful, stated_values, lambda: document.model)
+            own_inputs = {n for n, key in graph.variables_with(ID, "input.") if key}
+            restated = any(n in own_inputs for k in _TYPES for n, _ in graph.variables_with(k))
+            types = renewed_types(
+                assembled.outline,
+                doubtful,
+                stated_values,
+                lambda: document.model,
+                restated=restated,
             )
+            assembled = write(types)
         return assembled
 
 

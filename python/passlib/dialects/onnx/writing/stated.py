@@ -36,8 +36,19 @@ def stated_types(attributes: Mapping[str, str]) -> dict[str, Any]:
     return {name: value_info(name, code, sizes).type for name, (code, sizes) in stated.items()}
 
 
-def stated_type(name: str, dtype: str | None, shape: str | None) -> tuple[int, list[int] | None]:
+def stated_type(
+    name: str, dtype: str | None, shape: str | None, code: int | None = None
+) -> tuple[int, list[int] | None]:
     """Read the attributes ``__dtype__`` and ``__shape__`` of a variable without values.
+
+    Parameters
+    ----------
+    name : str
+        Of the variable, for messages.
+    dtype, shape : str or None
+        The attributes.
+    code : int, optional
+        The element type that holds without ``dtype``.
 
     Returns
     -------
@@ -51,14 +62,16 @@ def stated_type(name: str, dtype: str | None, shape: str | None) -> tuple[int, l
     UnsupportedError
         There is no type, or a text is neither.
     """
-    if dtype is None:
+    if dtype is None and code is None:
         raise UnsupportedError(
             f"variable {name!r} is new and has no values; allocate them with alloc_arg, or "
             "state the type of a new model input as __dtype__ and __shape__"
         )
-    if not re.fullmatch(r"\d{1,3}", dtype):
+    if dtype is not None and not re.fullmatch(r"\d{1,3}", dtype):
         raise UnsupportedError(f"variable {name!r}: __dtype__ {dtype!r} is not a number")
-    code = code_of(dtypes.from_code(int(dtype)), repr(name))
+    if dtype is not None:
+        code = code_of(dtypes.from_code(int(dtype)), repr(name))
+    assert code is not None
     if shape is None:
         return code, None
     if not re.fullmatch(r"[\[(][-\d, ]*[\])]", shape):

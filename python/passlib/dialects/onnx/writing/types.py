@@ -21,6 +21,8 @@ def renewed_types(
     doubtful: Iterable[tuple[str, str]],
     stated: Mapping[str, Any],
     original: Callable[[], Any],
+    *,
+    restated: bool = False,
 ) -> dict[str, Renewed]:
     """Infer the types of values that may have changed, by ONNX's inference.
 
@@ -37,6 +39,8 @@ def renewed_types(
         Types that the main graph states for values, by name.
     original : callable
         Returns the model of the file, an ``onnx.ModelProto``.
+    restated : bool
+        A pass stated types of inputs, so that more precise ones of outputs hold no longer.
 
     Returns
     -------
@@ -61,7 +65,9 @@ def renewed_types(
         other = [
             v.name
             for v in graph.output
-            if v.name in names and v.name in certain and not _agree(v.type, found[v.name])
+            if v.name in names
+            and v.name in certain
+            and (restated or not _agree(v.type, found[v.name]))
         ]
         if other and not before:
             file = original()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.graph.native import ORIGIN
 from passlib.passes.standard.facts.nodes import (
     Model,
     given,
@@ -286,7 +288,9 @@ class _Region:
             assert pads is not None
             rows = pads.reshape(2, -1)[:, np.argsort(self._order)]
             inputs[1] = self._model.add_constant(f"{node.name}_pads", rows.reshape(-1))
-        return self._model.add(node.name, node.op, inputs, attributes).outputs[0]
+        made = self._model.add(node.name, node.op, inputs, attributes)
+        made.attrs[ORIGIN] = node.attrs.get(ORIGIN, json.dumps([node.name]))
+        return made.outputs[0]
 
     def _source(self, value: EditableValue) -> EditableValue:
         """Return a value before it was transposed."""
