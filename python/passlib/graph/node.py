@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 from passlib.errors import printable
 
-__all__ = ["VARIABLE", "Entry", "Node", "postorder"]
+__all__ = ["MOST_OUTPUTS", "VARIABLE", "Entry", "Node", "postorder"]
 
 VARIABLE = "null"
 """The operator name of a variable, in NNVM and MXNet."""
+
+MOST_OUTPUTS = 1 << 16
+"""Outputs that a file may state for a node, since each costs time and memory."""
 
 
 class Entry(NamedTuple):

@@ -15,6 +15,7 @@ from passlib.dialects.json_text import parse_plain
 from passlib.dialects.table import find
 from passlib.errors import PasslibError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.node import MOST_OUTPUTS
 
 __all__ = [
     "AUXILIARY",
@@ -115,7 +116,7 @@ def declared_outputs(op: str, attributes: Mapping[str, str]) -> int:
             return 0
     except (ValueError, IndexError):
         return 0
-    return count if 0 < count <= 1 << 20 else 0
+    return count if 0 < count <= MOST_OUTPUTS else 0
 
 
 def count_outputs(op: str, attributes: Mapping[str, str]) -> int:

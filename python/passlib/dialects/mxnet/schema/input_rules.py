@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 
 from passlib.dialects.mxnet.schema.parameters import is_true
 from passlib.errors import UnsupportedError
+from passlib.graph.node import MOST_OUTPUTS
 
 __all__ = ["CONDITIONS", "REPEATED", "SUBGRAPHS", "Get", "count"]
 
-_MOST = 1_000_000
 
 Get = Callable[[str], "str | None"]
 """Returns an attribute's value, its default, or None."""
@@ -168,7 +168,7 @@ def count(get: Get, name: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         return 0
     digits = text.lstrip("0")
-    if len(digits) > len(str(_MOST)) or int(digits or "0") > _MOST:
-        message = f"attribute {name!r} is {text[:20]}; at most {_MOST} are supported"
+    if len(digits) > len(str(MOST_OUTPUTS)) or int(digits or "0") > MOST_OUTPUTS:
+        message = f"attribute {name!r} is {text[:20]}; at most {MOST_OUTPUTS} are supported"
         raise UnsupportedError(message)
     return int(digits or "0")
