@@ -4,7 +4,7 @@
  * A library includes this header, registers passes with REGISTER_PASS, defines initialize(), and is
  * compiled with one line:
  *
- *     g++ -shared -fPIC -std=c++11 mypass_lib.cc -o libmypass_lib.so -I include
+ *     g++ -shared -fPIC -fvisibility=hidden -std=c++11 mypass_lib.cc -o libmypass_lib.so -I include
  *
  * The result loads in passlib and, since it implements version 11 of the extension ABI, also in
  * Apache MXNet 1.9 and 2.0. The names are MXNet's: sources written for its lib_api.h compile
@@ -241,14 +241,10 @@ class AtomicPointer {
   PASSLIB_INLINE Object* exchange(Object* object) {
     return __atomic_exchange_n(&object_, object, __ATOMIC_SEQ_CST);
   }
-  /// Makes the pointer null if it is this one.
-  PASSLIB_INLINE void drop(Object* object) {
-    __atomic_compare_exchange_n(&object_, &object, static_cast<Object*>(nullptr), false,
-                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  }
   /// Sets the pointer if it is null. Returns what it was.
-  PASSLIB_INLINE Object* setFirst(Object* object) {
-    Object* present = nullptr;
+  PASSLIB_INLINE Object* setFirst(Object* object) { return replace(nullptr, object); }
+  /// Sets the pointer if it is `present`. Returns what it was.
+  PASSLIB_INLINE Object* replace(Object* present, Object* object) {
     __atomic_compare_exchange_n(&object_, &present, object, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     return present;
@@ -839,7 +835,7 @@ class RunningPass {
   RunningPass& operator=(const RunningPass&) = delete;
   ~RunningPass() {
     mine() = outer_;
-    last().drop(resource_);
+    last().replace(resource_, outer_);
   }
   /// Returns null while no pass runs.
   static PassResource* resource() { return mine() != nullptr ? mine() : last().load(); }
@@ -875,6 +871,42 @@ struct NodeEntry {
   /// The number of in-place writes to the value before this use: usually 0, 1 for the running mean
   /// of a BatchNorm. In Node::outputs always 0.
   int version;
+};
+
+/// The text of an attribute, as operator[] and at() of NodeAttributes return it: a std::string to
+/// which no number can be assigned, since a std::string would take it for a character.
+class AttributeText : public std::string {
+  template <typename Value>
+  struct IsNumber {
+    typedef typename std::decay<Value>::type Plain;
+    static constexpr bool value =
+        (std::is_arithmetic<Plain>::value || std::is_enum<Plain>::value) &&
+        !std::is_same<Plain, char>::value;
+  };
+
+ public:
+  AttributeText() = default;
+  AttributeText(const AttributeText&) = default;
+  AttributeText(AttributeText&&) = default;
+  AttributeText(const char* text) : std::string(text) {}             // NOLINT: implicit
+  AttributeText(std::string text) : std::string(std::move(text)) {}  // NOLINT: implicit
+  AttributeText& operator=(const AttributeText&) = default;
+  AttributeText& operator=(AttributeText&&) = default;
+  template <typename Value, typename = typename std::enable_if<!IsNumber<Value>::value>::type>
+  AttributeText& operator=(Value&& value) {
+    std::string::operator=(std::forward<Value>(value));
+    return *this;
+  }
+  /// Write std::to_string(value).
+  template <typename Value, typename std::enable_if<IsNumber<Value>::value, int>::type = 0>
+  AttributeText& operator=(Value value) = delete;
+  template <typename Value, typename = typename std::enable_if<!IsNumber<Value>::value>::type>
+  AttributeText& operator+=(Value&& value) {
+    std::string::operator+=(std::forward<Value>(value));
+    return *this;
+  }
+  template <typename Value, typename std::enable_if<IsNumber<Value>::value, int>::type = 0>
+  AttributeText& operator+=(Value value) = delete;
 };
 
 /// The attributes of a node: a std::unordered_map that is made when somebody first uses it as one.
@@ -941,9 +973,15 @@ class NodeAttributes {
   PASSLIB_ON_DEMAND const_iterator end() const { return cend(); }
   PASSLIB_ON_DEMAND const_iterator cend() const { return read().cend(); }
 
-  PASSLIB_ON_DEMAND std::string& operator[](const std::string& key) { return write()[key]; }
-  PASSLIB_ON_DEMAND std::string& operator[](std::string&& key) { return write()[std::move(key)]; }
-  PASSLIB_ON_DEMAND std::string& at(const std::string& key) { return read().at(key); }
+  PASSLIB_ON_DEMAND AttributeText& operator[](const std::string& key) {
+    return static_cast<AttributeText&>(write()[key]);
+  }
+  PASSLIB_ON_DEMAND AttributeText& operator[](std::string&& key) {
+    return static_cast<AttributeText&>(write()[std::move(key)]);
+  }
+  PASSLIB_ON_DEMAND AttributeText& at(const std::string& key) {
+    return static_cast<AttributeText&>(read().at(key));
+  }
   PASSLIB_ON_DEMAND const std::string& at(const std::string& key) const { return read().at(key); }
   PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read().find(key); }
   PASSLIB_ON_DEMAND const_iterator find(const std::string& key) const {
@@ -1429,15 +1467,18 @@ class Node {
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). After the pass the caller's args or aux have it
   /// under this node's name. The host owns the memory, which is zero in passlib and uninitialised
-  /// in MXNet; the MXTensor lives until the pass returns. Throws std::runtime_error if no pass is
-  /// running, or if the caller gave no dictionary for new parameters.
+  /// in MXNet. Each call returns another MXTensor, which lives until the pass returns, so that a
+  /// weight can be computed from the former one; the last of a name is the parameter. Its shape,
+  /// dtype and data pointer, like those of all tensors that the host lends, must stay as they are:
+  /// else the pass fails. Throws std::runtime_error if no pass is running, or if the caller gave no
+  /// dictionary for new parameters.
   PASSLIB_ON_DEMAND MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx,
                                         MXDType dtype);
   PASSLIB_ON_DEMAND MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx,
                                         MXDType dtype);
   /// Returns `tensor` with its elements, which a pass that takes weights on demand asks for here
-  /// and only reads; null if there is none. They stay valid until the pass returns. Throws
-  /// std::runtime_error if the host has no memory for them.
+  /// and only reads; null if there is none. They stay valid until the pass returns, which fails in
+  /// passlib if it wrote to them. Throws std::runtime_error if the host has no memory for them.
   PASSLIB_ON_DEMAND const MXTensor* readTensor();
   /// Makes this variable a weight whose elements are those of `source`, each of as many equal runs
   /// of them as there are factors multiplied by one, in double precision. The host may compute
@@ -1498,33 +1539,61 @@ namespace detail {
 /// found by one comparison of names.
 class ParamTable {
  public:
-  /// The parameters are added by the caller, one tensor for each of the announced number.
+  /// The parameters are added by the caller, as many as announced.
   explicit ParamTable(std::size_t count) : tensors_(nullptr) {
     names_.reserve(count);
+    lent_.reserve(count);
     tensors_ = new MXTensor[count];
   }
   ParamTable(const ParamTable&) = delete;
   ParamTable& operator=(const ParamTable&) = delete;
   ~ParamTable() { delete[] tensors_; }
-  MXTensor* add(const char* name) {
+  /// `shape` must live as long as the table.
+  void add(const char* name, void* data, MXDType type, const int64_t* shape, int dims,
+           size_t number, MXContext context) {
     MXTensor* const tensor = &tensors_[names_.size()];
     names_.push(Named{name, tensor});
-    return tensor;
+    lent_.push(Lent{name, data, type, shape, static_cast<std::size_t>(dims), number, nullptr});
+    tensor->setTensor(data, type, shape, dims, number, std::move(context));
   }
   bool empty() const { return names_.empty(); }
   /// Sets `tensor` of the variables that are parameters.
   void assign(const std::vector<Node*>& variables);
+
+  /// What the host lent as a tensor.
+  struct Lent {
+    const char* name;
+    void* data;  ///< null on demand, until the pass asks for it
+    MXDType type;
+    const int64_t* shape;
+    std::size_t dims;
+    size_t number;
+    const Node* node;  ///< the variable that got the tensor, or null
+  };
+  /// Returns what one of the table's tensors was lent as; null for another tensor.
+  Lent* find(const MXTensor* tensor) const {
+    const std::less<const MXTensor*> less;
+    if (less(tensor, tensors_) || !less(tensor, tensors_ + lent_.size())) return nullptr;
+    return &lent_[static_cast<std::size_t>(tensor - tensors_)];
+  }
+  /// Throws std::runtime_error if a tensor was changed in what the host does not see.
+  void requireAsLent() const;
 
  private:
   struct Named {
     const char* name;
     MXTensor* tensor;
   };
+  void lend(MXTensor* tensor, Node* node) {
+    node->tensor = tensor;
+    lent_[static_cast<std::size_t>(tensor - tensors_)].node = node;
+  }
   static int compare(const void* left, const void* right) {
     return strcmp(static_cast<const Named*>(left)->name, static_cast<const Named*>(right)->name);
   }
 
   PlainList<Named> names_;
+  PlainList<Lent> lent_;  // in the order of the tensors
   MXTensor* tensors_;
 };
 
@@ -1559,12 +1628,12 @@ class Graph {
   PASSLIB_ON_DEMAND Node* addNode(const std::string& name, const std::string& op);
   /// Connects output `producer_output` of `producer` to input `consumer_input` of `consumer`, whose
   /// former edge it replaces. A number equal to the count of inputs appends one. Throws
-  /// std::out_of_range beyond that.
+  /// std::out_of_range beyond that, and std::invalid_argument for a null node.
   PASSLIB_ON_DEMAND void connect(Node* producer, int producer_output, Node* consumer,
                                  int consumer_input);
   /// Replaces `from` by `target` in inputs of nodes and outputs of the graph. Uses by the node of
   /// `target` itself stay, so a new node is inserted after an old one by connecting it first.
-  /// Returns the number of replaced uses.
+  /// Returns the number of replaced uses. Throws std::invalid_argument for a null node.
   PASSLIB_ON_DEMAND std::size_t replace(const NodeEntry& from, const NodeEntry& target);
   /// Removes a node with all its edges: consumers lose that input, the graph loses those outputs.
   /// Call replace first to substitute another value. The node's memory lives as long as the graph.
@@ -1785,7 +1854,7 @@ typedef void (*nd_malloc_t)(const void* allocator, const int64_t* shape, int num
                             const char* dev_type, int dev_id, int dtype, const char* name,
                             int isArg, void** data);
 
-/// Allocates new parameters during a pass.
+/// Allocates new parameters during a pass. Any of its threads may call these functions.
 class PassResource {
  public:
   /// What the elements of a weight on demand become if each run of them is multiplied by a factor.
@@ -1796,7 +1865,7 @@ class PassResource {
   PassResource(const PassResource&) = delete;
   PassResource& operator=(const PassResource&) = delete;
   ~PassResource() {
-    if (tensors_ != nullptr) drop_(tensors_);
+    for (Made* each : made_) delete each;
   }
 
   PASSLIB_ON_DEMAND MXTensor* alloc_arg(const std::string& name, const std::vector<int64_t>& shape,
@@ -1809,39 +1878,56 @@ class PassResource {
   }
 
   void _setGraph(const Graph* graph) { graph_ = graph; }
-  bool _hasTensors() const { return tensors_ != nullptr; }
+  void _setParams(detail::ParamTable* args, detail::ParamTable* aux) {
+    params_[0] = args;
+    params_[1] = aux;
+  }
+  bool _hasTensors() const { return !made_.empty(); }
   /// Returns the name of the graph's dialect; "" where the host does not tell it.
   PASSLIB_ON_DEMAND std::string _dialect() const;
   /// Notes a parameter whose array the caller has, but does not lend.
   void _noteUnlent(const Node* node) { unlent_.push(node); }
-  PASSLIB_ON_DEMAND bool _isUnlent(const Node* node);
+  /// Before the pass runs, when all are noted.
+  void _sortUnlent();
+  PASSLIB_ON_DEMAND bool _isUnlent(const Node* node) const;
   /// Returns `name`, or the first of name1, name2, ... that no node of the graph has.
   PASSLIB_ON_DEMAND std::string _freeName(const Graph& graph, const std::string& name);
   /// See Node::readTensor.
-  PASSLIB_ON_DEMAND void _read(const std::string& name, MXTensor* tensor) const;
+  PASSLIB_ON_DEMAND void _read(const std::string& name, MXTensor* tensor);
   /// Scales a weight on demand, as the weight `name`; for a null `name`, says what results.
   PASSLIB_ON_DEMAND Scaling _scale(const MXTensor& source, const std::vector<double>& factors,
-                                   const std::string* name) const;
-  PASSLIB_ON_DEMAND MXTensor* _scaled(const std::string& name, const MXTensor& source);
+                                   const std::string* name);
+  PASSLIB_ON_DEMAND MXTensor* _scaled(const std::string& name, const MXTensor& source) {
+    return hold(name, MXTensor(nullptr, source.shape, source.dtype, 0, source.ctx));
+  }
+  // After the pass, when its threads have ended.
+  /// Lists the new tensors. Throws std::runtime_error if the pass changed one in what the host does
+  /// not see.
+  void _requireAsMade(detail::AddressTable* tensors) const;
+  /// The name under which one of them was made.
+  const std::string& _nameOfMade(int64_t position) const {
+    return made_[static_cast<std::size_t>(position)]->name;
+  }
 
  private:
-  /// The tensors of new parameters, for weights and for states, by name.
-  typedef std::unordered_map<std::string, MXTensor> Tensors;
+  /// The tensor of a new parameter, and what it was made as.
+  struct Made {
+    std::string name;
+    MXTensor tensor;
+    MXTensor given;
+  };
   PASSLIB_ON_DEMAND MXTensor* allocate(int is_arg, const std::string& name,
                                        const std::vector<int64_t>& shape, const MXContext& ctx,
                                        MXDType dtype);
-  PASSLIB_ON_DEMAND MXTensor* hold(int is_arg, const std::string& name, const MXTensor& made);
-  PASSLIB_ON_DEMAND static void drop(void* tensors) {
-    delete[] static_cast<PASSLIB_LATER(Tensors)*>(tensors);
-  }
+  PASSLIB_ON_DEMAND MXTensor* hold(const std::string& name, const MXTensor& made);
 
-  void* tensors_ = nullptr;  // two tables, once there is a new parameter
-  void (*drop_)(void*) = nullptr;
+  detail::Mutex mutex_;  // of all that threads of the pass change
+  detail::PlainList<Made*> made_;
   nd_malloc_t nd_malloc_;
   const void* nd_alloc_;
   const Graph* graph_ = nullptr;  // of the running pass
+  detail::ParamTable* params_[2] = {nullptr, nullptr};
   detail::PlainList<const Node*> unlent_;
-  bool unlent_sorted_ = false;
   // The names of the first named_ nodes of a graph. A map, because every library has code for this
   // one anyway.
   std::unordered_map<std::string, std::string> names_;
@@ -2125,7 +2211,15 @@ class CustomPartitioner {
 };
 
 /// A pass: changes the graph in place. After MX_FAIL or an exception the caller's model is
-/// unchanged. `options` are the keyword arguments of optimize_for, as text.
+/// unchanged. `options` are the keyword arguments of optimize_for, as text, with the declared
+/// defaults.
+///
+/// A pass may start threads, which must end before it returns. Several of them may at the same time
+/// call passInterrupted, MX_ERROR_MSG, Node::readTensor, and alloc_arg and alloc_aux of different
+/// nodes; and they may read the graph: its vectors, attributes and tensors, shapeOf, typeOf, users,
+/// onlyUser, isOutput, isParameter. What changes the graph (connect, replace, addNode, removeNode,
+/// addParameter, attributes, patterns) is for one thread while no other uses the graph. An
+/// exception that leaves a thread ends the process, as everywhere in C++.
 typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options);
 
 /// The value of an option: true or false, a whole number, a real number, text, or a list of one of
@@ -2251,7 +2345,8 @@ class CustomPass {
   /// The families of models that it works on; without this, all.
   PASSLIB_ON_DEMAND CustomPass& dialects(std::initializer_list<const char*> names);
   PASSLIB_ON_DEMAND CustomPass& dialects(const std::vector<std::string>& names);
-  /// Declares an option. Its type is that of the default: bool, integer, real, text, or a list of
+  /// Declares an option, whose default the body gets unless the caller gives a value. Its type is
+  /// that of the default: bool, integer, real, text, or a list of
   /// one of these, such as {1, 2} or std::vector<std::string>(). Choices and range, both ends
   /// included, hold for each item of a list.
   PASSLIB_ON_DEMAND CustomPass& option(const char* key, const OptionValue& preset,
@@ -2923,11 +3018,9 @@ PASSLIB_ENTRY void _passlibSetInterrupted(mxnet::ext::interrupted_t function, co
 /// of MXNet's ABI.
 PASSLIB_ENTRY void _passlibSetWeights(mxnet::ext::readWeight_t read,
                                       mxnet::ext::scaleWeight_t scale);
-#ifdef PASSLIB_PATTERNS
 /// Returns why the library cannot be used, such as a pattern that is not well-formed: a line for
 /// each reason, or null. The host asks before initialize().
 PASSLIB_ENTRY const char* _passlibLoadErrors();
-#endif
 
 /// Number of operators; operator number idx. The library owns the arrays, with one entry per
 /// context; functions that were not set are null.
@@ -6529,7 +6622,9 @@ class GraphWriter {
         continue;
       }
       bool ascii = true;
-      for (std::size_t pos = 0; pos < text.size; ++pos) ascii = ascii && text.data[pos] >= 0;
+      for (std::size_t pos = 0; pos < text.size; ++pos) {
+        ascii = ascii && static_cast<unsigned char>(text.data[pos]) < 0x80;
+      }
       if (!ascii) out_.noteNotAscii();
       out_.append(text.data, text.size);
     }
@@ -6786,6 +6881,10 @@ PASSLIB_ON_DEMAND void dropConsumer(Node* producer, const Node* consumer, int sl
 
 PASSLIB_DEMANDED void Graph::connect(Node* producer, int producer_output, Node* consumer,
                                      int consumer_input) {
+  if (producer == nullptr || consumer == nullptr) {
+    throw std::invalid_argument(std::string("connect: there is no ") +
+                                (producer == nullptr ? "producer" : "consumer"));
+  }
   const int count = static_cast<int>(consumer->inputs.size());
   if (consumer_input < 0 || consumer_input > count || producer_output < 0) {
     throw std::out_of_range("connect: node " + detail::quoted(consumer->name) + " has " +
@@ -6804,10 +6903,15 @@ PASSLIB_DEMANDED void Graph::connect(Node* producer, int producer_output, Node* 
 }
 
 PASSLIB_DEMANDED std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target) {
+  if (from.node == nullptr || target.node == nullptr) {
+    throw std::invalid_argument(std::string("replace: there is no node to replace") +
+                                (from.node == nullptr ? "" : " it by"));
+  }
   std::size_t uses = 0;
   std::vector<NodeEntry> kept;
   std::vector<NodeEntry> moved;
   for (const NodeEntry& use : from.node->outputs) {
+    if (use.node == nullptr) continue;
     NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
     if (use.node == target.node || input.node != from.node || input.entry != from.entry) {
       kept.push_back(use);
@@ -7079,7 +7183,7 @@ inline void ParamTable::assign(const std::vector<Node*>& variables) {
   std::string copy;
   for (Node* node : span(variables)) {
     if (next == names_.size()) return;
-    if (paramName(*node, &copy) == names_[next].name) node->tensor = names_[next++].tensor;
+    if (paramName(*node, &copy) == names_[next].name) lend(names_[next++].tensor, node);
   }
   if (next == names_.size()) return;
   qsort(names_.begin(), names_.size(), sizeof(Named), &compare);
@@ -7090,7 +7194,7 @@ inline void ParamTable::assign(const std::vector<Node*>& variables) {
         strlen(wanted.name) != name.size()
             ? nullptr
             : bsearch(&wanted, names_.begin(), names_.size(), sizeof(Named), &compare);
-    if (found != nullptr) node->tensor = static_cast<const Named*>(found)->tensor;
+    if (found != nullptr) lend(static_cast<const Named*>(found)->tensor, node);
   }
 }
 
@@ -7139,31 +7243,28 @@ PASSLIB_DEMANDED MXTensor* PassResource::allocate(int is_arg, const std::string&
                              " and more after a NUL byte cannot be allocated: rename its node");
   }
   void* data = nullptr;
-  nd_malloc_(nd_alloc_, shape.data(), static_cast<int>(shape.size()), ctx.dev_type.c_str(),
-             ctx.dev_id, static_cast<int>(dtype), name.c_str(), is_arg, &data);
+  {
+    const detail::Mutex::Guard lock(mutex_);
+    nd_malloc_(nd_alloc_, shape.data(), static_cast<int>(shape.size()), ctx.dev_type.c_str(),
+               ctx.dev_id, static_cast<int>(dtype), name.c_str(), is_arg, &data);
+  }
   if (data == nullptr) {
     throw std::runtime_error(std::string("the host did not allocate ") +
                              (is_arg != 0 ? "arg " : "aux ") + detail::quoted(name));
   }
-  return hold(is_arg, name, MXTensor(data, shape, dtype, 0, ctx));
+  return hold(name, MXTensor(data, shape, dtype, 0, ctx));
 }
 
-PASSLIB_DEMANDED MXTensor* PassResource::hold(int is_arg, const std::string& name,
-                                              const MXTensor& made) {
-  if (tensors_ == nullptr) {
-    tensors_ = new PASSLIB_LATER(Tensors)[2];
-    drop_ = &PassResource::drop<>;
-  }
-  MXTensor& tensor = static_cast<PASSLIB_LATER(Tensors)*>(tensors_)[is_arg][name];
-  tensor = made;
-  return &tensor;
+PASSLIB_DEMANDED MXTensor* PassResource::hold(const std::string& name, const MXTensor& made) {
+  detail::Owner<Made> held(new Made{name, made, made});
+  const detail::Mutex::Guard lock(mutex_);
+  made_.push(held.get());
+  return &held.release()->tensor;
 }
 
 PASSLIB_DEMANDED const MXTensor* Node::readTensor() {
   PassResource* const resource = _passResource();
-  if (tensor != nullptr && tensor->data_ptr == nullptr && resource != nullptr) {
-    resource->_read(name, tensor);
-  }
+  if (tensor != nullptr && resource != nullptr) resource->_read(name, tensor);
   return tensor;
 }
 
@@ -7190,31 +7291,35 @@ struct WeightSource {
 
 }  // namespace detail
 
-PASSLIB_DEMANDED void PassResource::_read(const std::string& name, MXTensor* tensor) const {
+PASSLIB_DEMANDED void PassResource::_read(const std::string& name, MXTensor* tensor) {
   const detail::WeightSource* source = detail::WeightSource::get();
-  if (tensor->verID == 0 || source->read == nullptr) return;
+  const detail::Mutex::Guard lock(mutex_);
+  if (tensor->data_ptr != nullptr || source->read == nullptr) return;
+  detail::ParamTable::Lent* lent = nullptr;
+  for (detail::ParamTable* table : params_) {
+    if (lent == nullptr && table != nullptr) lent = table->find(tensor);
+  }
+  if (lent == nullptr || lent->number == 0) return;
   const void* data = nullptr;
-  source->read(nd_alloc_, tensor->verID, &data);
+  source->read(nd_alloc_, lent->number, &data);
   if (data == nullptr && tensor->size() != 0) {
     throw std::runtime_error("the host did not read the parameter " + detail::quoted(name));
   }
-  tensor->data_ptr = const_cast<void*>(data);
-  tensor->dltensor.data = tensor->data_ptr;
+  lent->data = const_cast<void*>(data);
+  tensor->data_ptr = lent->data;
+  tensor->dltensor.data = lent->data;
 }
 
 PASSLIB_DEMANDED PassResource::Scaling PassResource::_scale(const MXTensor& source,
                                                             const std::vector<double>& factors,
-                                                            const std::string* name) const {
+                                                            const std::string* name) {
   const detail::WeightSource* host = detail::WeightSource::get();
+  const detail::Mutex::Guard lock(mutex_);
   if (source.verID == 0 || source.data_ptr != nullptr || host->scale == nullptr) {
     return kNotOnDemand;
   }
   return static_cast<Scaling>(host->scale(nd_alloc_, source.verID, factors.data(), factors.size(),
                                           name == nullptr ? nullptr : name->c_str()));
-}
-
-PASSLIB_DEMANDED MXTensor* PassResource::_scaled(const std::string& name, const MXTensor& source) {
-  return hold(1, name, MXTensor(nullptr, source.shape, source.dtype, 0, source.ctx));
 }
 
 namespace detail {
@@ -7343,7 +7448,7 @@ PASSLIB_ON_DEMAND bool readList(const std::string& given, std::vector<std::strin
 /// Whether a node has an attribute other than "None".
 PASSLIB_ON_DEMAND bool hasAttr(const Node* node, const char* key) {
   std::string text;
-  return node->attrs._get(key, &text) && text != "None";
+  return node != nullptr && node->attrs._get(key, &text) && text != "None";
 }
 
 PASSLIB_ON_DEMAND [[noreturn]] void failAttr(const Node* node, const char* key,
@@ -7354,6 +7459,9 @@ PASSLIB_ON_DEMAND [[noreturn]] void failAttr(const Node* node, const char* key,
 
 PASSLIB_ON_DEMAND std::string needAttr(const Node* node, const char* key) {
   std::string text;
+  if (node == nullptr) {
+    throw AttributeError("there is no node to have the attribute " + detail::quoted(key));
+  }
   if (!node->attrs._get(key, &text) || text == "None") failAttr(node, key, "is missing");
   return text;
 }
@@ -7500,6 +7608,7 @@ PASSLIB_ON_DEMAND bool isModelInput(const Node& node, const std::string& dialect
 }  // namespace detail
 
 PASSLIB_DEMANDED ValueShape shapeOf(const NodeEntry& value) {
+  if (value.node == nullptr) return ValueShape();
   const Node& node = *value.node;
   if (node.tensor != nullptr) return ValueShape(node.tensor->shape);
   std::string text = detail::inferredEntry(value, MX_STR_SHAPE);
@@ -7520,6 +7629,7 @@ PASSLIB_DEMANDED ValueShape shapeOf(const NodeEntry& value) {
 }
 
 PASSLIB_DEMANDED MXDType typeOf(const NodeEntry& value) {
+  if (value.node == nullptr) return kUNSET;
   if (value.node->tensor != nullptr) return value.node->tensor->dtype;
   int64_t code = -1;
   std::string text = detail::inferredEntry(value, MX_STR_DTYPE);
@@ -7544,6 +7654,7 @@ PASSLIB_DEMANDED bool isOutput(const Graph* graph, const Node* node) {
 
 PASSLIB_DEMANDED std::vector<NodeEntry> users(const NodeEntry& value) {
   std::vector<NodeEntry> uses;
+  if (value.node == nullptr) return uses;
   for (const NodeEntry& use : value.node->outputs) {
     const NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
     if (input.entry == value.entry) uses.push_back(use);
@@ -7557,7 +7668,7 @@ PASSLIB_DEMANDED Node* onlyUser(const Graph* graph, const NodeEntry& value) {
 }
 
 PASSLIB_DEMANDED bool isParameter(const Node* node) {
-  if (node->op != "null") return false;
+  if (node == nullptr || node->op != "null") return false;
   PassResource* resource = node->_passResource();
   const std::string dialect = resource == nullptr ? std::string() : resource->_dialect();
   if (detail::isModelInput(*node, dialect)) return false;
@@ -7575,15 +7686,14 @@ PASSLIB_DEMANDED std::string PassResource::_dialect() const {
   return name;
 }
 
-PASSLIB_DEMANDED bool PassResource::_isUnlent(const Node* node) {
+PASSLIB_DEMANDED bool PassResource::_isUnlent(const Node* node) const {
   if (unlent_.empty()) return false;
-  int (*const order)(const void*, const void*) = &detail::compareAddresses<Node>;
-  if (!unlent_sorted_) qsort(unlent_.begin(), unlent_.size(), sizeof(const Node*), order);
-  unlent_sorted_ = true;
-  return bsearch(&node, unlent_.begin(), unlent_.size(), sizeof(const Node*), order) != nullptr;
+  return bsearch(&node, unlent_.begin(), unlent_.size(), sizeof(const Node*),
+                 &detail::compareAddresses<Node>) != nullptr;
 }
 
 PASSLIB_DEMANDED std::string PassResource::_freeName(const Graph& graph, const std::string& name) {
+  const detail::Mutex::Guard lock(mutex_);
   if (named_ > graph.nodes.size() || named_graph_ != &graph) {
     names_.clear();
     named_ = 0;
@@ -7648,6 +7758,17 @@ PASSLIB_ON_DEMAND bool runTyped(graphPass_t function, const char* name, Graph* g
   return true;
 }
 
+PASSLIB_ON_DEMAND void addDefaults(const char* name, options_map_t* options);
+
+PASSLIB_ON_DEMAND bool runDeclared(graphPass_t function, const char* name, Graph* graph,
+                                   const options_map_t& options, MXReturnValue* result) {
+  if (runTyped(function, name, graph, options, result)) return true;
+  options_map_t all(options);
+  addDefaults(name, &all);
+  *result = function(graph, all);
+  return true;
+}
+
 PASSLIB_ON_DEMAND JsonVal jsonOf(const OptionValue& value) {
   switch (value.kind) {
     case OptionValue::kBoolean:
@@ -7666,6 +7787,28 @@ PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<OptionValue>& values) {
   JsonVal list(LIST);
   for (const OptionValue& item : values) list.list.push_back(jsonOf(item));
   return list;
+}
+
+/// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
+PASSLIB_DEMANDED void addDefaults(const char* name, options_map_t* options) {
+  Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
+  for (int pos = 0; pos < declared->size(); ++pos) {
+    const PassDeclaration& pass = declared->get(pos);
+    if (pass.name != name) continue;
+    for (const OptionDeclaration& option : pass.options) {
+      const OptionValue& preset = option.preset;
+      std::string text = preset.kind == OptionValue::kText ? preset.text : jsonOf(preset).dump();
+      if (preset.kind == OptionValue::kBoolean) text = preset.integer != 0 ? "True" : "False";
+      if (preset.is_list) {
+        text = "[";
+        for (const OptionValue& item : preset.items) {
+          text += (text.size() == 1 ? "" : ", ") + jsonOf(item).dump();
+        }
+        text += "]";
+      }
+      options->emplace(option.name, text);
+    }
+  }
 }
 
 PASSLIB_ON_DEMAND const char* kindName(OptionValue::Kind kind) {
@@ -7862,7 +8005,7 @@ PASSLIB_DEMANDED bool OptionValues::given(const std::string& name) const {
 PASSLIB_DEMANDED PassDeclaration& CustomPass::declare() {
   if (declaration == nullptr) {
     declaration = &Registry<PassDeclaration>::get()->add(name);
-    *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runTyped};
+    *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runDeclared};
   }
   return *declaration;
 }
@@ -8027,19 +8170,73 @@ PASSLIB_SMALL_CODE
 
 inline void addParams(ParamTable* params, PASSLIB_PARAM_BLOCK(param)) {
   for (int pos = 0; pos < num_param; ++pos) {
-    params->add(param_names[pos])
-        ->setTensor(param_data[pos], static_cast<MXDType>(param_types[pos]), param_shapes[pos],
-                    param_dims[pos], param_IDs[pos],
-                    MXContext(param_dev_type[pos], param_dev_id[pos]));
+    params->add(param_names[pos], param_data[pos], static_cast<MXDType>(param_types[pos]),
+                param_shapes[pos], param_dims[pos], param_IDs[pos],
+                MXContext(param_dev_type[pos], param_dev_id[pos]));
   }
 }
+
+/// Throws std::runtime_error if a tensor refers to something else than what the host knows.
+inline void requireUnchanged(const char* name, const MXTensor& tensor, const void* data,
+                             MXDType type, const int64_t* shape, std::size_t dims) {
+  const dlpack::DLTensor& view = tensor.dltensor;
+  const char* changed = nullptr;
+  if (tensor.shape.size() != dims ||
+      (dims != 0 && memcmp(tensor.shape.data(), shape, dims * sizeof(int64_t)) != 0)) {
+    changed = "shape";
+  } else if (tensor.dtype != type) {
+    changed = "dtype";
+  } else if (tensor.stype != kDefaultStorage) {
+    changed = "storage type";
+  } else if (tensor.data_ptr != data) {
+    changed = "data pointer";
+  } else if (view.data != data || view.ndim != static_cast<int>(dims) || view.strides != nullptr ||
+             view.byte_offset != 0) {
+    changed = "dltensor";
+  } else {
+    return;
+  }
+  failCall(
+      "the %s of the tensor of '%s' was changed, which the host does not see: in a pass, alloc_arg "
+      "makes another tensor, to which the elements are copied",
+      changed, name);
+}
+
+inline void ParamTable::requireAsLent() const {
+  for (std::size_t pos = 0; pos < lent_.size(); ++pos) {
+    const Lent& lent = lent_[pos];
+    requireUnchanged(lent.name, tensors_[pos], lent.data, lent.type, lent.shape, lent.dims);
+  }
+}
+
+}  // namespace detail
+
+inline void PassResource::_requireAsMade(detail::AddressTable* tensors) const {
+  for (const Made* each : made_) {
+    tensors->add(&each->tensor);
+    const MXTensor& given = each->given;
+    detail::requireUnchanged(each->name.c_str(), each->tensor, given.data_ptr, given.dtype,
+                             given.shape.data(), given.shape.size());
+  }
+}
+
+inline void PassResource::_sortUnlent() {
+  if (unlent_.empty()) return;
+  qsort(unlent_.begin(), unlent_.size(), sizeof(const Node*), &detail::compareAddresses<Node>);
+}
+
+namespace detail {
 
 /// Lends parameters to the variables of a graph, for the time of a call.
 class CallParams {
  public:
   /// Lends no more than a resource if there are no parameters, which most walks are for.
   CallParams(Graph* graph, ParamTable* args, ParamTable* aux, const PassResource* resource)
-      : graph_(graph), resource_(resource), any_(!args->empty() || !aux->empty()) {
+      : graph_(graph),
+        args_(args),
+        aux_(aux),
+        resource_(resource),
+        any_(!args->empty() || !aux->empty()) {
     if (any_) graph->_setParams(args, aux);
   }
   bool any() const { return any_; }
@@ -8048,9 +8245,39 @@ class CallParams {
   ~CallParams() {
     if (any_ || (resource_ != nullptr && resource_->_hasTensors())) graph_->_endPass();
   }
+  /// Throws std::runtime_error if the call changed tensors, or gave variables others, in a way that
+  /// the host does not see.
+  void requireAsLent() const {
+    args_->requireAsLent();
+    aux_->requireAsLent();
+    AddressTable made;
+    if (resource_ != nullptr) resource_->_requireAsMade(&made);
+    forEachNode(graph_, [](Graph*) {}, [&](Graph*, Node* node) { requireOwnTensor(*node, made); });
+  }
 
  private:
+  void requireOwnTensor(const Node& node, const AddressTable& made) const {
+    if (node.tensor == nullptr || node.op != "null") return;
+    const ParamTable::Lent* lent = args_->find(node.tensor);
+    if (lent == nullptr) lent = aux_->find(node.tensor);
+    std::string copy;
+    if (lent != nullptr && (lent->node == &node || paramName(node, &copy) == lent->name)) return;
+    const int64_t position = made.find(node.tensor);
+    if (lent == nullptr && position < 0) {
+      failCall("variable '%s' has a tensor that the host did not lend: alloc_arg makes one",
+               node.name.c_str());
+    }
+    const char* const owner =
+        lent != nullptr ? lent->name : resource_->_nameOfMade(position).c_str();
+    if (lent == nullptr && node.name == owner) return;
+    failCall(
+        "variable '%s' has the tensor of '%s', which the host does not see: alloc_arg makes one",
+        node.name.c_str(), owner);
+  }
+
   Graph* graph_;
+  const ParamTable* args_;
+  const ParamTable* aux_;
   const PassResource* resource_;
   bool any_;
 };
@@ -8065,6 +8292,7 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   }
   PassResource resource(nd_malloc, nd_alloc);
   resource._setGraph(graph);
+  resource._setParams(args, aux);
   const RunningPass running(&resource);
   const CallParams lent(graph, args, aux, &resource);
   for (Node* node : span(graph->inputs)) {
@@ -8075,12 +8303,15 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
     resource._noteUnlent(node);
     node->tensor = nullptr;
   }
+  resource._sortUnlent();
   const DeclaredPasses* declared = DeclaredPasses::get();
   MXReturnValue result = MX_FAIL;
   if (declared->run == nullptr || !declared->run(function, name, graph, options, &result)) {
     result = function(graph, options);
   }
-  return result == MX_SUCCESS ? MX_SUCCESS : MX_FAIL;
+  if (result != MX_SUCCESS) return MX_FAIL;
+  if (lent.any() || resource._hasTensors()) lent.requireAsLent();
+  return MX_SUCCESS;
 }
 
 PASSLIB_END_CODE
@@ -11819,6 +12050,7 @@ struct Calls<CustomPartitioner, Unused> {
                    &attributes) != MX_SUCCESS) {
         return MX_FAIL;
       }
+      lent.requireAsLent();
       *accept = accepted ? 1 : 0;
       if (attributes.empty()) return MX_SUCCESS;
       Handout memory;
@@ -11985,12 +12217,10 @@ inline void _passlibSetWeights(mxnet::ext::readWeight_t read, mxnet::ext::scaleW
   source->scale = scale;
 }
 
-#ifdef PASSLIB_PATTERNS
 inline const char* _passlibLoadErrors() {
   const std::string& errors = mxnet::ext::detail::loadErrors();
   return errors.empty() ? nullptr : errors.c_str();
 }
-#endif
 
 inline int _opRegSize() {
   const auto call = mxnet::ext::detail::OperatorCalls::get()->size;

@@ -40,7 +40,16 @@ DOCUMENTS = (
 LANGUAGES = {"bash", "python", "c++", "text"}
 NOT_RUN = {"sh"}
 SPACES = doctest.NORMALIZE_WHITESPACE
-COMPILE = ("g++", "-shared", "-fPIC", "-std=c++11", "-Wall", "-I", str(INCLUDE))
+COMPILE = (
+    "g++",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-std=c++11",
+    "-Wall",
+    "-I",
+    str(INCLUDE),
+)
 
 # Fragments run in a pass on this graph: fc = FullyConnected(data, weight), of shape (2, 3).
 FRAGMENTS = """

@@ -126,7 +126,11 @@ def fragments(tmp_path_factory: pytest.TempPathFactory) -> passlib.library.Libra
         FRAGMENT % (name, block.text, name) for name, block in zip(names, blocks, strict=True)
     ]
     source.write_text(FRAGMENTS % "".join(passes), "utf-8")
-    compile_to(path, ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE)), [source])
+    compile_to(
+        path,
+        ("g++", "-shared", "-fPIC", "-fvisibility=hidden", "-std=c++11", "-I", str(INCLUDE)),
+        [source],
+    )
     return passlib.library.load(path, verbose=False)
 
 
@@ -151,7 +155,11 @@ def test_declarations(tmp_path: Path) -> None:
     source = tmp_path / "declarations.cc"
     source.write_text(DECLARATIONS % text, "utf-8")
     path = tmp_path / "declarations.so"
-    compile_to(path, ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE)), [source])
+    compile_to(
+        path,
+        ("g++", "-shared", "-fPIC", "-fvisibility=hidden", "-std=c++11", "-I", str(INCLUDE)),
+        [source],
+    )
     assert passlib.library.load(path, verbose=False).passes == ("my_pass_name",)
 
 

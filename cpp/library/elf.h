@@ -3,6 +3,7 @@
 #define PASSLIB_LIBRARY_ELF_H_
 
 #include <string>
+#include <vector>
 
 namespace passlib {
 
@@ -12,6 +13,13 @@ namespace passlib {
 /// Refuses a file that is missing, not a shared library, truncated or built for another machine,
 /// with a clearer message than the dynamic linker's; a truncated file would crash it.
 void checkLibraryFile(const std::string& path);
+
+/// Returns the symbols of a library, sorted, that the dynamic linker shares between all libraries
+/// of the process that define them; without those of the standard library.
+std::vector<std::string> uniqueSymbols(const std::string& path);
+
+/// Returns a symbol as C++ spells it, in quotes.
+std::string readableSymbol(const std::string& name);
 
 }  // namespace passlib
 

@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "library/calls/call.h"
 #include "library/elf.h"
+#include "library/opening/linker.h"
 #include "library/params.h"
 
 namespace passlib {
@@ -29,28 +30,11 @@ std::map<std::string, Function> byDevice(const char** devices, Function* functio
 }  // namespace
 
 Library::Library(const std::string& path) : path_(path) {
-  checkLibraryFile(path);
-  // NOW: a missing symbol is an error here, not a dead process later. LOCAL: libraries do not see
-  // each other's symbols.
   const FloatingPoint arithmetic;
-  handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const bool changed_arithmetic = arithmetic.restore();
-  if (handle_ != nullptr) {
-    state_ = &CallState::of(handle_, path);
-    if (changed_arithmetic) state_->noteArithmetic();
-    return;
-  }
-  const char* reason = dlerror();
-  std::string text = reason == nullptr ? "unknown reason" : reason;
-  if (text.find("position-independent executable") != std::string::npos) {
-    text = "it is a program, not a library; compile it with g++ -shared -fPIC";
-  }
-  if (text.find("undefined symbol") != std::string::npos) {
-    text +=
-        "; if the library was written for MXNet, compile MXNet's src/lib_api.cc into it or use "
-        "passlib's lib_api.h, which needs no other file";
-  }
-  refuseLibrary(path, text);
+  handle_ = openLibraryFile(path);
+  unique_symbols_ = passlib::uniqueSymbols(path);
+  state_ = &CallState::of(handle_, path);
+  if (arithmetic.restore()) state_->noteArithmetic();
 }
 
 Library::~Library() {

@@ -101,6 +101,8 @@ class Library {
   Library& operator=(const Library&) = delete;
 
   const std::string& path() const { return path_; }
+  /// See uniqueSymbols of elf.h; of the file as it was opened.
+  const std::vector<std::string>& uniqueSymbols() const { return unique_symbols_; }
   int abiVersion() const { return abi_version_; }
   const std::vector<Pass>& passes() const { return passes_; }
   const std::vector<Partitioner>& partitioners() const { return partitioners_; }
@@ -146,6 +148,7 @@ class Library {
   void findFlatCalls();
 
   std::string path_;
+  std::vector<std::string> unique_symbols_;
   void* handle_ = nullptr;
   int abi_version_ = 0;
   bool ours_ = false;

@@ -58,6 +58,7 @@ void Allocator::allocate(const void* self, const int64_t* shape, int num_dims, c
                          int /*dev_id*/, int dtype, const char* name, int is_arg, void** data) {
   *data = nullptr;
   auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
+  const std::lock_guard<std::mutex> lock(allocator->mutex_);
   try {
     allocator->allocateOne(shape, num_dims, dev_type, dtype, name, is_arg != 0, data);
   } catch (const std::exception& error) {  // must not unwind through the library
@@ -115,8 +116,9 @@ void Allocator::read(const void* self, std::size_t id, const void** data) {
   const WeightPlace* place = allocator->args_.onDemand(id);
   if (place == nullptr) place = allocator->aux_.onDemand(id);
   if (place == nullptr) return;
+  const std::lock_guard<std::mutex> lock(allocator->mutex_);
   try {
-    *data = allocator->on_demand_.read(*place);
+    *data = allocator->on_demand_.read(*place, id);
   } catch (const std::bad_alloc&) {
     if (!allocator->error_.empty()) return;
     allocator->error_ = "the pass reads a weight of " + std::to_string(place->size) +
@@ -124,9 +126,19 @@ void Allocator::read(const void* self, std::size_t id, const void** data) {
   }
 }
 
+void Allocator::refuseWrites() {
+  const std::size_t id = on_demand_.written();
+  if (id == 0 || !error_.empty()) return;
+  const ParamBlock& block = args_.onDemand(id) != nullptr ? args_ : aux_;
+  error_ = std::string("the pass wrote to the weight ") +
+           quoted(block.names()[ParamBlock::numberOf(id)]) +
+           ", which it got to read by readTensor(); alloc_arg makes another tensor";
+}
+
 int Allocator::scale(const void* self, std::size_t id, const double* factors, std::size_t count,
                      const char* name) {
   auto* allocator = const_cast<Allocator*>(static_cast<const Allocator*>(self));
+  const std::lock_guard<std::mutex> lock(allocator->mutex_);
   try {
     return allocator->scaleOne(id, factors, count, name);
   } catch (const std::exception& error) {

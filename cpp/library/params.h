@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -87,7 +88,8 @@ struct NewParam {
 };
 
 /// Serves a pass's alloc_arg and alloc_aux, and weights on demand. A refused request is recorded as
-/// an error, which makes the call fail whatever the pass returns.
+/// an error, which makes the call fail whatever the pass returns. Threads of the pass may call at
+/// the same time.
 class Allocator {
  public:
   /// `accept_*`: whether the caller gave a dictionary that can take new parameters. The blocks live
@@ -105,6 +107,8 @@ class Allocator {
                    const char* name);
 
   const std::string& error() const { return error_; }
+  /// After the call: refuses it if the pass wrote to weights that it read on demand.
+  void refuseWrites();
   /// Returns the parameters in order of allocation; of equal names only the last.
   std::vector<NewParam> take();
 
@@ -118,6 +122,7 @@ class Allocator {
   bool accept_aux_;
   const ParamBlock& args_;
   const ParamBlock& aux_;
+  std::mutex mutex_;  ///< of what follows
   OnDemand on_demand_;
   std::string error_;
   std::vector<NewParam> params_;

@@ -108,6 +108,7 @@ class Caller {
         std::make_tuple(&Allocator::allocate, allocator_));
     CallOutcome outcome =
         callLibrary(*call_.library, [&]() { return std::apply(enter, arguments); });
+    if (outcome.succeeded()) allocator_->refuseWrites();
     if (outcome.succeeded() && allocator_->error().empty()) return;
     throw PassError(describeFailure(described("failed"), outcome, allocator_->error()),
                     outcome.messages);

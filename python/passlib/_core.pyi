@@ -270,6 +270,7 @@ class EditableRoot(EditableGraph):
 class Library:
     def __init__(self, path: str, version: int, write: Write) -> None: ...
     path: Final[str]
+    unique_symbols: Final[list[str]]
     abi_version: Final[int]
     passes: Final[list[str]]
     partitioners: Final[list[tuple[str, list[str]]]]

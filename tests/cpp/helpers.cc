@@ -157,6 +157,29 @@ TEST(helpers_users) {
   CHECK(onlyUser(&g.graph, NodeEntry(g.add, 0)) == nullptr);
 }
 
+TEST(helpers_of_no_node) {
+  Small small;
+  Graph& graph = small.graph;
+  const NodeEntry none(onlyUser(&graph, NodeEntry(small.split, 1)), 0);
+  CHECK(none.node == nullptr);
+  CHECK_THROWS(graph.connect(nullptr, 0, small.add, 0), std::invalid_argument, "no producer");
+  CHECK_THROWS(graph.connect(small.x, 0, nullptr, 0), std::invalid_argument, "no consumer");
+  CHECK_THROWS(graph.replace(none, NodeEntry(small.x, 0)), std::invalid_argument, "no node");
+  CHECK_THROWS(graph.replace(NodeEntry(small.x, 0), none), std::invalid_argument, "no node");
+  CHECK_THROWS(graph.removeNode(nullptr), std::invalid_argument, "no node");
+  CHECK_THROWS(intAttr(none.node, "axis"), AttributeError, "no node");
+  CHECK_EQUAL(intAttr(none.node, "axis", 3), 3);
+  CHECK_EQUAL(textAttr(none.node, "axis", "none"), "none");
+  CHECK(!shapeOf(none).known);
+  CHECK_EQUAL(typeOf(none), kUNSET);
+  CHECK(users(none).empty());
+  CHECK(onlyUser(&graph, none) == nullptr);
+  CHECK(!isOutput(&graph, none));
+  CHECK(!isParameter(none.node));
+  CHECK_EQUAL(small.add->inputs.size(), 2u);
+  CHECK_EQUAL(small.x->outputs.size(), 2u);
+}
+
 TEST(helpers_parameters_need_a_pass) {
   Small g;
   CHECK_THROWS(addParameter(&g.graph, "w", {1}, kFloat32), std::runtime_error,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import string
@@ -148,8 +149,76 @@ def test_without_exceptions(tmp_path: Path) -> None:
     assert "compile without -fno-exceptions" in errors[0]
 
 
-def test_every_function_compiles_quietly() -> None:
-    compile_quietly("g++", "c++11", TESTS / "plugins" / "every_api.cc")
+@pytest.mark.parametrize("flags", [(), ("-funsigned-char",), ("-O2",)], ids=" ".join)
+def test_every_function_compiles_quietly(flags: tuple[str, ...]) -> None:
+    """Also where char has no sign, as on ARM."""
+    compile_quietly("g++", "c++11", TESTS / "plugins" / "every_api.cc", *flags)
+
+
+def test_it_compiles_quietly_for_arm(tmp_path: Path) -> None:
+    compiler = "aarch64-linux-gnu-g++"
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    source = tmp_path / "minimal.cc"
+    source.write_text('#define PASSLIB_PATTERNS\n#include "lib_api.h"\n' + MINIMAL)
+    compile_quietly(compiler, "c++11", source)
+
+
+USE = """#include "lib_api.h"
+static mxnet::ext::MXReturnValue body(mxnet::ext::Graph* graph,
+                                      const std::unordered_map<std::string, std::string>&) {
+  mxnet::ext::Node* node = graph->nodes[0];
+  const std::string text = "text";
+  STATEMENT
+  return mxnet::ext::MX_SUCCESS;
+}
+REGISTER_PASS(use).setBody(body);
+mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
+"""
+
+
+def errors_of(statement: str, tmp_path: Path, *flags: str) -> str:
+    """Return what a compiler says of a statement with a node; "" if nothing."""
+    source = tmp_path / "use.cc"
+    source.write_text(USE.replace("STATEMENT", f"{statement} (void)node; (void)text;"))
+    command = ["g++", "-std=c++11", *STRICT[:-1], "-c", "-o", os.devnull, *flags]
+    command += ["-I", str(INCLUDE), str(source)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+NUMBERS = ["3", "0", "2.5", "true", "node->num_outputs", "mxnet::ext::kInt8"]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("left", ["attrs[text] =", 'attrs.at("k") =', 'attrs["k"] +='])
+@pytest.mark.parametrize("right", NUMBERS)
+def test_numbers_are_no_attributes(left: str, right: str, tmp_path: Path) -> None:
+    assert "use of deleted function" in errors_of(f"node->{left} {right};", tmp_path)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2"])
+def test_texts_are_attributes_and_nodes_are_copied(level: str, tmp_path: Path) -> None:
+    statement = """
+      std::string other("other");
+      node->attrs["k"] = "v";
+      node->attrs["k"] = text;
+      node->attrs["k"] = std::to_string(3);
+      node->attrs["k"] = 'c';
+      node->attrs["k"] = {};
+      node->attrs["k"] = node->attrs["l"];
+      node->attrs["k"] += text + node->attrs["l"] + 'c';
+      std::string& kept = node->attrs["k"];
+      kept = text.empty() ? node->attrs["k"] : "none";
+      kept = text.empty() ? node->attrs["k"] : text;
+      std::swap(node->attrs["k"], other);
+      std::swap(node->attrs["k"], node->attrs["l"]);
+      std::vector<std::string> list{node->attrs["k"], "b"};
+      list.push_back(node->attrs.at("k"));
+      if (node->attrs["k"] == "v" && std::stoi(node->attrs["k"]) > 3) std::cin >> node->attrs["k"];
+      mxnet::ext::Node* copy = new mxnet::ext::Node(*node);
+      delete copy;
+    """
+    assert errors_of(statement, tmp_path, level) == ""
 
 
 def test_other_dlpack_header(tmp_path: Path) -> None:

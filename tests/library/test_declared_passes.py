@@ -129,6 +129,33 @@ def test_options_arrive_typed(symbol: passlib.Symbol, options: dict[str, Any], w
     assert json.loads(result.tojson())["echo"] == wanted
 
 
+@pytest.mark.usefixtures("handover", "declared")
+def test_a_body_that_takes_texts_gets_the_defaults_in_the_form_of_values(
+    symbol: passlib.Symbol,
+) -> None:
+    presets: dict[str, Any] = {
+        "flag": True,
+        "level": 2,
+        "rate": 0.5,
+        "mode": "fast",
+        "axes": [1, 2],
+        "names": [],
+    }
+
+    def echo(**options: Any) -> str:
+        text = json.loads(symbol.optimize_for("declaredTexts", **options).tojson())["echo"]
+        return str(text)
+
+    wanted = "axes=[1, 2];flag=True;level=2;mode=fast;names=[];rate=0.5;"
+    assert echo() == wanted
+    assert echo(**presets) == wanted
+    for name, value in presets.items():
+        assert echo(**{name: value}) == wanted
+    assert echo(level=3, other="x") == wanted.replace("level=2", "level=3").replace(
+        "rate", "other=x;rate"
+    )
+
+
 @pytest.mark.usefixtures("declared")
 def test_wrong_use_of_declared_options_is_named(symbol: passlib.Symbol) -> None:
     with pytest.raises(PassError, match="option 'mode' is declared as text"):

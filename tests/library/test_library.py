@@ -130,7 +130,7 @@ def test_library_that_was_overwritten_in_place(tmp_path: Path) -> None:
     passlib.library.load(path, verbose=False)
     with path.open("ab") as file:
         file.write(b"more")
-    with pytest.raises(LoadError, match="overwritten while it was loaded"):
+    with pytest.raises(LoadError, match="overwritten after it was loaded"):
         passlib.library.load(path, verbose=False)
 
 

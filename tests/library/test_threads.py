@@ -81,3 +81,23 @@ def test_one_library_in_all_threads(plugin: Callable[[str], Path]) -> None:
     # There is one state, and every call counted exactly once.
     assert sorted(results) == [2.0 + run for run in range(THREADS * ROUNDS)]
     assert len(set(seen)) == THREADS * ROUNDS
+
+
+def test_threads_of_a_pass(plugin: Callable[[str], Path]) -> None:
+    """They read weights, allocate others, and ask which variables are parameters."""
+    pl.library.load(plugin("tensors"), verbose=False)
+    count = 40
+    names = [f"w{number}" for number in range(count)]
+    symbol = pl.sym.add_n(*map(pl.sym.var, ["x", *names]))
+    sums = {name: f"{7.0 * number:.6f}" for number, name in enumerate(names)}
+    for _ in range(ROUNDS):
+        # Unaligned arrays are copied when they are asked for.
+        args = {
+            name: np.frombuffer(b"\0" + np.full(7, number, np.float32).tobytes(), np.float32, 7, 1)
+            for number, name in enumerate(names)
+        }
+        found = symbol.optimize_for("sumInThreads", args, skip_infer=True).attr_dict()
+        assert {name: found[name]["__sum__"] for name in names} == sums
+        symbol.optimize_for("negateInThreads", args, skip_infer=True)
+        for number, name in enumerate(names):
+            np.testing.assert_array_equal(args[name], np.full(7, -number, np.float32))

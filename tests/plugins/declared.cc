@@ -19,6 +19,16 @@ MXReturnValue echo(Graph* graph, const OptionValues& options) {
   return MX_SUCCESS;
 }
 
+/// Writes all options that it is called with into the attributes of the graph.
+MXReturnValue echoTexts(Graph* graph, const options_map_t& options) {
+  std::string text;
+  for (const auto& option : std::map<std::string, std::string>(options.begin(), options.end())) {
+    text += option.first + "=" + option.second + ";";
+  }
+  graph->attrs["echo"] = JsonVal(text);
+  return MX_SUCCESS;
+}
+
 /// Asks for an option of another type than declared.
 MXReturnValue confused(Graph*, const OptionValues& options) {
   return options.integer("mode") == 0 ? MX_SUCCESS : MX_FAIL;
@@ -75,6 +85,15 @@ REGISTER_PASS(declaredBias)
     .setBody(addBias)
     .option("name", "bias", "The name of the parameter.")
     .needsWeights(false);
+REGISTER_PASS(declaredTexts)
+    .setBody(echoTexts)
+    .option("flag", true, "Whether it is set.")
+    .option("level", 2, "How far it goes.", 1, 3)
+    .option("rate", 0.5, "How much.")
+    .option("mode", "fast", "Which way.", {"fast", "exact"})
+    .option("axes", {1, 2}, "Which axes.")
+    .option("names", std::vector<std::string>(), "Which names.")
+    .anyOptions();
 
 }  // namespace
 

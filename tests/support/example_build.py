@@ -11,7 +11,7 @@ from plugin_build import CACHE, INCLUDE, compile_once, compiler_version, headers
 
 __all__ = ["build_example", "extension_libraries"]
 
-COMMAND = ("g++", "-shared", "-fPIC", "-std=c++11", "-I", str(INCLUDE))
+COMMAND = ("g++", "-shared", "-fPIC", "-fvisibility=hidden", "-std=c++11", "-I", str(INCLUDE))
 
 
 @functools.cache

@@ -89,6 +89,7 @@ PLUGINS: dict[str, Recipe] = {
     "careless": library("careless.cc"),
     "declared": library("declared.cc"),
     "on_demand": library("on_demand.cc"),
+    "tensors": library("tensors.cc", flags=("-pthread",)),
     "flat_views": library("flat_views.cc"),
     "flat_views_newer": library("flat_views.cc", flags=("-DVERSION=2", "-DONLY=flatNewer")),
     "flat_views_no_free": library("flat_views.cc", flags=("-DNO_FREE", "-DONLY=flatNoFree")),

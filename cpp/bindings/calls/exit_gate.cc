@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "bindings/bindings.h"
 #include "fork_mutex.h"
+#include "library/calls/interrupt.h"
 
 namespace passlib {
 
@@ -127,6 +130,21 @@ Gate& gate() {
   return *instance;
 }
 
+/// At the end of the process: says which native call ended it by exit(), and that this is no
+/// success. An interpreter that ends by itself is gone by then.
+void reportExit(int status, void* /*unused*/) {
+  if (Py_IsInitialized() == 0) return;
+  std::string calls;
+  for (const std::string& call : runningCalls()) calls += (calls.empty() ? "" : " or ") + call;
+  if (calls.empty()) return;
+  const std::string text = "\npasslib: " + calls + " called exit(" + std::to_string(status) +
+                           "), which ends this process; a library returns MX_FAIL instead\n";
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) {
+    // stderr is closed: there is nobody to tell.
+  }
+  _exit(status == 0 ? EXIT_FAILURE : status);
+}
+
 }  // namespace
 
 GateHold::GateHold(Gil gil) : gil_(gil) { gate().enter(gil_ == Gil::kOurs); }
@@ -170,6 +188,7 @@ void withGil(void (*body)(void* object), void* object) {
 }
 
 void bindExitGate(py::module_* m) {
+  on_exit(&reportExit, nullptr);
   m->def(
       "close_gate", [](double seconds) { return gate().close(seconds); }, py::arg("seconds"),
       py::call_guard<py::gil_scoped_release>());

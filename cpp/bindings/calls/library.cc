@@ -96,7 +96,7 @@ std::shared_ptr<Library> openLibrary(const std::string& path, int version,
   const GateHold hold;
   std::shared_ptr<Library> library;
   runCaptured(write, [&](OnInterrupt how) { library = Library::open(path, version, how); });
-  warnOfArithmetic(*library);
+  warnAfterCall(*library);
   return library;
 }
 
@@ -144,6 +144,7 @@ void bindLibraries(py::module_* m) {
   py::class_<Library, std::shared_ptr<Library>>(*m, "Library")
       .def(py::init(&openLibrary), py::arg("path"), py::arg("version"), py::arg("write"))
       .def_property_readonly("path", &Library::path)
+      .def_property_readonly("unique_symbols", &Library::uniqueSymbols)
       .def_property_readonly("abi_version", &Library::abiVersion)
       .def_property_readonly("passes", [](const Library& l) { return namesOf(l.passes()); })
       .def_property_readonly("partitioners", &listPartitioners)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -24,6 +25,14 @@ OnInterrupt onInterrupt() {
   const py::object handler = signals.attr("getsignal")(SIGINT);
   if (handler.is(signals.attr("default_int_handler"))) return OnInterrupt::kSpeak;
   return PyCallable_Check(handler.ptr()) != 0 ? OnInterrupt::kTell : OnInterrupt::kNothing;
+}
+
+void writeToFile(int file, const std::string& text) {
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t size = ::write(file, text.data() + written, text.size() - written);
+    if (size < 0 && errno != EINTR) return;
+    if (size > 0) written += static_cast<std::size_t>(size);
+  }
 }
 
 /// Hands text to `write` at the end of a scope, even when an exception passes through.
@@ -52,7 +61,19 @@ class Delivery {
 
 }  // namespace
 
+bool isEnding() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 void writeText(const std::string& text, const py::object& write) {
+  if (isEnding()) {  // sys.stdout may be gone
+    writeToFile(STDOUT_FILENO, text);
+    return;
+  }
   // In pieces, so that a large text is not in memory three times.
   constexpr std::size_t kPiece = 1 << 20;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -63,7 +84,12 @@ void writeText(const std::string& text, const py::object& write) {
   }
 }
 
-void warnOfArithmetic(const Library& library) {
+void warnAfterCall(const Library& library) {
+  for (const std::string& message : library.state().takeMessages()) {
+    const std::string text = "library " + mxnet::ext::host::quoted(library.path()) +
+                             " succeeded, but reported by MX_ERROR_MSG: " + message;
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw py::error_already_set();
+  }
   if (!library.state().takeArithmeticNote()) return;
   const std::string text =
       "library " + mxnet::ext::host::quoted(library.path()) +
@@ -98,7 +124,7 @@ void runNative(const NativeCall& call, const py::object& write, const std::funct
   } catch (const std::bad_alloc&) {
     call.fail("needs more memory than the system has");
   }
-  warnOfArithmetic(call.library);
+  warnAfterCall(call.library);
 }
 
 }  // namespace passlib

@@ -27,11 +27,16 @@ void runNative(const NativeCall& call, const py::object& write, const std::funct
 /// The same without a library that is loaded already. `body` gets what to do on SIGINT.
 void runCaptured(const py::object& write, const std::function<void(OnInterrupt)>& body);
 
-/// Hands text that was captured to `write`.
+/// Whether the interpreter is on its way to its end.
+bool isEnding();
+
+/// Hands text that was captured to `write`; while the interpreter ends, to the process's own
+/// stdout.
 void writeText(const std::string& text, const py::object& write);
 
-/// Warns of what the library did to the arithmetic of the process, once for each library.
-void warnOfArithmetic(const Library& library);
+/// Warns of what the library reported although it succeeded, and of what it did to the arithmetic
+/// of the process, once for each library.
+void warnAfterCall(const Library& library);
 
 }  // namespace passlib
 

@@ -99,6 +99,12 @@ py::list computeWith(const CustomOp& op, const ComputeSettings& settings, const 
   return results;
 }
 
+/// The method sys.stdout.write; None while the interpreter ends, whose modules may be gone.
+py::object standardOutput() {
+  if (isEnding()) return py::none();
+  return py::module_::import("sys").attr("stdout").attr("write");
+}
+
 /// Destroys a state without the GIL, which another thread inside the library may be waiting for.
 /// Output of the destructor goes to sys.stdout, if that still exists.
 struct DestroyState {
@@ -111,7 +117,7 @@ struct DestroyState {
       delete state;
     }
     try {
-      if (!text.empty()) writeText(text, py::module_::import("sys").attr("stdout").attr("write"));
+      if (!text.empty()) writeText(text, standardOutput());
     } catch (py::error_already_set& error) {
       error.discard_as_unraisable("sys.stdout.write");
     }

@@ -58,6 +58,7 @@ CallOutcome callLibrary(const Library& library, Body body) {
   }
   if (arithmetic.restore()) library.state().noteArithmetic();
   outcome.messages = library.messagesFrom(before);
+  if (outcome.succeeded()) library.state().noteMessages(outcome.messages);
   return outcome;
 }
 

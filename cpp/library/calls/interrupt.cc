@@ -2,18 +2,44 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+
+#include "fork_mutex.h"
 
 namespace passlib {
 namespace {
 
 std::atomic<InterruptWatch*> active_watch{nullptr};
 
+/// What runs, in all threads.
+struct Running {
+  ForkMutex<std::mutex> mutex;
+  std::vector<const std::string*> calls;
+};
+
+Running& running() {
+  static auto* const instance = new Running();
+  return *instance;
+}
+
 }  // namespace
 
+std::vector<std::string> runningCalls() {
+  const std::lock_guard<ForkMutex<std::mutex>> lock(running().mutex);
+  std::vector<std::string> calls;
+  for (const std::string* call : running().calls) calls.push_back(*call);
+  return calls;
+}
+
 InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const std::string& what)
-    : how_(how), flag_(flag) {
+    : how_(how), what_(what), flag_(flag) {
+  {
+    const std::lock_guard<ForkMutex<std::mutex>> lock(running().mutex);
+    running().calls.push_back(&what_);
+  }
   std::memset(&before_, 0, sizeof(before_));
   if (how == OnInterrupt::kNothing || active_watch.load() != nullptr) return;
   if (sigaction(SIGINT, nullptr, &before_) != 0) return;
@@ -32,6 +58,11 @@ InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const st
 }
 
 InterruptWatch::~InterruptWatch() {
+  {
+    const std::lock_guard<ForkMutex<std::mutex>> lock(running().mutex);
+    std::vector<const std::string*>& calls = running().calls;
+    calls.erase(std::find(calls.begin(), calls.end(), &what_));
+  }
   if (!active_) return;
   struct sigaction now;
   // The library may have set a handler of its own meanwhile, which then stays.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <string>
+#include <vector>
 
 namespace passlib {
 
@@ -14,6 +15,9 @@ enum class OnInterrupt {
   kTell,     ///< set the flag that the library may ask for, then run the program's own handler
   kSpeak,    ///< also say on stderr what runs; end the process on the second signal
 };
+
+/// Returns what runs native code at present, as InterruptWatch got it: "pass 'x' of library 'y'".
+std::vector<std::string> runningCalls();
 
 /// Notices SIGINT while it lives. Only for the main thread, and not nested: an inner one does
 /// nothing.
@@ -32,6 +36,7 @@ class InterruptWatch {
 
   bool active_ = false;
   OnInterrupt how_;
+  const std::string what_;
   std::atomic<std::atomic<int>*> flag_;
   std::string text_;
   std::atomic<int> count_{0};

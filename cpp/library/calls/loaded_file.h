@@ -15,6 +15,11 @@ class LoadedFile {
  public:
   explicit LoadedFile(std::string path);
 
+  /// Whether a file is this one, by whatever path.
+  bool is(const struct stat& other) const {
+    return known_ && other.st_dev == was_.st_dev && other.st_ino == was_.st_ino;
+  }
+
   /// Whether the file was written to since, unless its content is the same. A new file under the
   /// path is no harm: the old one stays mapped. Costs one stat, and reading the file once after
   /// each change of its times, rights or links.

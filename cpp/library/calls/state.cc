@@ -2,20 +2,60 @@
 
 #include <exception>
 #include <map>
+#include <utility>
 
 #include "errors.h"
 #include "lib_api.h"
 #include "library/calls/floating_point.h"
+#include "library/elf.h"
 
 namespace passlib {
 
+namespace {
+
+/// All states, by the linker's handle.
+struct States {
+  ForkMutex<std::mutex> mutex;
+  std::map<void*, CallState*> by_handle;
+};
+
+States& states() {
+  static auto* const instance = new States();
+  return *instance;
+}
+
+constexpr const char* kOverwritten =
+    "its file was overwritten after it was loaded, which also changed the code in memory; build to "
+    "a new file and move it into place, then restart this process";
+
+}  // namespace
+
 CallState& CallState::of(void* handle, const std::string& path) {
-  static auto* const mutex = new ForkMutex<std::mutex>();
-  static auto* const states = new std::map<void*, CallState*>();
-  const std::lock_guard<ForkMutex<std::mutex>> lock(*mutex);
-  CallState*& state = (*states)[handle];
+  const std::lock_guard<ForkMutex<std::mutex>> lock(states().mutex);
+  CallState*& state = states().by_handle[handle];
   if (state == nullptr) state = new CallState(path);
   return *state;
+}
+
+void CallState::requireUnwritten(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return;
+  const std::lock_guard<ForkMutex<std::mutex>> lock(states().mutex);
+  for (const auto& [handle, state] : states().by_handle) {
+    const std::lock_guard<ForkMutex<std::mutex>> guard(state->guard_);
+    if (state->file_.is(status) && state->file_.overwritten()) refuseLibrary(path, kOverwritten);
+  }
+}
+
+void CallState::noteMessages(const std::vector<std::string>& messages) {
+  if (messages.empty()) return;
+  const std::lock_guard<ForkMutex<std::mutex>> lock(guard_);
+  messages_.insert(messages_.end(), messages.begin(), messages.end());
+}
+
+std::vector<std::string> CallState::takeMessages() {
+  const std::lock_guard<ForkMutex<std::mutex>> lock(guard_);
+  return std::exchange(messages_, {});
 }
 
 std::string CallState::refusal() {
@@ -31,9 +71,7 @@ std::string CallState::refusal() {
     running_ = 0;
   }
   if (refusal_.empty() && file_.overwritten()) {
-    refusal_ =
-        "its file was overwritten after it was loaded, which also changed the code in memory; "
-        "build to a new file and move it into place, then restart this process";
+    refusal_ = kOverwritten;
   }
   return refusal_;
 }

@@ -21,6 +21,9 @@ class CallState {
   /// The state of the library with this handle of the dynamic linker.
   static CallState& of(void* handle, const std::string& path);
 
+  /// Throws LoadError if the file of a path is one that the linker has, and was overwritten since.
+  static void requireUnwritten(const std::string& path);
+
   /// Throws LoadError if the library may not be called any more: its file was overwritten, or the
   /// process is a child that was forked while the library ran. Costs one stat.
   void requireUsable();
@@ -52,6 +55,10 @@ class CallState {
   /// the first time.
   bool takeArithmeticNote() { return changed_arithmetic_.load() && !told_.exchange(true); }
 
+  /// Keeps what the library reported in calls that succeeded, until somebody takes it.
+  void noteMessages(const std::vector<std::string>& messages);
+  std::vector<std::string> takeMessages();
+
  private:
   explicit CallState(const std::string& path) : path_(path), file_(path), process_(forkCount()) {}
   std::string refusal();
@@ -70,6 +77,7 @@ class CallState {
   unsigned process_;  ///< the forkCount() of the process that running_ counts calls of
   int running_ = 0;
   std::vector<Doomed> doomed_;
+  std::vector<std::string> messages_;
   std::atomic<bool> any_doomed_{false};
   std::atomic<int> interrupted_{0};
   std::atomic<bool> changed_arithmetic_{false};

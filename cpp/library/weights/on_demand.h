@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "library/file_mapping.h"
 #include "library/stable_items.h"
 #include "library/weights/scaled.h"
 
@@ -21,9 +22,12 @@ struct WeightPlace {
 /// Serves one call of a pass.
 class OnDemand {
  public:
-  /// Returns the elements, aligned: as they lie, or a copy that lives as long as this object.
-  /// Throws std::bad_alloc.
-  const void* read(const WeightPlace& place);
+  /// Returns the elements of the weight `id`, aligned, in memory that lives as long as this object:
+  /// a copy, or pages of a mapped file that are copied when they are written to. Throws
+  /// std::bad_alloc.
+  const void* read(const WeightPlace& place, std::size_t id);
+  /// Returns the ID of a weight whose elements in that memory were changed, or 0.
+  std::size_t written() const;
 
   /// Returns the elements multiplied by factors; nothing if that is not possible.
   static std::optional<Scaled> scaled(const WeightPlace& place, const double* factors,
@@ -33,6 +37,14 @@ class OnDemand {
   struct alignas(64) Line {
     char bytes[64];
   };
+  struct Read {
+    WeightPlace place;
+    std::size_t id;
+    const char* data;
+    Lender::Loan loan;  ///< of the file's pages, if it is no copy
+  };
+  std::vector<Read> reads_;
+  Lender lender_;
   StableItems<Line> copies_;
 };
 

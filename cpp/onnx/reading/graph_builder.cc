@@ -129,7 +129,9 @@ class Builder {
       return level_.names[level_.nodes[node].outputs.first + output];
     };
     values_.define(places.size(), name_of, [&](std::size_t number) {
-      const auto [node, output] = places[number];
+      const auto& place = places[number];
+      const uint32_t node = place.first;
+      const uint32_t output = place.second;
       checkedName(name_of(number), [&] { return titleOf(level_, level_.nodes[node], node); });
       return makerOf(node, output);
     });

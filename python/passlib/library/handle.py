@@ -57,7 +57,6 @@ class Library:
     partitioners: tuple[str, ...]
     ops: tuple[str, ...]
     core: _core.Library = field(repr=False, compare=False)
-    inode: tuple[int, int] = field(repr=False, compare=False)
 
     @property
     def handover(self) -> str:

@@ -8,7 +8,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import passlib._core as _core
 from passlib.errors import FormatError, LoadError, PasslibError
@@ -80,10 +79,10 @@ def load(
     printed: list[str] = []
     try:
         with _lock:
-            known, opening = _recall(absolute)
+            known = _recall(absolute)
             is_new = known is None
             if known is None:
-                known = _open(absolute, opening, version, printed.append)
+                known = _open(absolute, version, printed.append)
                 if verbose:
                     _log(known)
             _register(known, replace=replace)
@@ -157,31 +156,19 @@ def _hash(path: str) -> str:
         raise LoadError(message) from error
 
 
-def _recall(path: str) -> tuple[Library | None, str]:
-    """Return the library if this file is loaded already, else the path to open it by."""
+def _recall(path: str) -> Library | None:
+    """Return the library if this file is loaded already."""
     digest = _hash(path)
     real = os.path.realpath(path)
-    earlier = [library for library in _libraries if os.path.realpath(library.path) == real]
-    for library in earlier:
-        if library.sha256 == digest:
-            return library, path
-    stat = Path(path).stat()
-    if any(library.inode == (stat.st_dev, stat.st_ino) for library in earlier):
-        message = (
-            f"cannot load library {path!r}: the file was overwritten while it was loaded, which "
-            f"also changed the code in memory; build to a new file and move it into place, then "
-            f"restart this process"
-        )
-        raise LoadError(message)
-    # The dynamic linker takes equal paths for the same library, however new the file is.
-    folder, name = os.path.split(path)
-    return None, os.path.join(folder, *["."] * len(earlier), name)  # noqa: PTH118 (Path drops the dots)
+    for library in _libraries:
+        if library.sha256 == digest and os.path.realpath(library.path) == real:
+            return library
+    return None
 
 
-def _open(path: str, opening: str, version: int, write: Callable[[str], object]) -> Library:
+def _open(path: str, version: int, write: Callable[[str], object]) -> Library:
     digest = _hash(path)
-    stat = Path(path).stat()
-    core = _core.Library(opening, version, write)
+    core = _core.Library(path, version, write)
     library = Library(
         path=path,
         sha256=digest,
@@ -190,7 +177,6 @@ def _open(path: str, opening: str, version: int, write: Callable[[str], object])
         partitioners=tuple(name for name, _ in core.partitioners),
         ops=tuple(core.operators),
         core=core,
-        inode=(stat.st_dev, stat.st_ino),
     )
     for kind, names in (("pass", library.passes), ("partitioner", library.partitioners)):
         for name in names:
@@ -222,11 +208,30 @@ def _register(library: Library, *, replace: bool) -> None:
             require_free(backends, f"cannot load library {library.path!r}: ")
         except PasslibError as error:
             raise LoadError(str(error)) from None
+    else:
+        _require_own_data(library)
     registry.require_names(library, replace=replace)
     register(backends)
     registry.register(library)
     if not any(library is known for known in _libraries):
         _libraries.append(library)
+
+
+def _require_own_data(library: Library) -> None:
+    """Refuse a library that shares static data with one whose names it takes over."""
+    unique = {*library.core.unique_symbols}
+    for other in _libraries if unique else ():
+        names = {*other.passes, *other.partitioners, *other.ops}
+        shared = unique & {*other.core.unique_symbols}
+        if other is library or not shared:
+            continue
+        if not names.isdisjoint((*library.passes, *library.partitioners, *library.ops)):
+            message = (
+                f"cannot load library {library.path!r}: it would share {min(shared)!r} with "
+                f"{other.path!r}, whose names it takes over; compile it with -fvisibility=hidden, "
+                "then restart this process"
+            )
+            raise LoadError(message)
 
 
 def _log(library: Library) -> None:

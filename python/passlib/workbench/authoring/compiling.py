@@ -69,7 +69,16 @@ def build(
     with replacing(target) as path:
         command = [
             *compiler,
-            *("-shared", "-fPIC", "-std=c++11", "-Wall", *_FLAGS[mode], "-I", get_include()),
+            *(
+                "-shared",
+                "-fPIC",
+                "-fvisibility=hidden",
+                "-std=c++11",
+                "-Wall",
+                *_FLAGS[mode],
+                "-I",
+                get_include(),
+            ),
             *shlex.split(os.environ.get("CXXFLAGS", "")),
             *map(os.fspath, places),
             *("-o", os.fspath(path)),
