@@ -106,6 +106,12 @@ GRAPHS = {
         outer (x) => (y) { z = own.pooled(x) y = Abs(z) }
         <domain: "own", opset_import: ["" : 17]>
         pooled (x) => (y) { y = """ + POOL + " (x) }",
+    "zeros for the padding that SAME makes": """g (float[1, 1, 10] x) => (int64[A] y) {
+        p = MaxPool <kernel_shape = [2], strides = [3], pads = [0, 0], auto_pad = "SAME_LOWER"> (x)
+        y = Shape(p) }""",
+    "an empty value that is joined": """g (float[1, 1, N] x) => (int64[A] y)
+        <int64[3] s = {1, 1, 0}> {
+        e = ConstantOfShape(s) j = Concat <axis = 1> (x, e) y = Shape(j) }""",
     "a part of an open axis": """<ir_version: 5, opset_import: ["" : 10]>
         g (float[N, 4] x) => (float[A, 4] y)
         <int64[1] one = {1}, int64[1] last = {9}, int64[1] z = {0}> {

@@ -98,7 +98,9 @@ def _pool(op: Operation) -> Shapes:
     dilations = op.attributes.get("dilations") or [1] * rank
     rounding = op.integer("ceil_mode")
     is_same = padding in _SAME and set(dilations) != {1}
-    if shape is None or not (rounding or is_same or (padding != b"NOTSET" and any(pads))):
+    if shape is None or not (
+        rounding or is_same or (padding != b"NOTSET" and "pads" in op.attributes)
+    ):
         return {}
     lengths = (len(shape) - 2, len(strides), len(dilations), len(pads) / 2)
     if any(length != rank for length in lengths):
@@ -297,6 +299,19 @@ def _einsum(op: Operation) -> Shapes:
     if not arrow:
         result = "".join(sorted(letter for letter in sizes if terms.count(letter) == 1))
     return {0: tuple(sizes.get(letter) for letter in result)}
+
+
+@_rule("Concat")
+def _joined(op: Operation) -> Shapes:
+    # ONNX Runtime passes over empty values, whatever their other dimensions are.
+    shapes = [shape for shape in op.shapes if shape is not None]
+    if not any(0 in shape for shape in shapes) or len({*map(len, shapes)}) != 1:
+        return {}
+    rank = len(shapes[0])
+    along = op.integer("axis", 1) % max(rank, 1)
+    others = [{shape[axis] for shape in shapes} for axis in range(rank) if axis != along]
+    is_certain = all(len(sizes) == 1 or 0 not in sizes for sizes in others)
+    return {} if is_certain else {0: (None,) * rank}
 
 
 @_rule("DFT")

@@ -123,14 +123,19 @@ def _concat(node: EditableNode, known: Known) -> Extents | None:
     if not rank or any(len(shape) != rank for shape in found) or not -rank <= axis < rank:
         return None
     sizes: list[Quantity | None] = [
-        next((shape[place] for shape in found if isinstance(shape[place], int)), found[0][place])
-        for place in range(rank)
+        _joined([shape[place] for shape in found]) for place in range(rank)
     ]
     total: Quantity = 0
     for shape in found:
         total = total + shape[axis]
     sizes[axis] = total
     return tuple(sizes)
+
+
+def _joined(sizes: list[Quantity]) -> Quantity | None:
+    """Return the size of joined values along an axis; ONNX Runtime lets empty ones differ."""
+    known = next((size for size in sizes if isinstance(size, int) and size), None)
+    return sizes[0] if known is None and (0 not in sizes or set(sizes) == {0}) else known
 
 
 @extent_rule("Range")
