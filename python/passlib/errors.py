@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 __all__ = [
     "FormatError",
@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 
+_LINE: Final = "\n  "
+
+
 class PasslibError(Exception):
     """Base of every error that passlib raises on purpose.
 
@@ -40,8 +43,8 @@ class PasslibError(Exception):
     """
 
     def __str__(self) -> str:
-        # Messages name what stands in files.
-        return printable(super().__str__())
+        # Messages name what stands in files, and may end with indented lines of a library.
+        return _LINE.join(map(printable, super().__str__().split(_LINE)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Some constructors have required keywords, which Exception's own form would not pass.
