@@ -27,6 +27,14 @@ std::map<std::string, Function> byDevice(const char** devices, Function* functio
   return result;
 }
 
+/// Lines after the first, as the continuation of a message.
+std::string indented(std::string text) {
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    text.insert(at + 1, "  ");
+  }
+  return text;
+}
+
 }  // namespace
 
 Library::Library(const std::string& path) : path_(path) {
@@ -115,7 +123,7 @@ void Library::shakeHands(int version) {
   }
   if (const auto errors = find<mxnet::ext::passlibLoadErrors_t>("_passlibLoadErrors")) {
     const char* text = errors();
-    if (text != nullptr) refuseLibrary(path_, text);
+    if (text != nullptr) refuseLibrary(path_, indented(text));
   }
   const CallOutcome outcome = callLibrary(*this, [&]() { return start(version); });
   if (outcome.succeeded()) return;

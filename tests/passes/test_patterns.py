@@ -267,7 +267,7 @@ def test_libraries_with_malformed_patterns_are_refused(plugin: Callable[[str], P
         passlib.library.load(path)
     first, second = str(caught.value).splitlines()
     assert "pass 'unclosed': line 2, column 11 of the pattern: expected )" in first
-    assert second.startswith("pass 'unknownName': line 1, column 10 of the replacement: ")
+    assert second.startswith("  pass 'unknownName': line 1, column 10 of the replacement: ")
     assert "the pattern has no value 'z'" in second
     assert str(path) in first
     assert "sound" not in passlib.library.passes()
