@@ -1420,11 +1420,6 @@ class GraphAttributes {
     clear();
     texts_.swap(*members);
   }
-  /// Replaces all attributes by a map.
-  void _setValues(detail::GraphValues* values) noexcept {
-    clear();
-    values_.storeAlone(values);
-  }
   /// Copies the value of an attribute without making the map. Returns false if there is none, or
   /// one that is no string.
   bool _getString(const char* key, std::string* text) const;

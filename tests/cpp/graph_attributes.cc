@@ -137,48 +137,6 @@ TEST(graph_attributes_are_copied) {
   }
 }
 
-TEST(graph_attributes_made_by_another_library) {
-  // What a library with another std::map, or another JsonVal, would have made.
-  struct Foreign : detail::GraphValues {
-    static detail::GraphValues* make() {
-      auto* values = new Foreign();
-      values->former = nullptr;
-      values->copy = [](const detail::GraphValues&) { return make(); };
-      values->print = [](const detail::GraphValues&, JsonMembers* members) {
-        members->add({"a", 1}, {"[1, 2]", 6});
-        members->add({"b", 1}, {"\"x\"", 3});
-      };
-      values->get_string = [](const detail::GraphValues&, const char* key, std::string* text) {
-        *text = "x";
-        return std::string(key) == "b";
-      };
-      values->destroy = [](detail::GraphValues* gone) {
-        ++destroyed();
-        delete static_cast<Foreign*>(gone);
-      };
-      return values;
-    }
-    static int& destroyed() {
-      static int count = 0;
-      return count;
-    }
-  };
-  {
-    GraphAttributes attrs;
-    attrs._setValues(Foreign::make());
-    std::string text;
-    CHECK(attrs._getString("b", &text) && text == "x");
-    CHECK_EQUAL(membersText(attrs), "a=[1, 2];b=\"x\";");
-    const GraphAttributes copy = attrs;
-    CHECK_EQUAL(membersText(copy), "a=[1, 2];b=\"x\";");
-    CHECK_EQUAL(attrs.size(), 2u);
-    attrs["a"].list.pop_back();
-    CHECK_EQUAL(membersText(attrs), "a=[1];b=\"x\";");
-    CHECK(copy != attrs);
-  }
-  CHECK_EQUAL(Foreign::destroyed(), 2);
-}
-
 TEST(graph_attributes_are_read_by_several_threads) {
   const ReadGraph read;
   std::vector<std::thread> threads;

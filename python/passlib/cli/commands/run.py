@@ -14,8 +14,8 @@ from passlib.passes.isolation import Reproducer, play
 __all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
 
 DESCRIPTION = """\
-Run the pipeline of a reproducer, the folder that an isolated pass leaves. This runs
-the code of its libraries and Python files with all your rights."""
+Run the pipeline of a reproducer, the folder that an isolated pass leaves.
+This runs the code of its libraries and Python files with all your rights."""
 EXAMPLE = "passlib run /tmp/passlib-reproducer-x1y2 --trust"
 
 
