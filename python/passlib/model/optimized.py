@@ -9,7 +9,7 @@ from passlib.errors import UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.library.lent import NumpyArrays
 from passlib.library.pipeline import Step, Steps, check, execute, steps_of, weights_differ
-from passlib.library.pipeline.cost import CostName
+from passlib.library.pipeline.cost import CostName, cost_of
 from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
 from passlib.library.pipeline.simplification import simplified
 from passlib.library.pipeline.sizes import text_of_shapes
@@ -97,8 +97,8 @@ class OptimizedModel(ModelParts):
         made: Any = simplified(with_sizes(self, fixed) if fixed else self, **options)
         while True:  # each time for a smaller model
             inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
-            if inside is made:
-                return inside
+            if not cost_of(inside) < cost_of(made):
+                return made
             made = simplified(inside, **options)
             if made is inside:
                 return inside

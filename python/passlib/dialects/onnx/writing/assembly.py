@@ -171,7 +171,11 @@ def assemble(
         if doubtful and renew:
             stated_values = stated_types(attributes)
             own_inputs = {n for n, key in graph.variables_with(ID, "input.") if key}
-            restated = any(n in own_inputs for k in _TYPES for n, _ in graph.variables_with(k))
+            restated = any(
+                text and name in own_inputs
+                for key in _TYPES
+                for name, text in graph.variables_with(key)
+            )
             types = renewed_types(
                 assembled.outline,
                 doubtful,
