@@ -100,8 +100,6 @@ class OptimizedModel(ModelParts):
             if not cost_of(inside) < cost_of(made):
                 return made
             made = simplified(inside, **options)
-            if made is inside:
-                return inside
 
 
 def _refuse_types(given: Mapping[str, Any]) -> None:
