@@ -20,7 +20,7 @@ CALLERS = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "README.md",
 ]
-CALL = re.compile(r"(?:^|run: |entry: |`)make (?!for )([^`#|$=\n]+)", re.MULTILINE)
+CALL = re.compile(r"(?:^|^clean |run: |entry: |`)make (?!for )([^`#|$=\n]+)", re.MULTILINE)
 """What follows the command on its line; "make for a high one" in CONTRIBUTING.md is prose."""
 
 

@@ -257,15 +257,11 @@ def test_a_static_constructor_that_crashes(model: pl.Model, tmp_path: Path) -> N
     )
     model.save(tmp_path / "m-symbol.json")
     given = ("-l", library, "--passes", "isolatedConstructor")
-    for more in (("--isolate",), ("--timeout", "60"), ("--jobs", "1")):
+    for more in ((), ("--isolate",), ("--timeout", "60"), ("--jobs", "1")):
         ended = passlib_command("opt", "m-symbol.json", "-o", "out", *given, *more, folder=tmp_path)
-        assert ended.returncode == 2, ended.stderr
-        assert "SIGABRT" in ended.stderr
+        assert ended.returncode in (1, 2), ended.stderr
+        assert "a static initializer failed: it ended the process by a signal" in ended.stderr
         assert "libcrashing.so" in ended.stderr
-    folder = ended.stderr.rpartition("passlib run ")[2].strip()
-    again = passlib_command("run", folder, "--trust")
-    assert (again.returncode, "SIGABRT" in again.stderr) == (2, True)
-    assert folder in again.stderr
 
 
 @pytest.fixture

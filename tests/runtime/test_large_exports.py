@@ -11,7 +11,7 @@ import pytest
 
 import passlib
 from passlib.errors import PasslibError
-from passlib.files.unit import durability
+from passlib.files.saving import durability
 
 checker = pytest.importorskip("onnx.checker")
 

@@ -154,7 +154,7 @@ def outcome(tried: Trial) -> str:
     if op == "AveragePool" and tried.target < 7:
         return "not run: ONNX's reference counts padding there"
     before = _run(_with_aligned(tried.model), tried.feeds)
-    after = _run(made, tried.feeds)
+    after = _run(_with_aligned(made), tried.feeds)
     if isinstance(before, str) or isinstance(after, str):
         return f"not run: {before if isinstance(before, str) else after}"
     return _compared(before, after, {node.op_type for node in tried.model.graph.node})

@@ -16,7 +16,6 @@ namespace {
 
 using Slice = mxnet::ext::JsonReader::Slice;
 using Pair = std::pair<Slice, Slice>;
-
 Slice sliceOf(Bytes text) { return Slice{text.data(), text.size()}; }
 
 class Builder {

@@ -94,7 +94,7 @@ class OptimizedModel(ModelParts):
         """
         options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
         options.update(max_rounds=max_rounds, skip=tuple(skip))
-        made: Any = simplified(with_sizes(self, fixed) if fixed else self, **options)
+        made: _M = simplified(with_sizes(self, fixed) if fixed else self, **options)
         while True:  # each time for a smaller model
             inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
             if not cost_of(inside) < cost_of(made):

@@ -183,11 +183,18 @@ def write_out(op: str, targets: Any, results: Sequence[np.ndarray[Any, Any]]) ->
         ) != (result.shape, result.dtype):
             raise TypeError(
                 f"output {position} of operator {op!r} is {result.dtype} of shape "
-                f"{result.shape}; out must be an array of that type, not {target!r}"
+                f"{result.shape}; out must be an array of that type, not {_described(target)}"
             )
     for target, result in zip(chosen, results, strict=True):
         target[...] = result
     return chosen
+
+
+def _described(target: Any) -> str:
+    """Return the type and shape of an array, or the type of what is none."""
+    if isinstance(target, (np.ndarray, BaseSparseNDArray)):
+        return f"{target.dtype} of shape {target.shape}"
+    return f"a {type(target).__name__}"
 
 
 def _device(given: Any, inputs: Any) -> Context:

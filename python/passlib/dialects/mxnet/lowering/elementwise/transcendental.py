@@ -265,7 +265,7 @@ def _rsqrt(op: Operation, x: Value) -> Value:
     return op.emit("Reciprocal", op.emit("Sqrt", x))
 
 
-def _cbrt(op: Operation, x: Value) -> Value:
+def _cbrt(op: Operation, x: Value, more: float = 4.0) -> Value:
     size = op.emit("Abs", x)
     limits = np.finfo(np.float64)
     finite = op.emit(
@@ -275,15 +275,16 @@ def _cbrt(op: Operation, x: Value) -> Value:
     direction = op.emit("Div", x, finite)
     root = op.emit("Pow", size, _number(op, x, 1 / 3))
     if not is_real(op.dtype_of(op.inputs[0])):
-        # The root of a cube must not be below the integer, which would be truncated.
+        # The root of a cube must not be below the integer, which would be truncated; where its
+        # reciprocal is truncated, it must not be above.
         # ONNX Runtime leaves out a product with a number so near to 1.
-        more = op.emit("Mul", root, _number(op, x, 4 * np.finfo(np.float64).eps))
-        root = op.emit("Add", root, more)
+        moved = op.emit("Mul", root, _number(op, x, more * np.finfo(np.float64).eps))
+        root = op.emit("Add", root, moved)
     return op.emit("Mul", direction, root)
 
 
 def _rcbrt(op: Operation, x: Value) -> Value:
-    return op.emit("Reciprocal", _cbrt(op, x))
+    return op.emit("Reciprocal", _cbrt(op, x, -4.0))
 
 
 @table.register("sigmoid")

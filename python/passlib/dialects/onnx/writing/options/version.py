@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.messages import copy_of, graphs_within
-from passlib.dialects.onnx.soundness import check_model, unsafe_to_infer, without_weights
+from passlib.dialects.onnx.soundness import (
+    check_accepted,
+    check_model,
+    unsafe_to_infer,
+    without_weights,
+)
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.writing.assembly import Assembled
 from passlib.dialects.onnx.writing.options.meaning import Conversion, repair
@@ -60,16 +65,21 @@ def converted(assembled: Assembled, opset: int) -> Assembled:
     conversion = Conversion(model, present, opset)
     conversion.check()
     inference: Any = require("onnx.shape_inference", extra="onnx")
+    given = without_weights(model, assembled.arrays)
     try:
-        result = require("onnx.version_converter", extra="onnx").convert_version(
-            without_weights(model, assembled.arrays), opset
-        )
+        result = require("onnx.version_converter", extra="onnx").convert_version(given, opset)
     except (inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
         raise UnsupportedError(_reason(str(error), model, present, opset)) from error
     except MemoryError as error:
         raise GraphError("converting this model needs more memory than there is") from error
     repair(conversion, result)
-    return _joined(assembled, result)
+    made = _joined(assembled, result)
+    try:
+        check_accepted(made.model, made.held, given)
+    except GraphError as error:
+        found = str(error).rpartition("made of it: ")[2]
+        raise UnsupportedError(_reason(found, given, present, opset)) from error
+    return made
 
 
 def _check_version(opset: Any) -> None:
