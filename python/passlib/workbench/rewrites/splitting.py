@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from passlib.errors import printable
+from passlib.graph.native import ORIGIN
 from passlib.graph.node import Entry, Node
 from passlib.model import Model
 from passlib.pages.pairing import pair_nodes
@@ -186,7 +187,8 @@ def _same(one: Entry | None, two: Entry | None, old: Mapping[Node, Node]) -> boo
 
 def _body(node: Node) -> tuple[object, ...]:
     nested = [graph.graph.print(pretty=False, attributes={}) for graph in node.subgraphs]
-    return node.op, node.name, dict(node.attrs), node.num_outputs, nested
+    attributes = {key: text for key, text in node.attrs.items() if key != ORIGIN}
+    return node.op, node.name, attributes, node.num_outputs, nested
 
 
 def _changed_weights(before: Model, after: Model) -> set[str]:
