@@ -82,12 +82,12 @@ class Differs:
 
     def what(self, model: Model) -> str:
         """Return what is wrong: ``"names"`` that others use, ``"run"`` or ``"numbers"``."""
-        if self._reference.interface_changes(model):
-            return "names"
+        # Numbers first: a part of a model may show them under other names than the whole.
+        kind = "names" if self._reference.interface_changes(model) else ""
         try:
-            return "" if self._reference.compare(model).equal else "numbers"
+            return kind if self._reference.compare(model).equal else "numbers"
         except PasslibError:
-            return "run"
+            return kind or "run"
 
 
 class CommandFails:
