@@ -85,7 +85,7 @@ class Differs:
         # Numbers first: a part of a model may show them under other names than the whole.
         kind = "names" if self._reference.interface_changes(model) else ""
         try:
-            return kind if self._reference.compare(model).equal else "numbers"
+            return kind if self._reference.compare(model, names={}).equal else "numbers"
         except PasslibError:
             return kind or "run"
 
