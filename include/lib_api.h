@@ -7526,14 +7526,16 @@ PASSLIB_DEMANDED bool boolAttr(const Node* node, const char* key, bool preset) {
 
 PASSLIB_DEMANDED std::string textAttr(const Node* node, const char* key) {
   std::string text;
-  if (!node->attrs._get(key, &text)) detail::failAttr(node, key, "is missing");
+  if (node == nullptr || !node->attrs._get(key, &text)) {
+    detail::failAttr(node, key, "is missing");
+  }
   return text;
 }
 
 PASSLIB_DEMANDED std::string textAttr(const Node* node, const char* key,
                                       const std::string& preset) {
   std::string text;
-  return node->attrs._get(key, &text) ? text : preset;
+  return node != nullptr && node->attrs._get(key, &text) ? text : preset;
 }
 
 // ---- shapes, users, parameters -----------------------------------------------------------------
