@@ -23,14 +23,14 @@ ESCAPED = printable(RAW)
 PASSES = """
 import passlib as pl
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def hostile_neg(graph: pl.Graph) -> None:
     \"\"\"Computes something else.\"\"\"
     for node in graph.sorted():
         if node.op == "Relu":
             node.op = "Neg"
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def hostile_error(graph: pl.Graph) -> None:
     \"\"\"Fails with a name of the model.\"\"\"
     raise ValueError(next(iter(graph.args)))

@@ -21,28 +21,28 @@ from passlib.workbench import (
 PASSES = '''
 import passlib as pl
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def judged_clip(graph: pl.Graph) -> None:
     """Clips what relu does not, which few inputs show."""
     node = graph.find("r")
     node.op, node.attrs["a_min"], node.attrs["a_max"] = "clip", "0", "{limit}"
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def judged_swap(graph: pl.Graph) -> None:
     """Exchanges two outputs."""
     graph.outputs = graph.outputs[::-1]
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def judged_rename(graph: pl.Graph) -> None:
     """Gives a node, and so the output, another name."""
     graph.find("e").name = "other"
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def judged_input(graph: pl.Graph) -> None:
     """Renames an input."""
     graph.find("x").name = "z"
 
-@pl.graph_pass
+@pl.graph_pass(replace=True)
 def judged_fewer(graph: pl.Graph) -> None:
     """Drops an output."""
     graph.outputs = graph.outputs[:1]
