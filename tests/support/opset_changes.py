@@ -111,9 +111,9 @@ _DRAWN = frozenset(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLik
 
 def _with_aligned(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model that broadcasts from an axis in the way of newer sets: no engine knows it."""
-    node = next(node for node in model.graph.node if node.name == "tested")
-    texts = {each.name: each.i for each in node.attribute}
-    if not texts.get("broadcast") or "axis" not in texts:
+    node = next((node for node in model.graph.node if node.name == "tested"), None)
+    texts = {each.name: each.i for each in node.attribute} if node else {}
+    if node is None or not texts.get("broadcast") or "axis" not in texts:
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
