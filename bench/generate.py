@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_chain"]
-
 
 def _nodes(thirds: int) -> Iterator[dict[str, Any]]:
     yield {"op": "null", "name": "data", "inputs": []}

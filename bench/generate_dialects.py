@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_ark", "write_dlprim", "write_nnvm"]
-
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 _spaced = json.JSONEncoder().encode
 

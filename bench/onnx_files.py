@@ -11,8 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 import passlib
 from run import RESNET
 
-__all__ = ["write_layers", "write_resnet"]
-
 LAYER = 10
 """Nodes that `_add_layer` adds."""
 

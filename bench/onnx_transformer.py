@@ -8,8 +8,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["write_transformer"]
-
 WIDTH = 8
 
 

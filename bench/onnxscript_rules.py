@@ -6,8 +6,6 @@ from typing import Any
 
 from onnxscript.rewriter import pattern
 
-__all__ = ["RULES"]
-
 
 def _norm(op: Any, x: Any, e: Any, s: Any, b: Any) -> Any:
     difference = op.Sub(x, op.ReduceMean(x, axes=[-1]))

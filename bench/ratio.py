@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["HEAD", "Ratio", "in_own_process", "measure_ratio"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

@@ -12,8 +12,6 @@ import passlib
 from ark_files import genuine
 from ark_reference import Machine
 
-__all__ = ["ARK", "SMALL", "agree", "given_small", "positive", "small", "values"]
-
 ARK = passlib.dialects.find("ark")
 
 TOLERANCES = {"FP32": (1e-5, 1e-5), "FP16": (1e-2, 1e-2), "BF16": (2e-2, 2e-2)}

@@ -10,27 +10,6 @@ from typing import Any
 from ark_cases import ARK
 from ark_files import FILES
 
-__all__ = [
-    "CASTS",
-    "COMPRESSED",
-    "DAG",
-    "OLD",
-    "PACKETS",
-    "PLAN",
-    "REDUCE",
-    "SENDS",
-    "Change",
-    "Root",
-    "changed",
-    "everywhere",
-    "expect",
-    "geometry",
-    "op",
-    "op_at",
-    "view_of",
-    "written",
-]
-
 Root = dict[str, Any]
 Change = Callable[[Root], object]
 

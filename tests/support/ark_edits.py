@@ -12,8 +12,6 @@ import passlib
 from ark_cases import ARK
 from ark_files import FILES
 
-__all__ = ["feeds", "load", "nodes_of", "ops_of", "run", "save"]
-
 
 def load(name: str) -> passlib.model.Model:
     return passlib.model.load(FILES / f"{name}.json")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import places
 
-__all__ = ["FILES", "SHARED", "genuine"]
-
 FILES = places.DATA / "ark"
 SHARED = places.SHARED / "ark"
 

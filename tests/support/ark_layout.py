@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["DEPTHS", "print_file"]
-
 DEPTHS = {"Pads": 7, "Ops": 6, "Op": 5}
 """Levels of nested objects on lines of their own, by a key that marks the variant."""
 

@@ -14,8 +14,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["TYPES", "Machine"]
-
 TYPES = {
     "FP32": np.dtype(np.float32),
     "FP16": np.dtype(np.float16),

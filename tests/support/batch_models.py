@@ -6,8 +6,6 @@ from pathlib import Path
 
 from passlib import sym
 
-__all__ = ["write_models", "write_passes"]
-
 _PASSES = '''
 import os
 import time

@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Browser", "browser"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["case_files", "case_lines", "case_tensors"]
-
 
 def case_files(folder: Path) -> list[Path]:
     """Find the files below a folder, named as if none were gzipped."""

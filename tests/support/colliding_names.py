@@ -6,8 +6,6 @@ import json
 import random
 from itertools import product
 
-__all__ = ["colliding", "named_operators"]
-
 FACTOR = 0xC6A4A7935BD1E995
 INVERSE = pow(FACTOR, -1, 1 << 64)
 WORD = (1 << 64) - 1

@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["answered"]
-
 MOST = 1 << 20
 """Bytes of a call, which the socket keeps together."""
 

@@ -16,8 +16,6 @@ from typing import IO, Any
 
 import command_server
 
-__all__ = ["passlib_command"]
-
 _lock = threading.Lock()
 
 

@@ -16,8 +16,6 @@ import compose_layers as _layers  # noqa: F401, fills the registry
 import compose_names as _names  # noqa: F401, fills the registry
 from compose_registry import PROGRAMS
 
-__all__ = ["PROGRAMS"]
-
 
 def write(folder: str) -> None:
     """Write the symbol of each program as composed by the installed MXNet."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["PROGRAMS", "Program", "program"]
-
 Program = Callable[[Any], Any]
 PROGRAMS: dict[str, Program] = {}
 

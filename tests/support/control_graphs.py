@@ -23,8 +23,6 @@ from passlib.library.pipeline.simplification import CLEAN
 from random_graphs import FINE, compared
 from random_operators import OPERATORS
 
-__all__ = ["PASSES", "draw", "verdicts"]
-
 PASSES: Final = (*CLEAN, "foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAdd")
 """The passes of simplification."""
 

@@ -7,8 +7,6 @@ import numpy as np
 from passlib import nd, sym
 from passlib.symbol import Symbol
 
-__all__ = ["BIAS", "WEIGHT", "X", "Y", "layer", "weights"]
-
 X = np.array([[1, -1], [2, 0.5]], np.float32)
 WEIGHT = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
 BIAS = np.array([0.5, -0.5, 1], np.float32)

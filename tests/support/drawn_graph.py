@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["BOOL", "DOUBLE", "FLOAT", "HALF", "INT", "INTEGERS", "SPECIAL", "Drawn", "Shape"]
-
 Shape = tuple[int, ...]
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.0, 0.5, 6.0, 3.0)

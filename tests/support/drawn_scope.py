@@ -11,8 +11,6 @@ from onnx import helper
 from drawn_graph import FLOAT, Drawn, Shape
 from passlib.dialects.onnx.messages import graphs_within
 
-__all__ = ["Scope"]
-
 
 @dataclass
 class Scope(Drawn):

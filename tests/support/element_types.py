@@ -23,8 +23,6 @@ from onnx import TensorProto, defs, helper, numpy_helper
 import passlib
 from rewriting import accepted, results, same_bits
 
-__all__ = ["OPSETS", "PATTERNS", "TYPES", "cases", "difference", "invalid", "model_of"]
-
 TYPES = {
     name: code
     for name, code in TensorProto.DataType.items()

@@ -21,8 +21,6 @@ import passlib
 from fuzzing import attempt, sweep
 from passlib.runtime.constants.harmless import is_harmless
 
-__all__ = ["models"]
-
 
 @cache
 def models() -> list[bytes]:

@@ -9,8 +9,6 @@ from pathlib import Path
 from places import ROOT, TESTS
 from plugin_build import CACHE, INCLUDE, compile_once, compiler_version, headers
 
-__all__ = ["build_example", "extension_libraries"]
-
 COMMAND = ("g++", "-shared", "-fPIC", "-fvisibility=hidden", "-std=c++11", "-I", str(INCLUDE))
 
 

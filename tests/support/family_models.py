@@ -11,11 +11,6 @@ from passlib import sym
 from passlib.model import Model
 from passlib.symbol import Symbol
 
-__all__ = [
-    "CUBE", "FOLDED", "IMAGE", "ROWS", "Case", "X", "conv", "dense", "made", "relu",
-    "shared_weights", "two_users",
-]  # fmt: skip
-
 X = sym.var("data")
 IMAGE, ROWS, CUBE = (2, 4, 5, 5), (3, 4), (2, 3, 4)
 

@@ -10,8 +10,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["FUSIONS", "IMAGE", "SEQUENCE", "Drawing", "Fusion", "Part", "fusion"]
-
 SEQUENCE, IMAGE = (2, 8, 16), (1, 16, 8, 8)
 """Shapes of what goes through a fusion: the channels are the last axis, or the second one."""
 

@@ -9,8 +9,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["FUSIONS", "fusion_model"]
-
 node = helper.make_node
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import passlib as pl
 
-__all__ = ["RULES"]
-
 ONNX = ["onnx"]
 
 

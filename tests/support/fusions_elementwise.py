@@ -8,8 +8,6 @@ import numpy as np
 
 from fusion_drawing import IMAGE, SEQUENCE, Drawing, fusion
 
-__all__ = ["layer_norm", "silu"]
-
 
 def _gelu(drawing: Drawing, x: str, root: str, order: str, swapped: bool) -> str:
     def two(op: str, left: str, right: str) -> str:

@@ -10,8 +10,6 @@ from onnx import TensorProto
 from fusion_drawing import IMAGE, Drawing, fusion
 from fusions_elementwise import silu
 
-__all__ = ["conv", "product_and_sum"]
-
 
 @fusion("MatMul and a factor", "FusedMatMul")
 def _scaled_product(drawing: Drawing, x: str) -> str:

@@ -10,8 +10,6 @@ from onnx import TensorProto
 from fusion_drawing import IMAGE, Drawing, fusion
 from fusions_elementwise import layer_norm
 
-__all__: list[str] = []
-
 
 def _quantized(drawing: Drawing, value: str, scale: float = 0.05) -> str:
     point = drawing.of(scale), drawing.of(128, np.uint8)

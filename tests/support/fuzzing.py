@@ -19,8 +19,6 @@ from typing import Final
 import passlib
 from sanitized import limit_address_space, sanitizers
 
-__all__ = ["attempt", "fuzz", "run_batch", "sweep"]
-
 SECONDS: Final = 30
 """Processor time for one file."""
 

@@ -22,8 +22,6 @@ from fusion_drawing import Drawing
 from passlib.library.pipeline.simplification import CLEAN
 from steps import counted_steps
 
-__all__ = ["GROWTH", "LINKS", "SHAPES", "graph", "growth"]
-
 GROWTH = 1.3
 """By so much the work for each operator may grow when there are several times as many."""
 

@@ -17,8 +17,6 @@ from passlib.dialects.mxnet.lowering.refused import TRAINING
 from passlib.dialects.mxnet.schema import namespaces
 from places import DATA, ROOT
 
-__all__ = ["NAMES", "OPERATOR_SPACES", "PAGE", "is_present", "is_training", "page", "registered"]
-
 PAGE = ROOT / "docs" / "mxnet-names.md"
 NAMES: dict[str, list[str]] = json.loads((DATA / "mxnet/public_names.json").read_text("utf-8"))
 

@@ -18,8 +18,6 @@ from onnx import TensorProto
 import passlib as pl
 from passlib.passes.files import load_file
 
-__all__ = ["KINDS", "Planted", "place_of", "plant_in", "rewrite"]
-
 Home = Any
 """The graph that has the node, which may be nested."""
 

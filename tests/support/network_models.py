@@ -9,8 +9,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, parser
 
-__all__ = ["nested", "resnet50", "saved", "with_noise", "with_second_output"]
-
 FLOAT = TensorProto.FLOAT
 
 

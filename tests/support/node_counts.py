@@ -7,8 +7,6 @@ from collections import Counter
 from passlib.model import Model
 from passlib.symbol import Symbol
 
-__all__ = ["norms", "operators"]
-
 
 def operators(model: Model | Symbol) -> Counter[str]:
     """Count the nodes of each operator."""

@@ -10,8 +10,6 @@ import passlib
 from passlib.library.operator import Operator
 from passlib.library.registry import find_operator
 
-__all__ = ["FLOAT", "operator", "run", "variables"]
-
 FLOAT = np.dtype(np.float32)
 
 

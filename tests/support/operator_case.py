@@ -11,8 +11,6 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
-__all__ = ["Array", "Case", "from_text", "model_of", "numbers"]
-
 Array = np.ndarray[Any, Any]
 
 

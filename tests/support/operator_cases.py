@@ -19,8 +19,6 @@ from onnx_suite import node_cases
 from operator_case import Array, Case, numbers
 from operator_seeds import EXTRA, WORDS
 
-__all__ = ["draw", "operators"]
-
 Key = tuple[str, str, int]
 """Domain, operator, and the operator set since which it has its form."""
 

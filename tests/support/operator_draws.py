@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import TensorProto, defs, helper
 
-__all__ = ["MAKERS", "NUMBERS", "Draw", "Node", "maker_of"]
-
 Maker = Callable[["Draw"], "Node"]
 
 MAKERS: dict[str, Maker] = {}

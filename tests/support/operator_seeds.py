@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["EXTRA", "WORDS"]
-
 _F: Final = np.float32
 _ML: Final = "ai.onnx.ml"
 _ROW: Final = np.arange(6, dtype=_F).reshape(2, 3)

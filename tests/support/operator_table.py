@@ -13,8 +13,6 @@ from pathlib import Path
 from passlib.dialects.mxnet.lowering import load_table
 from passlib.dialects.mxnet.lowering.refused import REFUSED, TRAINING, reason
 
-__all__ = ["PAGE", "classes", "text"]
-
 PAGE = Path(__file__).parents[2] / "docs" / "mxnet-operators.md"
 
 _HEAD = """# MXNet's operators

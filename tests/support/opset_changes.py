@@ -30,9 +30,6 @@ from operator_draws import MAKERS, Draw
 from passlib.errors import GraphError, UnsupportedError
 from rewriting import results
 
-__all__ = ["Trial", "outcome", "pairs", "steps", "trial", "versions"]
-
-
 _MADE = (operator_nodes_other, operator_nodes_plain, operator_nodes_shaped)
 """What fills `MAKERS`."""
 

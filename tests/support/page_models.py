@@ -10,8 +10,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 import passlib as pl
 
-__all__ = ["NODES_OF_LAYER", "encoder"]
-
 SIZE = 8
 NODES_OF_LAYER = 19
 

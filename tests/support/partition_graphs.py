@@ -8,17 +8,6 @@ from typing import Any
 
 import passlib
 
-__all__ = [
-    "CHAIN",
-    "graph_text",
-    "inlined",
-    "members",
-    "nodes_of",
-    "random_text",
-    "run",
-    "whole_again",
-]
-
 JsonNode = dict[str, Any]
 Value = int | tuple[int, ...]
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import passlib
 from passlib.library.declared import Declaration
 
-__all__ = ["PAGE", "documented", "text"]
-
 PAGE = Path(__file__).parents[2] / "docs" / "standard-passes.md"
 
 _BEGIN, _END = "<!-- declared -->", "<!-- described -->"

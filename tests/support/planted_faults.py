@@ -13,8 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 import passlib as pl
 
-__all__ = ["FAULTS", "RAISING", "RANDOM", "block_model", "plant"]
-
 SIZE = 4
 
 

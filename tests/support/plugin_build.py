@@ -14,18 +14,6 @@ from pathlib import Path
 
 from places import ROOT, TESTS
 
-__all__ = [
-    "INCLUDE",
-    "PLUGINS",
-    "PROGRAMS",
-    "Builder",
-    "Recipe",
-    "compile_new",
-    "compile_once",
-    "compile_to",
-    "plain_operator",
-]
-
 INCLUDE = ROOT / "include"
 CACHE = ROOT / "build" / "tests"
 CXX = ("g++", "-std=c++17", "-I", str(INCLUDE))

@@ -10,8 +10,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Block", "blocks_of", "same_output", "shell"]
-
 
 @dataclass(frozen=True)
 class Block:

@@ -22,8 +22,6 @@ from passlib.dialects.onnx.messages import graphs_within
 from random_operators import OPERATORS
 from rewriting import same_bits
 
-__all__ = ["FINE", "bytes_of", "compared", "draw", "verdict"]
-
 FINE = ("equal", "fails", "empty", "varies", "amplifies")
 """Verdicts on what is right: the results are equal, there are none, or they are not certain."""
 

@@ -9,8 +9,6 @@ from onnx import helper
 
 from drawn_graph import BOOL, DOUBLE, FLOAT, HALF, INT, INTEGERS, SPECIAL, Drawn
 
-__all__ = ["OPERATORS"]
-
 Operator = Callable[[Drawn], None]
 
 

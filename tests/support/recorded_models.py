@@ -8,8 +8,6 @@ import numpy as np
 
 from places import DATA
 
-__all__ = ["MODELS", "WITH_WEIGHTS", "assert_close", "recorded"]
-
 MODELS = DATA / "mxnet" / "models"
 WITH_WEIGHTS = ("lstm_lm", "resnet_v1_small", "mobilenet0.25", "squeezenet1.1")
 

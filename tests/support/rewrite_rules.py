@@ -6,8 +6,6 @@ from typing import Any
 
 import passlib as pl
 
-__all__ = ["NAMES"]
-
 ONNX = ["onnx"]
 
 

@@ -23,10 +23,6 @@ import passlib
 from fusion_drawing import FUSIONS, Drawing, Part
 from fusions_of_layers import conv, product_and_sum
 
-__all__ = [
-    "FUSIONS", "NEIGHBOURS", "count", "drawn", "less_fused", "session_operators", "simplified",
-]  # fmt: skip
-
 LEVELS = {
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,

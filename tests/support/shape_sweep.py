@@ -24,8 +24,6 @@ from passlib.passes.standard.facts.nodes import Model
 from passlib.passes.standard.facts.shapes import Shapes
 from sweeping import main
 
-__all__ = ["differences"]
-
 Types = dict[str, tuple[str, tuple[Any, ...] | None]]
 """Element type and dimensions by name, None for unknown ones."""
 

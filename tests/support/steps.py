@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["counted_steps"]
-
 _T = TypeVar("_T")
 
 

@@ -10,8 +10,6 @@ from typing import NamedTuple, TypeVar
 
 from places import ROOT
 
-__all__ = ["MODULES", "PACKAGE", "Import", "circles", "dotted", "imports_of", "named_in", "parsed"]
-
 PACKAGE = ROOT / "python" / "passlib"
 _T = TypeVar("_T", bound=Hashable)
 

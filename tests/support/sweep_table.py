@@ -17,8 +17,6 @@ from onnx import defs
 
 from places import DATA
 
-__all__ = ["SHAPES", "VALUES", "read"]
-
 SHAPES: Final = DATA / "onnx" / "shapes.jsonl"
 VALUES: Final = DATA / "onnx" / "values.jsonl"
 

@@ -17,8 +17,6 @@ import onnxruntime
 from operator_case import Case
 from operator_cases import draw
 
-__all__ = ["main", "swept"]
-
 Check = Callable[[Case, np.random.Generator], Iterator[tuple[str, Any, Any]]]
 """Iterates over what differs: whose result, that result, and ONNX Runtime's."""
 

@@ -6,8 +6,6 @@ import hashlib
 import json
 from typing import Any
 
-__all__ = ["digest", "facts"]
-
 
 def digest(value: object) -> str:
     """Shorten an answer to its hash."""

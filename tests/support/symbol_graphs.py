@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["as_graph"]
-
 
 def as_graph(symbol: Any) -> dict[str, Any]:
     """Describe a symbol as MXNet's JSON does."""

@@ -19,8 +19,6 @@ from onnx import TensorProto, defs, helper
 import passlib
 from fuzzing import attempt, sweep
 
-__all__ = ["PLACES", "Case", "cases", "model", "one_each"]
-
 PLACES: Final = ("graph", "If", "Loop", "Scan", "function", "branch in a function")
 """Where the node stands."""
 

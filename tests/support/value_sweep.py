@@ -25,8 +25,6 @@ from operator_case import Case, model_of
 from rewriting import same_bits
 from sweeping import main
 
-__all__ = ["differences"]
-
 _UNSTEADY = frozenset(
     ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
      "RandomUniformLike", "LRN")

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["within_seconds"]
-
 
 def within_seconds(action: Callable[[], Any]) -> Any:
     """Return what an action returns or raises, which must take less than 30 s."""

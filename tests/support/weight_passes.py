@@ -7,8 +7,6 @@ import functools
 import passlib
 from plugin_build import Builder, library
 
-__all__ = ["load_weight_passes"]
-
 
 @functools.cache
 def load_weight_passes() -> passlib.library.Library:

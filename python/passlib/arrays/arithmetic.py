@@ -14,8 +14,6 @@ import numpy as np
 
 from passlib.errors import UnsupportedError
 
-__all__ = ["KERNELS", "Arithmetic", "combine"]
-
 _Kernel = Callable[[Any, Any], Any]
 
 _INT64: Final = np.dtype(np.int64)

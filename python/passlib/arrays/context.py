@@ -8,19 +8,6 @@ from typing import Final
 
 from passlib.errors import UnsupportedError
 
-__all__ = [
-    "DEVICE_TYPES",
-    "Context",
-    "cpu",
-    "cpu_pinned",
-    "current_context",
-    "gpu",
-    "gpu_memory_info",
-    "num_gpus",
-    "require_host",
-    "set_default_context",
-]
-
 DEVICE_TYPES: Final = MappingProxyType({"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5})
 """Device types and their numbers in .params files and ``__ctx__`` fields."""
 

@@ -13,8 +13,6 @@ from passlib.arrays.context import Context, require_host
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 
-__all__ = ["Shape", "arange", "array", "empty", "full", "ones", "zeros"]
-
 Shape: TypeAlias = int | Sequence[int]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["BFLOAT16_CODE", "CODES", "NAMES", "as_dtype", "code", "from_code"]
-
 BFLOAT16_CODE: Final = 12
 
 NAMES: Final = MappingProxyType(

@@ -10,8 +10,6 @@ import numpy as np
 
 from passlib.arrays import dtypes
 
-__all__ = ["as_mapping", "as_shape", "as_shapes", "as_types"]
-
 _EXAMPLE = "(1, 3, 224, 224)"
 
 

@@ -14,8 +14,6 @@ from passlib.arrays.context import Context, cpu, require_host
 from passlib.arrays.placed import Placed
 from passlib.arrays.shape_mode import in_shape_mode
 
-__all__ = ["NDArray", "register_compression"]
-
 _HOST: Final = cpu()
 _OPERANDS: Final = (np.ndarray, Number, list, tuple)
 _BITWISE: Final = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)

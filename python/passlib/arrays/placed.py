@@ -6,8 +6,6 @@ from typing import Any, Generic, TypeVar, cast
 
 from passlib.arrays.context import Context
 
-__all__ = ["Placed"]
-
 _A = TypeVar("_A")
 
 

@@ -12,8 +12,6 @@ import passlib._core as _core
 from passlib.arrays.context import Context, require_host
 from passlib.files.fork_lock import ForkLock
 
-__all__ = ["draw", "seed"]
-
 _lock = ForkLock()
 
 

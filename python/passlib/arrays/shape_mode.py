@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["ShapeMode", "in_shape_mode", "is_np_shape", "set_np_shape"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

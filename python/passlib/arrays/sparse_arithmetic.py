@@ -16,8 +16,6 @@ import numpy as np
 from passlib.arrays.arithmetic import KERNELS, combine
 from passlib.arrays.ndarray import NDArray
 
-__all__ = ["SparseArithmetic"]
-
 _KEEPING: Final = ("add", "sub", "mul")
 _REFLECTED: Final = ("add", "sub", "mul", "truediv", "mod", "pow")
 

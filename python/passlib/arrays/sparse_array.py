@@ -17,14 +17,6 @@ from passlib.arrays.sparse_arithmetic import SparseArithmetic
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 from passlib.errors import PasslibError, UnsupportedError
 
-__all__ = [
-    "BaseSparseNDArray",
-    "CSRNDArray",
-    "RowSparseNDArray",
-    "from_dense",
-    "wrap",
-]
-
 
 class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
     """Base class of both kinds of sparse arrays.

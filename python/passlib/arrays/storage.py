@@ -7,8 +7,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-__all__ = ["CSR", "ROW_SPARSE", "Array", "Sparse"]
-
 ROW_SPARSE: Final = "row_sparse"
 CSR: Final = "csr"
 

@@ -13,8 +13,6 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
 from passlib.arrays.storage import Array, Sparse
 
-__all__ = ["AnyArray", "computed", "from_parts", "read_only", "still_to_compute", "to_parts"]
-
 AnyArray: TypeAlias = NDArray | BaseSparseNDArray
 """An array as users see it."""
 

@@ -41,7 +41,6 @@ from passlib.base.interface import (
     py_str,
 )
 from passlib.base.python import (
-    NotImplementedForSymbol,
     NotSupportedForSparseNDArray,
     _Null,
     _NullType,
@@ -61,6 +60,7 @@ from passlib.base.python import (
     with_metaclass,
 )
 from passlib.errors import PasslibError as MXNetError
+from passlib.symbol.for_arrays import NotImplementedForSymbol
 
 __all__ = [
     "_LIB",

@@ -10,42 +10,6 @@ import numpy as np
 
 from passlib.errors import PasslibError, UnsupportedError
 
-__all__ = [
-    "_LIB",
-    "CachedOpHandle",
-    "CudaKernelHandle",
-    "CudaModuleHandle",
-    "DLPackHandle",
-    "DataIterCreatorHandle",
-    "DataIterHandle",
-    "ExecutorHandle",
-    "FunctionHandle",
-    "KVStoreHandle",
-    "MXCallbackList",
-    "NDArrayHandle",
-    "OpHandle",
-    "ProfileHandle",
-    "RecordIOHandle",
-    "RtcHandle",
-    "SymbolHandle",
-    "c_array",
-    "c_array_buf",
-    "c_handle_array",
-    "c_str",
-    "c_str_array",
-    "check_call",
-    "ctypes2buffer",
-    "ctypes2numpy_shared",
-    "get_last_ffi_error",
-    "mx_float",
-    "mx_float_p",
-    "mx_int",
-    "mx_int64",
-    "mx_real_t",
-    "mx_uint",
-    "py_str",
-]
-
 mx_int = ctypes.c_int
 mx_uint = ctypes.c_uint
 mx_int64 = ctypes.c_int64

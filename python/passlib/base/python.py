@@ -10,28 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.errors import PasslibError, UnsupportedError
-from passlib.symbol.for_arrays import NotImplementedForSymbol
-
-__all__ = [
-    "NotImplementedForSymbol",
-    "NotSupportedForSparseNDArray",
-    "_Null",
-    "_NullType",
-    "add_fileline_to_docstring",
-    "basestring",
-    "build_param_doc",
-    "c2pyerror",
-    "classproperty",
-    "data_dir",
-    "data_dir_default",
-    "error_types",
-    "integer_types",
-    "long",
-    "numeric_types",
-    "register_error",
-    "string_types",
-    "with_metaclass",
-]
 
 long = int
 basestring = str

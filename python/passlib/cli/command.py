@@ -14,8 +14,6 @@ from passlib.cli.status import status_of
 from passlib.errors import PasslibError
 from passlib.files.installation import checked_version, get_cmake_dir, get_include
 
-__all__ = ["main"]
-
 _INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ends: 128 and the number of the signal."""
 

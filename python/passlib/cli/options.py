@@ -12,20 +12,6 @@ from passlib.cli.status import UsageError
 if TYPE_CHECKING:
     from passlib.model import Model
 
-__all__ = [
-    "add_check",
-    "add_failing",
-    "add_inputs",
-    "add_json",
-    "add_shapes",
-    "add_timeout",
-    "failing_of",
-    "inputs_of",
-    "require_check",
-    "require_failing",
-    "shapes_of",
-]
-
 _DRAWN = 3
 """As `passlib.workbench.comparison.DRAWN`, which is imported by the commands that compare."""
 

@@ -8,8 +8,6 @@ from passlib import dialects
 from passlib.cli.status import UsageError
 from passlib.dialects.targets import check_target
 
-__all__ = ["require_file", "require_folder", "require_model"]
-
 
 def require_file(option: str, path: str) -> None:
     """Check that a file of this name can be written.

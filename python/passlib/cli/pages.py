@@ -7,8 +7,6 @@ from pathlib import Path
 
 from passlib.files.saving import replacing
 
-__all__ = ["write_page"]
-
 
 def write_page(path: str | os.PathLike[str], page: str) -> Path:
     """Write an HTML document whole, and return its path."""

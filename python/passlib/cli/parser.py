@@ -14,8 +14,6 @@ from passlib.cli.streams import report
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["CommandParser", "Parser"]
-
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the line breaks of examples, and most options with their help on one line."""

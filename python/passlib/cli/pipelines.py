@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from passlib.library.pipeline import Repeat, Step, Steps
     from passlib.passes import Pipeline
 
-__all__ = ["add_libraries", "add_passes", "load_libraries", "pipeline_of"]
-
 
 def add_libraries(parser: argparse.ArgumentParser) -> None:
     """Add ``-l``."""

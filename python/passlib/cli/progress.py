@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from passlib.passes import StepResult
     from passlib.workbench.batch import Outcome
 
-__all__ = ["models_shown", "steps_shown"]
-
 
 class _Steps(Instrument):
     """Names the step that runs."""

@@ -13,8 +13,6 @@ from passlib.errors import (
     UnsupportedError,
 )
 
-__all__ = ["DIFFERENT", "FAILED_PASS", "FINE", "UNSOUND", "USAGE", "UsageError", "status_of"]
-
 FINE = 0
 USAGE = 1
 FAILED_PASS = 2

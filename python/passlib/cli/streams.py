@@ -12,8 +12,6 @@ from typing import TextIO
 
 from passlib.errors import printable
 
-__all__ = ["is_abandoned", "prepare", "report", "settle"]
-
 
 def prepare() -> None:
     """Replace closed streams, and escape what the terminal's encoding does not have."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from passlib.errors import printable
 
-__all__ = ["json_text", "print_json", "print_table"]
-
 
 def json_text(value: Any) -> str:
     """Return a value as JSON, indented; what a terminal may act on is escaped as JSON does."""

@@ -7,8 +7,6 @@ from typing import Final
 
 from passlib.files.regular import open_regular
 
-__all__ = ["describe"]
-
 _HEAD = 4096
 
 _TO_ONNX: Final = "export it to ONNX first"

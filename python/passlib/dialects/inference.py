@@ -14,8 +14,6 @@ from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec
 
-__all__ = ["Inferred", "declared", "ext_dtype", "ext_shape", "infer"]
-
 
 @dataclass(frozen=True)
 class Inferred:

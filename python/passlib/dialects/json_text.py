@@ -15,17 +15,6 @@ from typing import Any
 import passlib._core as _core
 from passlib._core import JsonArray, JsonObject
 
-__all__ = [
-    "MAX_DEPTH",
-    "JsonArray",
-    "JsonNumber",
-    "JsonObject",
-    "Layout",
-    "parse",
-    "parse_plain",
-    "print_json",
-]
-
 MAX_DEPTH = 200
 """Models nest a dozen levels; deeper nesting could only exhaust a stack."""
 

@@ -13,16 +13,6 @@ from passlib.dialects.problem import Problem
 from passlib.errors import listed
 from passlib.graph.node import VARIABLE
 
-__all__ = [
-    "UnknownOperator",
-    "check_end",
-    "check_names",
-    "check_shapes",
-    "file_problem",
-    "misfit",
-    "unknown_operators",
-]
-
 _SIMILAR: Final = 0.8
 _LONGEST: Final = 64
 _MOST: Final = 50

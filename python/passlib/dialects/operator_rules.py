@@ -9,8 +9,6 @@ import numpy as np
 
 from passlib.lowering import Shape
 
-__all__ = ["Rules"]
-
 
 class Rules(Protocol):
     """Arity, shapes and types of an operator that a library registered.

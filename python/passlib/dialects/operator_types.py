@@ -14,8 +14,6 @@ from passlib.graph.node import Node
 from passlib.lowering.shapes import merged
 from passlib.lowering.types import Shape, TypeSpec, Value, type_of
 
-__all__ = ["CustomTypes", "InferGraph", "handed_attributes", "infer_node", "refusals"]
-
 SUBGRAPH = "subgraph_sym_json"
 """The attribute that passes the subgraph of a node to its operator."""
 

@@ -6,8 +6,6 @@ from typing import Literal, NamedTuple
 
 from passlib.errors import printable
 
-__all__ = ["Problem"]
-
 
 class Problem(NamedTuple):
     """Something wrong with a file.

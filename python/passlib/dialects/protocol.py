@@ -19,8 +19,6 @@ from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
 from passlib.lowering.walk import Overriding
 
-__all__ = ["Dialect", "ModelData"]
-
 _UNKNOWN = TypeSpec(None, None)
 
 

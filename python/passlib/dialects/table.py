@@ -19,8 +19,6 @@ from passlib.files.regular import check_path
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["check_known", "find", "names", "recognise"]
-
 _BUILT_IN = {
     "mxnet": "passlib.dialects.mxnet.dialect",
     "ark": "passlib.dialects.ark.dialect",

@@ -11,8 +11,6 @@ from passlib.dialects.protocol import Dialect
 from passlib.dialects.table import find, names
 from passlib.errors import UnsupportedError
 
-__all__ = ["check_target"]
-
 _MXNET: Final = "-symbol.json"
 """The end of names by which MXNet's models are recognised before their content is looked at."""
 

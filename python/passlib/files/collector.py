@@ -6,8 +6,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["collection_off"]
-
 
 @contextmanager
 def collection_off() -> Iterator[None]:

@@ -7,8 +7,6 @@ import threading
 import weakref
 from types import TracebackType
 
-__all__ = ["ForkLock"]
-
 
 class ForkLock:
     """A reentrant lock that begins anew in a forked child.

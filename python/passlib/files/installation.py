@@ -11,8 +11,6 @@ from typing import Final
 import passlib._core as _core
 from passlib.errors import PasslibError
 
-__all__ = ["checked_version", "get_cmake_dir", "get_include"]
-
 OWN = "graph-passlib"
 DOUBLE = "passlib"
 """A password library on PyPI, which installs into a folder ``passlib`` too."""

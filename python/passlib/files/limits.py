@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["Limits", "current_limits", "limits"]
-
 _FLOOR: Final = 64 << 20
 _CEILING: Final = 4 << 30
 _RATIO: Final = 100

@@ -6,8 +6,6 @@ import ctypes
 from functools import cache
 from typing import Any
 
-__all__ = ["release_unused"]
-
 
 def release_unused() -> None:
     """Return freed memory to the system, where the C library can (glibc).

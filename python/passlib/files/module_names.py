@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from importlib.abc import Loader
 
-__all__ = ["also", "also_within"]
-
 
 class _SecondNames:
     """Finds modules by their second names; what it loads is the very module of the first.

@@ -7,8 +7,6 @@ from typing import Any
 
 from passlib.errors import PasslibError
 
-__all__ = ["require"]
-
 
 def require(module: str, *, extra: str) -> Any:
     """Return the imported module, or raise an error that states how to install it.

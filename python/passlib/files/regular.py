@@ -15,8 +15,6 @@ from typing import BinaryIO, Final
 
 from passlib.errors import FormatError
 
-__all__ = ["check_path", "is_regular", "memory_named", "open_regular", "read_regular"]
-
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),

@@ -27,8 +27,6 @@ from passlib.files.temporary import (
     own_prefix,
 )
 
-__all__ = ["Save", "durability", "free_name", "replacing", "written_from"]
-
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing, which come without the name of the file."""
 

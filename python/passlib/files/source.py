@@ -15,8 +15,6 @@ import passlib._core as _core
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular
 
-__all__ = ["MAP_FROM", "Source"]
-
 MAP_FROM: Final = 1 << 20
 """Files of at least this many bytes are mapped; smaller ones are read and closed."""
 

@@ -14,8 +14,6 @@ from passlib.errors import FormatError, PasslibError
 from passlib.files.regular import read_regular
 from passlib.files.temporary import PATIENCE, alone_in, own_prefix, waited
 
-__all__ = ["check_whole", "is_whole", "read_together", "stamp", "stamp_path"]
-
 _T = TypeVar("_T")
 
 _LARGEST = 1 << 16

@@ -14,17 +14,6 @@ from pathlib import Path
 
 from passlib.errors import FormatError
 
-__all__ = [
-    "PATIENCE",
-    "alone_in",
-    "create_temporary",
-    "is_temporary",
-    "lock",
-    "new_name",
-    "own_prefix",
-    "waited",
-]
-
 PATIENCE = 10.0
 """Seconds to wait for another process that saves the same model."""
 

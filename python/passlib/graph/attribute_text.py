@@ -4,15 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "parse_bool",
-    "parse_float",
-    "parse_floats",
-    "parse_int",
-    "parse_optional_ints",
-    "parse_position",
-]
-
 _INTEGER = re.compile(r"[+-]?\d+L?")
 _C_SUFFIX = re.compile(r"(?<=[\d.])f$")
 _LONGEST_POSITION = 12

@@ -13,8 +13,6 @@ from passlib.files.optional import require
 from passlib.graph import attribute_text
 from passlib.graph.node import Node
 
-__all__ = ["Attributes", "blame"]
-
 _T = TypeVar("_T")
 _REQUIRED: Any = object()
 _LEAST: Final = -(2**63)

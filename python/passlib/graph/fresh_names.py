@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NameSource"]
-
 
 class NameSource:
     """Generates names that are not in use yet, in constant time each on average.

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from passlib.graph.thread_scope import ThreadScope, innermost
 
-__all__ = ["NameManager", "Prefix", "current"]
-
 
 class NameManager(ThreadScope):
     """Assigns each operator without a name the next free number of its kind.

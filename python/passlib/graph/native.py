@@ -12,8 +12,6 @@ import passlib._core as _core
 from passlib.files.collector import collection_off
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
-__all__ = ["ORIGIN", "WITH_GRAPHS", "freeze", "operators_of", "rebuild", "thaw", "without_origins"]
-
 WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
 """The operators of ONNX that have nested graphs."""
 

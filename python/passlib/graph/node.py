@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 from passlib.errors import printable
 
-__all__ = ["MOST_OUTPUTS", "VARIABLE", "Entry", "Node", "postorder"]
-
 VARIABLE = "null"
 """The operator name of a variable, in NNVM and MXNet."""
 

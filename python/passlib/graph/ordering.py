@@ -6,8 +6,6 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["depth_first_order", "stable_order", "stuck_items"]
-
 
 def stable_order(
     needs: Sequence[Iterable[int]], rank: Sequence[Any] | None = None, *, first: Any = -1

@@ -10,8 +10,6 @@ import passlib._core as _core
 from passlib.graph.native import freeze, thaw
 from passlib.graph.node import Entry, Node, postorder
 
-__all__ = ["Conventions", "PlainGraph", "whole"]
-
 _G = TypeVar("_G", bound="PlainGraph")
 
 

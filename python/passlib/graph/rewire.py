@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from passlib.graph.node import Entry, Node, postorder
 
-__all__ = ["with_sources"]
-
 
 def with_sources(
     entries: Sequence[Entry], sources: Mapping[tuple[Node, int], Node]

@@ -8,8 +8,6 @@ import numpy as np
 
 from passlib.graph.thread_scope import ThreadScope, innermost
 
-__all__ = ["AttrScope", "current", "text"]
-
 
 class AttrScope(ThreadScope):
     """Adds attributes to all symbols created inside the ``with`` block; inner scopes win.

@@ -8,8 +8,6 @@ from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.graph.node import Entry, Node, postorder
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["substitute"]
-
 
 def substitute(
     graph: PlainGraph, replacements: Mapping[str, PlainGraph], name: str | None = None

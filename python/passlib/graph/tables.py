@@ -8,8 +8,6 @@ from html import escape
 
 from passlib.errors import printable
 
-__all__ = ["Table"]
-
 
 @dataclass(frozen=True)
 class Table:

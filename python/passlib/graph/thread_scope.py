@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar, TypeVar
 
-__all__ = ["ThreadScope", "innermost"]
-
 _S = TypeVar("_S", bound="ThreadScope")
 
 

@@ -12,8 +12,6 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 
-__all__ = ["DENSE", "STORAGE", "ArrayType", "Lent", "take_outputs", "type_of"]
-
 DENSE: Final = "default"
 STORAGE: Final = (DENSE, ROW_SPARSE, CSR)
 """Storage types, each at the position that is its number in the ABI."""

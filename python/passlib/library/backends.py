@@ -14,8 +14,6 @@ from passlib.library.declared import Declaration
 from passlib.library.handle import standard_path
 from passlib.library.python import PythonPass
 
-__all__ = ["PIPELINES", "find_backend", "find_standard", "passes", "register", "require_free"]
-
 PIPELINES: Final = ("simplify", "clean")
 """Names of pipelines that may stand where a pass may."""
 

@@ -17,8 +17,6 @@ from passlib.library.declared import Declaration
 from passlib.library.declared.option import list_text
 from passlib.library.handle import Library
 
-__all__ = ["Arrays", "Backend", "Call", "Holder", "Outcome", "Param"]
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Param = tuple[str, "np.ndarray[Any, Any]", int]

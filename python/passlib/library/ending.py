@@ -10,8 +10,6 @@ from typing import Final
 
 import passlib._core as _core
 
-__all__ = ["ForeignCall", "seconds_to_wait"]
-
 _VARIABLE: Final = "PASSLIB_EXIT_WAIT"
 _SECONDS: Final = 5.0
 

@@ -9,8 +9,6 @@ from typing import Final
 import passlib._core as _core
 from passlib.library.declared import PassNames
 
-__all__ = ["MXNET_VERSION", "Library", "standard_path"]
-
 MXNET_VERSION: Final = 10901
 """The version that ``initialize`` gets by default: that of the MXNet that passlib follows."""
 

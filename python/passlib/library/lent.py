@@ -17,8 +17,6 @@ from passlib.files.collector import collection_off
 from passlib.library.call import Arrays, Call, Param
 from passlib.library.declared import Lending
 
-__all__ = ["Lent", "NumpyArrays", "as_lent_array", "lent_arrays", "require_dictionary"]
-
 
 class NumpyArrays(dict[str, Any]):
     """Weights of a model by name, of which large models have very many.

@@ -20,8 +20,6 @@ from passlib.library.compiled import CompiledPass, Partitioner
 from passlib.library.declared import Declaration, PassNames, read_declarations
 from passlib.library.handle import MXNET_VERSION, Library, standard_path
 
-__all__ = ["load", "load_standard", "loaded"]
-
 logger = logging.getLogger(__name__)
 
 _lock = ForkLock()

@@ -19,8 +19,6 @@ from passlib.library.settings import settings
 from passlib.library.types import extents, merge_dtypes, merge_shapes, type_codes
 from passlib.lowering import Shape
 
-__all__ = ["Operator"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -10,8 +10,6 @@ import passlib._core as _core
 from passlib.library.arrays import ArrayType, Lent, type_of
 from passlib.library.settings import settings
 
-__all__ = ["OperatorState"]
-
 Finish: TypeAlias = Callable[[Lent, Sequence[ArrayType], Sequence[Any], str], list[Any]]
 """Makes arrays of the results of a computation; the last argument is the node's name."""
 

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 
 from passlib.errors import printable
 
-__all__ = ["recorded", "write", "write_escaped"]
-
 _recording: ContextVar[list[str] | None] = ContextVar("recording", default=None)
 
 

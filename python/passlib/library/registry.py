@@ -8,8 +8,6 @@ from passlib.files.fork_lock import ForkLock
 from passlib.library.handle import Library
 from passlib.library.operator import Operator
 
-__all__ = ["find_operator", "names", "register", "require_names"]
-
 _lock = ForkLock()
 _operators: dict[str, Operator] = {}
 

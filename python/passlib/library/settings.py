@@ -6,8 +6,6 @@ import os
 
 import passlib._core as _core
 
-__all__ = ["settings"]
-
 
 def settings(node_name: str, *, is_forward: bool) -> _core.ComputeSettings:
     """Return the settings of a computation, including those of the environment."""

@@ -13,8 +13,6 @@ from passlib.errors import UnsupportedError
 if TYPE_CHECKING:
     from passlib.lowering.types import Shape
 
-__all__ = ["UNKNOWN_SIZE", "extents", "merge_dtypes", "merge_shapes", "type_codes"]
-
 UNKNOWN_SIZE: Final = 0xFFFFFFFF
 """MXNet 1.9.1's form of an unknown size, in both directions."""
 

@@ -18,8 +18,6 @@ from passlib.lowering.types import Shape, TypeSpec, Value, describe
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["IR_VERSION", "OPSET", "Body", "GraphBuilder", "NodeSpec"]
-
 OPSET = 21
 """The ONNX operator set version that every lowering targets."""
 

@@ -6,8 +6,6 @@ from passlib.lowering.extents import extent, reshaped, reshaped_to, vector
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value
 
-__all__ = ["dot"]
-
 
 def dot(op: Operation) -> Value:
     """Sum over the last axis of the first input and the first axis of the second.

@@ -11,21 +11,6 @@ from passlib.lowering.misfit import Misfit
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value, shape_text
 
-__all__ = [
-    "LAST",
-    "concatenated",
-    "extent",
-    "flattened",
-    "gathered_shape",
-    "numbers_or_none",
-    "places",
-    "reshaped",
-    "reshaped_like",
-    "reshaped_to",
-    "scaled",
-    "vector",
-]
-
 LAST = np.iinfo(np.int64).max
 """As the end of a slice: up to the end of the axis, whatever its size."""
 

@@ -12,8 +12,6 @@ from passlib.lowering.table import Lowerings
 from passlib.lowering.types import TypeSpec, Value
 from passlib.lowering.walk import Complete, Graph, Walk
 
-__all__ = ["TypeInference", "infer_graph"]
-
 
 class TypeInference(NamedTuple):
     """The result of `infer_graph`.

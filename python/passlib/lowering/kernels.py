@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["computed_types", "substitute"]
-
 _REAL: Final = "float16 float32"
 _DOUBLE: Final = "float16 float32 float64"
 _SUMS: Final = "float16 float32 float64 int32 int64"

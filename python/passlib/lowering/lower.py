@@ -15,8 +15,6 @@ from passlib.lowering.table import Lowerings
 from passlib.lowering.types import Lowered, TypeSpec, Value
 from passlib.lowering.walk import Complete, Graph, Overriding, Walk
 
-__all__ = ["lower_graph"]
-
 
 def lower_graph(
     graph: Graph,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Misfit"]
-
 
 class Misfit(Exception):  # noqa: N818 (never reaches a user)
     """Shapes, types or numbers of inputs that do not fit an operator.

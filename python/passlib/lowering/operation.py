@@ -19,8 +19,6 @@ from passlib.lowering.types import Shape, TypeSpec, Value, describe
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike  # which take 5 ms to import
 
-__all__ = ["LowerNested", "Operation"]
-
 LowerNested = Callable[[int, Sequence[Value]], list[Value]]
 """Lowers a nested graph of a node, by its position, for values of its variables in order."""
 

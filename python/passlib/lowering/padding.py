@@ -10,8 +10,6 @@ from passlib.lowering.extents import concatenated, extent, vector
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value
 
-__all__ = ["pad_spatial"]
-
 
 def pad_spatial(op: Operation, data: Value, pads: Sequence[int], fill: float) -> Value:
     """Pad the spatial axes by concatenation, for a pooling that follows.

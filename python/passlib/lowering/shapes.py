@@ -13,8 +13,6 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.types import Shape, shape_text
 
-__all__ = ["check_extent", "merged", "partial_shape"]
-
 
 def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
     """Merge the known shape of an input with the shape that its operator requires.

@@ -10,8 +10,6 @@ from typing import TypeVar
 from passlib.lowering.operation import Operation
 from passlib.lowering.types import Value
 
-__all__ = ["LoweringFunction", "Lowerings"]
-
 LoweringFunction = Callable[[Operation], "Value | Sequence[Value]"]
 _F = TypeVar("_F", bound=LoweringFunction)
 

@@ -14,17 +14,6 @@ from passlib.graph.node import Entry, Node
 if TYPE_CHECKING:
     import onnx
 
-__all__ = [
-    "DType",
-    "Lowered",
-    "Shape",
-    "TypeSpec",
-    "Value",
-    "describe",
-    "shape_text",
-    "type_of",
-]
-
 DType = np.dtype
 Shape = tuple[int | None, ...]
 """Dimensions; an unknown one is ``None``."""

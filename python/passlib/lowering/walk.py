@@ -17,8 +17,6 @@ from passlib.lowering.operation import Operation
 from passlib.lowering.table import Lowerings
 from passlib.lowering.types import TypeSpec, Value, describe
 
-__all__ = ["Complete", "Graph", "Overriding", "Walk"]
-
 Overriding = Mapping[Node, Mapping[str, str]]
 """Attribute values that replace a node's own."""
 

@@ -20,8 +20,6 @@ from passlib.symbol import files as symbol_files
 if TYPE_CHECKING:
     from passlib.symbol.symbol import Symbol
 
-__all__ = ["load_checkpoint", "load_params", "save_checkpoint"]
-
 logger = logging.getLogger(__name__)
 
 

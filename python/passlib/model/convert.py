@@ -8,10 +8,9 @@ from typing import Any
 
 from passlib.dialects import find
 from passlib.dialects.targets import check_target
+from passlib.lowering.builder import OPSET
 from passlib.model.loading import load
-from passlib.runtime.export.opset import OPSET, check_opset
-
-__all__ = ["convert"]
+from passlib.runtime.export.opset import check_opset
 
 
 def convert(

@@ -12,8 +12,6 @@ from passlib.dialects import Dialect
 from passlib.errors import listed
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["hint", "unknown_inputs"]
-
 
 def unknown_inputs(given: Mapping[str, Any], graph: PlainGraph, inputs: Sequence[str]) -> str:
     """Return the message for values under names that no variable has; empty if there are none."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from passlib.errors import FormatError
 
-__all__ = ["content_of"]
-
 
 def content_of(given: Any) -> bytes | None:
     """Return the bytes of a model that is given by its content; None for a path.

@@ -9,8 +9,6 @@ from passlib.lowering import TypeSpec
 from passlib.model.inputs import input_types
 from passlib.model.model import Model
 
-__all__ = ["input_specs"]
-
 
 def input_specs(
     model: Model, shapes: Mapping[str, Sequence[int | None]] | None = None

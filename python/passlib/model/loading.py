@@ -12,8 +12,6 @@ from passlib.model.given import content_of
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign
 
-__all__ = ["load"]
-
 
 def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
     """Read a model with its weights.

@@ -14,8 +14,6 @@ from passlib.model.inputs import input_types
 from passlib.runtime.sessions import as_dense
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["lowered_for"]
-
 
 def lowered_for(
     symbol: Symbol,

@@ -13,6 +13,7 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.files.collector import collection_off
 from passlib.files.saving import durability, written_from
+from passlib.lowering.builder import OPSET
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.inputs import as_fed
@@ -20,11 +21,8 @@ from passlib.model.lowered import lowered_for
 from passlib.model.optimized import OptimizedModel
 from passlib.model.weights import check_weights, frozen, remaining, replaced
 from passlib.runtime.export.file import save_onnx
-from passlib.runtime.export.opset import OPSET
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
 from passlib.symbol.symbol import Symbol
-
-__all__ = ["Model"]
 
 
 class Model(OptimizedModel):

@@ -18,8 +18,6 @@ from passlib.model.parts import ModelParts
 from passlib.model.weights import drop_removed
 from passlib.symbol.sequence import as_steps, refuse_options
 
-__all__ = ["INFERENCE", "OptimizedModel"]
-
 _M = TypeVar("_M", bound="OptimizedModel")
 
 INFERENCE: Final = frozenset(

@@ -25,8 +25,6 @@ from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["ModelParts"]
-
 _M = TypeVar("_M", bound="ModelParts")
 
 _AS_THEY_ARE = frozenset((np.ndarray, _core.ScaledArray))

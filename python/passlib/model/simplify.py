@@ -10,8 +10,6 @@ from passlib.library.pipeline.cost import CostName
 from passlib.model.loading import load
 from passlib.model.model import Model
 
-__all__ = ["simplify"]
-
 
 def simplify(
     model: Model | str | os.PathLike[str] | bytes | Any,

@@ -12,8 +12,6 @@ from passlib.dialects import Dialect, Problem
 from passlib.files.regular import memory_named
 from passlib.model.given import content_of
 
-__all__ = ["Problem", "validate"]
-
 
 def validate(path: Any, dialect: str | None = None) -> list[Problem]:
     """Check a model file and report all problems.

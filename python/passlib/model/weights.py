@@ -19,18 +19,6 @@ from passlib.errors import GraphError, listed
 from passlib.library.lent import NumpyArrays
 from passlib.symbol.symbol import Symbol
 
-__all__ = [
-    "Weights",
-    "all_frozen",
-    "check_weights",
-    "drop_removed",
-    "frozen",
-    "is_foreign",
-    "owner",
-    "remaining",
-    "replaced",
-]
-
 _SHOWN = 20
 """Lines of a representation."""
 

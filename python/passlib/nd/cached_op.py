@@ -12,8 +12,6 @@ from passlib.nd.operators import write_out
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["CachedOp"]
-
 
 class CachedOp:
     """Computes the outputs of a symbol, which is compiled once for each kind of inputs.

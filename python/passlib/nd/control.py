@@ -14,8 +14,6 @@ from passlib.arrays.ndarray import NDArray
 from passlib.nd import sampling
 from passlib.nd.elementwise import isfinite, isinf, isnan
 
-__all__ = ["FUNCTIONS"]
-
 
 def _foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any, Any]:
     """Call a function on each slice of arrays along their first axis, with states between calls.

@@ -11,19 +11,6 @@ from passlib.arrays.creation import array, written
 from passlib.arrays.ndarray import NDArray
 from passlib.errors import UnsupportedError
 
-__all__ = [
-    "eye",
-    "fill_element_0index",
-    "from_dlpack",
-    "from_numpy",
-    "histogram",
-    "imdecode",
-    "linspace",
-    "onehot_encode",
-    "to_dlpack_for_read",
-    "to_dlpack_for_write",
-]
-
 
 def eye(
     N: int,  # noqa: N803, the names are MXNet's

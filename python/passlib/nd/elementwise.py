@@ -11,8 +11,6 @@ import numpy as np
 from passlib.arrays.arithmetic import combine
 from passlib.arrays.ndarray import NDArray
 
-__all__ = ["FUNCTIONS", "isfinite", "isinf", "isnan"]
-
 
 def _truth(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def kernel(left: Any, right: Any) -> Any:

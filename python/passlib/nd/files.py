@@ -16,8 +16,6 @@ from passlib.dialects.weights import params
 from passlib.dialects.weights.params_writer import write_list
 from passlib.files.source import Source
 
-__all__ = ["load", "load_frombuffer", "save"]
-
 
 def save(
     fname: str | os.PathLike[str],

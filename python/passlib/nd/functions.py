@@ -12,8 +12,6 @@ from passlib.library.operator import Operator
 from passlib.library.registry import find_operator, names
 from passlib.nd import operators
 
-__all__ = ["SPACES", "apply", "find"]
-
 SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
 """Namespaces in ``nd``, and how `passlib.dialects.mxnet.schema.namespaces.place` calls each."""
 

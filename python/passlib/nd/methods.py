@@ -14,8 +14,6 @@ from passlib.errors import UnsupportedError
 from passlib.nd import operators
 from passlib.nd.shaping import reshape, split_v2
 
-__all__ = ["METHODS", "SPARSE_METHODS"]
-
 _OF_NUMPY: Final = frozenset(("dtype", "initial", "kind", "order", "stable", "where"))
 """Keywords of NumPy's methods that MXNet does not have, which libraries call arrays with."""
 

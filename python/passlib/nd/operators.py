@@ -30,8 +30,6 @@ from passlib.runtime.settings import Settings
 from passlib.symbol.composition.create import create
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["ARRAYS", "find", "invoke", "operator_names", "write_out"]
-
 ARRAYS: Final = (np.ndarray, BaseSparseNDArray)
 """The classes of arrays that operators take."""
 

@@ -12,22 +12,6 @@ from passlib.arrays.context import Context
 from passlib.arrays.creation import Shape, array, written
 from passlib.arrays.ndarray import NDArray
 
-__all__ = [
-    "FUNCTIONS",
-    "OPERATORS",
-    "exponential",
-    "gamma",
-    "generalized_negative_binomial",
-    "multinomial",
-    "negative_binomial",
-    "normal",
-    "poisson",
-    "randint",
-    "randn",
-    "shuffle",
-    "uniform",
-]
-
 _Sampler = Callable[..., Any]
 _FLOAT32: Final = np.float32
 

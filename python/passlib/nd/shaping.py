@@ -14,16 +14,6 @@ from passlib.dialects.mxnet.lowering.tensors.reshape_codes import decode, decode
 from passlib.nd import operators
 from passlib.symbol.composition.functions import split_arguments
 
-__all__ = [
-    "concatenate",
-    "get_indexing_dispatch_code",
-    "get_oshape_of_gather_nd_op",
-    "indexing_key_expand_implicit_axes",
-    "moveaxis",
-    "reshape",
-    "split_v2",
-]
-
 
 def reshape(array: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
     """Return the elements of an array in another shape, on the same memory if it is contiguous.

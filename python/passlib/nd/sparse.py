@@ -14,21 +14,6 @@ from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparse
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 from passlib.nd import elementwise, operators
 
-__all__ = [
-    "BaseSparseNDArray",
-    "CSRNDArray",
-    "NDArray",
-    "RowSparseNDArray",
-    "array",
-    "csr_matrix",
-    "edge_id",
-    "empty",
-    "gs_retain",
-    "retain",
-    "row_sparse_array",
-    "zeros",
-]
-
 
 def csr_matrix(
     arg1: Any,

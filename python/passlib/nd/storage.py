@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from passlib.arrays.sparse_array import BaseSparseNDArray
 
-__all__ = ["kept_storage"]
-
 _OF_ZERO: Final = """
 BlockGrad _copy abs arcsin arcsinh arctan arctanh cbrt ceil degrees expm1 fix floor log1p make_loss
 negative radians relu rint round sign sin sinh sqrt square tan tanh trunc zeros_like

@@ -19,8 +19,6 @@ from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 from passlib.files.saving import replacing, written_from
 
-__all__ = ["load_weights", "save_weights"]
-
 
 def load_weights(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
     """Read named arrays from a .params, .npz or .safetensors file.

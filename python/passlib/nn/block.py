@@ -29,8 +29,6 @@ from passlib.symbol.symbol import Symbol
 if TYPE_CHECKING:
     from passlib.arrays.context import Context
 
-__all__ = ["SymbolBlock"]
-
 
 class SymbolBlock:
     """A symbol with its parameters, called like a function.

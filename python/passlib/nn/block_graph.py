@@ -16,8 +16,6 @@ from passlib.nn.parameter import Parameter
 from passlib.runtime.runner import Runner
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["BlockGraph", "PassCall"]
-
 
 class PassCall(NamedTuple):
     """The name of a pass and its options."""

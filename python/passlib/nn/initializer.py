@@ -11,8 +11,6 @@ import numpy as np
 from passlib.arrays import random
 from passlib.errors import UnsupportedError
 
-__all__ = ["InitDesc", "Initializer", "alias", "bilinear", "create", "register"]
-
 _registry: dict[str, type[Initializer]] = {}
 
 

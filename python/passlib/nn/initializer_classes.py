@@ -9,19 +9,6 @@ import numpy as np
 from passlib.arrays import random
 from passlib.nn.initializer import Initializer, alias, register
 
-__all__ = [
-    "Bilinear",
-    "Constant",
-    "LSTMBias",
-    "MSRAPrelu",
-    "Normal",
-    "One",
-    "Orthogonal",
-    "Uniform",
-    "Xavier",
-    "Zero",
-]
-
 
 @alias("zeros")
 class Zero(Initializer):

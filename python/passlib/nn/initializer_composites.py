@@ -9,8 +9,6 @@ from typing import Any, Final
 from passlib.nd import load
 from passlib.nn.initializer import InitDesc, Initializer, create, register
 
-__all__ = ["FusedRNN", "Load", "Mixed"]
-
 _GATES: Final = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 

@@ -11,8 +11,6 @@ from passlib.arrays.ndarray import NDArray
 from passlib.nn.initializer import InitDesc, Initializer, create
 from passlib.nn.initializer_composites import Load, Mixed
 
-__all__ = ["Initial", "check_initializer", "fill"]
-
 Initial: TypeAlias = (
     str | Initializer | Load | Mixed | Callable[[str, tuple[int, ...], np.dtype[Any]], Any]
 )

@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["Shape", "flatten", "regroup"]
-
 Shape: TypeAlias = "int | list[Shape]"
 """The nesting of a structure: a list, 0 for one item, or n for a symbol of n outputs."""
 

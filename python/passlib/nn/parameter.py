@@ -16,8 +16,6 @@ from passlib.symbol.variables import var
 if TYPE_CHECKING:
     from passlib.symbol.symbol import Symbol
 
-__all__ = ["Parameter"]
-
 _FLOAT32 = np.dtype(np.float32)
 
 

@@ -18,8 +18,6 @@ from passlib.nn.parameter import Parameter
 if TYPE_CHECKING:
     from passlib.arrays.context import Context
 
-__all__ = ["ParameterDict"]
-
 
 class ParameterDict(Mapping[str, Parameter]):
     """Parameters by name, in the order of the graph.

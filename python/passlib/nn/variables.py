@@ -11,8 +11,6 @@ from passlib.graph.node import VARIABLE
 from passlib.nn.parameter import Parameter
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["make_parameters", "outputs_of", "require_symbol", "variable_names"]
-
 _ROW_SPARSE = "1"
 
 

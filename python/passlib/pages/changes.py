@@ -13,8 +13,6 @@ from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
 from passlib.pages.pairing import has_name, pair_nodes
 
-__all__ = ["node_changes", "weight_changes"]
-
 
 def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[str]:
     """Describe what differs between a node and the one that it stands for.

@@ -9,8 +9,6 @@ from typing import Any, Final
 from passlib.graph.node import VARIABLE
 from passlib.pages.graphs import Side, graphs_of
 
-__all__ = ["MOST_IN_NOTEBOOKS", "content_of"]
-
 MOST_IN_NOTEBOOKS: Final = 3000
 """Nodes of graphs that notebooks draw; larger ones would make them slow to open."""
 

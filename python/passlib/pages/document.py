@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from passlib.errors import printable
 
-__all__ = ["document", "framed"]
-
 _ASSETS: Final = Path(__file__).with_name("assets")
 
 _SCRIPTS: Final = (

@@ -17,8 +17,6 @@ from passlib.pages.changes import node_changes, weight_changes
 from passlib.pages.pairing import origin_of, pair_nodes
 from passlib.pages.statistics import weight_facts
 
-__all__ = ["Side", "graphs_of"]
-
 _LONGEST = 400
 """Characters of an attribute that are shown."""
 

@@ -12,8 +12,6 @@ from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["Pairing", "has_name", "origin_of", "pair_nodes"]
-
 Key = Callable[[Node], Hashable]
 
 

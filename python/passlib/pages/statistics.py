@@ -8,8 +8,6 @@ import numpy as np
 
 from passlib.arrays import BaseSparseNDArray
 
-__all__ = ["weight_facts"]
-
 _MOST: Final = 1 << 16
 """Elements of which statistics are made; of a larger weight every n-th one."""
 

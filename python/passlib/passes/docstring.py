@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 
-__all__ = ["descriptions", "summary"]
-
 _UNDERLINE = re.compile(r"-{3,}\s*")
 _PARAMETER = re.compile(r"(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?")
 

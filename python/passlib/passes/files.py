@@ -10,8 +10,6 @@ from pathlib import Path
 
 from passlib.errors import LoadError, PasslibError
 
-__all__ = ["load_file"]
-
 
 def load_file(path: str | os.PathLike[str]) -> None:
     """Run a Python file, whose functions with `passlib.graph_pass` are passes from then on.

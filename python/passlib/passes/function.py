@@ -14,8 +14,6 @@ from passlib.library.python import PythonPass
 from passlib.passes.docstring import summary
 from passlib.passes.signature import options_of
 
-__all__ = ["Pass", "graph_pass", "register_function"]
-
 F = TypeVar("F", bound=Callable[..., None])
 
 

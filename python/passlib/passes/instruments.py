@@ -9,13 +9,12 @@ from collections import Counter
 from pathlib import Path
 
 from passlib import dialects
+from passlib.dialects import Problem
 from passlib.errors import PasslibError, PassResultError
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.model.validate import Problem, validate
+from passlib.model.validate import validate
 from passlib.passes.result import StepResult
-
-__all__ = ["Dump", "Instrument", "Log", "Timing", "Verify"]
 
 logger = logging.getLogger(__name__)
 

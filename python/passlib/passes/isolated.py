@@ -11,8 +11,6 @@ from passlib.passes.isolation.child import Progress, answer
 from passlib.passes.isolation.reproducer import Reproducer
 from passlib.passes.pipeline import Pipeline
 
-__all__ = ["main"]
-
 
 def main(folder: Path) -> None:
     """Run the pipeline that a folder holds; the answer is the path of the result, and the steps."""

@@ -14,8 +14,6 @@ from passlib.dialects import find
 from passlib.errors import UnsupportedError
 from passlib.library.python import Graph
 
-__all__ = ["Match", "attribute_text", "dtype_code"]
-
 Value = _core.EditableValue
 
 

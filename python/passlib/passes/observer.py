@@ -19,8 +19,6 @@ from passlib.passes.instruments import Instrument
 from passlib.passes.result import StepResult
 from passlib.passes.simplifying import simplify_watched
 
-__all__ = ["ModelObserver"]
-
 logger = logging.getLogger(__name__)
 
 

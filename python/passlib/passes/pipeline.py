@@ -13,8 +13,6 @@ from passlib.passes.instruments import Instrument
 from passlib.passes.observer import ModelObserver
 from passlib.passes.result import PipelineResult
 
-__all__ = ["Pipeline"]
-
 
 class Pipeline:
     """A sequence of passes. Immutable; equal pipelines have equal steps and texts.

@@ -11,8 +11,6 @@ from passlib.graph.tables import Table
 from passlib.model import Model
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 
-__all__ = ["PipelineResult", "StepResult"]
-
 _COLUMNS: Final = ("step", "ms", "changed", "nodes")
 
 

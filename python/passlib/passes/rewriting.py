@@ -12,8 +12,6 @@ from passlib.library.python import Graph
 from passlib.passes.function import register_function
 from passlib.passes.match import Match, dtype_code
 
-__all__ = ["Patterns", "rewrite"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

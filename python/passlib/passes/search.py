@@ -15,8 +15,6 @@ from passlib.passes.rewriting import Patterns
 from passlib.symbol import Symbol
 from passlib.symbol.optimize import Request, optimize_graph
 
-__all__ = ["Found", "find", "why"]
-
 
 @dataclass(frozen=True)
 class Found:

@@ -12,8 +12,6 @@ from passlib.library.declared import Kind, Option
 from passlib.library.declared.option import OptionError, kind_of
 from passlib.passes.docstring import descriptions
 
-__all__ = ["options_of"]
-
 _KINDS: dict[object, Kind] = {bool: "boolean", int: "integer", float: "real", str: "text"}
 _LISTS = (list, tuple, Sequence)
 _OF_OPTIMIZE_FOR = frozenset(

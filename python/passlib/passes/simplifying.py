@@ -14,8 +14,6 @@ from passlib.library.pipeline.simplification import simplified
 from passlib.model import Model
 from passlib.model.edits import with_nested, with_sizes
 
-__all__ = ["Watcher", "simplify_watched"]
-
 _NESTED: Final = "simplifyNested"
 
 

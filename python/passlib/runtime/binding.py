@@ -16,8 +16,6 @@ from passlib.graph.plain import PlainGraph
 from passlib.runtime.executor import Executor, declared_types, variable_types
 from passlib.runtime.gradients import Gradients
 
-__all__ = ["Executor", "bind", "evaluate", "simple_bind"]
-
 _REQUESTS = ("null", "write", "add")
 
 

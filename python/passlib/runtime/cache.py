@@ -8,8 +8,6 @@ from typing import Generic, TypeVar
 
 from passlib.files.fork_lock import ForkLock
 
-__all__ = ["Cache"]
-
 _V = TypeVar("_V")
 
 

@@ -24,8 +24,6 @@ from passlib.lowering import Graph, TypeSpec, describe
 from passlib.lowering.types import Value
 from passlib.runtime.sessions import as_dense
 
-__all__ = ["CustomNode", "Done", "library_operators"]
-
 _KEPT = 8
 """States kept for one node: as many as a graph has sessions."""
 

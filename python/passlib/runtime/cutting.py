@@ -11,8 +11,6 @@ from passlib.graph.node import VARIABLE, Entry, Node, postorder
 from passlib.lowering import Graph
 from passlib.lowering.walk import Overriding
 
-__all__ = ["Call", "Cut", "Piece", "Step", "Value", "cut"]
-
 Value: TypeAlias = "tuple[Node, int]"
 """An output of a node, or a variable."""
 

@@ -20,8 +20,6 @@ from passlib.runtime.custom_node import Done
 from passlib.runtime.gradients import Gradients
 from passlib.runtime.runner import Runner
 
-__all__ = ["Executor", "declared_types", "variable_types"]
-
 
 class Executor:
     """A symbol and the arrays of all its variables. Made by `passlib.executor.bind`.

@@ -17,8 +17,6 @@ from passlib.graph.plain import PlainGraph
 from passlib.runtime.custom_node import Done, library_operators
 from passlib.runtime.sessions import as_dense
 
-__all__ = ["Gradients"]
-
 _Array: TypeAlias = "np.ndarray[Any, Any]"
 
 

@@ -14,8 +14,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-__all__ = ["interruptible"]
-
 Result = TypeVar("Result")
 
 

@@ -22,8 +22,6 @@ from passlib.runtime.cutting import Call, Piece, Value, cut
 from passlib.runtime.sessions import Sessions
 from passlib.runtime.settings import DEFAULT, Settings
 
-__all__ = ["Outcome", "Plan"]
-
 
 @dataclass
 class Outcome:

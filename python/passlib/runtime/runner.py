@@ -16,8 +16,6 @@ from passlib.runtime.plan import Outcome, Plan
 from passlib.runtime.sessions import Sessions
 from passlib.runtime.settings import DEFAULT, Settings
 
-__all__ = ["Runner"]
-
 _KEPT = 8
 """Plans kept for one graph in which sizes depend on the inputs."""
 

@@ -19,9 +19,6 @@ from passlib.lowering.types import Value
 from passlib.runtime.interrupts import interruptible
 from passlib.runtime.settings import DEFAULT, Settings
 
-__all__ = ["Session", "run"]
-
-
 _STRINGS = "tensor(string)"
 
 _UNLIKE_NUMPY: Final = MappingProxyType(

@@ -20,8 +20,6 @@ from passlib.runtime.cache import Cache
 from passlib.runtime.session import Session
 from passlib.runtime.settings import DEFAULT, Settings
 
-__all__ = ["Sessions", "as_dense", "is_array"]
-
 _KEPT = 8
 _KEPT_BYTES = 256 << 20
 """Sessions kept for one graph, and the sum of their weights.

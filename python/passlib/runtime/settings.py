@@ -7,8 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from passlib.errors import PasslibError
 
-__all__ = ["DEFAULT", "Settings", "settings_of"]
-
 _LEVELS: Final = {
     "none": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",

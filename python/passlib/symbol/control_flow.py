@@ -19,8 +19,6 @@ from passlib.symbol.composition.functions import operator
 from passlib.symbol.symbol import Symbol
 from passlib.symbol.variables import group, var
 
-__all__ = ["FUNCTIONS", "cond", "foreach", "while_loop"]
-
 _SCOPE = "__subgraph_name__"
 _numbers: dict[str, Iterator[int]] = defaultdict(itertools.count)
 

@@ -12,22 +12,6 @@ from passlib.dialects.mxnet.schema.namespaces import INTERNAL
 from passlib.symbol.composition.functions import operator, split_arguments
 from passlib.symbol.symbol import Symbol
 
-__all__ = [
-    "arange",
-    "eye",
-    "full",
-    "histogram",
-    "hypot",
-    "linspace",
-    "maximum",
-    "minimum",
-    "ones",
-    "pow",
-    "power",
-    "split_v2",
-    "zeros",
-]
-
 
 def _internal(op: str, /, *args: Any, **kwargs: Any) -> Symbol:
     return operator(op, INTERNAL, Symbol)(*args, **kwargs)

@@ -14,8 +14,6 @@ from passlib.errors import FormatError
 from passlib.files.regular import memory_named, read_regular
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["load", "load_json"]
-
 logger = logging.getLogger(__name__)
 
 

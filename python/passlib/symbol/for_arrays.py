@@ -7,8 +7,6 @@ from typing import Any, Final, NoReturn
 
 from passlib.errors import UnsupportedError
 
-__all__ = ["ForArrays", "NotImplementedForSymbol"]
-
 _REASONS: Final = {
     **dict.fromkeys(
         ("as_in_context", "asnumpy", "asscalar", "copy", "wait_to_read"),

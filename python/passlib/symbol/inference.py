@@ -21,8 +21,6 @@ from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec, type_of
 
-__all__ = ["infer_shape", "infer_type"]
-
 Lists = tuple[list[Any], list[Any], list[Any]]
 Outputs = Mapping[Node, tuple[TypeSpec, ...]]
 

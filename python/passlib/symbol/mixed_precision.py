@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from passlib.graph.node import Entry, Node, postorder
 
-__all__ = ["MIXED_PRECISION", "without_casts"]
-
 MIXED_PRECISION = ("amp_cast", "amp_multicast")
 """The casts that automatic mixed precision puts in."""
 

@@ -10,8 +10,6 @@ from passlib.symbol import control_flow, sampling
 from passlib.symbol.composition import functions
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["contrib", "image", "internal", "linalg", "op", "operator", "random", "sparse"]
-
 
 def operator(name: str, namespace: str = "") -> Callable[..., Symbol]:
     """Return the function that applies an operator; see `functions.operator`.

@@ -23,8 +23,6 @@ from passlib.library.call import Backend, Call, Holder, Outcome, Param
 from passlib.symbol.composition.composable import Composable
 from passlib.symbol.removed import removed_parameters
 
-__all__ = ["Request", "optimize_graph"]
-
 logger = logging.getLogger(__name__)
 
 _DIALECT = "dialect"

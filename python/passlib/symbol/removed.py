@@ -8,8 +8,6 @@ import passlib._core as _core
 from passlib.graph.node import Node
 from passlib.symbol.composition.composable import Composable
 
-__all__ = ["removed_parameters"]
-
 
 def removed_parameters(
     symbol: Composable, after: _core.Graph, gone: Sequence[str], lent: Collection[str]

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.schema.namespaces import INTERNAL
 from passlib.symbol.composition.functions import operator
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["FUNCTIONS", "rand_zipfian"]
-
 
 def _with(shape: Any, dtype: Any, given: dict[str, Any]) -> dict[str, Any]:
     chosen = {"shape": shape, "dtype": dtype}

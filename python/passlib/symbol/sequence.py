@@ -22,8 +22,6 @@ from passlib.library.pipeline import (
 )
 from passlib.library.pipeline.named import find_named, has_named
 
-__all__ = ["as_steps", "refuse_options", "run_steps"]
-
 _S = TypeVar("_S", bound=Any)
 
 _PUNCTUATION = frozenset(",{<(")

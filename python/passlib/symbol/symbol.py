@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from passlib.arrays.ndarray import NDArray
     from passlib.runtime.executor import Executor
 
-__all__ = ["Symbol"]
-
 
 class Symbol(ForArrays, Arithmetic):
     """A graph, seen from its outputs. Immutable; `optimize_for` returns a new one.

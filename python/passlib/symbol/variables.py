@@ -13,8 +13,6 @@ from passlib.graph.node import Entry
 from passlib.symbol.composition.variable import Variable
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["group", "var"]
-
 _STORAGE_TYPES = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 
 

@@ -12,26 +12,6 @@ from passlib.arrays.context import Context, current_context
 from passlib.arrays.creation import array
 from passlib.arrays.sparse_array import CSRNDArray, from_dense
 
-__all__ = [
-    "create_2d_tensor",
-    "create_sparse_array",
-    "create_sparse_array_zd",
-    "create_vector",
-    "default_context",
-    "default_dtype",
-    "get_identity_mat",
-    "rand_coord_2d",
-    "rand_ndarray",
-    "rand_shape_2d",
-    "rand_shape_3d",
-    "rand_shape_nd",
-    "rand_sparse_ndarray",
-    "random_arrays",
-    "random_sample",
-    "random_uniform_arrays",
-    "shuffle_csr_column_indices",
-]
-
 
 def default_context() -> Context:
     """Return the device that tests run on: the current one.

@@ -15,20 +15,6 @@ from passlib.symbol.symbol import Symbol
 from passlib.test_utils.comparing import assert_almost_equal
 from passlib.training import refuse
 
-__all__ = [
-    "assert_exception",
-    "check_numeric_gradient",
-    "check_symbolic_backward",
-    "check_symbolic_forward",
-    "compare_optimizer",
-    "environment",
-    "list_gpus",
-    "np_reduce",
-    "numeric_grad",
-    "same_symbol_structure",
-    "simple_forward",
-]
-
 check_numeric_gradient = refuse("test_utils.check_numeric_gradient")
 check_symbolic_backward = refuse("test_utils.check_symbolic_backward")
 compare_optimizer = refuse("test_utils.compare_optimizer")

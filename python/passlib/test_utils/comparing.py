@@ -8,28 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = [
-    "almost_equal",
-    "assert_allclose",
-    "assert_almost_equal",
-    "assert_almost_equal_ignore_nan",
-    "assert_almost_equal_with_err",
-    "checkShapes",
-    "compare_ndarray_tuple",
-    "default_atols",
-    "default_numeric_eps",
-    "default_rtols",
-    "effective_dtype",
-    "get_atol",
-    "get_etol",
-    "get_rtol",
-    "get_tolerance",
-    "get_tols",
-    "locationError",
-    "same",
-    "same_array",
-]
-
 _EXACT: Final = ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")
 _RTOLS: Final = MappingProxyType({"float16": 1e-2, "float32": 1e-4, "float64": 1e-5})
 _ATOLS: Final = MappingProxyType({"float16": 1e-1, "float32": 1e-3, "float64": 1e-20})

@@ -12,8 +12,6 @@ from passlib.arrays import random
 from passlib.symbol.symbol import Symbol
 from passlib.test_utils.comparing import assert_almost_equal
 
-__all__ = ["check_consistency"]
-
 
 def check_consistency(
     sym: Symbol | Sequence[Symbol],

@@ -9,14 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "chi_square_check",
-    "gen_buckets_probs_with_ppf",
-    "mean_check",
-    "var_check",
-    "verify_generator",
-]
-
 Generator = Callable[[int], Any]
 """Takes a number of samples and returns them."""
 

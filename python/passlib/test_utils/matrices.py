@@ -10,18 +10,6 @@ import numpy as np
 from passlib.arrays import random
 from passlib.arrays.creation import array
 
-__all__ = [
-    "assign_each",
-    "assign_each2",
-    "collapse_sum_like",
-    "get_identity_mat_batch",
-    "new_matrix_with_real_eigvals_2d",
-    "new_matrix_with_real_eigvals_nd",
-    "new_orthonormal_matrix_2d",
-    "new_sym_matrix_with_real_eigvals_2d",
-    "new_sym_matrix_with_real_eigvals_nd",
-]
-
 Matrix = np.ndarray[Any, Any]
 
 

@@ -13,26 +13,6 @@ from typing import Any, NoReturn, TypeVar
 
 from passlib.errors import UnsupportedError
 
-__all__ = [
-    "DummyIter",
-    "discard_stderr",
-    "download",
-    "download_model",
-    "get_bz2_data",
-    "get_cifar10",
-    "get_im2rec_path",
-    "get_mnist",
-    "get_mnist_iterator",
-    "get_mnist_pkl",
-    "get_mnist_ubyte",
-    "get_zip_data",
-    "has_tvm_ops",
-    "is_aarch64_run",
-    "is_cd_run",
-    "is_op_runnable",
-    "retry",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -6,22 +6,6 @@ import contextlib
 
 from passlib.training.refusal import refuse
 
-__all__ = [
-    "Function",
-    "backward",
-    "get_symbol",
-    "grad",
-    "is_recording",
-    "is_training",
-    "mark_variables",
-    "pause",
-    "predict_mode",
-    "record",
-    "set_recording",
-    "set_training",
-    "train_mode",
-]
-
 Function = refuse("autograd.Function")
 backward = refuse("autograd.backward")
 get_symbol = refuse("autograd.get_symbol")

@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from passlib.errors import UnsupportedError
 
-__all__ = ["Refused", "refuse"]
-
 
 def refuse(name: str) -> Callable[..., NoReturn]:
     """Return a function that raises UnsupportedError, naming what was called."""

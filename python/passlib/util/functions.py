@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from passlib.errors import UnsupportedError
 
-__all__ = ["np_ufunc_legal_option", "wrap_np_binary_func", "wrap_np_unary_func"]
-
 _DEFAULTS: Final = {
     "where": True,
     "casting": "same_kind",

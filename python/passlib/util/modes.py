@@ -9,17 +9,6 @@ from typing import Any, TypeVar
 from passlib.arrays.shape_mode import ShapeMode, set_np_shape
 from passlib.errors import UnsupportedError
 
-__all__ = [
-    "is_np_array",
-    "np_array",
-    "reset_np",
-    "set_module",
-    "set_np",
-    "use_np",
-    "use_np_array",
-    "use_np_shape",
-]
-
 _T = TypeVar("_T")
 
 

@@ -6,14 +6,6 @@ import os
 
 from passlib.errors import UnsupportedError
 
-__all__ = [
-    "get_cuda_compute_capability",
-    "get_gpu_count",
-    "get_gpu_memory",
-    "getenv",
-    "setenv",
-]
-
 
 def getenv(name: str) -> str | None:
     """Return an environment variable, None if it is not set.

@@ -11,8 +11,6 @@ from passlib.graph.node import Node
 from passlib.symbol.symbol import Symbol
 from passlib.viz.shapes import known_shapes, require_symbol, text_of
 
-__all__ = ["plot_network"]
-
 _NODE: Final = {
     "shape": "box",
     "fixedsize": "true",

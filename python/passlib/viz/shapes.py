@@ -14,8 +14,6 @@ from passlib.graph.node import Node
 from passlib.lowering import Shape
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["known_shapes", "require_symbol", "text_of"]
-
 
 def require_symbol(symbol: Any) -> Symbol:
     """Return the symbol; TypeError if it is something else."""

@@ -12,8 +12,6 @@ from passlib.lowering import Shape
 from passlib.symbol.symbol import Symbol
 from passlib.viz.shapes import known_shapes, require_symbol, text_of
 
-__all__ = ["print_summary"]
-
 _LABEL = "label"
 """How the names of inputs end that only training needs."""
 

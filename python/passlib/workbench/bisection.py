@@ -21,8 +21,6 @@ from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.rewrites import Rewrite, Rewriting
 from passlib.workbench.trace import State, Trace
 
-__all__ = ["Guilty", "bisect"]
-
 
 @dataclass(frozen=True)
 class Guilty:

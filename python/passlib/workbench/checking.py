@@ -12,8 +12,6 @@ from passlib.passes import Instrument, StepResult
 from passlib.workbench.comparison import DRAWN, Comparison, Reference
 from passlib.workbench.numbers import Tolerance
 
-__all__ = ["Check", "ResultsDifferError"]
-
 
 class ResultsDifferError(PassResultError):
     """A step changed what the model computes.

@@ -16,8 +16,6 @@ from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of
 from passlib.workbench.per_node import NodeDifference, first_difference
 
-__all__ = ["DRAWN", "Comparison", "Reference", "compare", "drawn"]
-
 Inputs = Mapping[str, Any]
 
 DRAWN: Final = 3

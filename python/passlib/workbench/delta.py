@@ -10,8 +10,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["first_failing", "smallest"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from passlib.passes.isolation import IsolatedError
 from passlib.workbench.comparison import DRAWN, Reference
 from passlib.workbench.numbers import Tolerance
 
-__all__ = ["CommandFails", "Differs", "NothingFailsError", "PipelineFails"]
-
 _SKIP: Final = 125
 _NOT_RUN: Final = (126, 127)
 """What a shell returns if it cannot run a command, or does not find it."""

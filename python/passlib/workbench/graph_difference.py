@@ -17,8 +17,6 @@ from passlib.pages import (
     weight_changes,
 )
 
-__all__ = ["ModelDifference", "NodeChange", "diff"]
-
 
 @dataclass(frozen=True)
 class NodeChange:

@@ -14,8 +14,6 @@ from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.model.input_specs import input_specs
 
-__all__ = ["draw_inputs", "input_shapes"]
-
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
 _TRIED: Final = ((2, 16), (1, 16), (1, 224), (2, 2), (1, 1))

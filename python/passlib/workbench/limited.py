@@ -10,8 +10,6 @@ from passlib.passes import Instrument, Pipeline, PipelineResult
 from passlib.workbench.rewrites import Rewriting
 from passlib.workbench.trace import Trace
 
-__all__ = ["run_limited"]
-
 
 def run_limited(
     model: Model, pipeline: Pipeline, limit: int, instruments: Sequence[Instrument] = ()

@@ -11,8 +11,6 @@ import numpy as np
 from passlib.arrays import BaseSparseNDArray
 from passlib.errors import printable
 
-__all__ = ["Difference", "Tolerance", "difference"]
-
 
 @dataclass(frozen=True)
 class Tolerance:

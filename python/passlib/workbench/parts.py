@@ -10,8 +10,6 @@ from passlib.graph.node import Entry
 from passlib.model import Model
 from passlib.symbol import Symbol
 
-__all__ = ["of_symbol", "outputs_of", "with_outputs"]
-
 
 def with_outputs(model: Model, entries: Sequence[Entry]) -> Model:
     """Return a model that computes other values of the same graph.

@@ -14,8 +14,6 @@ from passlib.pages import origin_of, pair_nodes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of, with_outputs
 
-__all__ = ["NodeDifference", "first_difference", "values_of"]
-
 Fed = tuple[Model, Mapping[str, Any]]
 
 

@@ -9,8 +9,6 @@ from passlib.model import Model
 from passlib.passes import Instrument, StepResult
 from passlib.passes.isolation import IsolatedError
 
-__all__ = ["State", "Trace"]
-
 
 class State(NamedTuple):
     """What one step did.

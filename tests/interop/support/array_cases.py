@@ -17,8 +17,6 @@ import numpy as np
 from array_functions import FUNCTIONS
 from array_methods import ARITHMETIC, IN_PLACE, METHODS, UNARY, WITH_ARGUMENTS
 
-__all__ = ["EXPRESSIONS", "REFUSED", "evaluate", "refuses"]
-
 EXPRESSIONS = {
     "arithmetic": ARITHMETIC,
     "in place": IN_PLACE,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FUNCTIONS"]
-
 FUNCTIONS = """
 nd.array(3).asnumpy()
 nd.array([1, 2])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ARITHMETIC", "IN_PLACE", "METHODS", "UNARY", "WITH_ARGUMENTS"]
-
 ARITHMETIC = [
     f"{left} {sign} {right}"
     for sign in ("+", "-", "*", "/", "%", "**", "==", "!=", "<", "<=", ">", ">=")

@@ -19,8 +19,6 @@ import numpy as np
 import frozen_cases
 from cases_tensor_spec import Case, case, of, real
 
-__all__ = ["cases"]
-
 
 def cases() -> Iterator[Case]:
     """Yield every case."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, real
 
-__all__ = ["cases"]
-
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 3, "lstm": 4}
 TOLERANCE = 1e-4
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 
 def cases() -> Iterator[Case]:
     """Yield every case of this family."""

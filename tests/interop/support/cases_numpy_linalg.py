@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, real, whole
 
-__all__ = ["cases"]
-
 REALS = ("float32", "float64")
 DOTS = (
     ((), ()), ((3,), (3,)), ((), (2, 3)), ((2, 3), ()), ((2, 3), (3,)), ((2, 3, 4), (4,)),

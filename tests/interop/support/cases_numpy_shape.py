@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 TYPES = ["int8", "int32", "int64", "float16", "float32", "float64"]
 
 

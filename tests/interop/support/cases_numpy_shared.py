@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 INTEGERS = ["int8", "uint8", "int32", "int64"]
 REALS = ["float16", "float32", "float64"]
 

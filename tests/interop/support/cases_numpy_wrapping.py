@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 INF = float("inf")
 EDGES = {
     "int8": (100, -100, 5, 127, -128, 3),

@@ -18,8 +18,6 @@ import numpy as np
 import frozen_cases
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 
 def cases() -> Iterator[Case]:
     """Yield every case."""

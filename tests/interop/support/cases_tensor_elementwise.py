@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 NAN, INF = float("nan"), float("inf")
 SPECIAL = of(-2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, 3.0, NAN, INF, -INF)
 

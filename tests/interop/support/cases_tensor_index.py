@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 
 def taking() -> Iterator[Case]:
     """Gather along one axis; indices are reals by default and may lie outside."""

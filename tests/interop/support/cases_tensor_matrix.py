@@ -8,8 +8,6 @@ import numpy as np
 
 from cases_tensor_spec import Case, case, of, real
 
-__all__ = ["cases"]
-
 
 def square(*shape: int, dtype: str = "float32") -> np.ndarray:
     """Matrices that are well conditioned: uniform entries on a heavy diagonal."""

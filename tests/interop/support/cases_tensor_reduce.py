@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 NAN, INF = float("nan"), float("inf")
 REDUCTIONS = "sum mean prod max min nansum nanprod"
 AXES = (

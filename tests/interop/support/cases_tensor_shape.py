@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 RESHAPES = (
     ((4, -1), False),
     ((-1,), False),

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Case", "case", "of", "real", "whole"]
-
 
 @dataclass(frozen=True)
 class Case:

@@ -10,8 +10,6 @@ import numpy as np
 from cases_numpy_wrapping import EDGES
 from cases_tensor_spec import Case, case, of, real, whole
 
-__all__ = ["cases"]
-
 TYPES = ("float16", "float32", "float64", "int32", "uint8")
 
 

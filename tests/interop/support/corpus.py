@@ -7,17 +7,6 @@ from typing import Any
 
 from places import DATA, SHARED
 
-__all__ = [
-    "DIALECT_LINE",
-    "EDITING",
-    "ESCAPED",
-    "FAILING",
-    "MODELS",
-    "PORTABLE",
-    "WEIGHTED",
-    "read_model",
-]
-
 _PLACES = (
     (DATA / "mxnet" / "models", "*.json"),
     (SHARED / "mxnet" / "models", "*.json"),

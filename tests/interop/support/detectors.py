@@ -10,8 +10,6 @@ import numpy as np
 
 from cases_tensor_spec import of, real
 
-__all__ = ["models"]
-
 S = mx.sym
 Made = tuple[str, Any, dict[str, np.ndarray]]
 

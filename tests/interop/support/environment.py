@@ -12,8 +12,6 @@ from pathlib import Path
 
 from places import ROOT, TESTS
 
-__all__ = ["Environment", "UnavailableError", "build", "find"]
-
 PASSES = TESTS / "interop" / "passes"
 CACHE = ROOT / "build" / "interop"
 

@@ -11,8 +11,6 @@ from mxnet_process import MXNet, MXNetError
 from passlib import sym
 from passlib.errors import PassError
 
-__all__ = ["both_fail"]
-
 
 def both_fail(mxnet: MXNet, case: str) -> tuple[str, str, list[str]]:
     """Run a pass of FAILING in both hosts, and check that they report the same messages.

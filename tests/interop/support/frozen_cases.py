@@ -20,8 +20,6 @@ from mxnet.base import _LIB, OpHandle, c_str, check_call
 
 from cases_tensor_spec import Case
 
-__all__ = ["Recorder", "call", "freeze", "main"]
-
 IN_PLACE = ("_npi_boolean_mask_assign_scalar", "_npi_boolean_mask_assign_tensor")
 IN_ROWS = ("_square_sum",)
 """Operators that MXNet computes of sparse rows alone."""

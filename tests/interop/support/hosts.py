@@ -12,8 +12,6 @@ import environment
 from environment import Environment
 from places import ROOT, TESTS
 
-__all__ = ["build_plugin", "run_plugin"]
-
 PLUGINS = TESTS / "plugins"
 SCRIPTS = TESTS / "interop" / "support"
 

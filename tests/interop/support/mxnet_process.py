@@ -11,8 +11,6 @@ from typing import Any
 
 from environment import Environment
 
-__all__ = ["Answer", "DiedError", "MXNet", "MXNetError"]
-
 SIDE = Path(__file__).parent / "mxnet_side.py"
 
 

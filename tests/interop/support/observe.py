@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-__all__ = ["describe"]
-
 KEYS = ("kernel", "num_hidden", "lr_mult", "__lr_mult__", "ctx_group", "__shape__", "nothing")
 MANY = 40
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["FILES"]
-
 Graph = dict[str, Any]
 
 FILES: dict[str, str] = {}

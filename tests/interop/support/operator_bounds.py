@@ -9,8 +9,6 @@ from typing import Any
 
 import mxnet as mx
 
-__all__ = ["bounds_of"]
-
 TRIED = ("-100", "-1", "0", "1", "100")
 NUMBERS = ("int", "long", "float", "double", "real_t")
 

@@ -19,8 +19,6 @@ from case_files import case_files, case_lines, case_tensors
 from passlib.dialects.mxnet import schema
 from passlib.errors import PasslibError
 
-__all__ = ["Variation", "decoded", "encoded", "recorded", "variations"]
-
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
 WHOLE = (0, 1, -1, 2, -7, 100, 127, -128, 70_000, 2**24 + 1, 2**31 - 1, -(2**31), 3_000_000_001)
 ODD = (math.nan, math.inf, -math.inf, -0.0, 0.0, 0.5, -0.5, 1.5, 2.5, -1.0, 1.0, 100.0, 3e4)

@@ -14,8 +14,6 @@ from passlib.cli.tables import print_json
 from passlib.model import load
 from passlib.workbench import Guilty, bisect
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Find the pass that breaks a model, and which of its rewrites are to blame."
 EXAMPLE = 'passlib bisect model.onnx -l libmine.so --passes "fuse, fold" --check'
 

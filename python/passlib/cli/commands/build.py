@@ -9,8 +9,6 @@ from passlib.cli.status import FINE
 from passlib.workbench.authoring import build
 from passlib.workbench.authoring.compiling import Mode
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Compile a library of passes, by the compiler of CXX with CXXFLAGS, or by g++."
 EXAMPLE = "passlib build mypass.cc -o libmypass.so"
 

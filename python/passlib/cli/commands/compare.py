@@ -13,8 +13,6 @@ from passlib.errors import counted, printable
 from passlib.model import load
 from passlib.workbench import Comparison, compare
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Run two models, of any dialects, on the same inputs and compare their outputs."
 EXAMPLE = "passlib compare model-symbol.json model.onnx --shape data:1,3,224,224"
 

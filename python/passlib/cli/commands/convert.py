@@ -8,8 +8,6 @@ from passlib.cli.options import add_shapes, shapes_of
 from passlib.cli.outputs import require_model
 from passlib.cli.status import FINE
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Write a model of any dialect as an ONNX file, checked by ONNX."
 EXAMPLE = "passlib convert model-symbol.json model.onnx --shape data:1,3,224,224"
 

@@ -14,8 +14,6 @@ from passlib.errors import printable
 from passlib.model import load
 from passlib.workbench import diff
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Show what differs between the nodes and weights of two models, by their names."
 EXAMPLE = "passlib diff model.onnx out.onnx -o diff.html"
 

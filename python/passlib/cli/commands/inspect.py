@@ -18,8 +18,6 @@ from passlib.graph.native import operators_of
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Show the inputs, outputs, operators and weights of a model of any dialect."
 EXAMPLE = "passlib inspect model.onnx --ops"
 

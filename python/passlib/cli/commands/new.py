@@ -8,8 +8,6 @@ import sys
 from passlib.cli.status import FINE
 from passlib.workbench.authoring import new_project
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Make a folder with a pass in C++ that works, its build and its test; or another."
 EXAMPLE = "passlib new dropIdentity && make -C dropIdentity test"
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from passlib.passes import Pipeline
     from passlib.workbench.batch import Outcome, Request
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Run passes on models and save the results. Without --passes: simplify."
 EXAMPLE = "passlib opt model.onnx -o out.onnx --check --report out.html"
 

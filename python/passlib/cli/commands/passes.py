@@ -11,8 +11,6 @@ from passlib.cli.pipelines import add_libraries, load_libraries
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json, print_table
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "List named pipelines and the passes of libraries, or describe one of them."
 EXAMPLE = "passlib passes -l libmypass.so myPass"
 

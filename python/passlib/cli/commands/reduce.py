@@ -26,8 +26,6 @@ from passlib.model import Model, load
 from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, reduce
 from passlib.workbench.reduction.survived import survived
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Make a model small while a pass still breaks it, or a command fails on it."
 EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 

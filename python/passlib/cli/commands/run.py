@@ -11,8 +11,6 @@ from passlib.cli.status import FINE, UsageError
 from passlib.errors import printable
 from passlib.passes.isolation import Reproducer, play
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = """\
 Run the pipeline of a reproducer, the folder that an isolated pass leaves.
 This runs the code of its libraries and Python files with all your rights."""

@@ -10,8 +10,6 @@ from passlib.cli.status import FINE, UNSOUND
 from passlib.cli.tables import print_json
 from passlib.errors import FormatError, GraphError, UnsupportedError, printable
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Check model files and print all problems with their places."
 EXAMPLE = "passlib validate model.onnx other-symbol.json"
 

@@ -12,8 +12,6 @@ from passlib.cli.status import FINE
 from passlib.errors import printable
 from passlib.model import load
 
-__all__ = ["DESCRIPTION", "EXAMPLE", "add_arguments", "run"]
-
 DESCRIPTION = "Write a page that draws a model: one HTML file, which needs no network."
 EXAMPLE = "passlib view model.onnx -o view.html"
 

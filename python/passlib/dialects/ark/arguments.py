@@ -17,8 +17,6 @@ from passlib.graph import attribute_text
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
-__all__ = ["LARGEST_FLOAT", "LIMITS", "from_front", "tagged", "values", "visible"]
-
 LIMITS = {
     "INT": (-(1 << 31), 1 << 31),
     "INT64": (-(1 << 63), 1 << 63),

@@ -12,8 +12,6 @@ from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
-__all__ = ["Describer", "ark_type"]
-
 
 class Describer:
     """Describes new tensors in the style of one file.

@@ -26,8 +26,6 @@ from passlib.files.saving import replacing
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import TypeSpec
 
-__all__ = ["dialect"]
-
 _HEAD = 1 << 16
 """Bytes of a file that are searched to recognise it."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from passlib.dialects.ark.schema import Variant
 
-__all__ = ["GROUPS", "Document", "OpPlace"]
-
 GROUPS = ("ReadTensors", "WriteTensors", "ResultTensors")
 
 

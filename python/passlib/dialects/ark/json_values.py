@@ -8,8 +8,6 @@ from typing import Any
 from passlib.dialects.json_text import JsonNumber, parse_plain
 from passlib.errors import FormatError
 
-__all__ = ["TYPE_NAMES", "compact_json", "kind", "plain_json"]
-
 TYPE_NAMES: dict[type, str] = {
     int: "an integer",
     list: "an array",

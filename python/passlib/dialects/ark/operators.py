@@ -10,19 +10,6 @@ from passlib.dialects.ark.document import OpPlace
 from passlib.dialects.ark.json_values import compact_json
 from passlib.dialects.ark.tensors import Tensor
 
-__all__ = [
-    "CONFIG",
-    "EFFECTS",
-    "ID",
-    "OUTPUTS",
-    "PARTS",
-    "READS",
-    "VIRTUAL",
-    "FileOp",
-    "argument_text",
-    "tensors_text",
-]
-
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 ID = "__id__"

@@ -8,8 +8,6 @@ from typing import Any
 from passlib.errors import GraphError, listed
 from passlib.graph.ordering import stable_order, stuck_items
 
-__all__ = ["circle_error", "ordered"]
-
 
 def ordered(
     needs: Sequence[Iterable[int]], name: Callable[[int], str], rank: Sequence[Any] | None = None

@@ -23,8 +23,6 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["Resolved", "Resolver", "is_view"]
-
 
 @dataclass(frozen=True, eq=False)
 class Resolved:

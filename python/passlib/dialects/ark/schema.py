@@ -5,17 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = [
-    "ARGUMENT_TYPES",
-    "DERIVED",
-    "TENSOR",
-    "VARIANTS",
-    "Operator",
-    "Variant",
-    "find",
-    "names",
-]
-
 TENSOR = "Tensor"
 """The virtual operator: declares a buffer, or makes a view of one."""
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["Operand", "broadcast", "fits", "infer_result", "matmul_sizes"]
-
 Shape = tuple[int, ...]
 
 

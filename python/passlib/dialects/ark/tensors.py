@@ -12,17 +12,6 @@ from passlib.dialects.ark.json_values import compact_json, kind
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = [
-    "ITEM_SIZES",
-    "MAX_RANK",
-    "Box",
-    "Tensor",
-    "numpy_type",
-    "overlap",
-    "read_tensor",
-    "same_memory",
-]
-
 MAX_RANK = 4
 
 ITEM_SIZES = {

@@ -42,8 +42,6 @@ from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
 
-__all__ = ["dialect"]
-
 _OUTPUTS = "outputs"
 """The graph's attribute with the names of the outputs: users rely on them, so they stay when a
 pass replaces the operators."""

@@ -7,8 +7,6 @@ from typing import NoReturn
 from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, PasslibError, UnsoundFileError, UnsupportedError
 
-__all__ = ["Findings"]
-
 
 class Findings:
     """Collects errors and warnings.

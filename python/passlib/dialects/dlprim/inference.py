@@ -17,8 +17,6 @@ from passlib.lowering import Graph, Shape, TypeSpec, blame
 from passlib.lowering.misfit import Misfit
 from passlib.lowering.shapes import partial_shape
 
-__all__ = ["infer", "input_spec"]
-
 _UNKNOWN = TypeSpec(None, None)
 
 

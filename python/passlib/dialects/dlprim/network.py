@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from passlib._core import JsonObject
 from passlib.dialects.dlprim.types import Spec
-from passlib.dialects.json_text import JsonObject
-
-__all__ = [
-    "AUTO",
-    "LOSS",
-    "SECTIONS",
-    "Input",
-    "Network",
-    "Operator",
-    "Output",
-    "is_loss",
-    "parameter_names",
-]
 
 SECTIONS = ("inputs", "operators", "outputs")
 """The lists of a file, in the order in which they are read."""

@@ -7,8 +7,6 @@ from typing import Final
 
 from passlib.graph.node import VARIABLE
 
-__all__ = ["DTYPE", "FROZEN", "ID", "SHAPE", "TENSOR", "VIEW", "is_input", "tensor_name"]
-
 ID: Final = "__id__"
 """The node's place in the file, such as ``operators[3]``."""
 

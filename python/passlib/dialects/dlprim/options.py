@@ -14,16 +14,6 @@ from passlib.dialects.json_text import JsonNumber, parse_plain
 from passlib.errors import FormatError
 from passlib.graph import attribute_text
 
-__all__ = [
-    "OptionError",
-    "attribute",
-    "is_float",
-    "is_hidden",
-    "is_integer",
-    "json_value",
-    "read",
-]
-
 _JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _PAIR = 2
 _MOST_BRACKETS = 100

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-__all__ = ["ACTIVATIONS", "ALIASES", "OPERATORS", "RENAMED", "Operator", "Option"]
-
 Kind = Literal["int", "float", "bool", "string", "pair", "ints"]
 
 ACTIVATIONS: Final = ("identity", "relu", "tanh", "sigmoid", "relu6")

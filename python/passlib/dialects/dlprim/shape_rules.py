@@ -9,8 +9,6 @@ from typing import Any, Final
 from passlib.dialects.dlprim.types import FLOAT, LARGEST, MAX_RANK, NAMES, Spec
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["RULES", "need", "pooled", "reduced", "resized", "squeezed"]
-
 _Options = Mapping[str, Any]
 _Rule = Callable[[_Options, Sequence[Spec]], Spec]
 

@@ -13,8 +13,6 @@ from passlib.dialects.dlprim.shape_rules import RULES, need
 from passlib.dialects.dlprim.types import FLOAT, LARGEST, MAX_RANK, NAMES, Spec
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["Inferred", "infer", "infer_cached"]
-
 _Options = Mapping[str, Any]
 
 

@@ -10,18 +10,6 @@ import numpy as np
 
 from passlib.arrays import dtypes
 
-__all__ = [
-    "FLOAT",
-    "LARGEST",
-    "MAX_RANK",
-    "NAMES",
-    "Spec",
-    "code",
-    "file_name",
-    "from_code",
-    "numpy_type",
-]
-
 NAMES: Final = MappingProxyType(
     {
         "float": "float32",

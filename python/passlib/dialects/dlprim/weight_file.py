@@ -8,17 +8,6 @@ from typing import Final, Literal
 
 from passlib.dialects.dlprim.types import Spec
 
-__all__ = [
-    "DLP_LENGTH_BYTES",
-    "DLP_LONGEST_HEADER",
-    "DLP_MAGIC",
-    "NETWORK_SUFFIX",
-    "WEIGHT_SUFFIXES",
-    "DlpEntry",
-    "DlpHeader",
-    "WeightFile",
-]
-
 NETWORK_SUFFIX: Final = ".json"
 WEIGHT_SUFFIXES: Final = (".dlp", ".h5", ".hdf5")
 

@@ -34,8 +34,6 @@ from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding
 
-__all__ = ["Variant", "dialect"]
-
 _TAIL = 4096
 """How many bytes at the end of a file are searched for its version."""
 

@@ -16,8 +16,6 @@ from typing import Final, NamedTuple
 
 from passlib.files.regular import check_path
 
-__all__ = ["SYMBOL_SUFFIX", "ModelFiles", "epochs", "find", "params_path", "symbol_path", "target"]
-
 SYMBOL_SUFFIX: Final = "-symbol.json"
 
 _PARAMS: Final = re.compile(r"-([0-9]{4,18})\.params")

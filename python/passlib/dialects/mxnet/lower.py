@@ -14,8 +14,6 @@ from passlib.dialects.mxnet.numpy_mode import mode_of
 from passlib.dialects.mxnet.schema.node_checks import check_nodes
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
 
-__all__ = ["lower"]
-
 
 def lower(
     graph: Graph,

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.reading.symbol import ATTRIBUTES, saved, states_nump
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape
 
-__all__ = ["is_numpy", "leaves_sizes_open", "mode_of", "partial_shape", "written"]
-
 _KEY: Final = "is_np_shape"
 
 

@@ -32,8 +32,6 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["validate"]
-
 _MOST: Final = 50
 """Nodes that are reported for their attributes."""
 

@@ -9,8 +9,6 @@ from passlib.arrays.storage import Array
 from passlib.dialects.weights.files import write_parts
 from passlib.files.saving import Save
 
-__all__ = ["write_model"]
-
 
 def write_model(
     symbol_path: Path,

@@ -32,8 +32,6 @@ from passlib.files.saving import Save
 from passlib.files.stamps import read_together
 from passlib.graph.node import VARIABLE, Node
 
-__all__ = ["dialect"]
-
 _BEGINNING = re.compile(rb"\s*\{")
 
 _KEYS = (b'"arg_nodes"', b'"heads"', b'"node_row_ptr"')

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from passlib.dialects.json_text import JsonArray, JsonNumber, JsonObject
-
-__all__ = ["NNVM", "Style", "print_value", "style_of"]
+from passlib._core import JsonArray, JsonObject
+from passlib.dialects.json_text import JsonNumber
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 

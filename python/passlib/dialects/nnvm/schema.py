@@ -17,19 +17,6 @@ from passlib.errors import PasslibError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import MOST_OUTPUTS
 
-__all__ = [
-    "AUXILIARY",
-    "DECLARING",
-    "HIDDEN_OUTPUTS",
-    "NOT_LOWERED",
-    "PARAMETER_INPUTS",
-    "TVM_OPERATOR",
-    "count_outputs",
-    "declared_outputs",
-    "is_mxnet",
-    "saved_version",
-]
-
 TVM_OPERATOR = "tvm_op"
 """The one operator of TVM's graph executor: a call of a compiled function."""
 

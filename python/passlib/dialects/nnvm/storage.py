@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from passlib.dialects.nnvm.schema import TVM_OPERATOR
 from passlib.graph.node import VARIABLE
 
-__all__ = ["Step", "conflicts", "overlaps", "separated"]
-
 _FOREVER = 1 << 62
 
 

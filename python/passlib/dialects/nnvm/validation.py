@@ -30,8 +30,6 @@ from passlib.files.regular import memory_named, read_regular
 from passlib.files.stamps import check_whole
 from passlib.graph.node import VARIABLE
 
-__all__ = ["validate"]
-
 _CREATING: Final = re.compile(r"_|random_|(arange|full|normal|ones|uniform|zeros)$")
 """The beginning of names of operators that may have no inputs, those of MXNet included."""
 

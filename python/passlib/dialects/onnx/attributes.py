@@ -4,26 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "FLOAT",
-    "FLOATS",
-    "GRAPH",
-    "GRAPHS",
-    "INT",
-    "INTS",
-    "SPARSE_TENSOR",
-    "SPARSE_TENSORS",
-    "STRING",
-    "STRINGS",
-    "TENSOR",
-    "TENSORS",
-    "TYPE_PROTO",
-    "TYPE_PROTOS",
-    "graphs_of",
-    "is_graph",
-    "kind_of",
-]
-
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, TENSORS, GRAPHS = range(1, 11)
 SPARSE_TENSOR, SPARSE_TENSORS, TYPE_PROTO, TYPE_PROTOS = 11, 12, 13, 14
 

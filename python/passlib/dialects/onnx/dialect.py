@@ -29,8 +29,6 @@ from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
-__all__ = ["dialect"]
-
 
 class ONNX(Dialect):
     """The conventions, files and meaning of ONNX models."""
@@ -122,10 +120,11 @@ class ONNX(Dialect):
         **options: Any,
     ) -> tuple[str, ...]:
         from passlib.dialects.onnx.writing import saving
+        from passlib.dialects.onnx.writing.options import placement_of
 
         self.refuse(options)
         check_path(path, writing=True)
-        placement = saving.placement_of(external_data, location, size_threshold)
+        placement = placement_of(external_data, location, size_threshold)
         return saving.save(path, model, placement, opset)
 
     # What only writes, checks or runs models is imported when somebody does so: `inspect` and

@@ -15,8 +15,6 @@ from passlib.dialects.onnx.keys import DOCUMENT, ID
 from passlib.dialects.onnx.parsing import parse_model
 from passlib.errors import FormatError, UnsupportedError
 
-__all__ = ["Document", "InputType", "Reference", "document_of"]
-
 
 class InputType(NamedTuple):
     """The type that a file states for an input."""

@@ -16,8 +16,6 @@ from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.errors import FormatError
 from passlib.files.regular import open_regular
 
-__all__ = ["EXTERNAL", "Folder", "append", "location_of", "resolve", "set_location"]
-
 EXTERNAL = 1
 """``TensorProto.DataLocation`` of data outside the message."""
 

@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ABSENT",
-    "CAPTURED",
-    "DOCUMENT",
-    "DOMAIN",
-    "FORMAL",
-    "ID",
-    "INPUTS_ALSO",
-    "OPAQUE",
-    "OUTER",
-    "OVERLOAD",
-    "OWN_KEYS",
-]
-
 ABSENT = "__absent__"
 """Name of the variable that stands for an omitted optional input."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from passlib.dialects.onnx.external import EXTERNAL
 from passlib.files.optional import require
 
-__all__ = ["copy_of", "external_tensors", "graphs_within", "value_info", "with_name"]
-
 
 def copy_of(message: Any) -> Any:
     """Return a deep copy of a message."""

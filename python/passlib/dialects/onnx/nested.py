@@ -16,8 +16,6 @@ from passlib.dialects.onnx.keys import ID
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
 from passlib.graph.native import WITH_GRAPHS
 
-__all__ = ["constant_array", "named_by_reader", "nested_bytes", "parameter_rank"]
-
 _NUMBERS = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),

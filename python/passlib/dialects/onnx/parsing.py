@@ -13,8 +13,6 @@ from passlib.errors import FormatError
 from passlib.files.optional import require
 from passlib.files.regular import open_regular
 
-__all__ = ["map_file", "parse_model"]
-
 
 def map_file(path: Path) -> _core.FileMapping | bytes:
     """Map a file into memory for reading."""

@@ -8,16 +8,6 @@ from typing import Any, Final
 
 from passlib.files.optional import require
 
-__all__ = [
-    "CONSTANT",
-    "INT_MAX",
-    "NAMED_SINCE",
-    "attribute_types",
-    "newest_version",
-    "output_types",
-    "plain",
-]
-
 CONSTANT = "Constant"
 """The operator whose nodes hold a value in an attribute."""
 

@@ -16,19 +16,6 @@ from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = [
-    "CODES",
-    "DATA_FIELDS",
-    "ELEMENT_TYPES",
-    "code_of",
-    "differing",
-    "element_count",
-    "kind_of",
-    "same_array",
-    "to_array",
-    "to_bytes",
-]
-
 ELEMENT_TYPES: Final = MappingProxyType(
     {
         1: "float32",

@@ -17,8 +17,6 @@ from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular
 from passlib.files.source import Source
 
-__all__ = ["bytes_left", "is_archive", "load_parts", "write_parts"]
-
 
 def is_archive(path: Path) -> bool:
     """Whether a weight file is an .npz archive, as MXNet 2.0 writes, whatever its name."""

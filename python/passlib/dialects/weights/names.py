@@ -10,8 +10,6 @@ from typing import Final, TypeVar
 
 from passlib.errors import FormatError, listed
 
-__all__ = ["ARG", "AUX", "bare_name", "join_names", "split_names"]
-
 ARG: Final = "arg:"
 AUX: Final = "aux:"
 

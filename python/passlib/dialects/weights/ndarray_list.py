@@ -24,8 +24,6 @@ from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
 from passlib.errors import FormatError
 from passlib.files.source import Source
 
-__all__ = ["LIST_MAGIC", "V1_MAGIC", "V2_MAGIC", "V3_MAGIC", "read_list"]
-
 LIST_MAGIC: Final = 0x112
 V1_MAGIC: Final = 0xF993FAC8
 V2_MAGIC: Final = 0xF993FAC9

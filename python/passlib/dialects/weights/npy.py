@@ -17,8 +17,6 @@ from passlib.arrays import dtypes
 from passlib.errors import UnsupportedError
 from passlib.files.source import Source
 
-__all__ = ["NPY_MAGIC", "Header", "read_array", "read_header"]
-
 NPY_MAGIC: Final = b"\x93NUMPY"
 _LONGEST_HEADER: Final = 10_000
 _LARGE_NUMBER: Final = re.compile(r"\d{20,}")  # int of Python refuses very long ones

@@ -21,8 +21,6 @@ from passlib.errors import FormatError
 from passlib.files.limits import current_limits
 from passlib.files.source import Source
 
-__all__ = ["ZIP_MAGIC", "read_npz"]
-
 ZIP_MAGIC: Final = b"PK"
 _SPARSE_MEMBERS: Final = {
     ROW_SPARSE: frozenset({"data", "indices", "shape", "format"}),

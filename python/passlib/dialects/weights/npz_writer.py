@@ -15,8 +15,6 @@ from passlib.arrays.storage import Array, Sparse
 from passlib.errors import UnsupportedError
 from passlib.files.saving import replacing, written_from
 
-__all__ = ["write_npz"]
-
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
     """Write an archive for MXNet 2.0 and `numpy.load`; a failure leaves an existing file unchanged.

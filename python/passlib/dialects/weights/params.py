@@ -11,8 +11,6 @@ from passlib.dialects.weights.npz import ZIP_MAGIC, read_npz
 from passlib.files.regular import memory_named
 from passlib.files.source import Source
 
-__all__ = ["read", "read_source"]
-
 
 def read(path: str | os.PathLike[str]) -> dict[str, Array] | list[Array]:
     """Read a file of arrays; its content determines the form.

@@ -19,8 +19,6 @@ from passlib.dialects.weights.ndarray_list import LIST_MAGIC, V2_MAGIC, V3_MAGIC
 from passlib.errors import UnsupportedError
 from passlib.files.saving import replacing, written_from
 
-__all__ = ["write_list"]
-
 
 def write_list(
     path: str | os.PathLike[str],

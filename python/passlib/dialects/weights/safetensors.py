@@ -12,8 +12,6 @@ from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 from passlib.files.source import Source
 
-__all__ = ["is_safetensors", "read_safetensors"]
-
 _TYPES: Final = {
     "F32": "float32",
     "F64": "float64",

@@ -15,8 +15,6 @@ from passlib.library.handle import Library, standard_path
 from passlib.library.lent import Lent, lent_arrays
 from passlib.library.output import write, write_escaped
 
-__all__ = ["Compiled", "CompiledPass"]
-
 _WAYS: Final = ("flat", "json")
 """How a graph may cross, from the fastest way to the slowest."""
 

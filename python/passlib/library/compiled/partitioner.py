@@ -13,8 +13,6 @@ from passlib.library.compiled.compiled_pass import Compiled
 from passlib.library.lent import lent_arrays
 from passlib.library.output import write
 
-__all__ = ["Partitioner"]
-
 _MERGE_EQUAL = "dedup_subgraph"
 """The option that the host obeys as well: one input for all uses of a value, and one output."""
 

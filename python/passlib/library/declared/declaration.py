@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias
 from passlib.errors import UnsupportedError, did_you_mean
 from passlib.library.declared.option import Option, OptionError, option_text
 
-__all__ = ["Declaration", "Lending"]
-
 Lending: TypeAlias = Literal["nothing", "on demand", "whole"]
 """How the weights of a model are lent to a pass."""
 

@@ -7,8 +7,6 @@ from typing import Any, SupportsIndex, overload
 
 from passlib.library.declared.declaration import Declaration
 
-__all__ = ["PassNames"]
-
 
 class PassNames(tuple[str, ...]):
     """Names of passes in the order of their registration, and their declarations by name.

@@ -13,8 +13,6 @@ import numpy as np
 
 from passlib.errors import PasslibError
 
-__all__ = ["Kind", "Option", "OptionError", "kind_of"]
-
 Kind = Literal["boolean", "integer", "real", "text"]
 
 _ITEM = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^",][^,]*)?\s*(?:,|$)')

@@ -11,8 +11,6 @@ from passlib.errors import FormatError, PasslibError
 from passlib.library.declared.declaration import Declaration
 from passlib.library.declared.option import Kind, Option, kind_of
 
-__all__ = ["read_declarations"]
-
 _VERSION = 1
 _MOST_NESTED = 8
 _INTEGER = re.compile(r"-?[0-9]{1,30}")

@@ -10,16 +10,6 @@ from passlib.graph.native import WITH_GRAPHS, operators_of
 from passlib.graph.plain import PlainGraph
 from passlib.library.pipeline.work import work_of
 
-__all__ = [
-    "COSTS",
-    "Cost",
-    "CostName",
-    "Priced",
-    "cost_of",
-    "has_nested",
-    "rank_of",
-]
-
 CostName = Literal["nodes", "bytes", "flops", "traffic"]
 
 COSTS: tuple[CostName, ...] = ("nodes", "bytes", "flops", "traffic")

@@ -13,8 +13,6 @@ from passlib.library.declared.option import OptionError
 from passlib.library.pipeline.named import check_skipped, find_named
 from passlib.library.pipeline.steps import Repeat, Step, Steps
 
-__all__ = ["Observer", "check", "execute", "weights_differ"]
-
 T = TypeVar("T")
 
 

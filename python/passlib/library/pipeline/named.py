@@ -14,16 +14,6 @@ from passlib.library.pipeline.cost import COSTS
 from passlib.library.pipeline.sizes import shape_of_text
 from passlib.library.pipeline.steps import Repeat, Step, Steps, steps_of
 
-__all__ = [
-    "check_skipped",
-    "find_named",
-    "has_named",
-    "is_standard",
-    "named_pipelines",
-    "simplify_arguments",
-    "skipping",
-]
-
 _GROWTH: Final = "how many bytes the weights may grow by; by default a hundredth, at most 1 MB"
 
 _OPTIONS: Final = (

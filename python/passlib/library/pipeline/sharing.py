@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["kept", "sharing"]
-
 _kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
 
 

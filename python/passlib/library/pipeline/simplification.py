@@ -11,8 +11,6 @@ from passlib.library.pipeline.cost import COSTS, Cost, CostName, Priced, cost_of
 from passlib.library.pipeline.named import check_skipped
 from passlib.library.pipeline.sharing import sharing
 
-__all__ = ["CLEAN", "simplified"]
-
 CLEAN = (
     "foldConstants", "resolveIf", "foldShapes", "removeNoOps", "propagateCasts", "mergeReshapes",
     "cancelTransposes", "mergeSlices", "mergeConcats", "fuseSpaceToDepth", "dropZeroStates",

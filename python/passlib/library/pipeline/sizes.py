@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["shape_of_text", "text_of_shapes"]
-
 
 def shape_of_text(text: str) -> tuple[str, tuple[int | None, ...]]:
     """Return the name of an input and its shape.

@@ -13,8 +13,6 @@ import numpy as np
 from passlib.errors import PasslibError
 from passlib.library.declared.option import option_text
 
-__all__ = ["BARE", "Repeat", "Step", "Steps", "list_of", "name_of", "steps_of", "text_of"]
-
 BARE = re.compile(r"[A-Za-z0-9_.+:/-]+")
 """A name or a value that needs no quotes."""
 

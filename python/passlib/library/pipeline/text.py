@@ -7,8 +7,6 @@ import json
 from passlib.errors import FormatError
 from passlib.library.pipeline.steps import BARE, Repeat, Step, Steps, list_of
 
-__all__ = ["parse"]
-
 _MOST_NESTED = 100
 _MOST_TIMES = 1_000_000
 _SPACE = " \t\r\n"

@@ -14,8 +14,6 @@ from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec, type_of
 
-__all__ = ["Work", "work_of"]
-
 _VIEWS = frozenset(
     ("Reshape", "reshape", "Squeeze", "squeeze", "Unsqueeze", "expand_dims", "Flatten", "flatten",
      "Identity", "identity", "_copy", "Shape", "shape_array", "Size", "Dropout", "BlockGrad")

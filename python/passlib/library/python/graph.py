@@ -10,8 +10,6 @@ from passlib.dialects import Dialect
 from passlib.graph.plain import PlainGraph
 from passlib.library.python.parameters import Parameters
 
-__all__ = ["Graph"]
-
 
 class Graph(_core.EditableRoot):
     """A graph in the core's own form, with the verbs of the header.

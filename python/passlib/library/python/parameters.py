@@ -13,8 +13,6 @@ from passlib.errors import PassResultError, listed
 from passlib.library.call import Arrays, Param
 from passlib.library.lent import as_lent_array, require_dictionary
 
-__all__ = ["Parameters"]
-
 
 class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     """Arrays by name of their variable. They are read-only; assign an array to change one.

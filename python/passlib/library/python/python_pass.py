@@ -14,8 +14,6 @@ from passlib.library.call import Backend, Call, Outcome
 from passlib.library.python.graph import Graph
 from passlib.library.python.parameters import Parameters
 
-__all__ = ["PythonPass"]
-
 
 @dataclass(frozen=True)
 class PythonPass(Backend):

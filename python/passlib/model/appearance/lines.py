@@ -13,8 +13,6 @@ from passlib.graph.tables import Table
 from passlib.lowering import TypeSpec
 from passlib.lowering.types import shape_text
 
-__all__ = ["described", "described_type", "page"]
-
 _SHOWN = 4
 """Inputs and outputs in a line."""
 

@@ -14,8 +14,6 @@ import passlib._core as _core
 from passlib.graph.node import VARIABLE
 from passlib.graph.tables import Table
 
-__all__ = ["OperatorRow", "Summary", "summarized"]
-
 _UNUSED = "(no operator)"
 _TITLES = ("operator", "count", "parameters", "size")
 

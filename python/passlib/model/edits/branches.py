@@ -9,8 +9,6 @@ from passlib.library.pipeline.cost import cost_of, has_nested
 from passlib.model.edits.content import content_of, of_content
 from passlib.model.edits.nested import changed_nested
 
-__all__ = ["with_nested"]
-
 
 class _Model(Protocol):
     """What is needed of a model."""

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from passlib import dialects
 
-__all__ = ["content_of", "of_content"]
-
 M = TypeVar("M")
 
 

@@ -15,8 +15,6 @@ from passlib.graph.rewire import with_sources
 from passlib.lowering import TypeSpec
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["extracted"]
-
 
 def extracted(
     symbol: Symbol,

@@ -11,8 +11,6 @@ from passlib.files.optional import require
 from passlib.lowering import TypeSpec
 from passlib.model.edits.content import content_of, of_content
 
-__all__ = ["with_sizes"]
-
 M = TypeVar("M")
 
 

@@ -11,8 +11,6 @@ from passlib.errors import GraphError, PasslibError
 from passlib.files.optional import require
 from passlib.graph.fresh_names import NameSource
 
-__all__ = ["changed_nested"]
-
 Change = Callable[[bytes], bytes | None]
 
 

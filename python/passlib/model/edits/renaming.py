@@ -13,8 +13,6 @@ from passlib.errors import GraphError, did_you_mean
 from passlib.graph.node import VARIABLE
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["renamed"]
-
 
 def renamed(symbol: Symbol, dialect: Dialect, names: Mapping[str, str]) -> Symbol:
     """Return a graph with other names; all that has one of the old names gets the new one.

@@ -10,8 +10,6 @@ import numpy as np
 from passlib.arrays import BaseSparseNDArray
 from passlib.arrays.creation import array
 
-__all__ = ["as_fed"]
-
 
 def as_fed(given: Mapping[str, Any], others: Collection[str]) -> dict[str, Any]:
     """Return values as sessions take them.

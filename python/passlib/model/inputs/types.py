@@ -14,8 +14,6 @@ from passlib.errors import InputError, listed
 from passlib.lowering import Shape, TypeSpec
 from passlib.symbol.symbol import Symbol
 
-__all__ = ["input_types"]
-
 _FLOAT32 = np.dtype(np.float32)
 
 

@@ -17,8 +17,6 @@ from passlib.passes.instruments import Instrument
 from passlib.passes.isolation.answer import Answer
 from passlib.passes.isolation.reproducer import Reproducer
 
-__all__ = ["Progress", "answer"]
-
 _PR_SET_PDEATHSIG: Final = 1
 """The number of that request to prctl, in <linux/prctl.h>."""
 

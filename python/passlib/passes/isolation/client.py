@@ -16,8 +16,6 @@ from typing import Final
 from passlib.errors import PasslibError
 from passlib.files.fork_lock import ForkLock
 
-__all__ = ["end_children", "run_forked"]
-
 _PAUSE: Final = 0.005
 """Seconds between two looks at whether a process has ended."""
 

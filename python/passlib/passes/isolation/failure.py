@@ -13,8 +13,6 @@ from passlib.errors import PassError, PasslibError, listed
 from passlib.library import find_backend
 from passlib.passes.isolation.reproducer import Reproducer
 
-__all__ = ["IsolatedError", "failure", "reproducer_folder"]
-
 _LINES: Final = 5
 """Lines of output in a message."""
 

@@ -27,8 +27,6 @@ from passlib.model.optimized import INFERENCE
 from passlib.passes.files import load_file
 from passlib.passes.instruments import save_part
 
-__all__ = ["Reproducer", "sources_of"]
-
 _FACTS: Final = "reproducer.json"
 
 

@@ -21,8 +21,6 @@ from passlib.passes.isolation.failure import IsolatedError, failure, reproducer_
 from passlib.passes.isolation.reproducer import Reproducer, sources_of
 from passlib.passes.result import PipelineResult
 
-__all__ = ["linked", "play", "run_child", "run_isolated"]
-
 _CHILD: Final = "passlib.passes.isolated"
 
 

@@ -19,8 +19,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Serve until the input ends."""

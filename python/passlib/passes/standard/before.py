@@ -18,8 +18,6 @@ from passlib.passes.standard.facts.nodes import (
 from passlib.passes.standard.facts.rules.fused import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["affine", "fold_before", "may_fold_before"]
-
 Factors = np.ndarray[Any, np.dtype[np.float64]]
 Affine = tuple[Factors | None, Factors | None]
 

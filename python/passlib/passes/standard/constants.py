@@ -14,8 +14,6 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import is_constant
 
-__all__ = ["constants_to_weights", "weights_to_constants"]
-
 _Way = list[tuple[EditableGraph, EditableNode]]
 """The graphs around a nested graph, from the outside, each with the node that leads on."""
 

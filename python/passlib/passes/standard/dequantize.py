@@ -11,8 +11,6 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
 
-__all__ = ["fuse_dequantize"]
-
 _FLOAT = 1
 
 

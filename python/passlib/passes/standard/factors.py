@@ -12,8 +12,6 @@ from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
 from passlib.passes.standard.facts.rules.fused import Fused
 
-__all__ = ["merge_factors"]
-
 _REAL = ("float32", "float64")
 
 

@@ -18,8 +18,6 @@ from passlib.passes.standard.facts.running import computed
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights
 
-__all__ = ["NOT_FOLDED", "fold_constants"]
-
 NOT_FOLDED = frozenset(
     ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
      "RandomUniformLike", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear")

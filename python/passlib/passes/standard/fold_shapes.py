@@ -13,8 +13,6 @@ from passlib.passes.standard.facts.nodes import Model, given, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quotient
 
-__all__ = ["fold_shapes"]
-
 
 @graph_pass(name="foldShapes", dialects=["onnx"])
 def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = False) -> None:

@@ -19,8 +19,6 @@ from passlib.passes.standard.facts.rules.fused import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import linear
 
-__all__ = ["fold_linear"]
-
 
 @graph_pass(name="foldLinear", dialects=["onnx", "mxnet", "nnvm"])
 def fold_linear(graph: Graph) -> None:

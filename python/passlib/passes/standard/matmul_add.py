@@ -8,8 +8,6 @@ from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["fuse_matmul_add"]
-
 _REAL = ("float16", "float32", "float64")
 
 

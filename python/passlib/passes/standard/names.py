@@ -11,8 +11,6 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import graphs_within
 
-__all__ = ["name_uniquely"]
-
 
 @graph_pass(name="nameUniquely", dialects=["onnx", "mxnet", "nnvm"])
 def name_uniquely(graph: Graph) -> None:

@@ -27,8 +27,6 @@ from passlib.passes.standard.facts.rules.extents import broadcast
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import no_ops
 
-__all__ = ["remove_no_ops"]
-
 
 @graph_pass(name="removeNoOps", dialects=["onnx", "mxnet", "nnvm", "dlprim"])
 def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:

@@ -14,8 +14,6 @@ from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity
 
-__all__ = ["rebuild_shapes"]
-
 Sizes = tuple[Quantity, ...]
 
 _WITH_RANGE = 15

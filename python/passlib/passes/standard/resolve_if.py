@@ -18,8 +18,6 @@ from passlib.passes.standard.facts.nodes import Model, given, operator
 from passlib.passes.standard.facts.ranks import fails_with_rank
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["resolve_if"]
-
 
 @graph_pass(name="resolveIf", dialects=["onnx"])
 def resolve_if(graph: Graph) -> None:

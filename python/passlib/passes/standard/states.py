@@ -10,8 +10,6 @@ from passlib.passes.standard.facts.fills import is_zero
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator, text
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["drop_zero_states"]
-
 _STATES = {
     "RNN": (5,),
     "GRU": (5,),

@@ -10,8 +10,6 @@ import json
 import sys
 from typing import BinaryIO
 
-__all__ = ["main"]
-
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
     """Run the model that a stream holds, and write its results to another one."""

@@ -14,8 +14,6 @@ from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness import inferred
 from passlib.files.optional import require
 
-__all__ = ["is_harmless"]
-
 _ANY_SIZE: Final = frozenset(
     ("Abs", "Add", "And", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape",
      "Cos", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements",

@@ -21,8 +21,6 @@ from passlib.runtime.constants.harmless import is_harmless
 from passlib.runtime.session import Session
 from passlib.runtime.settings import Settings
 
-__all__ = ["run_constants"]
-
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 
 _LARGEST: Final = 1 << 30

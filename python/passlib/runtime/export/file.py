@@ -17,8 +17,6 @@ from passlib.lowering import Lowered
 from passlib.lowering.builder import OPSET
 from passlib.runtime.export.opset import at_opset
 
-__all__ = ["save_onnx"]
-
 _INLINE_LIMIT = 3 << 29
 """Weights of more bytes than this go to a file of their own: a protobuf message ends at 2 GiB."""
 

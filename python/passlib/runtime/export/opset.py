@@ -13,8 +13,6 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.builder import OPSET
 
-__all__ = ["OLDEST", "OPSET", "at_opset", "check_opset"]
-
 OLDEST: Final = 13
 """The oldest operator set that models can be written in."""
 

@@ -12,8 +12,6 @@ from passlib.graph.plain import PlainGraph
 from passlib.symbol.composition.composable import Composable
 from passlib.symbol.composition.functions import operator
 
-__all__ = ["Arithmetic"]
-
 _S = TypeVar("_S", bound="Arithmetic")
 
 

@@ -8,8 +8,6 @@ from passlib.dialects import Dialect, find
 from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
 
-__all__ = ["Composable"]
-
 
 class Composable(PlainGraph):
     """A plain graph whose dialect is given by name.

@@ -22,8 +22,6 @@ from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
 from passlib.symbol.composition.variable import Variable
 
-__all__ = ["create"]
-
 _COUNTED = "num_args"
 _DIALECT = "mxnet"
 

@@ -15,8 +15,6 @@ from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
 from passlib.symbol.composition.create import create
 
-__all__ = ["Make", "method", "operator", "split_arguments"]
-
 _G = TypeVar("_G", bound=PlainGraph)
 Make: TypeAlias = Callable[[Sequence[Entry]], _G]
 """Makes the graph of these outputs: the class that the caller composes."""

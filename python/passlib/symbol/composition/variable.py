@@ -7,8 +7,6 @@ from types import MappingProxyType
 
 from passlib.graph.node import VARIABLE, Node
 
-__all__ = ["Variable"]
-
 
 class Variable(Node):
     """A variable made by composition, which counts how often operators write to it.

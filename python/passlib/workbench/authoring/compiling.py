@@ -14,8 +14,6 @@ from passlib.errors import PasslibError
 from passlib.files.installation import get_include
 from passlib.files.saving import replacing
 
-__all__ = ["CompilerError", "Mode", "build"]
-
 Mode = Literal["release", "debug", "asan"]
 
 _FLAGS: Final[dict[Mode, tuple[str, ...]]] = {

@@ -9,8 +9,6 @@ from typing import Final, Literal
 
 from passlib.errors import PasslibError
 
-__all__ = ["Kind", "new_project"]
-
 Kind = Literal["pass", "pattern", "partitioner", "operator", "python"]
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")

@@ -8,8 +8,6 @@ from passlib.passes import Pipeline
 from passlib.passes.isolation.child import answer
 from passlib.passes.isolation.reproducer import Reproducer
 
-__all__ = ["main"]
-
 
 def main(folder: Path) -> None:
     """Load the libraries of a folder, and check its pipeline."""

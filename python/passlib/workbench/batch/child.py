@@ -13,8 +13,6 @@ from passlib.passes.isolation.reproducer import Reproducer
 from passlib.workbench.batch.optimizing import optimize
 from passlib.workbench.batch.traced import trace_reads
 
-__all__ = ["main"]
-
 
 def main(folder: Path) -> None:
     """Do the job of a folder."""

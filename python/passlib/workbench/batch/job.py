@@ -15,8 +15,6 @@ from passlib.workbench.batch.optimizing import Request
 from passlib.workbench.batch.remote import is_remote
 from passlib.workbench.batch.traced import digest_of
 
-__all__ = ["Job", "Outcome"]
-
 
 @dataclass(frozen=True)
 class Job:

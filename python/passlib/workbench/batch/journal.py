@@ -9,8 +9,6 @@ from pathlib import Path
 from passlib.files.regular import read_regular
 from passlib.workbench.batch.job import Outcome
 
-__all__ = ["Journal"]
-
 
 class Journal:
     """A file with one line for each model.

@@ -20,8 +20,6 @@ from passlib.workbench.comparison import DRAWN, Comparison, Reference, drawn
 from passlib.workbench.limited import run_limited
 from passlib.workbench.numbers import Tolerance
 
-__all__ = ["Request", "load_inputs", "optimize"]
-
 
 @dataclass(frozen=True)
 class Request:

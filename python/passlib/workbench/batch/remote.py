@@ -6,8 +6,6 @@ from pathlib import Path
 
 from passlib.files.optional import require
 
-__all__ = ["fetch", "is_remote", "store"]
-
 
 def is_remote(path: str) -> bool:
     """Whether a path is a URL."""

@@ -26,8 +26,6 @@ from passlib.workbench.batch.optimizing import Request
 from passlib.workbench.batch.remote import fetch, is_remote, store
 from passlib.workbench.batch.traced import digests, files_read
 
-__all__ = ["batch", "check_isolated", "dask_executor", "run_isolated_job"]
-
 _CHILD: Final = "passlib.workbench.batch.child"
 _CHECK: Final = "passlib.workbench.batch.checked"
 _JOURNAL: Final = "batch.jsonl"

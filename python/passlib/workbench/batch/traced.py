@@ -16,8 +16,6 @@ from passlib.files.installation import get_include
 from passlib.files.regular import is_regular, open_regular
 from passlib.workbench.batch.remote import fetch, is_remote
 
-__all__ = ["digest_of", "digests", "files_read", "trace_reads"]
-
 _FILE: Final = "read"
 """The file in the folder of a process that gets their names, a line of JSON each."""
 

@@ -15,8 +15,6 @@ from passlib.symbol import Symbol
 from passlib.workbench.delta import smallest
 from passlib.workbench.reduction.search import Inputs, Search, changed, with_nodes
 
-__all__ = ["with_inlined", "with_smaller_nested"]
-
 
 def with_inlined(search: Search, model: Model, inputs: Inputs) -> Model | None:
     """Return the model with a nested graph in the place of its node, if it still fails.

@@ -14,8 +14,6 @@ from passlib.workbench.reduction.nested import with_inlined, with_smaller_nested
 from passlib.workbench.reduction.search import Failing, Inputs, Search
 from passlib.workbench.reduction.sizes import with_small_sizes
 
-__all__ = ["Reduced", "reduce"]
-
 _MANY: Final = 5
 """More nodes than a fault usually needs."""
 

@@ -22,8 +22,6 @@ from passlib.workbench.parts import of_symbol, outputs_of, with_outputs
 from passlib.workbench.per_node import values_of
 from passlib.workbench.reduction.survived import survived
 
-__all__ = ["Failing", "Inputs", "Search", "changed", "input_node", "with_nodes"]
-
 Inputs = Mapping[str, Any]
 Failing = Callable[[Model, Inputs], bool]
 _T = TypeVar("_T")

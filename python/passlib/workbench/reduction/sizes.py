@@ -14,8 +14,6 @@ from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.workbench.reduction.search import Inputs, Search, changed, input_node, with_nodes
 
-__all__ = ["with_small_sizes"]
-
 _FEW: Final = 16
 """Weights of integers with at most so many elements may be sizes."""
 

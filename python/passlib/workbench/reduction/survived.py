@@ -10,8 +10,6 @@ from typing import TypeVar, cast
 
 from passlib.errors import PasslibError
 
-__all__ = ["survived"]
-
 _T = TypeVar("_T")
 
 

@@ -15,8 +15,6 @@ from passlib.symbol import Symbol
 from passlib.workbench.parts import of_symbol
 from passlib.workbench.rewrites.splitting import HEAD, Item, Rewrite, rewrites_between
 
-__all__ = ["Rewriting"]
-
 
 class Rewriting:
     """What a pass did, to be applied in parts.

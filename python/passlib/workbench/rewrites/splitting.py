@@ -22,8 +22,6 @@ from passlib.graph.node import Entry, Node
 from passlib.model import Model
 from passlib.pages.pairing import pair_nodes
 
-__all__ = ["Delta", "Item", "Rewrite", "rewrites_between"]
-
 Item = tuple[str, Node, int]
 """A kind ("gone", "new", "body", "slot", "weight"), a node, and the number of a slot.
 

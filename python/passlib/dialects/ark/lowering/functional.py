@@ -17,8 +17,6 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import Graph
 
-__all__ = ["Functional", "functionalise", "resolve_all"]
-
 
 @dataclass
 class Functional:

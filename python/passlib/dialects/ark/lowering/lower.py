@@ -16,8 +16,6 @@ from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
 from passlib.lowering.types import Value
 
-__all__ = ["Ranked", "lower", "lower_ranks"]
-
 
 class Ranked(Graph, Protocol):
     """A graph with the rank it is for, such as the symbol of an ARK file."""

@@ -16,8 +16,6 @@ from passlib.errors import UnsupportedError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 
-__all__ = ["BOX", "SIZE", "TYPE", "Memory", "geometry"]
-
 BOX = "__box__"
 """Shape, strides and offsets of the box that a node reads, writes or computes."""
 SIZE = "__size__"

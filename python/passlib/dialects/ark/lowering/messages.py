@@ -14,8 +14,6 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 
-__all__ = ["Mail", "Program"]
-
 _Route = tuple[int, int, int]
 """Receiver, sender, tag."""
 

@@ -12,8 +12,6 @@ from passlib.dialects.ark.tensors import Box, numpy_type
 from passlib.graph.attributes import blame
 from passlib.lowering import Lowerings, Operation, Value
 
-__all__ = ["TABLE", "box_of", "fit", "reshape", "size_of", "type_of"]
-
 TABLE = Lowerings("ark")
 
 

@@ -11,8 +11,6 @@ from passlib.dialects.ark.json_values import TYPE_NAMES, kind
 from passlib.dialects.ark.schema import VARIANTS, Variant
 from passlib.errors import FormatError
 
-__all__ = ["read_document"]
-
 _OP_KEYS = ("Type", "Name", "IsVirtual", *GROUPS, "Args")
 _NODE_KEYS = ("Id", "ProducerNodeIds", "ConsumerNodeIds")
 

@@ -8,8 +8,6 @@ import passlib._core as _core
 from passlib.dialects.ark.reading.parts import read_parts
 from passlib.dialects.ark.reading.template import Template
 
-__all__ = ["read"]
-
 
 def read(text: bytes) -> tuple[_core.Graph, Template]:
     """Read a model file or a plan file.

@@ -6,8 +6,6 @@ from passlib.dialects.ark import schema
 from passlib.dialects.ark.reading.wiring import Output, Wired
 from passlib.graph.node import VARIABLE
 
-__all__ = ["find_heads"]
-
 
 def find_heads(wired: Wired, rank: int) -> list[Output]:
     """Find the outputs of the model.

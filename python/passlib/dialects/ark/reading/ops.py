@@ -9,8 +9,6 @@ from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.tensors import Tensor, read_tensor, same_memory
 from passlib.errors import UnsoundFileError
 
-__all__ = ["read_ops"]
-
 
 def read_ops(document: Document) -> list[FileOp]:
     """Read the tensors of all ops, in the order of the file.

@@ -7,8 +7,6 @@ from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.ordering import ordered
 from passlib.errors import GraphError, UnsoundFileError
 
-__all__ = ["order_units"]
-
 
 def order_units(document: Document, ops: list[FileOp]) -> list[FileOp]:
     """Order the ops so that nodes come after their producers; ops of a node stay together.

@@ -14,8 +14,6 @@ from passlib.dialects.ark.reading.order import order_units
 from passlib.dialects.ark.reading.wiring import Wired, wire
 from passlib.errors import GraphError, UnsoundFileError, UnsupportedError
 
-__all__ = ["Parts", "read_parts"]
-
 _MOST_SOURCES = 2_000_000
 """Edges between the nodes of one file."""
 

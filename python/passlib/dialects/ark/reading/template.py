@@ -10,8 +10,6 @@ from passlib.dialects.ark.document import Document
 from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.reading.parts import Parts, read_parts
 
-__all__ = ["Template"]
-
 
 @dataclass(frozen=True)
 class Template:

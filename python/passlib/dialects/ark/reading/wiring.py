@@ -22,8 +22,6 @@ from passlib.errors import UnsoundFileError, UnsupportedError
 from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
 
-__all__ = ["Output", "Wired", "wire"]
-
 _MOST_STEPS = 300_000
 """Comparisons of parts of buffers in one file; real models need a few for each op."""
 

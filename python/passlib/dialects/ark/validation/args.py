@@ -13,8 +13,6 @@ from passlib.dialects.ark.validation.report import Report
 from passlib.dialects.json_text import JsonNumber
 from passlib.errors import FormatError
 
-__all__ = ["check_args"]
-
 
 def check_args(report: Report, op: FileOp) -> bool:
     """Check the ``Args`` of an op; return whether its operator can use them."""

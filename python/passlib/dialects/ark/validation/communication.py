@@ -8,8 +8,6 @@ from typing import Any
 
 from passlib.dialects.ark.tensors import Tensor
 
-__all__ = ["communication_misfits"]
-
 
 def communication_misfits(
     kind: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor], rank: int

@@ -18,8 +18,6 @@ from passlib.dialects.ark.validation.tensors import TensorChecker
 from passlib.dialects.problem import Problem
 from passlib.errors import FormatError
 
-__all__ = ["validate"]
-
 
 def validate(text: bytes) -> list[Problem]:
     """Check the text of a model file or of a plan file.

@@ -11,8 +11,6 @@ from passlib.dialects.ark.validation.hazards import Access, find_hazards
 from passlib.dialects.ark.validation.report import Report
 from passlib.errors import GraphError
 
-__all__ = ["check_graph"]
-
 
 def check_graph(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]) -> None:
     """Check the edges between nodes.

@@ -10,8 +10,6 @@ from passlib.dialects.ark.tensors import Box, Tensor
 from passlib.dialects.ark.validation.paths import Paths
 from passlib.dialects.ark.validation.regions import Budget, overlapping
 
-__all__ = ["Access", "Found", "Hazard", "find_hazards"]
-
 _MOST_STEPS = 500_000
 """Comparisons of accesses, after which the search stops; models need few for each op."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from passlib.dialects.ark.shapes import matmul_sizes
 from passlib.dialects.ark.tensors import Tensor
 
-__all__ = ["derive"]
-
 
 def derive(
     reads: Sequence[Tensor], product: Tensor, args: Mapping[str, Any]

@@ -10,8 +10,6 @@ from passlib.dialects.ark.shapes import Operand, fits, infer_result
 from passlib.dialects.ark.tensors import Tensor
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["misfits", "padding_misfits"]
-
 
 def misfits(
     op: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]

@@ -15,8 +15,6 @@ from passlib.dialects.ark.validation.misfits import misfits, padding_misfits
 from passlib.dialects.ark.validation.report import Report
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["check_op"]
-
 
 def check_op(report: Report, op: FileOp, rank: int | None) -> None:
     """Check one op of the file for a rank, which is None if damaged."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from passlib.dialects.ark.validation.regions import Budget
 
-__all__ = ["Paths"]
-
 _KEPT_SEARCHES = 4
 
 _MOST_CELLS = 1 << 24

@@ -8,8 +8,6 @@ from typing import Any
 from passlib.dialects.ark.json_values import kind
 from passlib.dialects.ark.validation.report import Report
 
-__all__ = ["check_plan"]
-
 
 def check_plan(report: Report, root: dict[str, Any], tasks: Sequence[Any]) -> None:
     """Check a plan."""

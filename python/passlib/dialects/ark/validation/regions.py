@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from passlib.dialects.ark.tensors import Tensor, overlap
 
-__all__ = ["Budget", "overlapping"]
-
 K = TypeVar("K", bound=Hashable)
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from passlib.dialects.ark.json_values import TYPE_NAMES, kind
 from passlib.dialects.problem import Problem
 
-__all__ = ["Report"]
-
 
 class Report:
     """The problems found so far.

@@ -9,8 +9,6 @@ from passlib.dialects.ark.tensors import ITEM_SIZES, Tensor, read_tensor, same_m
 from passlib.dialects.ark.validation.report import Report
 from passlib.errors import FormatError
 
-__all__ = ["TensorChecker"]
-
 
 class TensorChecker:
     """Checks the tensors of one file, each by itself and against its other mentions.

@@ -16,8 +16,6 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
-__all__ = ["require_fit", "require_order"]
-
 
 def require_fit(
     changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, padding: bool, rank: int

@@ -20,8 +20,6 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 
-__all__ = ["write"]
-
 
 def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False) -> bytes:
     """Write a graph in the form of the file that it was read from.

@@ -10,8 +10,6 @@ from passlib.dialects.ark.writing.items import Item, written_sources
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.ordering import stable_order
 
-__all__ = ["group_items", "original_unit"]
-
 
 def group_items(items: Sequence[Item]) -> tuple[list[list[int]], list[int], list[set[int]]]:
     """Group the ops of each node, unless that makes a circle.

@@ -9,8 +9,6 @@ from passlib.dialects.ark.operators import FileOp
 from passlib.dialects.ark.resolve import Resolved
 from passlib.graph.node import Node
 
-__all__ = ["Item", "written_sources"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["derived_arguments"]
-
 
 def derived_arguments(
     one: Resolved, args: Mapping[str, Any], old: Mapping[str, Any]

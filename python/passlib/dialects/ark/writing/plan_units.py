@@ -9,8 +9,6 @@ from typing import Any
 from passlib.dialects.ark.reading.template import Template
 from passlib.dialects.ark.writing.items import Item
 
-__all__ = ["arrange_plan"]
-
 
 def arrange_plan(
     template: Template, items: Sequence[Item], values: Sequence[dict[str, Any]]

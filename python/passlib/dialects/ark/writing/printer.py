@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from passlib._core import JsonArray, JsonObject
 from passlib.dialects.ark.document import Document
 from passlib.dialects.ark.json_values import compact_json
-from passlib.dialects.json_text import JsonArray, JsonObject
-
-__all__ = ["print_document"]
 
 
 def print_document(document: Document, root: Any) -> bytes:

@@ -10,8 +10,6 @@ from passlib.dialects.ark.writing.grouping import group_items, original_unit
 from passlib.dialects.ark.writing.items import Item
 from passlib.dialects.ark.writing.plan_units import arrange_plan
 
-__all__ = ["arrange"]
-
 
 def arrange(template: Template, items: Sequence[Item], values: Sequence[dict[str, Any]]) -> Any:
     """Return the file's root object.

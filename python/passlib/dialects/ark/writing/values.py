@@ -17,8 +17,6 @@ from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
-__all__ = ["op_value"]
-
 
 def op_value(template: Template, item: Item) -> dict[str, Any]:
     """Return the JSON object of an op: the original one if nothing in it changed."""

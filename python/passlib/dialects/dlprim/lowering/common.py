@@ -9,8 +9,6 @@ import numpy as np
 from passlib.dialects.dlprim import options
 from passlib.lowering import Operation, Value, describe
 
-__all__ = ["activate", "floats", "options_of", "size_of", "vector_of_one"]
-
 
 def options_of(op: Operation) -> dict[str, Any]:
     """Read the options of a node, defaults included.

@@ -6,8 +6,6 @@ from passlib.dialects.dlprim.lowering.common import activate, floats, options_of
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["absolute", "activation", "elementwise", "hardtanh", "threshold"]
-
 
 @table.register("Abs")
 def absolute(op: Operation) -> Value:

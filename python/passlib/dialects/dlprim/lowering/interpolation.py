@@ -12,8 +12,6 @@ from passlib.dialects.dlprim.shape_rules import resized
 from passlib.lowering import Operation, Value
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["interpolation"]
-
 _Array = np.ndarray[Any, Any]
 _FLOAT = np.float32
 

@@ -8,8 +8,6 @@ from passlib.dialects.dlprim.lowering.common import activate, floats, options_of
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["convolution", "inner_product", "transposed_convolution"]
-
 _PAST_END = 2**63 - 1
 
 

@@ -8,8 +8,6 @@ from passlib.dialects.dlprim.lowering.common import floats, options_of, size_of,
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["mean_square_error", "negative_log_likelihood", "softmax", "softmax_with_loss"]
-
 
 @table.register("Softmax")
 def softmax(op: Operation) -> Value:

@@ -8,8 +8,6 @@ from passlib.dialects.dlprim.lowering.common import floats, options_of, size_of
 from passlib.dialects.dlprim.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["batch_norm"]
-
 
 @table.register("BatchNorm")
 def batch_norm(op: Operation) -> Value:

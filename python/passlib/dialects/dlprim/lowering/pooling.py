@@ -12,8 +12,6 @@ from passlib.dialects.dlprim.shape_rules import pooled
 from passlib.lowering import Operation, Value
 from passlib.lowering.padding import pad_spatial
 
-__all__ = ["global_pooling", "pooling"]
-
 
 @table.register("GlobalPooling")
 def global_pooling(op: Operation) -> Value:

@@ -10,8 +10,6 @@ from passlib.dialects.dlprim.shape_rules import reduced
 from passlib.lowering import Operation, Value
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["reduction"]
-
 _METHODS = {
     "sum": "ReduceSum",
     "sumsq": "ReduceSumSquare",

@@ -12,8 +12,6 @@ from passlib.dialects.dlprim.shape_rules import squeezed
 from passlib.lowering import Operation, Value
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["concat", "flatten", "parameter", "reshape", "slice_", "squeeze"]
-
 
 @table.register("Concat")
 def concat(op: Operation) -> Value:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from passlib._core import JsonObject
 from passlib.dialects.dlprim.types import NAMES, Spec, numpy_type
 from passlib.dialects.dlprim.weight_file import (
     DLP_LENGTH_BYTES,
@@ -17,11 +18,9 @@ from passlib.dialects.dlprim.weight_file import (
     DlpEntry,
     DlpHeader,
 )
-from passlib.dialects.json_text import JsonObject, parse
+from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular
-
-__all__ = ["read"]
 
 _TYPES: Final = {**NAMES, "double": "float64", "uint32": "uint32"}
 """Element types in a header; no network uses the last two, but the original can write them."""

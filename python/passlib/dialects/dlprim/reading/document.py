@@ -15,8 +15,6 @@ from passlib.dialects.dlprim.types import Spec
 from passlib.dialects.dlprim.weight_file import WeightFile
 from passlib.dialects.json_text import parse
 
-__all__ = ["Document", "Template"]
-
 
 @dataclass(frozen=True)
 class Document:

@@ -8,8 +8,6 @@ from typing import Any
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.json_text import JsonNumber
 
-__all__ = ["Fields", "spelled"]
-
 _TEXT = frozenset((str,))
 
 

@@ -16,8 +16,6 @@ from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
 from passlib.files.regular import check_path, memory_named, read_regular
 
-__all__ = ["network_path", "read_graph", "read_stated", "weights_path"]
-
 
 def network_path(path: Path) -> Path:
     """Return the path of a network that is given by its weight file or without a suffix.

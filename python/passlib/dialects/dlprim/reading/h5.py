@@ -13,8 +13,6 @@ from passlib.errors import FormatError
 from passlib.files.optional import require
 from passlib.files.regular import check_path
 
-__all__ = ["MAGIC", "read"]
-
 MAGIC: Final = b"\x89HDF"
 
 _MOST_LINKS: Final = 1 << 17

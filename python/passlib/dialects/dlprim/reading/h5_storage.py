@@ -10,8 +10,6 @@ from typing import Any, Final
 from passlib.errors import FormatError
 from passlib.files.limits import current_limits
 
-__all__ = ["Budget"]
-
 _LARGEST_CHUNK: Final = 4 << 30
 _DEFLATE_RATIO: Final = 1032
 """Deflate cannot shrink further."""

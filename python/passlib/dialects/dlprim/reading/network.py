@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passlib._core import JsonObject
 from passlib.dialects.dlprim import options
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.network import (
@@ -20,10 +21,7 @@ from passlib.dialects.dlprim.reading.operator_options import OptionReader
 from passlib.dialects.dlprim.schema import ALIASES, OPERATORS, RENAMED
 from passlib.dialects.dlprim.shapes import infer_cached
 from passlib.dialects.dlprim.types import MAX_RANK, NAMES, Spec
-from passlib.dialects.json_text import JsonObject
 from passlib.lowering.misfit import Misfit
-
-__all__ = ["read_network"]
 
 _MISSING: Any = object()
 _FIELDS = frozenset(SECTIONS)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from passlib._core import JsonObject
 from passlib.dialects.dlprim import options
 from passlib.dialects.dlprim.findings import Findings
 from passlib.dialects.dlprim.reading.fields import spelled
 from passlib.dialects.dlprim.schema import OPERATORS
-from passlib.dialects.json_text import JsonObject
-
-__all__ = ["OptionReader"]
 
 
 class OptionReader:

@@ -9,8 +9,6 @@ from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
 from passlib.files.regular import open_regular
 
-__all__ = ["looks_like_network"]
-
 _OPERATORS, _TENSORS = "operators", ("inputs", "outputs")
 _HEAD: Final = 4096
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"

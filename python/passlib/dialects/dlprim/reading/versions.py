@@ -21,8 +21,6 @@ from passlib.errors import UnsupportedError
 from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
 
-__all__ = ["build_graph"]
-
 Entry = tuple[int, int, int]
 _Node = tuple[str, str, dict[str, str], list[Entry], int, list[Any], list[Any]]
 

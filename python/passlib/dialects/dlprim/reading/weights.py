@@ -12,8 +12,6 @@ from passlib.dialects.dlprim.weight_file import DLP_MAGIC, WeightFile
 from passlib.errors import FormatError, GraphError, listed
 from passlib.files.regular import open_regular
 
-__all__ = ["read_weights"]
-
 
 def read_weights(
     path: Path, wanted: Mapping[str, Spec], *, allow_missing: bool = False

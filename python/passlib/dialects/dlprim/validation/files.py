@@ -13,8 +13,6 @@ from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, PasslibError
 from passlib.files.stamps import check_whole
 
-__all__ = ["validate"]
-
 
 def validate(path: Path) -> list[Problem]:
     """Check a network and its weights; see `Dialect.validate`."""

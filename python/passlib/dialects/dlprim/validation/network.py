@@ -11,8 +11,6 @@ from passlib.dialects.dlprim.network import SECTIONS, Network, Operator, is_loss
 from passlib.dialects.dlprim.schema import ALIASES, OPERATORS
 from passlib.dialects.dlprim.types import FLOAT, Spec
 
-__all__ = ["check_network"]
-
 _NEED_PROBABILITIES = ("SoftmaxWithLoss", "NLLLoss")
 _LABEL = "int32"
 _POINTWISE = frozenset(

@@ -19,8 +19,6 @@ from passlib.dialects.dlprim.weight_file import (
 )
 from passlib.errors import UnsupportedError
 
-__all__ = ["write"]
-
 
 def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], header: DlpHeader | None) -> None:
     """Write a .dlp file.

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from passlib.dialects.dlprim.types import Spec
 
-__all__ = ["Draft", "Value"]
-
 
 @dataclass(eq=False)
 class Value:

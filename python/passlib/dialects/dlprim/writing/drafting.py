@@ -23,8 +23,6 @@ from passlib.graph.fresh_names import NameSource
 from passlib.graph.node import VARIABLE
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["draft_network"]
-
 
 def draft_network(
     graph: _core.Graph, arrays: Mapping[str, Any], known: Mapping[str, str], names: Sequence[str]

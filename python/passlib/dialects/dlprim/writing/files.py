@@ -11,8 +11,6 @@ from passlib.dialects.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES,
 from passlib.dialects.dlprim.writing import dlp, h5
 from passlib.files.saving import Save
 
-__all__ = ["write_files"]
-
 
 def write_files(
     path: Path, network: bytes, arrays: Mapping[str, Any], weights: WeightFile

@@ -13,8 +13,6 @@ from passlib.dialects.dlprim.types import Spec
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["write"]
-
 
 def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Write a .h5 file.

@@ -18,8 +18,6 @@ from passlib.dialects.json_text import Layout, parse, print_json
 from passlib.errors import UnsupportedError
 from passlib.graph.node import VARIABLE
 
-__all__ = ["write_network"]
-
 _NEW = b'{\n  "": 0}'
 """The layout of new files: two spaces for each level."""
 

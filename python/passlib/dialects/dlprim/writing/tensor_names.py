@@ -10,8 +10,6 @@ from passlib.dialects.dlprim.schema import ALIASES
 from passlib.dialects.dlprim.types import Spec
 from passlib.dialects.dlprim.writing.draft import Draft, Value
 
-__all__ = ["Naming", "name_tensors"]
-
 _ANYWHERE = frozenset(("Activation",))
 """Operators that may be made to work in place: their gradient needs only their output."""
 

@@ -15,8 +15,6 @@ from passlib.dialects.mxnet.inference.quantized_rules import QUANTIZED, bounds_o
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.graph.node import Node
 
-__all__ = ["default_types"]
-
 _INTEGERS: Final = frozenset(
     (
         "_npi_bincount",

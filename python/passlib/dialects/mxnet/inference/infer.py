@@ -25,8 +25,6 @@ from passlib.lowering import Graph, Shape, TypeSpec, Value, type_of
 from passlib.lowering.inference import infer_graph
 from passlib.lowering.walk import Complete
 
-__all__ = ["completing", "infer"]
-
 _UNKNOWN = TypeSpec(None, None)
 
 

@@ -20,8 +20,6 @@ from passlib.lowering import Graph, TypeSpec
 from passlib.lowering.inference import infer_graph
 from passlib.lowering.walk import Overriding
 
-__all__ = ["has_open_sizes", "open_sizes"]
-
 _Place: TypeAlias = "tuple[str, int]"
 """A variable and one of its axes."""
 

@@ -14,8 +14,6 @@ from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
 from passlib.graph.attributes import Attributes
 from passlib.lowering.types import Shape
 
-__all__ = ["RULES", "Known", "channels_last", "rule"]
-
 Known = Sequence["Shape | None"]
 Rule = Callable[[Attributes, Known, "Shape | None"], Known]
 

@@ -36,8 +36,6 @@ from passlib.graph.node import Node
 from passlib.lowering.shapes import merged
 from passlib.lowering.types import Value
 
-__all__ = ["complete"]
-
 _TYPED_BY_ATTRIBUTE = frozenset(("Embedding", "_contrib_SparseEmbedding", "_npx_embedding"))
 """Operators whose second input has the element type of the attribute ``dtype``."""
 

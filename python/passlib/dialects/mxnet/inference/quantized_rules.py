@@ -11,8 +11,6 @@ from passlib.graph.attributes import Attributes
 from passlib.graph.node import Node
 from passlib.lowering.types import Shape
 
-__all__ = ["QUANTIZED", "bounds_of"]
-
 _ONE: Final[Shape] = (1,)
 _ALIKE: Final = (
     "_contrib_dequantize",

@@ -6,8 +6,6 @@ from typing import Final
 
 from passlib.dialects.mxnet.schema import registry
 
-__all__ = ["CREATING", "FIRST_TYPE", "PROMOTING", "shares_shape", "shares_type"]
-
 _SHAPE: Final = frozenset(("Dropout", "MakeLoss"))
 
 FIRST_TYPE: Final = frozenset(

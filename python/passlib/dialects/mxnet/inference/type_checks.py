@@ -12,8 +12,6 @@ from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.types import Value
 
-__all__ = ["ElementTypeError", "check_types"]
-
 _Admits = Callable[[np.dtype], bool]
 
 

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.schema import registry
 from passlib.graph.node import Node
 from passlib.lowering.types import Value
 
-__all__ = ["complete_types"]
-
 _PATTERNS: Final = {
     "Crop": "F* F",
     "IdentityAttachKLSparseReg": "F* F",

@@ -17,8 +17,6 @@ from passlib.lowering import Lowerings, Operation, Value
 from passlib.lowering.table import LoweringFunction
 from passlib.lowering.walk import Complete
 
-__all__ = ["Waiting", "leaving_unknown"]
-
 _ALL_KNOWN: Final = (
     "BilinearSampler SpatialTransformer _contrib_boolean_mask _npi_average _npi_einsum gather_nd"
 )

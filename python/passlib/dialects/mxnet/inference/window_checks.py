@@ -11,8 +11,6 @@ from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.types import Shape
 
-__all__ = ["check_window"]
-
 _CONVOLUTIONS: Final = frozenset(("Convolution", "Convolution_v1", "_npx_convolution"))
 _TRANSPOSED: Final = frozenset(("Deconvolution", "_npx_deconvolution"))
 _POOLINGS: Final = frozenset(("Pooling", "Pooling_v1", "_npx_pooling"))

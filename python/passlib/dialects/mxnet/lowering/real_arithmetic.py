@@ -9,18 +9,6 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 
-__all__ = [
-    "as_number",
-    "element_type",
-    "is_real",
-    "is_true",
-    "larger",
-    "number_of",
-    "smaller",
-    "through_real",
-]
-
-
 _ELEMENT_TYPES = (
     "bfloat16 bool float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64"
 )

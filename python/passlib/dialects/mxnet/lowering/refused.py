@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["REFUSED", "TRAINING", "reason"]
-
 TRAINING = re.compile(
     r"_?(sparse_|multi_|mp_|preloaded_)*"
     r"(adagrad|adam|adamw|ftml|ftrl|lamb|nag_mom|rmsprop|rmspropalex|sgd|sgd_mom|signsgd|signum"

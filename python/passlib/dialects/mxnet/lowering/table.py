@@ -5,8 +5,6 @@ from __future__ import annotations
 from passlib.dialects.mxnet.lowering.refused import reason
 from passlib.lowering import Lowerings
 
-__all__ = ["table"]
-
 table = Lowerings(
     "mxnet",
     hint=(

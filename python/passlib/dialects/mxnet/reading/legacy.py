@@ -19,8 +19,6 @@ from passlib.dialects.mxnet.schema import Operator
 from passlib.dialects.mxnet.schema.hidden import HIDDEN
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
-__all__ = ["CURRENT", "UNKNOWN", "upgrade"]
-
 CURRENT = 10901
 """The version of the files that passlib writes, 1.9.1: 10000 major + 100 minor + patch."""
 

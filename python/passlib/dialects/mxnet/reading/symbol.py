@@ -22,16 +22,6 @@ from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.native import freeze, thaw
 from passlib.graph.node import VARIABLE
 
-__all__ = [
-    "ATTRIBUTES",
-    "default_attributes",
-    "read_file",
-    "read_symbol",
-    "saved",
-    "saved_version",
-    "states_numpy_mode",
-]
-
 _SHAPE: Final = "__shape__"
 
 ATTRIBUTES: Final = "attrs"

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from passlib.dialects.mxnet.schema.operator import Operator
 
-__all__ = ["Call", "read_call"]
-
 _IGNORED = ("name", "out", "attr")
 
 

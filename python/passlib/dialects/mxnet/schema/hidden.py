@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from passlib.errors import GraphError
 
-__all__ = ["HIDDEN", "hidden_on_operator", "hidden_on_variable", "is_dunder"]
-
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes of any node that MXNet stores as ``__ctx_group__`` and so on."""
 

@@ -12,9 +12,6 @@ from passlib.dialects.mxnet.schema.parameters import is_true
 from passlib.errors import UnsupportedError
 from passlib.graph.node import MOST_OUTPUTS
 
-__all__ = ["CONDITIONS", "REPEATED", "SUBGRAPHS", "Get", "count"]
-
-
 Get = Callable[[str], "str | None"]
 """Returns an attribute's value, its default, or None."""
 

@@ -10,8 +10,6 @@ from passlib.dialects.mxnet.schema.output_rules import numbered
 from passlib.dialects.operator_rules import Rules
 from passlib.lowering import Graph
 
-__all__ = ["LibraryOperator", "library_rules"]
-
 _NO_ATTRS: Mapping[str, str] = {}
 
 

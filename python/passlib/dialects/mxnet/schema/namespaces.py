@@ -12,8 +12,6 @@ from typing import Any
 
 from passlib.dialects.mxnet.schema import registry
 
-__all__ = ["INTERNAL", "NAMESPACES", "Namespace", "operator_names", "place", "registered_name"]
-
 NAMESPACES = ("contrib", "linalg", "sparse", "image", "random")
 INTERNAL = "_internal"
 """The namespace of operators whose names begin with an underscore."""

@@ -13,8 +13,6 @@ from passlib.errors import GraphError, did_you_mean
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 
-__all__ = ["check_attributes", "check_nodes"]
-
 _SHOWN: Final = 80
 """How many characters of a value a message shows."""
 

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.schema.output_rules import OUTPUTS
 from passlib.dialects.mxnet.schema.parameters import UNBOUNDED, Bounds, Parameter, declared
 from passlib.errors import UnsupportedError
 
-__all__ = ["Operator"]
-
 _NO_ATTRS: Mapping[str, str] = {}
 
 

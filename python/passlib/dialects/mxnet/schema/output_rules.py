@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from passlib.dialects.mxnet.schema.input_rules import Get, count
 from passlib.dialects.mxnet.schema.parameters import is_true
 
-__all__ = ["OUTPUTS", "numbered"]
-
 Outputs = Callable[[Get], "tuple[Sequence[str], int]"]
 """Returns the names of the visible outputs, and the number of all."""
 

@@ -9,8 +9,6 @@ import passlib._core as _core
 from passlib.dialects.mxnet.schema import registry
 from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 
-__all__ = ["complete", "count_outputs"]
-
 
 def complete(graph: _core.Graph) -> None:
     """Set the registered name of every operator, and the number of outputs that it states.

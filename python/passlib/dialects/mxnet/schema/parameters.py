@@ -7,8 +7,6 @@ import re
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["UNBOUNDED", "Bounds", "Parameter", "declared", "is_true"]
-
 Bounds: TypeAlias = "tuple[float | None, float | None]"
 """The least and the largest value that an operator admits, None without such a limit."""
 

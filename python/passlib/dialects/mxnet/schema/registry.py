@@ -14,8 +14,6 @@ from typing import Any
 
 from passlib.dialects.mxnet.schema.operator import Operator
 
-__all__ = ["find", "generation", "names", "register"]
-
 
 @cache
 def _table() -> Mapping[str, tuple[str, Mapping[str, Any]]]:

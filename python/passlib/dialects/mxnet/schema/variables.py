@@ -12,8 +12,6 @@ from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.dialects.mxnet.schema.parameters import is_true
 from passlib.errors import UnsupportedError
 
-__all__ = ["auxiliary_inputs", "parameters_among", "states", "variables"]
-
 _DEEPEST: Final = 64
 """How deep graphs may be nested in one another."""
 

@@ -16,8 +16,6 @@ from passlib.dialects.nnvm.lowering.layouts import (
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["convolution", "transposed_convolution"]
-
 
 @table.register("conv2d")
 def convolution(op: Operation) -> Value:

@@ -8,8 +8,6 @@ from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["full", "full_like", "ones", "zeros"]
-
 
 @table.register("full")
 def full(op: Operation) -> Value:

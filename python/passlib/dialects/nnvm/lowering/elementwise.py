@@ -9,8 +9,6 @@ import numpy as np
 from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["elemwise_sum", "identity"]
-
 
 @table.register("copy", "block_grad", "identity")
 def identity(op: Operation) -> Value:

@@ -9,8 +9,6 @@ from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["resize", "upsampling"]
-
 _METHODS = ("NEAREST_NEIGHBOR", "BILINEAR")
 
 

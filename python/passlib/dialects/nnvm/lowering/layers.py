@@ -10,17 +10,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.contraction import dot
 from passlib.lowering.extents import vector
 
-__all__ = [
-    "batch_norm",
-    "dense",
-    "dropout",
-    "l2_normalize",
-    "leaky_relu",
-    "local_response_normalization",
-    "matmul",
-    "prelu",
-]
-
 
 @table.register("dense")
 def dense(op: Operation) -> Value:

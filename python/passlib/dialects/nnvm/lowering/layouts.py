@@ -6,18 +6,6 @@ from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.lowering import Operation, Value
 
-__all__ = [
-    "DATA",
-    "KERNEL",
-    "axis_order",
-    "pads",
-    "pair",
-    "require_room",
-    "require_shape",
-    "transposed",
-    "uses_order",
-]
-
 DATA = "NCHW"
 """Batch, channel, height, width: ONNX's order of axes."""
 

@@ -8,8 +8,6 @@ from passlib.dialects.nnvm.lowering.table import table
 from passlib.dialects.nnvm.schema import TVM_OPERATOR
 from passlib.lowering import Operation
 
-__all__ = ["tvm_op"]
-
 
 @table.register(TVM_OPERATOR)
 def tvm_op(op: Operation) -> NoReturn:

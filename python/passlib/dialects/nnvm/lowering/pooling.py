@@ -17,8 +17,6 @@ from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.padding import pad_spatial
 
-__all__ = ["average_pooling", "global_average_pooling", "global_max_pooling", "max_pooling"]
-
 
 class _Window:
     """The attributes of a pooling; padding in the order top, left, bottom, right."""

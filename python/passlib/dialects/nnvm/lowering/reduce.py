@@ -10,8 +10,6 @@ from passlib.dialects.nnvm.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, vector
 
-__all__ = ["argmax", "argmin", "collapse_sum", "expand_like"]
-
 
 @table.register("argmax")
 def argmax(op: Operation) -> Value:

@@ -13,19 +13,6 @@ from passlib.graph.attribute_text import parse_int
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, extent, flattened, vector
 
-__all__ = [
-    "concatenate",
-    "expand_dims",
-    "flip",
-    "layout_transform",
-    "pad",
-    "slice_like",
-    "split",
-    "squeeze",
-    "strided_slice",
-    "take",
-]
-
 
 @table.register("concatenate")
 def concatenate(op: Operation) -> Value:

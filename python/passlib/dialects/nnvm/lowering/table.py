@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from passlib.lowering import Lowerings
 
-__all__ = ["table"]
-
 table = Lowerings("nnvm")

@@ -7,8 +7,6 @@ from typing import Any
 
 from passlib.dialects.nnvm.schema import TVM_OPERATOR, declared_outputs
 
-__all__ = ["GRAPH_KEYS", "LAST_KEY", "NODE_KEYS", "examine_call"]
-
 NODE_KEYS = frozenset(("op", "name", "inputs", "attr", "attrs", "control_deps"))
 """The keys of a node that the executor reads."""
 

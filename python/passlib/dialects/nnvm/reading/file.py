@@ -16,8 +16,6 @@ from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, read_regular
 
-__all__ = ["ATTRIBUTES", "STRUCTURE", "Document", "load", "own_attributes", "read_file"]
-
 ATTRIBUTES: Final = "attrs"
 """The name of a graph's typed attributes for passes, whatever their key in the file."""
 

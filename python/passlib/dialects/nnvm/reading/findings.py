@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["LIMIT", "Finding", "Report", "describe_type", "integers", "is_integer"]
-
 LIMIT = 2**31
 """Node numbers, output numbers and versions are below this in every program that reads them."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from passlib.dialects.json_text import JsonNumber
 from passlib.dialects.nnvm.reading.findings import Finding, Report, describe_type, integers
 
-__all__ = ["PER_ENTRY", "VALUE_TYPES", "examine", "is_per_entry"]
-
 PER_ENTRY = {
     "shape": "list_shape",
     "dltype": "list_str",

@@ -19,14 +19,6 @@ from passlib.dialects.nnvm.schema import TVM_OPERATOR
 from passlib.graph.node import MOST_OUTPUTS, VARIABLE
 from passlib.graph.ordering import stuck_items
 
-__all__ = [
-    "ATTRIBUTE_KEYS",
-    "BACKWARD_SOURCE",
-    "GRAPH_ATTRIBUTE_KEYS",
-    "control_dependencies",
-    "examine",
-]
-
 ATTRIBUTE_KEYS = ("param", "attr", "attrs")
 """Keys of a node under which programs store its attributes; a later one takes precedence."""
 

@@ -16,15 +16,6 @@ from passlib.errors import FormatError, UnsoundFileError
 from passlib.graph.node import VARIABLE
 from passlib.graph.ordering import depth_first_order
 
-__all__ = [
-    "PLACE",
-    "GraphTemplate",
-    "merged_attributes",
-    "parse",
-    "read",
-    "visible_attributes",
-]
-
 PLACE = "__id__"
 """The attribute that identifies a node: its place in the file."""
 

@@ -20,17 +20,6 @@ from passlib.errors import FormatError, UnsupportedError
 from passlib.files.regular import open_regular
 from passlib.files.source import Source
 
-__all__ = [
-    "ARRAY_MAGIC",
-    "BFLOAT_KIND",
-    "BOOL",
-    "KINDS",
-    "LIST_MAGIC",
-    "bytes_left",
-    "is_params",
-    "read",
-]
-
 LIST_MAGIC: Final = 0xF7E58D4F05049CB7
 ARRAY_MAGIC: Final = 0xDD5E40F096B4A13F
 KINDS: Final = {"i": 0, "u": 1, "f": 2}

@@ -18,8 +18,6 @@ from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import VARIABLE
 from passlib.lowering.types import Shape, TypeSpec
 
-__all__ = ["input_types", "listed_types", "named_dtype"]
-
 _CODES = (
     *("float32", "float64", "float16", "uint8", "int32", "int8", "int64"),
     *("int16", "uint16", "uint32", "uint64"),

@@ -11,8 +11,6 @@ from passlib.dialects.weights import files
 from passlib.dialects.weights.names import split_names
 from passlib.files.regular import memory_named
 
-__all__ = ["WEIGHTS_SUFFIX", "Weights", "bytes_left", "read_weights", "weights_path"]
-
 WEIGHTS_SUFFIX: Final = ".params"
 """Suffix of the weight file next to ``name.json``."""
 

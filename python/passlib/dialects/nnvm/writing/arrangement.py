@@ -9,8 +9,6 @@ from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import VARIABLE
 from passlib.graph.ordering import depth_first_order
 
-__all__ = ["Arrangement"]
-
 
 class Arrangement:
     """The nodes of a graph, related to those of the file, in the order of writing.

@@ -13,8 +13,6 @@ from passlib.dialects.nnvm.writing.outputs import Outputs
 from passlib.errors import GraphError, UnsupportedError
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["edited"]
-
 logger = logging.getLogger(__name__)
 
 _CPU = 1

@@ -19,8 +19,6 @@ from passlib.dialects.nnvm.writing.graph import EMPTY, graph_object
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError
 
-__all__ = ["render"]
-
 
 def render(model: ModelData) -> bytes:
     """Write a model.

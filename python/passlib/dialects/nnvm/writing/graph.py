@@ -24,8 +24,6 @@ from passlib.dialects.nnvm.writing.outputs import number_outputs, types_by_outpu
 from passlib.graph.node import VARIABLE
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["EMPTY", "graph_object"]
-
 _T = TypeVar("_T")
 
 EMPTY = GraphTemplate({"nodes": [], "arg_nodes": [], "node_row_ptr": [0], "heads": []}, (), ())

@@ -10,8 +10,6 @@ from passlib.dialects.nnvm.reading.structure import ATTRIBUTE_KEYS, BACKWARD_SOU
 from passlib.dialects.nnvm.reading.template import PLACE, visible_attributes
 from passlib.graph.node import VARIABLE
 
-__all__ = ["NodeStyle", "changed_object", "entry_list", "new_object", "node_style"]
-
 _ORDER = ("op", "name", "attrs", "inputs", "control_deps", "subgraphs")
 
 

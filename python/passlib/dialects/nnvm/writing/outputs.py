@@ -11,8 +11,6 @@ from passlib.dialects.nnvm.writing.arrangement import Arrangement
 from passlib.dialects.nnvm.writing.types import UNKNOWN, new_types
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["Outputs", "number_outputs", "types_by_output"]
-
 
 @dataclass(frozen=True)
 class Outputs:

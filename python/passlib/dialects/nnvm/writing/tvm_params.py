@@ -21,8 +21,6 @@ from passlib.dialects.nnvm.reading.tvm_params import (
 )
 from passlib.errors import UnsupportedError
 
-__all__ = ["write"]
-
 _CPU: Final = 1
 
 

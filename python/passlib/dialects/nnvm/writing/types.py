@@ -17,8 +17,6 @@ from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering.types import Shape, TypeSpec
 
-__all__ = ["UNKNOWN", "new_types"]
-
 UNKNOWN = TypeSpec(None, None)
 
 _SAME_TYPE = ("__nop", "__copy")

@@ -24,8 +24,6 @@ from passlib.lowering.types import TypeSpec
 if TYPE_CHECKING:
     from passlib.graph.node import Node
 
-__all__ = ["NamedType", "infer", "infer_names"]
-
 
 def infer(
     graph: Graph,

@@ -13,8 +13,6 @@ from passlib.dialects.protocol import ModelData
 from passlib.errors import PasslibError, listed
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["misfit"]
-
 
 def misfit(model: ModelData) -> str:
     """Return what contradicts the graph in the weights of a model; empty if nothing.

@@ -29,8 +29,6 @@ from passlib.lowering.types import Lowered, TypeSpec, Value
 if TYPE_CHECKING:
     from passlib.graph.node import Node
 
-__all__ = ["detached_weights", "lower"]
-
 _INLINE = 1024
 """Weights of fewer bytes go into the model, where type inference sees them."""
 

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from passlib.dialects.onnx.messages import graphs_within
 
-__all__ = ["put_stand_ins"]
-
 _DOMAIN: Final = "com.microsoft"
 
 _STAND_INS: Final = {

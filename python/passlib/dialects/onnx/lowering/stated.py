@@ -17,9 +17,6 @@ from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph
 
-__all__ = ["stated_texts"]
-
-
 _CODES: Final = {
     number: dtypes.CODES[name] for number, name in ELEMENT_TYPES.items() if name in dtypes.CODES
 }

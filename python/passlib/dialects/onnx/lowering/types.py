@@ -21,8 +21,6 @@ from passlib.lowering.types import TypeSpec
 if TYPE_CHECKING:
     from passlib.graph.plain import PlainGraph
 
-__all__ = ["STRING", "fix_sizes", "input_types", "other_inputs", "spec_of", "tensor_spec"]
-
 STRING: Final = 8
 """ONNX's number of the element type of strings."""
 

@@ -19,8 +19,6 @@ from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
 
-__all__ = ["read", "read_bytes"]
-
 
 def read(path: Path) -> ModelData:
     """Read a model.

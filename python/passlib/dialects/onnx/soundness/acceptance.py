@@ -22,14 +22,6 @@ from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = [
-    "check_accepted",
-    "is_accepted",
-    "lacks_type",
-    "objection_to_types",
-    "without_weights",
-]
-
 _SMALL: Final = 1024
 """Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
 

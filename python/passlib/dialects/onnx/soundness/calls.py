@@ -8,8 +8,6 @@ from typing import Any, Final
 from passlib.dialects.onnx.messages import graphs_within
 from passlib.errors import GraphError
 
-__all__ = ["check_calls"]
-
 _MOST_EXPANDED: Final = 10_000_000
 """The largest number of nodes that a model may have with all its functions expanded."""
 

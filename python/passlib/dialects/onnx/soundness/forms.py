@@ -10,8 +10,6 @@ from typing import Any, Final, NamedTuple
 from passlib.dialects.onnx import attributes, schema
 from passlib.files.optional import require
 
-__all__ = ["complaint_about", "fewest_inputs", "first_of_any_number", "is_defined"]
-
 _MOST_AXES: Final = 64
 """No tensor has more axes; ONNX Runtime's limits are lower."""
 

@@ -13,8 +13,6 @@ from typing import Any, Final
 from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness.propagation import MOST_ELEMENTS
 
-__all__ = ["MOST_AXES", "growing_nodes"]
-
 MOST_AXES: Final = 1024
 """Values of more axes are not inferred; no runtime computes with so many."""
 

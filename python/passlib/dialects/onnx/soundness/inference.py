@@ -20,14 +20,6 @@ from passlib.dialects.onnx.soundness.untyped import untyped_nodes
 from passlib.errors import GraphError
 from passlib.files.optional import require
 
-__all__ = [
-    "inferred",
-    "inferred_with_disputes",
-    "open_sizes",
-    "unsafe_to_infer",
-    "without_disputes",
-]
-
 _MOST_ROUNDS: Final = 8
 """How often sizes that were found may lead to further ones."""
 

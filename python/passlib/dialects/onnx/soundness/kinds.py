@@ -9,8 +9,6 @@ from typing import Any, Final
 from passlib.dialects.onnx.soundness.acceptance import is_accepted, lacks_type
 from passlib.files.optional import require
 
-__all__ = ["MOST_KINDS", "are_accepted"]
-
 MOST_KINDS: Final = 100
 """The number of kinds whose checks take as long as that of a model of some thousand nodes."""
 

@@ -12,8 +12,6 @@ from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.tensors import kind_of
 from passlib.errors import GraphError
 
-__all__ = ["check_model", "versions_of"]
-
 
 def check_model(model: Any) -> None:
     """Check the nodes of a model, in nested graphs and functions too.

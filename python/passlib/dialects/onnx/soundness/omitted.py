@@ -10,8 +10,6 @@ from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.soundness.forms import fewest_inputs, first_of_any_number
 from passlib.dialects.onnx.soundness.model import versions_of
 
-__all__ = ["drop_omitted", "name_omitted"]
-
 
 def drop_omitted(model: Any) -> None:
     """Leave out the empty names at the end of the inputs of nodes, which mean the same.

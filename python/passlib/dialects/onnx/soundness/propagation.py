@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-__all__ = ["MOST_ELEMENTS", "followed_nodes", "rename_operators"]
-
 MOST_ELEMENTS: Final = 4096
 """Elements of a vector that are followed: more than any shape has axes."""
 

@@ -16,8 +16,6 @@ from passlib.errors import GraphError
 from passlib.lowering.shapes import check_extent
 from passlib.lowering.types import Shape
 
-__all__ = ["check_sizes"]
-
 _WIDE: Final = np.dtype(np.int64)
 """Stands for element types that NumPy does not have."""
 

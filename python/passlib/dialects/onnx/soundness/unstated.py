@@ -14,8 +14,6 @@ from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.files.optional import require
 from passlib.lowering.types import Shape
 
-__all__ = ["Allocation", "allocations", "with_stand_ins"]
-
 _VERSION: Final = 17
 """An operator set that has all the stand-ins in the forms that are used here."""
 

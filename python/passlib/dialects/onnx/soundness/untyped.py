@@ -13,8 +13,6 @@ from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.keys import INPUTS_ALSO
 from passlib.dialects.onnx.messages import graphs_within
 
-__all__ = ["UNTYPED_ENDS", "untyped_nodes"]
-
 UNTYPED_ENDS: Final = frozenset(
     (("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer"),
      ("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble"))

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO
 
-__all__ = ["main"]
-
 
 def main(stream: BinaryIO) -> None:
     """Run the checks that a stream describes, and print a line after each."""

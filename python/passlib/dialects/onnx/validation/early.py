@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from passlib.dialects.onnx.messages import graphs_within
 
-__all__ = ["LateInput", "late_inputs"]
-
 
 class LateInput(NamedTuple):
     """A value that a node uses before it is computed.

@@ -23,8 +23,6 @@ from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["validate"]
-
 _MOST = (1 << 31) - 1
 """The highest version number that ONNX's checker accepts."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Findings", "check"]
-
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 
 _MEMORY: Final = 2 << 30

@@ -25,9 +25,6 @@ from passlib.files.collector import collection_off
 from passlib.files.optional import require
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["Assembled", "as_in_file", "assemble", "assemble_for_file", "output_names"]
-
-
 _TYPES = ("__shape__", "__dtype__")
 """What passes state for inputs."""
 

@@ -30,8 +30,6 @@ from passlib.dialects.onnx.tensors import code_of, to_bytes
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["parse"]
-
 
 def parse(name: str, text: str, kind: int, node: str) -> Any:
     """Make an attribute from its text.

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.writing import attribute_parser
 
-__all__ = ["AttributeMaker"]
-
 
 class AttributeMaker:
     """Makes attributes from their text.

@@ -9,8 +9,6 @@ from typing import NamedTuple
 import passlib._core as _core
 from passlib.dialects.onnx.keys import ID
 
-__all__ = ["OUTPUTS", "Present", "PresentOutput", "present_outputs", "selection"]
-
 OUTPUTS = "__outputs__"
 """The attribute of a graph that has them; graphs without it have the outputs of the file."""
 

@@ -18,8 +18,6 @@ from passlib.errors import FormatError, PasslibError, printable
 from passlib.files.regular import is_regular, open_regular
 from passlib.files.temporary import is_temporary
 
-__all__ = ["check_replaceable", "data_left_behind", "folders_of", "mark"]
-
 logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "user.passlib.data-of"

@@ -10,10 +10,8 @@ from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
 from passlib.dialects.onnx.writing import storage
 from passlib.dialects.onnx.writing.assembly import as_in_file, assemble_for_file
-from passlib.dialects.onnx.writing.options import Placement, converted, placement_of
+from passlib.dialects.onnx.writing.options import Placement, converted
 from passlib.dialects.protocol import ModelData
-
-__all__ = ["placement_of", "save"]
 
 
 def save(

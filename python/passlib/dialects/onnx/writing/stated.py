@@ -14,8 +14,6 @@ from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import UnsupportedError
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["STATED", "stated_text", "stated_type", "stated_types"]
-
 STATED: Final = "__stated__"
 """The attribute of a graph with types of values that inference may not know, by name."""
 

@@ -28,8 +28,6 @@ from passlib.dialects.onnx.writing.replaced import (
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.saving import Save, free_name
 
-__all__ = ["INLINE_LIMIT", "save"]
-
 INLINE_LIMIT = (1 << 31) - (1 << 24)
 """Models of more bytes than this get their weights moved to a file of their own.
 

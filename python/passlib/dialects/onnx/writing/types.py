@@ -10,8 +10,6 @@ from passlib.dialects.onnx.messages import copy_of
 from passlib.dialects.onnx.soundness import inferred_with_disputes
 from passlib.errors import GraphError
 
-__all__ = ["Renewed", "renewed_types"]
-
 Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
 """Serialized types by name: of annotated values, None for unknown ones, and of outputs."""
 

@@ -9,8 +9,6 @@ import numpy as np
 import passlib._core as _core
 from passlib.dialects.onnx.document import Document
 
-__all__ = ["is_unchanged"]
-
 
 def is_unchanged(
     graph: _core.Graph,

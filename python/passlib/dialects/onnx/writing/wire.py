@@ -10,8 +10,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-__all__ = ["write"]
-
 _BYTES = 2
 """The wire type of messages, strings and bytes."""
 

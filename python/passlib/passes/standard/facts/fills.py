@@ -10,8 +10,6 @@ import numpy as np
 from passlib._core import EditableValue
 from passlib.passes.standard.facts.nodes import Model, operator
 
-__all__ = ["is_zero"]
-
 _MOVES = frozenset(
     ("Expand", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity",
      "Gather", "Tile", "Split")

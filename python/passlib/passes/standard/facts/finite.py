@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["finite_as"]
-
 
 def finite_as(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     """Return an array in another element type if all its elements are finite in it."""

@@ -10,8 +10,6 @@ import numpy as np
 from passlib._core import EditableValue
 from passlib.passes.standard.facts.sizes import Quantity
 
-__all__ = ["Content", "Known", "Ratio", "Reals"]
-
 Content = np.ndarray[Any, np.dtype[np.object_]]
 """An array of `int` and `Size`."""
 

@@ -18,8 +18,6 @@ from passlib.passes.standard.facts.nodes import (
     text,
 )
 
-__all__ = ["Layer", "layer_of"]
-
 Factors = np.ndarray[Any, np.dtype[np.float64]]
 
 _REAL = ("float16", "float32", "float64")

@@ -15,8 +15,6 @@ from passlib._core import EditableNode, EditableValue
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.passes.standard.facts.nodes import Model, integer, integers, operator
 
-__all__ = ["moved"]
-
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _MOST_STEPS: Final = 1000

@@ -14,19 +14,6 @@ from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.standard.facts.table import current_table
 
-__all__ = [
-    "Model",
-    "can_replace",
-    "given",
-    "graphs_within",
-    "integer",
-    "integers",
-    "is_constant",
-    "is_old_broadcast",
-    "operator",
-    "text",
-]
-
 _DEFAULT = "__default__"
 
 

@@ -13,8 +13,6 @@ from passlib.passes.standard.facts.nodes import given, integers, operator
 from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["fails_with_rank"]
-
 _SAME = frozenset(
     ("Identity", "Relu", "Sigmoid", "Tanh", "Cast", "Neg", "Abs", "Sqrt", "Exp", "Log", "Erf",
      "LeakyRelu", "Clip", "Softmax", "Dropout")

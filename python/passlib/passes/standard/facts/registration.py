@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
 
-__all__ = ["registering"]
-
 R = TypeVar("R", bound=Callable[..., Any])
 
 _UNEXPECTED: Final = (ArithmeticError, LookupError, TypeError, ValueError)

@@ -14,8 +14,6 @@ from passlib.library.python import Graph
 from passlib.passes.standard.facts.movements import moved
 from passlib.passes.standard.facts.nodes import Model
 
-__all__ = ["computed"]
-
 _REPRESENTABLE = frozenset(ELEMENT_TYPES.values())
 
 

@@ -13,15 +13,14 @@ from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.errors import GraphError
 from passlib.passes.standard.facts.known import Content, Reals
 from passlib.passes.standard.facts.nodes import Model, operator
+from passlib.passes.standard.facts.rules import orders  # noqa: F401 (it registers its rules)
 from passlib.passes.standard.facts.rules.contents import MOST_ELEMENTS, content_rules
+from passlib.passes.standard.facts.rules.extents import extent_rules
 from passlib.passes.standard.facts.rules.kernels import has_kernel
 from passlib.passes.standard.facts.rules.needed import needed_names
-from passlib.passes.standard.facts.rules.orders import extent_rules
 from passlib.passes.standard.facts.rules.reals import elements, real_rules
 from passlib.passes.standard.facts.sizes import Quantity, Size, at_least
 from passlib.passes.standard.facts.table import Key
-
-__all__ = ["Shapes"]
 
 _NOTHING = NamedType(0, None)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["Quantity", "Size", "at_least", "differ", "product", "quotient", "towards_zero"]
-
 Monomial = tuple[str, ...]
 """Names in order, each as often as its power; ``()`` for the number itself."""
 

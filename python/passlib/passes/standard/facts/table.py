@@ -10,8 +10,6 @@ from passlib.library.pipeline.sharing import kept
 from passlib.passes.standard.facts.known import Content, Reals
 from passlib.passes.standard.facts.sizes import Quantity
 
-__all__ = ["Key", "Table", "current_table"]
-
 V = TypeVar("V")
 
 Key = tuple[str, int]

@@ -11,8 +11,6 @@ from passlib.passes.standard.facts.nodes import Model, integers, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quotient
 
-__all__ = ["add_view", "is_view", "permutation", "reshape_target"]
-
 _RESHAPING = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"))
 
 _OF_ONE = frozenset(("ReduceMax", "ReduceMin"))

@@ -7,8 +7,6 @@ from passlib.graph.attribute_text import parse_int
 from passlib.library.python import Graph
 from passlib.passes.standard.families.nodes import attribute, is_controlled, operator
 
-__all__ = ["merge_concats"]
-
 _AXES = {"Concat": "dim", "nnvm.concatenate": "axis"}
 
 

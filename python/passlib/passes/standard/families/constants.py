@@ -18,8 +18,6 @@ from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.standard.families.nodes import constant, is_controlled
 
-__all__ = ["Weights", "is_function"]
-
 _NOT_FOLDED = re.compile(
     r"random|copyto|sample|shuffle|uniform|normal$|normal_n$|update|image|cvim|dropout|custom|quantize"
     r"|^_npi_(bernoulli|choice|exponential|gamma|gumbel|logistic|multinomial|pareto|rayleigh"

@@ -22,8 +22,6 @@ from passlib.passes.standard.families.nodes import (
     replace,
 )
 
-__all__ = ["fold_linear"]
-
 Factors = np.ndarray[Any, np.dtype[np.float64]]
 
 _REAL = ("float16", "float32", "float64")

@@ -17,8 +17,6 @@ from passlib.passes.standard.families.nodes import (
     replace,
 )
 
-__all__ = ["remove_no_ops"]
-
 Rule = Callable[[EditableNode], bool]
 
 _rules: dict[str, Rule] = {}

@@ -12,17 +12,6 @@ from passlib.dialects.mxnet import schema
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.library.python import Graph
 
-__all__ = [
-    "attribute",
-    "can_go",
-    "constant",
-    "integers",
-    "is_controlled",
-    "operator",
-    "remove_unused",
-    "replace",
-]
-
 T = TypeVar("T")
 
 _NNVM_OWN = frozenset(

@@ -12,8 +12,6 @@ from passlib.passes.standard.families.nodes import (
     replace,
 )
 
-__all__ = ["cancel_transposes"]
-
 _TRANSPOSES = ("transpose", "nnvm.transpose")
 
 

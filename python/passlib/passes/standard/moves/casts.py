@@ -14,8 +14,6 @@ from passlib.passes.standard.facts.nodes import Model, can_replace, operator
 from passlib.passes.standard.facts.rules.kernels import has_kernel
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["propagate_casts"]
-
 _MOVERS = frozenset(
     ("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Gather",
      "Expand", "Tile", "SpaceToDepth", "DepthToSpace")

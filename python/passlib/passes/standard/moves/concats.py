@@ -9,8 +9,6 @@ from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import concats
 
-__all__ = ["merge_concats"]
-
 
 @graph_pass(name="mergeConcats", dialects=["onnx", "mxnet", "nnvm"])
 def merge_concats(graph: Graph) -> None:

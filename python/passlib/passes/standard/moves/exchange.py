@@ -10,8 +10,6 @@ from passlib.passes.standard.facts.rules.contents import axes_of
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.views import permutation
 
-__all__ = ["exchange"]
-
 _KINDS = ("Squeeze", "Transpose", "Unsqueeze")
 
 _NEW = -1

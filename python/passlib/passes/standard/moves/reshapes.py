@@ -10,8 +10,6 @@ from passlib.passes.standard.facts.rules.fused import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.views import add_view, is_view
 
-__all__ = ["merge_reshapes"]
-
 
 @graph_pass(name="mergeReshapes", dialects=["onnx"])
 def merge_reshapes(graph: Graph) -> None:

@@ -20,8 +20,6 @@ from passlib.passes.standard.facts.nodes import (
 )
 from passlib.passes.standard.facts.rules.kernels import has_kernel
 
-__all__ = ["THROUGH", "sink_transposes"]
-
 Order = tuple[int, ...]
 
 _UNARY = frozenset(

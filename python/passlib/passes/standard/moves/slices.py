@@ -13,8 +13,6 @@ from passlib.passes.standard.facts.nodes import Model, given, integer, operator
 from passlib.passes.standard.facts.rules.contents import axes_of, whole
 from passlib.passes.standard.facts.shapes import Shapes
 
-__all__ = ["Part", "merge_slices", "part_of"]
-
 _END = (1 << 63) - 1
 
 

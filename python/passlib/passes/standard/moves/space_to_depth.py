@@ -11,8 +11,6 @@ from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.moves.slices import part_of
 
-__all__ = ["fuse_space_to_depth"]
-
 _END = (1 << 31) - 1
 """Ends from here on are the end of the axis."""
 

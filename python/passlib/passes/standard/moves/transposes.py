@@ -15,8 +15,6 @@ from passlib.passes.standard.families import transposes
 from passlib.passes.standard.moves.exchange import exchange
 from passlib.passes.standard.moves.sinking import THROUGH, sink_transposes
 
-__all__ = ["cancel_transposes"]
-
 
 @graph_pass(name="cancelTransposes", dialects=["onnx", "mxnet", "nnvm"])
 def cancel_transposes(

@@ -9,8 +9,6 @@ import numpy as np
 from passlib.graph.node import Node
 from passlib.lowering.types import TypeSpec
 
-__all__ = ["with_hidden"]
-
 _INT32 = np.dtype(np.int32)
 _DETERMINANTS = ("_linalg_det", "_linalg_slogdet")
 

@@ -12,8 +12,6 @@ from functools import partial
 from passlib.graph.attributes import Attributes
 from passlib.lowering.types import Shape
 
-__all__ = ["output_shapes"]
-
 _UNCHANGED = (
     "BatchNorm BatchNorm_v1 GroupNorm Softmax SoftmaxOutput _contrib_BatchNormWithReLU "
     "_contrib_SyncBatchNorm _image_normalize _linalg_inverse _linalg_potrf _linalg_potri _np_roll "

@@ -11,8 +11,6 @@ import numpy as np
 
 from passlib.graph.attributes import Attributes
 
-__all__ = ["output_types"]
-
 DType = np.dtype
 Rule = Callable[[Attributes, "DType | None"], "DType | None"]
 

@@ -15,8 +15,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["Subscripts", "einsum", "parse_subscripts"]
-
 _LONGEST = 10_000
 
 

@@ -17,8 +17,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import gathered_shape, reshaped, vector
 
-__all__ = ["det", "inverse", "inverted", "potrf", "potri", "slogdet", "solution", "trsm"]
-
 _MOST_ROWS = 64
 """Larger matrices would require thousands of nodes."""
 

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["gelqf"]
-
 _MOST_ROWS = 64
 
 

@@ -7,8 +7,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.contraction import dot
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "syrk", "transposed", "trmm"]
-
 
 def transposed(op: Operation, value: Value) -> Value:
     """Transpose each matrix: exchange the last two axes."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["polyval"]
-
 _MOST_COEFFICIENTS = 256
 
 

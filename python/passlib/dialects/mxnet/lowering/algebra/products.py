@@ -9,8 +9,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, reshaped, reshaped_to, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["contracted", "dot", "matmul", "tensordot", "tensordot_of_last"]
-
 
 def contracted(
     op: Operation, a: Value, b: Value, a_axes: Sequence[int], b_axes: Sequence[int]

@@ -13,8 +13,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import numbers_or_none, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["cholesky", "solve", "tensorinv", "tensorsolve"]
-
 
 def _in_reals(op: Operation, value: Value) -> Value:
     """Return integers as float64, in which MXNet solves."""

@@ -14,8 +14,6 @@ from passlib.lowering import Operation, Shape, TypeSpec, Value
 from passlib.lowering.extents import concatenated, extent, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["cond", "foreach", "while_loop"]
-
 _COUNT = np.dtype(np.int64)
 _FLAG = np.dtype(bool)
 _T = TypeVar("_T")

@@ -16,8 +16,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["shuffle"]
-
 _REAL = np.dtype(np.float32)
 _MOST = 100_000
 """Rounds of a loop; a draw takes more with a probability that rounds to 0."""

@@ -19,8 +19,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["bernoulli", "choice", "multinomial", "randint"]
-
 _SINGLE = np.dtype(np.float32)
 
 

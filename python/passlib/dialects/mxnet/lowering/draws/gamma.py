@@ -16,8 +16,6 @@ from passlib.dialects.mxnet.lowering.draws.parameters import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["gamma", "standard_gamma"]
-
 _ROUNDS = 12
 """Each candidate is accepted with a probability above 0.95, so all fail once in 10 ** 15."""
 

@@ -12,8 +12,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["drawn", "drawn_shape", "parameters", "types_of", "uniform_inside"]
-
 _SINGLE = np.dtype(np.float32)
 _LEAST = 2.0**-26
 """Half of the smallest step of a uniform draw in single precision."""

@@ -21,8 +21,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["BINARY", "add_n", "allclose"]
-
 
 def _plain(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
     return op.emit(onnx_operator, a, b)

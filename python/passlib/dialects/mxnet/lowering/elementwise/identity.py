@@ -10,15 +10,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import element_type
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = [
-    "amp_cast",
-    "amp_multicast",
-    "cast",
-    "cast_storage",
-    "identity",
-    "sparsely_regularized",
-]
-
 
 @table.register(
     "_copy",

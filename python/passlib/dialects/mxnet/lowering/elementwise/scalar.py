@@ -16,8 +16,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, number_of
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["array_and_number"]
-
 _OPERATORS = {
     "_plus_scalar": ("add", False),
     "_minus_scalar": ("subtract", False),

@@ -19,8 +19,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["erf", "erf_of", "erfinv", "gamma", "gammaln", "log_gamma"]
-
 _LANCZOS_G = 7.0
 _LANCZOS = (
     0.99999999999980993,

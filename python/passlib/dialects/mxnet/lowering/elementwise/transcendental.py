@@ -15,8 +15,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, through_rea
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["arctangent", "logistic"]
-
 _DIRECT = {
     "cos": "Cos",
     "exp": "Exp",

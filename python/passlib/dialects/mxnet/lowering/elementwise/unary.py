@@ -16,20 +16,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = [
-    "absolute",
-    "clip",
-    "hard_sigmoid",
-    "logical_not",
-    "negative",
-    "quadratic",
-    "relu",
-    "sign",
-    "smooth_l1",
-    "softsign",
-    "square",
-]
-
 
 @table.register("abs")
 def absolute(op: Operation) -> Value:

@@ -10,8 +10,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["activation", "leaky_relu"]
-
 _SIMPLE = {
     "relu": "Relu",
     "softrelu": "Softplus",

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import extent, reshaped_to, scaled, vector
 
-__all__ = ["div_sqrt_dim", "encdec_qk", "encdec_valatt", "selfatt_qk", "selfatt_valatt"]
-
 
 @table.register("_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(op: Operation) -> Value:

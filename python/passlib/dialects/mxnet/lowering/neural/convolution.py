@@ -13,8 +13,6 @@ from passlib.dialects.mxnet.lowering.neural.layout import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["convolution", "deconvolution"]
-
 
 @table.register("Convolution", "Convolution_v1", "_npx_convolution")
 def convolution(op: Operation) -> Value:

@@ -12,8 +12,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["deformable_convolution", "modulated_deformable_convolution"]
-
 
 @table.register("_contrib_DeformableConvolution")
 def deformable_convolution(op: Operation) -> Value:

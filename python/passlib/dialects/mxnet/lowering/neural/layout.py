@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from passlib.lowering import Operation, Value
 
-__all__ = ["Spatial", "from_channels_first", "spatial", "to_channels_first"]
-
 _LAYOUTS = {
     "NCW": (1, False),
     "NCHW": (2, False),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["embedding", "fully_connected"]
-
 
 @table.register("FullyConnected", "_sparse_FullyConnected", "_npx_fully_connected")
 def fully_connected(op: Operation) -> Value:

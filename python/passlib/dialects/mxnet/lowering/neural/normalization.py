@@ -10,18 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
 from passlib.lowering.extents import numbers_or_none, reshaped, reshaped_like, vector
 
-__all__ = [
-    "batch_norm",
-    "batch_norm_relu",
-    "batch_norm_v1",
-    "dropout",
-    "group_norm",
-    "instance_norm",
-    "l2_normalization",
-    "layer_norm",
-    "local_response_norm",
-]
-
 
 @table.register("BatchNorm", "_npx_batch_norm", "_contrib_SyncBatchNorm")
 def batch_norm(op: Operation) -> Sequence[Value]:

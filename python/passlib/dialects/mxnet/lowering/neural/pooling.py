@@ -27,8 +27,6 @@ from passlib.lowering.extents import (
 )
 from passlib.lowering.padding import pad_spatial
 
-__all__ = ["adaptive_average_pooling", "pooling", "pooling_v1"]
-
 _GLOBAL = {"max": "GlobalMaxPool", "avg": "GlobalAveragePool"}
 
 

@@ -12,16 +12,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import places, reshaped, vector
 
-__all__ = [
-    "log_softmax",
-    "logistic_output",
-    "softmax",
-    "softmax_activation",
-    "softmax_cross_entropy",
-    "softmax_output",
-    "softmin",
-]
-
 
 @table.register("softmax", "_npx_softmax")
 def softmax(op: Operation) -> Value:

@@ -17,8 +17,6 @@ from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_mask
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["arange", "eye", "full", "full_like", "identity", "indices", "logspace"]
-
 
 def _sizes(op: Operation, name: str = "shape") -> tuple[int, ...]:
     sizes = op.ints(name, ())

@@ -11,8 +11,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, flattened, places, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["diag", "diag_indices_from", "diagflat", "diagonal", "trace", "tril"]
-
 
 def _extracted(op: Operation, data: Value, offset: int, first: int, second: int) -> Value:
     """Extract diagonal ``offset`` of two axes as the last axis; it may be empty."""

@@ -15,8 +15,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, concatenated, extent, flattened, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["delete", "insert_at_number", "insert_at_slice", "insert_at_tensor", "pad"]
-
 
 def _line(op: Operation) -> tuple[Value, int]:
     """Return the array and the axis to edit; the flattened array without an axis."""

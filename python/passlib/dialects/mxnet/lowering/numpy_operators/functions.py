@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.lowering.elementwise.transcendental import arctangen
 from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, through_real
 from passlib.lowering import Operation, Value
 
-__all__ = ["FUNCTIONS"]
-
 
 def _is_negative(op: Operation, x: Value) -> Value:
     """Whether each element has a minus sign, -0 included."""

@@ -10,8 +10,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "vstack"]
-
 
 def _at_least(op: Operation, value: Value, count: int) -> Value:
     """Add axes of size 1 in front; a third one is added behind."""

@@ -8,8 +8,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import is_real
 from passlib.lowering import Operation, Value
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["equal_types", "in_bytes", "promoted"]
-
 
 def promoted(op: Operation, a: Value, b: Value, *, mixes_integers: bool) -> np.dtype:
     """Return the element type in which MXNet computes with two arrays.

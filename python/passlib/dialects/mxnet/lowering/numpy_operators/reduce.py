@@ -22,8 +22,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["constraint_check", "finished", "is_empty", "mean_of", "reduced_axes"]
-
 
 def reduced_axes(op: Operation, data: Value) -> list[int]:
     """Return the axes to reduce, counted from the front: all for ``None``, none for ``()``.

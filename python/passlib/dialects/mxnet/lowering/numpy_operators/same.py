@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["IN_NUMPY_MODE", "SAME"]
-
 _UNARY = (
     "arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor "
     "log log10 log1p log2 negative radians reciprocal rint sign sin sinh sqrt square tan tanh trunc"

@@ -10,17 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 
-__all__ = [
-    "boolean_mask_assign_scalar",
-    "boolean_mask_assign_tensor",
-    "nonzero",
-    "unique",
-    "where",
-    "where_left_number",
-    "where_right_number",
-    "where_two_numbers",
-]
-
 
 @table.register("_npi_where")
 def where(op: Operation) -> Value:

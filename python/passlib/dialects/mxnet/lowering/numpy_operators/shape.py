@@ -19,18 +19,6 @@ from passlib.lowering.extents import (
 )
 from passlib.lowering.misfit import Misfit
 
-__all__ = [
-    "broadcast_to",
-    "flip",
-    "moveaxis",
-    "npx_reshape",
-    "reshape",
-    "roll",
-    "rot90",
-    "squeeze",
-    "transpose",
-]
-
 
 @table.register("_np_reshape")
 def reshape(op: Operation) -> Value:

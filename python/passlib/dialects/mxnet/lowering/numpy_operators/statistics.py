@@ -18,8 +18,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, concatenated, extent, flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["average", "bincount", "diff", "ediff1d", "norm", "percentile"]
-
 
 @table.register("_npi_average")
 def average(op: Operation) -> Value | tuple[Value, Value]:

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.lowering.real_arithmetic import is_real, is_true
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["around", "bitwise_not", "logical_not", "nan_to_num"]
-
 
 def _is_finite(op: Operation, x: Value) -> Value:
     return op.emit("Not", op.emit("Or", op.emit("IsNaN", x), op.emit("IsInf", x)))

@@ -20,8 +20,6 @@ from passlib.dialects.mxnet.lowering.quantized.ranges import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["attention_of_values", "attention_scores"]
-
 
 @table.register("_sg_mkldnn_selfatt_qk")
 def attention_scores(op: Operation) -> Sequence[Value]:

@@ -23,8 +23,6 @@ from passlib.dialects.mxnet.lowering.quantized.ranges import (
 from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 
-__all__ = ["dequantize", "quantize", "quantize_v2", "requantize"]
-
 
 @table.register("_contrib_quantize")
 def quantize(op: Operation) -> Sequence[Value]:

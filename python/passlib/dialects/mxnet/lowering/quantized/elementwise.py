@@ -28,17 +28,6 @@ from passlib.dialects.mxnet.lowering.tensors.shape import flatten
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = [
-    "quantized_activation",
-    "quantized_add",
-    "quantized_batch_norm",
-    "quantized_concat",
-    "quantized_embedding",
-    "quantized_flatten",
-    "quantized_multiply",
-    "quantized_pooling",
-]
-
 
 @table.register("_contrib_quantized_flatten")
 def quantized_flatten(op: Operation) -> Sequence[Value]:

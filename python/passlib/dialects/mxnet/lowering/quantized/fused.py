@@ -29,8 +29,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["fused_convolution", "fused_fully_connected"]
-
 
 @table.register("_sg_mkldnn_conv")
 def fused_convolution(op: Operation) -> Sequence[Value]:

@@ -21,8 +21,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["quantized_convolution", "quantized_fully_connected"]
-
 
 @table.register("_contrib_quantized_conv")
 def quantized_convolution(op: Operation) -> Sequence[Value]:

@@ -10,22 +10,6 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 
-__all__ = [
-    "HALF_STEPS",
-    "INT32_STEPS",
-    "WHOLE_STEPS",
-    "bits",
-    "calibrated",
-    "dequantized",
-    "in_range",
-    "largest",
-    "quantized",
-    "real",
-    "step",
-    "symmetric",
-    "unsigned",
-]
-
 WHOLE_STEPS = {"int8": 127.0, "uint8": 255.0}
 HALF_STEPS = {"int8": 127.5, "uint8": 255.5}
 INT32_STEPS = 2.0**31 - 1

@@ -10,8 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["ctc_loss"]
-
 _IMPOSSIBLE = -1e30
 """The logarithm of a probability of 0, finite so that differences stay numbers."""
 

@@ -10,8 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["hawkes_likelihood"]
-
 
 @table.register("_contrib_hawkesll")
 def hawkes_likelihood(op: Operation) -> Sequence[Value]:

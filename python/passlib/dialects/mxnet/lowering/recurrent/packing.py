@@ -7,8 +7,6 @@ from typing import Final
 
 from passlib.graph.attributes import Attributes
 
-__all__ = ["GATES", "Packing"]
-
 GATES: Final = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 3, "lstm": 4}
 """Number of gates by the attribute ``mode``."""
 

@@ -11,8 +11,6 @@ from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["projected_lstm"]
-
 
 def projected_lstm(
     op: Operation,

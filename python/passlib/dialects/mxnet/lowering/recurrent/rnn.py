@@ -14,8 +14,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["rnn", "rnn_param_concat"]
-
 _CREATORS = {"_zeros": 0.0, "_ones": 1.0}
 
 

@@ -6,8 +6,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import extent, places, vector
 
-__all__ = ["sequence_last", "sequence_mask", "sequence_reverse"]
-
 
 @table.register("SequenceMask", "_npx_sequence_mask")
 def sequence_mask(op: Operation) -> Value:

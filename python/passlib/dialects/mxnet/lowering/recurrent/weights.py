@@ -8,8 +8,6 @@ from passlib.dialects.mxnet.lowering.recurrent.packing import Packing
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["DirectionWeights", "unpack"]
-
 
 class DirectionWeights(NamedTuple):
     """Weights of one direction of one layer; G gates, H state size, R recurrent size, I inputs."""

@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, vector
 
-__all__ = ["histogram"]
-
 
 @table.register("_histogram", "histogram", "_npi_histogram")
 def histogram(op: Operation) -> Sequence[Value]:

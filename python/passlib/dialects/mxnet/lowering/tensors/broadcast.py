@@ -6,8 +6,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value, describe
 from passlib.lowering.extents import concatenated, extent, numbers_or_none, vector
 
-__all__ = ["broadcast_axis", "broadcast_like", "broadcast_to"]
-
 
 @table.register("broadcast_to")
 def broadcast_to(op: Operation) -> Value:

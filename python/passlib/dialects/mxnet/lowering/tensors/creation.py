@@ -15,18 +15,6 @@ from passlib.dialects.mxnet.lowering.tensors.diagonal import diagonal_mask
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import concatenated, extent, reshaped, vector
 
-__all__ = [
-    "SIZES_OF",
-    "arange",
-    "arange_like",
-    "eye",
-    "filled",
-    "full",
-    "linspace",
-    "places_of",
-    "progression",
-]
-
 SIZES_OF = "__sizes_of__"
 """Attribute of a creating operator: for each open size a pair of variable and axis, as JSON."""
 

@@ -12,18 +12,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import extent, places, reshaped, vector
 
-__all__ = [
-    "diag",
-    "diagonal_line",
-    "diagonal_mask",
-    "extractdiag",
-    "extracttrian",
-    "makediag",
-    "maketrian",
-    "on_diagonal",
-    "sumlogdiag",
-]
-
 
 def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
     """Return truth values (rows, columns), true on diagonal ``k``; computed at run time."""

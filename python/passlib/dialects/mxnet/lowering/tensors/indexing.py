@@ -21,8 +21,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, extent, gathered_shape, reshaped, vector
 
-__all__ = ["batch_take", "boolean_mask", "index_array", "one_hot", "pick", "take", "where"]
-
 
 def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) -> Value:
     """Convert indices to int64 and move them into the range of an axis of ``data``."""

@@ -13,8 +13,6 @@ import numpy as np
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import gathered_shape, reshaped, vector
 
-__all__ = ["integer_product", "integer_sum"]
-
 _HALF = 2**32
 """Sums of numbers below it are exact in float64 for up to 2^21 of them."""
 

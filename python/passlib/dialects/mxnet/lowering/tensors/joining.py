@@ -18,17 +18,6 @@ from passlib.lowering.extents import (
     vector,
 )
 
-__all__ = [
-    "concat",
-    "repeat",
-    "reverse",
-    "slice_channel",
-    "split_along",
-    "split_v2",
-    "stack",
-    "tile",
-]
-
 
 @table.register("Concat", "concat")
 def concat(op: Operation) -> Value:

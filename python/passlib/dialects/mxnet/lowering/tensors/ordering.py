@@ -9,8 +9,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import extent, flattened, gathered_shape, vector
 
-__all__ = ["argsort", "sort", "topk"]
-
 
 def _line(op: Operation) -> tuple[Value, int]:
     """Return the data and the axis to sort along; flattened data for axis None."""

@@ -15,8 +15,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = ["multinomial", "randint", "whole_numbers"]
-
 _FLOAT32 = np.dtype(np.float32)
 
 

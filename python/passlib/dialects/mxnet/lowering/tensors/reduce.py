@@ -18,22 +18,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, reshaped, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = [
-    "all_finite",
-    "argmax_channel",
-    "averaged",
-    "count_of",
-    "cumsum",
-    "extreme",
-    "if_none",
-    "known_count",
-    "moments",
-    "multi_sum_sq",
-    "norm",
-    "position_of",
-    "reduced",
-]
-
 _Reduction = Callable[[Value, Value], Value]
 
 

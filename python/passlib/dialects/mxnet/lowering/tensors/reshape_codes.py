@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["CLASSIC", "NUMPY", "Dim", "decode", "decode_reversed"]
-
 Dim = int | tuple[int, ...]
 """A size, -1 for the remaining size, or the axes of the input whose sizes are multiplied."""
 

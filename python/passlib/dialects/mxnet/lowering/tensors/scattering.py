@@ -10,14 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = [
-    "gather_nd",
-    "index_copy",
-    "ravel_multi_index",
-    "scatter_nd",
-    "unravel_index",
-]
-
 
 def _tuples_last(op: Operation, indices: Value) -> Value:
     """Transpose (m, ...) to (..., m): index tuples are MXNet's first axis, but ONNX's last."""

@@ -13,19 +13,6 @@ from passlib.dialects.mxnet.lowering.tensors.reshape_codes import Dim, decode, d
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, flattened, reshaped, vector
 
-__all__ = [
-    "expand_dims",
-    "flatten",
-    "reshape",
-    "reshape_like",
-    "shape_array",
-    "size_array",
-    "squeeze",
-    "squeezed_axes",
-    "swap_axis",
-    "transpose",
-]
-
 
 @table.register("Reshape", "reshape")
 def reshape(op: Operation) -> Value:

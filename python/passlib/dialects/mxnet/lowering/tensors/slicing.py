@@ -11,8 +11,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, gathered_shape, vector
 
-__all__ = ["pad", "slice_", "slice_assign", "slice_assign_scalar", "slice_axis", "slice_like"]
-
 _FIRST = np.iinfo(np.int64).min
 
 

@@ -26,8 +26,6 @@ from passlib.lowering.extents import (
     vector,
 )
 
-__all__ = ["around", "box_decode", "box_encode", "box_iou", "box_nms", "columns"]
-
 
 @table.register("_contrib_box_iou")
 def box_iou(op: Operation) -> Value:

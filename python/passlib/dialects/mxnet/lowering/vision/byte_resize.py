@@ -11,8 +11,6 @@ import numpy as np
 from passlib.lowering import Operation, Value
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["resized_bytes"]
-
 _ONE = 2048
 """The weight 1."""
 

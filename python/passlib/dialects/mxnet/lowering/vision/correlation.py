@@ -9,8 +9,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.padding import pad_spatial
 
-__all__ = ["correlation"]
-
 
 @table.register("Correlation")
 def correlation(op: Operation) -> Sequence[Value]:

@@ -17,8 +17,6 @@ from passlib.lowering.extents import (
     vector,
 )
 
-__all__ = ["bilinear_resize", "crop", "roi_align", "roi_pooling", "upsampling"]
-
 
 @table.register("UpSampling")
 def upsampling(op: Operation) -> Value:

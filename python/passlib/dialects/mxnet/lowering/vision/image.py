@@ -12,18 +12,6 @@ from passlib.dialects.mxnet.lowering.vision.byte_resize import resized_bytes
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import reshaped, vector
 
-__all__ = [
-    "adjust_lighting",
-    "copy_make_border",
-    "crop",
-    "cv_resize",
-    "flip_left_right",
-    "flip_top_bottom",
-    "normalize",
-    "resize",
-    "to_tensor",
-]
-
 _STRENGTHS = np.array([55.46, 4.794, 1.148])
 _COLOURS = np.array(
     [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]

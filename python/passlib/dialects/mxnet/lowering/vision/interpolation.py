@@ -9,8 +9,6 @@ import numpy as np
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened
 
-__all__ = ["bilinear", "column", "element", "rounded"]
-
 
 def column(op: Operation, rows: Value, index: int, rank: int) -> Value:
     """Return one column of regions (R, n) in the shape (R, 1, ...) of ``rank`` axes."""

@@ -10,8 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["bipartite_matching"]
-
 
 @table.register("_contrib_bipartite_matching")
 def bipartite_matching(op: Operation) -> Sequence[Value]:

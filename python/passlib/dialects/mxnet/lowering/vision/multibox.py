@@ -13,8 +13,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, places, reshaped_to, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["multibox_detection", "multibox_prior"]
-
 
 @table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
 def multibox_prior(op: Operation) -> Value:

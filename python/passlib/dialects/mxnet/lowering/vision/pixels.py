@@ -10,8 +10,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["depth_to_space", "space_to_depth"]
-
 
 @table.register("depth_to_space")
 def depth_to_space(op: Operation) -> Value:

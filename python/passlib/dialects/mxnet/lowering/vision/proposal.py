@@ -12,8 +12,6 @@ from passlib.dialects.mxnet.lowering.vision.suppression import ordered_by, picke
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["proposal"]
-
 
 @table.register("_contrib_Proposal", "_contrib_MultiProposal")
 def proposal(op: Operation) -> Sequence[Value]:

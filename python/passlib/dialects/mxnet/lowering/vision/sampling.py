@@ -10,8 +10,6 @@ from passlib.dialects.mxnet.lowering.table import table
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 
-__all__ = ["bilinear_sampler", "grid_generator", "spatial_transformer"]
-
 
 @table.register("GridGenerator")
 def grid_generator(op: Operation) -> Sequence[Value]:

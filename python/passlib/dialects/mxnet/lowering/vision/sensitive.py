@@ -18,8 +18,6 @@ from passlib.lowering import Operation, Value
 from passlib.lowering.extents import flattened, vector
 from passlib.lowering.misfit import Misfit
 
-__all__ = ["deformable_psroi_pooling", "psroi_pooling", "rotated_roi_align"]
-
 
 @table.register("_contrib_PSROIPooling")
 def psroi_pooling(op: Operation) -> Value:

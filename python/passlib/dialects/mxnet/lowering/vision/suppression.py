@@ -14,8 +14,6 @@ from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import extent, places, vector
 
-__all__ = ["area", "ordered_by", "overlap", "picked", "survivors"]
-
 
 def ordered_by(op: Operation, key: Value, count: Value) -> Value:
     """Return positions of the ``count`` largest of each row of (B, N); equals keep their order."""

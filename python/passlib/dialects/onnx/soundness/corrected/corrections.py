@@ -13,8 +13,6 @@ from passlib.dialects.onnx.messages import copy_of, graphs_within, value_info
 from passlib.dialects.onnx.soundness.corrected.own_shapes import TYPED_BY, Dims, Operation, rules
 from passlib.files.optional import require
 
-__all__ = ["Corrections", "Place", "corrections", "put", "questionable", "questionable_calls"]
-
 Place = tuple[int, int]
 """Number of a graph, and of a node in it."""
 

@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["TYPED_BY", "Dim", "Dims", "Operation", "rules"]
-
 Dim = int | str | None
 """A dimension: its size, its name, or None if it is not known."""
 

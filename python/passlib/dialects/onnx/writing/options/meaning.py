@@ -13,8 +13,6 @@ from passlib.dialects.onnx.soundness import inferred
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 
-__all__ = ["COMPARED", "Conversion", "repair"]
-
 COMPARED: Final = 28
 """The newest operator set whose changes were compared with ONNX Runtime."""
 

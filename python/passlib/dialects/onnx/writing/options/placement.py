@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from passlib.errors import UnsupportedError
 
-__all__ = ["Placement", "placement_of"]
-
 _THRESHOLD = 1024
 """The default of ``onnx.save_model``."""
 

@@ -14,8 +14,6 @@ from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
 from passlib.dialects.onnx.writing.assembly import Assembled
 from passlib.dialects.onnx.writing.options.placement import Placement
 
-__all__ = ["place"]
-
 
 def place(
     assembled: Assembled,

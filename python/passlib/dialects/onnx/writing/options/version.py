@@ -20,8 +20,6 @@ from passlib.dialects.onnx.writing.options.meaning import Conversion, repair
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 
-__all__ = ["converted"]
-
 _OLDEST_FORMAT: Final = 3
 """The oldest IR version that ONNX's converter reads."""
 

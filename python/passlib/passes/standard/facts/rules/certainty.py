@@ -16,8 +16,6 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.passes.standard.facts.nodes import operator
 
-__all__ = ["ENDS", "Certainty", "certainty"]
-
 Array = np.ndarray[Any, Any]
 Inputs = Sequence[Array | None]
 Certainty = Callable[[EditableNode, Inputs], bool]

@@ -24,8 +24,6 @@ from passlib.passes.standard.facts.sizes import (
     towards_zero,
 )
 
-__all__ = ["MOST_ELEMENTS", "axes_of", "content_rules", "whole"]
-
 MOST_ELEMENTS = 256
 """Larger tensors are not followed: sizes are few."""
 

@@ -11,8 +11,6 @@ from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.rules.contents import axes_of, whole
 from passlib.passes.standard.facts.sizes import Quantity, Size, at_least, product, quotient
 
-__all__ = ["Extents", "broadcast", "extent_rule", "extent_rules"]
-
 Extents = tuple[Quantity | None, ...]
 Rule = Callable[[EditableNode, Known], Extents | None]
 

@@ -9,8 +9,6 @@ from passlib._core import EditableNode
 from passlib.library.python import Graph
 from passlib.passes.rewriting import Patterns
 
-__all__ = ["Fused"]
-
 _ERF: Final = "Add(Erf(Div(x, 1.41421356)), 1)"
 _BENT: Final = (
     "Add(Tanh(Mul(Add(x, Mul(Pow(x, 3), 0.044715)), 0.79788456)), 1)",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["KERNELS", "has_kernel"]
-
 _PLAIN: Final = frozenset(range(1, 14))
 _BFLOAT16: Final = frozenset((16,))
 _FLOAT8: Final = frozenset((17, 18, 19, 20))

@@ -10,8 +10,6 @@ from passlib.passes.standard.facts.nodes import given, integer, operator
 from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.sizes import Quantity
 
-__all__ = ["needed_names"]
-
 
 def needed_names(node: EditableNode, known: Known) -> Iterator[str]:
     """Iterate over the names of sizes for which a node fails if they are 0.

@@ -6,10 +6,8 @@ from passlib._core import EditableNode
 from passlib.passes.standard.facts.known import Known
 from passlib.passes.standard.facts.nodes import given, integer, integers
 from passlib.passes.standard.facts.rules.contents import axes_of
-from passlib.passes.standard.facts.rules.extents import Extents, extent_rule, extent_rules
+from passlib.passes.standard.facts.rules.extents import Extents, extent_rule
 from passlib.passes.standard.facts.sizes import product
-
-__all__ = ["extent_rules"]  # with those of this module
 
 
 @extent_rule(

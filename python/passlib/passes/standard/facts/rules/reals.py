@@ -15,8 +15,6 @@ from passlib.passes.standard.facts.nodes import given, integer, integers, is_old
 from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.sizes import Quantity, at_least, quotient, towards_zero
 
-__all__ = ["elements", "real_rules", "without_fraction"]
-
 _LARGEST = 1 << 24
 """Up to here float32 has every whole number, and a quotient rounds to no other whole number."""
 
