@@ -72,6 +72,12 @@ def isolated_memory(graph: pl.Graph) -> None:
 def isolated_error(graph: pl.Graph) -> None:
     """Fails."""
     raise KeyError("on purpose")
+
+
+@pl.rewrite("broadcast_mul(a, b)", dialects=["mxnet"])
+def isolated_rule(m: pl.Match) -> object:
+    """Makes a sum of a product."""
+    return m.op("broadcast_add", m.a, m.b)
 '''
 
 
@@ -90,8 +96,9 @@ def model() -> pl.Model:
     return pl.Model(symbol, {"w": np.arange(3, dtype=np.float32).reshape(1, 3)})
 
 
-def test_the_result_is_that_of_this_process(model: pl.Model, passes: Path) -> None:
-    pipeline = pl.Pipeline("removeDeadNodes, repeat<2>(isolated_double)")
+@pytest.mark.parametrize("text", ["removeDeadNodes, repeat<2>(isolated_double)", "isolated_rule"])
+def test_the_result_is_that_of_this_process(model: pl.Model, passes: Path, text: str) -> None:
+    pipeline = pl.Pipeline(text)
     here, there = pipeline.run(model), pipeline.run(model, isolate=True, timeout=100)
     assert np.array_equal(there.model.args["w"], here.model.args["w"])
     assert there.model.symbol.tojson() == here.model.symbol.tojson()

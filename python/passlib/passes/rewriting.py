@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -129,6 +130,7 @@ def rewrite(
     patterns = Patterns(pattern)
 
     def decorate(function: F) -> F:
+        @functools.wraps(function)  # tracebacks and isolated processes ask for its file
         def body(graph: Graph, **options: object) -> None:
             patterns.replace(graph, lambda match: function(match, **options))
 

@@ -233,7 +233,7 @@ def _source(name: str) -> str:
         return backend.library.path
     assert isinstance(backend, PythonPass)
     try:
-        path = inspect.getsourcefile(backend.body)
+        path = inspect.getsourcefile(inspect.unwrap(backend.body))
     except TypeError:
         path = None
     if path is None or not Path(path).is_file():
