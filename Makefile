@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel wheels clean
+.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -126,6 +126,10 @@ docs-links: docs
 wheel: .venv/installed
 	$(BIN)/pip install -q --group wheel
 	bash tests/packaging/wheel.sh
+
+# README and docs/start.md, block by block, with the wheel in an empty environment.
+first-steps: wheel
+	PYTHONPATH=tests/support $(BIN)/python tests/packaging/first_steps.py dist/*.whl
 
 # The source distribution, in dist/, and a wheel of it without network.
 sdist: .venv/installed

@@ -239,7 +239,10 @@ def drawn(
             f"the model does not state the shapes of {listed(missing)}; give them, as "
             f"shapes={{{missing[0]!r}: (1, 3, 224, 224)}} or --shape {missing[0]}:1,3,224,224"
         ) from refusal
-    raise GraphError(f"the model does not run on drawn inputs: {refusal}") from refusal
+    raise GraphError(
+        f"the model does not run on random inputs: {refusal}; give shapes (--shape, shapes=) or "
+        "arrays (--inputs, inputs=) that it takes"
+    ) from refusal
 
 
 def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:
