@@ -7,7 +7,7 @@ SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
 CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 # What depends on the versions of other packages, in at most four minutes.
-LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays nd lowering runtime model dialects/mxnet dialects/nnvm/test_weights.py \
+LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays lowering runtime model mxnet families/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
 CHAPTERS := lib_pass/test_pass.py lib_fold/test_fold.py lib_custom_op/test_gemm.py \

@@ -156,8 +156,26 @@ def test_second_names_are_the_same_modules() -> None:
     code = (
         "import sys, passlib.ndarray, passlib.init, passlib.visualization as v, passlib.nd\n"
         "assert passlib.ndarray is passlib.nd is sys.modules['passlib.ndarray']\n"
-        "assert passlib.nd.__spec__.name == 'passlib.nd'\n"
+        "assert passlib.nd.__spec__.name == 'passlib.mxnet.nd'\n"
         "assert passlib.init is passlib.initializer and v is passlib.viz\n"
         "import passlib.optimizer\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_mxnet_has_its_names_in_one_package() -> None:
+    """``import passlib.mxnet as mx`` instead of ``import passlib as mx``."""
+    code = (
+        "import passlib.mxnet as mx, passlib, sys\n"
+        "from passlib.mxnet.model import load_checkpoint\n"
+        "import passlib.symbol.composition\n"
+        f"names = {sorted(NAMES.keys() - {'passes'})!r}\n"
+        "assert all(getattr(mx, name) is getattr(passlib, name) for name in names)\n"
+        "assert mx.sym is mx.symbol and mx.rnd is mx.random and mx.nd.NDArray is mx.NDArray\n"
+        "assert mx.AttrScope is passlib.AttrScope and mx.cpu is passlib.cpu\n"
+        "assert passlib.symbol.composition is passlib.mxnet.symbol.composition\n"
+        "from passlib.dialects.ark import lower_ranks\n"
+        "from passlib.families import ark\n"
+        "assert ark.lower_ranks is lower_ranks\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

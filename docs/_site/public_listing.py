@@ -9,12 +9,13 @@ from typing import Any
 
 _KINDS = (("Classes", inspect.isclass), ("Functions", callable), ("Values", lambda found: True))
 _DIRECTIVES = {"Classes": "autoclass", "Functions": "autofunction", "Values": "autodata"}
+_MXNET = """
+    symbol nd nn executor attribute base context contrib gluon initializer name random test_utils
+    util viz
+"""
 MODULES = (
     *("passlib", "passlib.library", "passlib.passes", "passlib.workbench", "passlib.model"),
-    *("passlib.symbol", "passlib.nd", "passlib.nn", "passlib.dialects", "passlib.executor"),
-    *("passlib.attribute", "passlib.base", "passlib.context", "passlib.contrib"),
-    *("passlib.gluon", "passlib.initializer", "passlib.name", "passlib.random"),
-    *("passlib.test_utils", "passlib.util", "passlib.viz"),
+    *("passlib.dialects", *(f"passlib.mxnet.{name}" for name in _MXNET.split()), "passlib.mxnet"),
 )
 """The public modules. What several export is documented at the first of them."""
 

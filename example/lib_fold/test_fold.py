@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import passlib as pl
-from passlib.dialects.mxnet.lower import lower
 from passlib.lowering.lower import TypeSpec
+from passlib.mxnet.lower import lower
 from passlib.runtime.session import Session
 
 HERE = Path(__file__).parent

@@ -58,4 +58,4 @@ def _own() -> ModuleType:
 
 
 sys.modules[__name__] = _own()
-importlib.import_module("passlib.files.module_names").also_within(__name__, "passlib")
+importlib.import_module("passlib.files.module_names").also(__name__, "passlib")

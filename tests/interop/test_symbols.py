@@ -14,8 +14,8 @@ from legacy_cases import GRAPHS, VERSIONS, versioned
 from mxnet_process import MXNet
 from observe import describe
 from passlib import sym
-from passlib.dialects.mxnet import schema
-from passlib.symbol.composition.create import create
+from passlib.mxnet import schema
+from passlib.mxnet.symbol.composition.create import create
 from places import DATA
 
 PROBES = json.loads((DATA / "schema/probes.json").read_text("utf-8"))

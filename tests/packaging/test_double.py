@@ -121,7 +121,7 @@ def test_the_second_name_works_where_files_were_overwritten(tmp_path: Path) -> N
     spare = tmp_path / "graph_passlib" / "spare"
     spare.mkdir(parents=True)
     shutil.copy(package.parent / "graph_passlib" / "__init__.py", spare.parent)
-    for name in ("__init__.py", "context.py"):
+    for name in ("__init__.py", "__init__.pyi"):
         shutil.copy(package / name, spare)
         (tmp_path / "passlib" / name).unlink()
         (tmp_path / "passlib" / name).write_text("raise AssertionError('overwritten')", "utf-8")

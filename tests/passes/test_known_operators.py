@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from passlib.dialects.mxnet import schema
-from passlib.dialects.nnvm.lowering import load_table as load_nnvm_table
-from passlib.dialects.nnvm.lowering.table import table as nnvm_table
+from passlib.families.nnvm.lowering import load_table as load_nnvm_table
+from passlib.families.nnvm.lowering.table import table as nnvm_table
 from passlib.library.registry import find_operator
+from passlib.mxnet import schema
 from places import ROOT
 
 IMPURE = re.compile(

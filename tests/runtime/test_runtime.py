@@ -17,11 +17,11 @@ import pytest
 import places
 from mxnet_graph import PlainGraph, graph_of, read_graph
 from passlib import runtime
-from passlib.dialects.mxnet.lower import lower
 from passlib.errors import GraphError, PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import Lowered, TypeSpec
-from passlib.nd.weights import load_weights
+from passlib.mxnet.lower import lower
+from passlib.mxnet.nd.weights import load_weights
 
 DATA = places.DATA / "mxnet" / "models"
 MODELS = sorted(path.name[: -len("-io.npz")] for path in DATA.glob("*-io.npz"))
@@ -191,7 +191,7 @@ def test_importing_needs_numpy_alone() -> None:
         "for name in ('onnx', 'onnxruntime', 'ml_dtypes', 'safetensors'):\n"
         "    sys.modules[name] = None\n"
         "import passlib.runtime.session, passlib.dialects.inference\n"
-        "from passlib.dialects.mxnet.lowering import load_table\n"
+        "from passlib.mxnet.lowering import load_table\n"
         "assert load_table().find('Convolution')\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

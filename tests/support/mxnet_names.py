@@ -13,8 +13,8 @@ from functools import reduce
 from typing import Any
 
 import passlib
-from passlib.dialects.mxnet.lowering.refused import TRAINING
-from passlib.dialects.mxnet.schema import namespaces
+from passlib.mxnet.lowering.refused import TRAINING
+from passlib.mxnet.schema import namespaces
 from places import DATA, ROOT
 
 PAGE = ROOT / "docs" / "mxnet-names.md"

@@ -9,7 +9,7 @@ import numpy as np
 
 import passlib
 from nnvm_files import text_of
-from passlib.dialects.nnvm.schema import count_outputs
+from passlib.families.nnvm.schema import count_outputs
 
 GENERATOR = np.random.default_rng(7)
 Array = np.ndarray[Any, Any]

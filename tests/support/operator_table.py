@@ -10,8 +10,8 @@ from collections import Counter
 from importlib import resources
 from pathlib import Path
 
-from passlib.dialects.mxnet.lowering import load_table
-from passlib.dialects.mxnet.lowering.refused import REFUSED, TRAINING, reason
+from passlib.mxnet.lowering import load_table
+from passlib.mxnet.lowering.refused import REFUSED, TRAINING, reason
 
 PAGE = Path(__file__).parents[2] / "docs" / "mxnet-operators.md"
 
@@ -61,7 +61,7 @@ def text() -> str:
 
 def _registry() -> dict[str, list[str]]:
     """Return the names of MXNet's operators, those of loaded libraries left out."""
-    table = resources.files("passlib.dialects.mxnet.schema").joinpath("operators.json")
+    table = resources.files("passlib.mxnet.schema").joinpath("operators.json")
     facts = json.loads(table.read_text("utf-8"))
     return {name: [name, *known.get("aliases", ())] for name, known in facts.items()}
 

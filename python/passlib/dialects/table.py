@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _BUILT_IN = {
-    "mxnet": "passlib.dialects.mxnet.dialect",
-    "ark": "passlib.dialects.ark.dialect",
-    "dlprim": "passlib.dialects.dlprim.dialect",
-    "nnvm": "passlib.dialects.nnvm.dialect",
+    "mxnet": "passlib.mxnet.dialect",
+    "ark": "passlib.families.ark.dialect",
+    "dlprim": "passlib.families.dlprim.dialect",
+    "nnvm": "passlib.families.nnvm.dialect",
     "onnx": "passlib.dialects.onnx.dialect",
 }
 """Module of each dialect; it has an object ``dialect``. The order is that of recognition."""

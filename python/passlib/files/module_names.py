@@ -1,13 +1,15 @@
-"""Modules that can be imported under a second name, without being imported before."""
+"""Second names of modules, and packages whose names are imported when they are first used."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -22,23 +24,30 @@ class _SecondNames:
 
     def __init__(self) -> None:
         self.first: dict[str, str] = {}
-        self.packages: dict[str, str] = {}
         self._specs: dict[str, ModuleSpec | None] = {}
+
+    def first_name(self, name: str) -> str:
+        """Return the first name of a module; its own if it, and what it lies in, have one name."""
+        package, rest = name, ""
+        while package:
+            if package in self.first:
+                return self.first[package] + rest
+            package, _, last = package.rpartition(".")
+            rest = f".{last}{rest}"
+        return name
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return how a second name is loaded; None for all other names."""
-        del path, target
-        package, _, rest = name.partition(".")
         # A module that runs as a program has a namespace of its own under either name.
-        if rest not in ("", "__main__") and package in self.packages:
-            self.first[name] = f"{self.packages[package]}.{rest}"
-        return ModuleSpec(name, cast("Loader", self)) if name in self.first else None
+        if name.endswith(".__main__") or self.first_name(name) == name:
+            return None
+        return ModuleSpec(name, cast("Loader", self))
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Import the module under its first name."""
-        module = importlib.import_module(self.first[spec.name])
+        module = importlib.import_module(self.first_name(spec.name))
         self._specs[spec.name] = module.__spec__
         return module
 
@@ -54,7 +63,10 @@ sys.meta_path.insert(0, _finder)
 
 
 def also(second: str, first: str) -> None:
-    """Make a module known under a second name: ``import second`` then gives the module ``first``.
+    """Make a module, and what lies in it, known under a second name.
+
+    ``import second`` then gives the module ``first``, and ``import second.inner`` the module
+    ``first.inner``.
 
     Parameters
     ----------
@@ -64,12 +76,42 @@ def also(second: str, first: str) -> None:
     _finder.first[second] = first
 
 
-def also_within(second: str, first: str) -> None:
-    """Make all modules within a package known under a second name of the package.
+def lazily(
+    package: str, file: str, unlisted: Collection[str] = ()
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__all__``, ``__getattr__`` and ``__dir__`` of a package with a stub file.
+
+    The stub next to its ``__init__.py``, which type checkers and editors read, is the one list of
+    its names: what it imports as ``name as name``. A name is imported when it is first used.
 
     Parameters
     ----------
-    second, first : str
-        Names of top-level packages.
+    package : str
+        The package's ``__name__``.
+    file : str
+        Its ``__file__``.
+    unlisted : collection of str
+        Modules in the package that are no public names, and that ``package.name`` imports too.
     """
-    _finder.packages[second] = first
+    stub = Path(file).with_suffix(".pyi").read_text("utf-8")
+    found = re.findall(r"^from (\S+) import (\w+) as (\w+)", stub, re.MULTILINE)
+    homes = {name: (package, name) for name in unlisted}
+    homes |= {name: (home, own) for home, own, name in found}
+    public = sorted(name for _, _, name in found)
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, own = homes[name]
+        if home == package:
+            found: Any = importlib.import_module(f"{package}.{own}")
+        else:
+            found = getattr(importlib.import_module(home), own)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def names() -> list[str]:
+        dunder = (key for key in vars(sys.modules[package]) if key[:2] == key[-2:] == "__")
+        return sorted([*public, *dunder])
+
+    return public, get, names

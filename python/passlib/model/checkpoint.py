@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passlib.arrays.views import AnyArray, to_parts
-from passlib.dialects.mxnet import files
-from passlib.dialects.mxnet.writing import write_model
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names, split_names
 from passlib.files.saving import written_from
 from passlib.files.stamps import read_together
-from passlib.nd.weights import load_weights
-from passlib.symbol import files as symbol_files
+from passlib.mxnet import files
+from passlib.mxnet.nd.weights import load_weights
+from passlib.mxnet.symbol import files as symbol_files
+from passlib.mxnet.writing import write_model
 
 if TYPE_CHECKING:
-    from passlib.symbol.symbol import Symbol
+    from passlib.mxnet.symbol.symbol import Symbol
 
 logger = logging.getLogger(__name__)
 

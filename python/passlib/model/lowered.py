@@ -11,8 +11,8 @@ from passlib.dialects import ModelData
 from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.lowering import Lowered
 from passlib.model.inputs import input_types
+from passlib.mxnet.symbol.symbol import Symbol
 from passlib.runtime.sessions import as_dense
-from passlib.symbol.symbol import Symbol
 
 
 def lowered_for(

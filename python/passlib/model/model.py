@@ -20,9 +20,9 @@ from passlib.model.inputs import as_fed
 from passlib.model.lowered import lowered_for
 from passlib.model.optimized import OptimizedModel
 from passlib.model.weights import check_weights, frozen, remaining, replaced
+from passlib.mxnet.symbol.symbol import Symbol
 from passlib.runtime.export.file import save_onnx
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
-from passlib.symbol.symbol import Symbol
 
 
 class Model(OptimizedModel):

@@ -16,7 +16,7 @@ from passlib.library.pipeline.sizes import text_of_shapes
 from passlib.model.edits import with_nested, with_sizes
 from passlib.model.parts import ModelParts
 from passlib.model.weights import drop_removed
-from passlib.symbol.sequence import as_steps, refuse_options
+from passlib.mxnet.symbol.sequence import as_steps, refuse_options
 
 _M = TypeVar("_M", bound="OptimizedModel")
 

@@ -21,9 +21,9 @@ from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.weights import Weights, all_frozen, frozen, owner
+from passlib.mxnet.symbol.symbol import Symbol
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
-from passlib.symbol.symbol import Symbol
 
 _M = TypeVar("_M", bound="ModelParts")
 

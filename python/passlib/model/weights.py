@@ -17,7 +17,7 @@ from passlib.arrays.views import computed, read_only
 from passlib.dialects import Dialect, ModelData, find, infer
 from passlib.errors import GraphError, listed
 from passlib.library.lent import NumpyArrays
-from passlib.symbol.symbol import Symbol
+from passlib.mxnet.symbol.symbol import Symbol
 
 _SHOWN = 20
 """Lines of a representation."""

@@ -11,9 +11,9 @@ from passlib.errors import GraphError
 from passlib.library.declared import Declaration
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
+from passlib.mxnet.symbol import Symbol
+from passlib.mxnet.symbol.optimize import Request, optimize_graph
 from passlib.passes.rewriting import Patterns
-from passlib.symbol import Symbol
-from passlib.symbol.optimize import Request, optimize_graph
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from passlib.errors import InputError
 from passlib.graph.node import Entry
 from passlib.model import Model
-from passlib.symbol import Symbol
+from passlib.mxnet.symbol import Symbol
 
 
 def with_outputs(model: Model, entries: Sequence[Entry]) -> Model:

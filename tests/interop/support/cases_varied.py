@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from passlib.dialects.mxnet import schema
-from passlib.dialects.mxnet.lowering import load_table
+from passlib.mxnet import schema
+from passlib.mxnet.lowering import load_table
 from random_cases import Variation, decoded, recorded, variations
 from random_operators import NEAR, Real, compare, computed
 

@@ -4,9 +4,9 @@ Run inside the environment that has MXNet::
 
     python make_operators.py <operators.json> <probes.json>
 
-The first file is the table that ``passlib.dialects.mxnet.schema`` reads. The second has the inputs,
+The first file is the table that ``passlib.mxnet.schema`` reads. The second has the inputs,
 mutated inputs, outputs and initialisers of each operator under many attribute values;
-tests/dialects/mxnet/test_schema.py checks the schema against it.
+tests/mxnet/test_schema.py checks the schema against it.
 
 Every question runs in a forked child, since some operators crash the process that composes them
 with odd attributes.

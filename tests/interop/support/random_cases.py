@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from case_files import case_files, case_lines, case_tensors
-from passlib.dialects.mxnet import schema
 from passlib.errors import PasslibError
+from passlib.mxnet import schema
 
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
 WHOLE = (0, 1, -1, 2, -7, 100, 127, -128, 70_000, 2**24 + 1, 2**31 - 1, -(2**31), 3_000_000_001)

@@ -31,8 +31,8 @@ from family_models import (
 )
 from nnvm_files import text_of
 from passlib import sym
-from passlib.dialects.mxnet import schema
 from passlib.model import Model
+from passlib.mxnet import schema
 from passlib.passes.standard.families.constants import is_function
 from places import ROOT
 

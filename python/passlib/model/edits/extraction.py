@@ -13,7 +13,7 @@ from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.graph.rewire import with_sources
 from passlib.lowering import TypeSpec
-from passlib.symbol.symbol import Symbol
+from passlib.mxnet.symbol.symbol import Symbol
 
 
 def extracted(

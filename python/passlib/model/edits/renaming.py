@@ -11,7 +11,7 @@ from passlib.arrays.given import as_mapping
 from passlib.dialects import Dialect
 from passlib.errors import GraphError, did_you_mean
 from passlib.graph.node import VARIABLE
-from passlib.symbol.symbol import Symbol
+from passlib.mxnet.symbol.symbol import Symbol
 
 
 def renamed(symbol: Symbol, dialect: Dialect, names: Mapping[str, str]) -> Symbol:

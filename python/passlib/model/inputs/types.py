@@ -12,7 +12,7 @@ from passlib.dialects import Dialect, ModelData
 from passlib.dialects.inference import infer
 from passlib.errors import InputError, listed
 from passlib.lowering import Shape, TypeSpec
-from passlib.symbol.symbol import Symbol
+from passlib.mxnet.symbol.symbol import Symbol
 
 _FLOAT32 = np.dtype(np.float32)
 

@@ -11,7 +11,7 @@ from passlib.dialects.onnx.keys import CAPTURED, FORMAL, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.model import Model
-from passlib.symbol import Symbol
+from passlib.mxnet.symbol import Symbol
 from passlib.workbench.delta import smallest
 from passlib.workbench.reduction.search import Inputs, Search, changed, with_nodes
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from passlib.model import Model
-from passlib.symbol import Symbol
+from passlib.mxnet.symbol import Symbol
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.parts import with_outputs

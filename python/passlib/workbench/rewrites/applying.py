@@ -11,7 +11,7 @@ from passlib.graph.native import freeze
 from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.model import Model
-from passlib.symbol import Symbol
+from passlib.mxnet.symbol import Symbol
 from passlib.workbench.parts import of_symbol
 from passlib.workbench.rewrites.splitting import HEAD, Item, Rewrite, rewrites_between
 

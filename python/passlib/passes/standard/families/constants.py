@@ -11,11 +11,11 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.dialects import infer
-from passlib.dialects.mxnet import schema
-from passlib.dialects.mxnet.schema.library_operator import LibraryOperator
 from passlib.errors import PasslibError
 from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
+from passlib.mxnet import schema
+from passlib.mxnet.schema.library_operator import LibraryOperator
 from passlib.passes.standard.families.nodes import constant, is_controlled
 
 _NOT_FOLDED = re.compile(

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.dialects.mxnet import schema
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.library.python import Graph
+from passlib.mxnet import schema
 
 T = TypeVar("T")
 

@@ -1,8 +1,0 @@
-"""MXNet's operators: inputs, outputs, parameters, and the inputs that they write to."""
-
-from __future__ import annotations
-
-from passlib.dialects.mxnet.schema.operator import Operator
-from passlib.dialects.mxnet.schema.registry import find, generation, names, register
-
-__all__ = ["Operator", "find", "generation", "names", "register"]

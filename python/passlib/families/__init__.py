@@ -1,0 +1,1 @@
+"""Families of models besides MXNet and ONNX, one folder each."""

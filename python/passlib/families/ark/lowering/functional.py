@@ -1,0 +1,186 @@
+"""Conversion of graphs on memory to one graph of values, for one rank or all ranks of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from passlib.errors import GraphError, UnsupportedError
+from passlib.families.ark import schema
+from passlib.families.ark.lowering.memory import Memory, geometry
+from passlib.families.ark.lowering.messages import Mail, Program
+from passlib.families.ark.ordering import ordered
+from passlib.families.ark.resolve import Resolved, Resolver
+from passlib.families.ark.tensors import Tensor
+from passlib.graph.attribute_text import parse_position
+from passlib.graph.attributes import blame
+from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.lowering import Graph
+
+
+@dataclass
+class Functional:
+    """A graph of values.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        Its outputs.
+    variables : dict of str to Tensor
+        The inputs.
+    source_of : dict of Node to Node
+        The original node of each node that computes.
+    entry_of : dict of (Node, int) to Entry
+        The values of the outputs of original nodes.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    variables: dict[str, Tensor] = field(default_factory=dict)
+    source_of: dict[Node, Node] = field(default_factory=dict)
+    entry_of: dict[tuple[Node, int], Entry] = field(default_factory=dict)
+    _nodes: list[Node] = field(default_factory=list)
+
+    def nodes(self) -> list[Node]:
+        """Return all nodes, each after its inputs."""
+        return list(self._nodes)
+
+
+def resolve_all(graph: Graph) -> list[Resolved]:
+    """Resolve the nodes of a graph, each after its inputs."""
+    nodes = _listed(graph)
+    position = {id(node): i for i, node in enumerate(nodes)}
+    needs = [
+        [position[id(n)] for n in (*(e.node for e in node.inputs), *node.control_deps)]
+        for node in nodes
+    ]
+    order = ordered(needs, lambda i: blame(nodes[i]))
+    resolver = Resolver()
+    return [resolver.resolve(nodes[i]) for i in order]
+
+
+def _listed(graph: Graph) -> list[Node]:
+    """Return the nodes, including those reached only through control dependencies."""
+    nodes = graph.nodes()
+    known = {id(node) for node in nodes}
+    for node in nodes:  # grows during the loop
+        for source in (*(entry.node for entry in node.inputs), *node.control_deps):
+            if id(source) not in known:
+                known.add(id(source))
+                nodes.append(source)
+    return nodes
+
+
+def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -> Functional:
+    """Convert graphs on memory to one graph of values.
+
+    Parameters
+    ----------
+    graphs : sequence of Graph
+        One graph, or the graphs of all ranks of a job.
+    ranks : sequence of int, optional
+        The rank of each. Without it, operators that communicate are refused; with it, names of
+        variables have prefixes such as ``rank0/``.
+
+    Raises
+    ------
+    GraphError
+        Nodes do not fit together, or ranks wait for each other forever.
+    UnsupportedError
+        An operator communicates and ``ranks`` is not given, or memory is used as another type.
+    """
+    made = Functional()
+    programs = []
+    for number, graph in enumerate(graphs):
+        resolved = resolve_all(graph)
+        tensors = [t for one in resolved for t in (*one.reads, *one.writes, *one.results)]
+        memory = Memory(tensors)
+        memory.nodes = made._nodes
+        heads = {(entry.node, entry.index) for entry in graph.entries}
+        rank = _rank(graph) if ranks is None else ranks[number]
+        prefix = "" if ranks is None else f"rank{rank}/"
+        programs.append(Program(rank, resolved, memory, heads, prefix))
+    mail = None if ranks is None else Mail(programs)
+    for program in programs:
+        _variables(made, program)
+    if mail is None:
+        for one in programs[0].resolved:
+            _step(made, programs[0], one, None)
+    else:
+        mail.run(lambda program, one: _step(made, program, one, mail))
+    made.entries = tuple(
+        made.entry_of[entry.node, entry.index]
+        if (entry.node, entry.index) in made.entry_of
+        else _late(made, program, entry)
+        for graph, program in zip(graphs, programs, strict=True)
+        for entry in graph.entries
+    )
+    return made
+
+
+def _rank(graph: Graph) -> int:
+    """Return the rank that a graph is for; -1 if unknown."""
+    text = str(getattr(graph, "attributes", {}).get("Rank", ""))
+    rank = parse_position(text)
+    return -1 if rank is None else rank
+
+
+def _variables(made: Functional, program: Program) -> None:
+    for one in program.resolved:
+        if not one.node.is_variable:
+            continue
+        name = program.prefix + one.node.name
+        variable = Node(VARIABLE, name, one.node.attrs, (), 1)
+        made._nodes.append(variable)
+        made.source_of[variable] = one.node
+        made.variables[name] = one.results[0]
+        made.entry_of[one.node, 0] = Entry(variable)
+        program.memory.write(one.results[0], Entry(variable), one.node)
+
+
+def _step(made: Functional, program: Program, one: Resolved, mail: Mail | None) -> None:
+    """Convert one op."""
+    node, memory = one.node, program.memory
+    if node.is_variable or node.op == "Noop":
+        return
+    if one.virtual:
+        if (node, 0) in program.heads:
+            made.entry_of[node, 0] = memory.read(one.results[0], node)
+        return
+    operator = schema.find(node.op)
+    if operator is not None and operator.effects:
+        if mail is None:
+            raise UnsupportedError(
+                f"{blame(node)}: communicates with other ranks; lower the files of all ranks "
+                "together with passlib.families.ark.lower_ranks"
+            )
+        if node.op == "SendDone":
+            sent = node.inputs[0]
+            made.entry_of[node, 0] = made.entry_of[sent.node, sent.index]
+            return
+        for index, entry in enumerate(mail.perform(program, one)):
+            made.entry_of[node, index] = entry
+        return
+    for tensor in (*one.reads, *one.writes):
+        if tensor.rank not in (-1, program.rank) and program.rank >= 0:
+            raise UnsupportedError(
+                f"{blame(node)}: uses memory of rank {tensor.rank}, which can be lowered only in "
+                "operators that communicate"
+            )
+    inputs = [memory.read(tensor, node) for tensor in one.reads]
+    if len(one.writes) != 1 or len(one.results) != 1:
+        raise UnsupportedError(
+            f"{blame(node)}: no lowering to ONNX is known for the ark operator {node.op!r}"
+        )
+    attrs = {**node.attrs, **geometry(one.writes[0])}
+    computed = Node(node.op, program.prefix + node.name, attrs, inputs, 1)
+    made._nodes.append(computed)
+    made.source_of[computed] = node
+    made.entry_of[node, 0] = Entry(computed)
+    memory.write(one.writes[0], Entry(computed), node)
+
+
+def _late(made: Functional, program: Program, entry: Entry) -> Entry:
+    for one in program.resolved:
+        if one.node is entry.node and entry.index < len(one.results):
+            return program.memory.read(one.results[entry.index], entry.node)
+    raise GraphError(f"output {entry.index} of {blame(entry.node)} is not computed")

@@ -1,0 +1,264 @@
+"""From JSON to a network, checked and defaulted as by the original parser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlib._core import JsonObject
+from passlib.families.dlprim import options
+from passlib.families.dlprim.findings import Findings
+from passlib.families.dlprim.network import (
+    SECTIONS,
+    Input,
+    Network,
+    Operator,
+    Output,
+    parameter_names,
+)
+from passlib.families.dlprim.reading.fields import Fields
+from passlib.families.dlprim.reading.operator_options import OptionReader
+from passlib.families.dlprim.schema import ALIASES, OPERATORS, RENAMED
+from passlib.families.dlprim.shapes import infer_cached
+from passlib.families.dlprim.types import MAX_RANK, NAMES, Spec
+from passlib.lowering.misfit import Misfit
+
+_MISSING: Any = object()
+_FIELDS = frozenset(SECTIONS)
+_INPUT_FIELDS = frozenset(("name", "shape", "dtype"))
+_OPERATOR_FIELDS = frozenset(("name", "type", "inputs", "outputs", "params", "frozen", "options"))
+_OUTPUT_FIELDS = frozenset(("name", "loss_weight"))
+
+
+def read_network(text: bytes, root: Any, findings: Findings) -> Network:
+    """Read a network as far as possible.
+
+    Parameters
+    ----------
+    text : bytes
+    root : object
+        The text as parsed by `json_text.parse`.
+    findings : Findings
+        Receives everything that is wrong.
+
+    Returns
+    -------
+    Network
+        Complete if ``findings`` has no errors.
+    """
+    return _Reader(text, findings).read(root)
+
+
+class _Reader:
+    def __init__(self, text: bytes, findings: Findings) -> None:
+        self._findings = findings
+        self._fields = Fields(findings)
+        self._options = OptionReader(text, findings)
+        self._tensors: dict[str, Spec | None] = {}
+        self._absent: set[str] = set()
+        self._parameters: dict[str, Spec] = {}
+        self._operators: dict[str, str] = {}
+
+    def read(self, root: Any) -> Network:
+        if not isinstance(root, JsonObject):
+            self._findings.malformed("the file", "is not a JSON object")
+            root = {}
+        self._fields.report_unknown("", root, _FIELDS)
+        parts = {}
+        for key in SECTIONS:
+            parts[key] = root.get(key, _MISSING)
+            if not isinstance(parts[key], list):
+                self._findings.malformed(key, "is required, and must be a list")
+                parts[key] = []
+        inputs = [self._input(f"inputs[{i}]", item) for i, item in enumerate(parts["inputs"])]
+        operators = [
+            self._operator(f"operators[{i}]", item) for i, item in enumerate(parts["operators"])
+        ]
+        outputs: dict[str, Output] = {}
+        for i, item in enumerate(parts["outputs"]):
+            output = self._output(f"outputs[{i}]", item)
+            if output is None:
+                continue
+            if output.loss_weight is not None or output.name not in outputs:
+                outputs[output.name] = output
+        return Network(
+            tuple(item for item in inputs if item is not None),
+            tuple(item for item in operators if item is not None),
+            tuple(outputs.values()),
+        )
+
+    def _input(self, place: str, json: Any) -> Input | None:
+        if not isinstance(json, JsonObject):
+            self._findings.malformed(place, "must be an object")
+            return None
+        self._fields.report_unknown(place, json, _INPUT_FIELDS)
+        name = self._fields.optional(place, json, "name", "data")
+        dtype = self._fields.optional(place, json, "dtype", "float")
+        spec = self._input_spec(place, json.get("shape", _MISSING), dtype)
+        if spec is None:
+            self._tensors.setdefault(name, None)
+            return None
+        if name in self._tensors:
+            self._findings.unsound(place, f"tensor {name!r} is already defined")
+        self._tensors[name] = spec
+        return Input(place, name, spec, json)
+
+    def _input_spec(self, place: str, shape: Any, dtype: str) -> Spec | None:
+        if not isinstance(shape, list) or not all(options.is_integer(size) for size in shape):
+            self._findings.malformed(
+                f"{place}.shape", "is required, and must be a list of integers"
+            )
+            return None
+        sizes = tuple(int(size) for size in shape)
+        if not 1 <= len(sizes) <= MAX_RANK or min(sizes) < 1:
+            message = f"is {list(sizes)}, but must have 1 to {MAX_RANK} sizes of at least 1"
+            self._findings.unsound(f"{place}.shape", message)
+            return None
+        if dtype not in NAMES:
+            message = f"is {dtype!r}, but must be one of {', '.join(NAMES)}"
+            self._findings.malformed(f"{place}.dtype", message)
+            return None
+        return Spec(NAMES[dtype], sizes)
+
+    def _operator(self, place: str, json: Any) -> Operator | None:
+        if not isinstance(json, JsonObject):
+            self._findings.malformed(place, "must be an object")
+            return None
+        fields = self._fields
+        fields.report_unknown(place, json, _OPERATOR_FIELDS)
+        name = fields.required(place, json, "name")
+        kind = fields.required(place, json, "type")
+        frozen = fields.optional(place, json, "frozen", False)
+        inputs = fields.names(place, json, "inputs")
+        outputs = fields.names(place, json, "outputs")
+        params = fields.names(place, json, "params")
+        if name is None or kind is None:
+            self._declare(outputs)
+            return None
+        if name in self._operators:
+            message = f"operator {name!r} is already defined, at {self._operators[name]}"
+            self._findings.unsound(f"{place}.name", message)
+        self._operators.setdefault(name, place)
+        if kind not in OPERATORS:
+            hint = f"; it is now called {RENAMED[kind]}" if kind in RENAMED else ""
+            message = f"unknown operator {kind!r} of {name!r}{hint}"
+            self._findings.unsupported(f"{place}.type", message)
+            self._declare(outputs)
+            return None
+        attributes = self._options.read(place, kind, json.get("options", {}))
+        specs = self._input_specs(place, inputs)
+        output, parameter_specs = self._infer(place, name, kind, attributes, specs)
+        self._outputs(place, name, kind, inputs, outputs, output)
+        count = len(parameter_specs) if output is not None else len(params)
+        if len(params) > count:
+            message = (
+                f"{_who(name, kind)} has {count} parameters, but {len(params)} names are given"
+            )
+            self._findings.unsound(f"{place}.params", message)
+        parameters = parameter_names(name, params[:count], count)
+        self._declare_parameters(place, parameters, parameter_specs)
+        return Operator(
+            place,
+            name,
+            kind,
+            inputs,
+            outputs,
+            params,
+            parameters,
+            frozen,
+            attributes or {},
+            output,
+            parameter_specs,
+            json,
+        )
+
+    def _input_specs(self, place: str, inputs: Sequence[str]) -> list[Spec] | None:
+        known = [spec for name in inputs if (spec := self._tensors.get(name)) is not None]
+        if len(known) == len(inputs):
+            return known
+        for index, name in enumerate(inputs):
+            if name not in self._tensors and name not in self._absent:
+                message = f"tensor {name!r} is not defined before this operator"
+                self._findings.unsound(f"{place}.inputs[{index}]", message)
+                self._absent.add(name)  # reported once; a later operator may define it
+        return None
+
+    def _infer(
+        self,
+        place: str,
+        operator: str,
+        kind: str,
+        attributes: Mapping[str, str] | None,
+        specs: Sequence[Spec] | None,
+    ) -> tuple[Spec | None, tuple[Spec, ...]]:
+        if attributes is None or specs is None:
+            return None, ()
+        try:
+            return infer_cached(kind, tuple(attributes.items()), tuple(specs))
+        except Misfit as error:
+            self._findings.unsound(place, f"{_who(operator, kind)} {error}")
+            return None, ()
+
+    def _outputs(
+        self,
+        place: str,
+        operator: str,
+        kind: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        spec: Spec | None,
+    ) -> None:
+        if len(outputs) != 1:
+            message = f"{_who(operator, kind)} has 1 output, but {len(outputs)} names are given"
+            self._findings.unsound(f"{place}.outputs", message)
+            self._declare(outputs)
+            return
+        (name,) = outputs
+        if name not in self._tensors:
+            self._tensors[name] = spec
+            return
+        known, who = self._tensors[name], _who(operator, kind)
+        if name not in inputs:
+            message = f"tensor {name!r} is already defined, and {who} does not work on it in place"
+            self._findings.unsound(f"{place}.outputs[0]", message)
+        elif None not in (known, spec) and known != spec:
+            message = f"{who} cannot write {spec} in place of {name!r}, which is {known}"
+            self._findings.unsound(f"{place}.outputs[0]", message)
+        elif kind in ALIASES:
+            self._findings.warn(f"{place}.outputs[0]", f"{who} has no effect in place")
+
+    def _declare(self, outputs: Sequence[str]) -> None:
+        for name in outputs:
+            self._tensors.setdefault(name, None)
+
+    def _declare_parameters(self, place: str, names: Sequence[str], specs: Sequence[Spec]) -> None:
+        for name, spec in zip(names, specs, strict=False):
+            known = self._parameters.setdefault(name, spec)
+            if known != spec:
+                message = f"parameter {name!r} must be {spec} here, but is {known} elsewhere"
+                self._findings.unsound(f"{place}.params", message)
+
+    def _output(self, place: str, json: Any) -> Output | None:
+        name: Any = json
+        weight: Any = None
+        if isinstance(json, JsonObject):
+            self._fields.report_unknown(place, json, _OUTPUT_FIELDS)
+            name = self._fields.required(place, json, "name")
+            if name is None:
+                return None
+            if "loss_weight" in json:
+                weight = json["loss_weight"]
+                if not options.is_float(weight):
+                    self._findings.malformed(f"{place}.loss_weight", "must be a number")
+                    return None
+        elif not isinstance(json, str):
+            self._findings.malformed(place, "must be an object or the name of a tensor")
+            return None
+        if name not in self._tensors:
+            self._findings.unsound(place, f"tensor {name!r} is not defined")
+            return None
+        return Output(place, name, weight, json)
+
+
+def _who(operator: str, kind: str) -> str:
+    return f"{operator!r} ({kind})"

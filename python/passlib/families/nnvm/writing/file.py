@@ -1,0 +1,103 @@
+"""From a model to the text of a file: unchanged parts keep every letter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlib.dialects import json_text
+from passlib.dialects.protocol import ModelData
+from passlib.errors import FormatError, GraphError
+from passlib.families.nnvm.printing import NNVM, print_value, style_of
+from passlib.families.nnvm.reading.file import (
+    ATTRIBUTES,
+    STRUCTURE,
+    Document,
+    own_attributes,
+)
+from passlib.families.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
+from passlib.families.nnvm.reading.template import GraphTemplate
+from passlib.families.nnvm.writing.graph import EMPTY, graph_object
+
+
+def render(model: ModelData) -> bytes:
+    """Write a model.
+
+    Parameters
+    ----------
+    model : ModelData
+
+    Raises
+    ------
+    GraphError
+        A list that a pass wrote does not fit the nodes.
+    UnsupportedError
+        The value of a new output in a list with one value for each output is unknown.
+    """
+    document = model.template if isinstance(model.template, Document) else None
+    if document is not None and document.is_of(model):
+        return document.text
+    if document is None:
+        template, text, style = EMPTY, b"", NNVM
+    else:
+        template, text = document.graph, document.text
+        style = style_of(text, template.root)
+    members = _changed_members(model.attributes, template, text)
+    value = graph_object(model.graph, template, members, {**model.args, **model.aux})
+    if value is template.root and document is not None:
+        return text
+    printed = print_value(value, text, style)
+    if document is None:
+        return printed
+    start, end = document.graph.root.start, document.graph.root.end  # type: ignore[attr-defined]
+    return text[:start] + printed + text[end:]
+
+
+def _changed_members(
+    attributes: Mapping[str, str], template: GraphTemplate, text: bytes
+) -> dict[str, Any]:
+    """Return the top-level members besides the graph: as in the file, or as a pass left them."""
+    before = own_attributes(template, text)
+    members: dict[str, Any] = {}
+    taken = set()
+    for key, value in template.root.items():
+        if key in STRUCTURE:
+            continue
+        name = ATTRIBUTES if key in GRAPH_ATTRIBUTE_KEYS else key
+        taken.add(name)
+        if name not in attributes:
+            continue
+        if attributes[name] == before[name]:
+            members[key] = value
+            continue
+        now = _parsed(name, attributes[name])
+        members[key] = value if now == value else _unchanged_parts(_plain(now), value)
+    for name, json in attributes.items():
+        if name not in taken and name not in STRUCTURE:
+            members[name] = _plain(_parsed(name, json))
+    return members
+
+
+def _parsed(name: str, json: str) -> Any:
+    try:
+        return json_text.parse(json.encode())
+    except FormatError as error:
+        raise GraphError(f"graph attribute {name!r} is not JSON: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Copy containers to plain ones, without a place in a text."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _unchanged_parts(now: Any, before: Any) -> Any:
+    """Take unchanged members from ``before``, in their order there."""
+    if not (isinstance(now, dict) and isinstance(before, dict)):
+        return now
+    kept = {key: value if now[key] == value else now[key] for key, value in before.items()
+            if key in now}  # fmt: skip
+    return kept | {key: value for key, value in now.items() if key not in before}

@@ -1,0 +1,186 @@
+"""From a graph back to the object of a file: unchanged parts stay the objects that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import passlib._core as _core
+from passlib.families.nnvm.reading.file import STRUCTURE
+from passlib.families.nnvm.reading.findings import is_integer
+from passlib.families.nnvm.reading.structure import BACKWARD_SOURCE, GRAPH_ATTRIBUTE_KEYS
+from passlib.families.nnvm.reading.template import GraphTemplate, visible_attributes
+from passlib.families.nnvm.reading.types import listed_types
+from passlib.families.nnvm.schema import TVM_OPERATOR
+from passlib.families.nnvm.writing.arrangement import Arrangement
+from passlib.families.nnvm.writing.entry_lists import edited
+from passlib.families.nnvm.writing.node_objects import (
+    changed_object,
+    entry_list,
+    new_object,
+    node_style,
+)
+from passlib.families.nnvm.writing.outputs import number_outputs, types_by_output
+from passlib.graph.node import VARIABLE
+from passlib.lowering.types import TypeSpec
+
+_T = TypeVar("_T")
+
+EMPTY = GraphTemplate({"nodes": [], "arg_nodes": [], "node_row_ptr": [0], "heads": []}, (), ())
+"""The template of a graph that was in no file."""
+
+
+def graph_object(
+    graph: _core.Graph,
+    template: GraphTemplate,
+    members: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the object of a graph: the original one if nothing changed.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+    template : GraphTemplate
+    members : mapping of str to value
+        Members of the object besides the graph itself, as in the file or as a pass left them.
+    arrays : mapping of str to array
+        Parameters by name.
+    """
+    root = template.root
+    before = {key: value for key, value in root.items() if key not in STRUCTURE}
+    same = members.keys() == before.keys() and all(
+        members[key] is value for key, value in before.items()
+    )
+    if same and template.graph is not None and template.graph.equals(graph):
+        return root
+    return _Writer(Arrangement(graph, template), arrays).value(members)
+
+
+class _Writer:
+    """Writes one changed graph."""
+
+    def __init__(self, arrangement: Arrangement, arrays: Mapping[str, Any]) -> None:
+        self.arrangement = arrangement
+        self.template = arrangement.template
+        self.arrays = arrays
+        self.style = node_style(self.template.root)
+        self.executable = any(node["op"] == TVM_OPERATOR for node in self.template.nodes)
+        origins = arrangement.origins
+        self.moved = {origins[p]: i for i, p in enumerate(arrangement.order)}
+        """New place of each node, by its place in the file."""
+
+    def value(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the graph object; ``members`` as in `graph_object`."""
+        root, heads = self.template.root, self.arrangement.heads
+        made: dict[str, Any] = {
+            "nodes": self._node_objects(),
+            "arg_nodes": self._arg_nodes(),
+            "heads": _kept(entry_list(heads, root["heads"], self.style), root["heads"]),
+        }
+        if "node_row_ptr" in root:
+            rows = [0]
+            for position in self.arrangement.order:
+                rows.append(rows[-1] + self.arrangement.counts[position])
+            made["node_row_ptr"] = _kept(rows, root["node_row_ptr"])
+        untouched = made["nodes"] is root["nodes"] and made["heads"] is root["heads"]
+        for key, value in members.items():
+            made[key] = value
+            unchanged = untouched and value is root.get(key, {})
+            if key in GRAPH_ATTRIBUTE_KEYS and isinstance(value, dict) and not unchanged:
+                made[key] = self._edited(key, value)
+        result = {key: made[key] for key in root if key in made}
+        result |= {key: value for key, value in made.items() if key not in root}
+        if len(result) == len(root) and all(result[key] is root.get(key) for key in result):
+            return root
+        return result
+
+    def _node_objects(self) -> list[Any]:
+        originals = self.template.root["nodes"]
+        objects = [self._node_object(position) for position in self.arrangement.order]
+        if len(objects) == len(originals) and all(map(_same, objects, originals)):
+            same: list[Any] = originals
+            return same
+        return objects
+
+    def _node_object(self, position: int) -> Any:
+        arrangement, number = self.arrangement, self.arrangement.number
+        op, name, attributes, entries, _, dependencies, subgraphs = arrangement.nodes[position]
+        inputs = [(number[p], index, version) for p, index, version in entries]
+        waits = [number[p] for p in dependencies]
+        place = arrangement.origins[position]
+        if op == TVM_OPERATOR:
+            attributes = self._with_inputs(place, attributes, len(entries))
+        nested = [self._nested(place, i, subgraph) for i, subgraph in enumerate(subgraphs)]
+        if op == VARIABLE and self.executable:
+            # TVM's reader takes the attributes of any node for those of a tvm_op.
+            attributes = visible_attributes(self.template.nodes[place]) if place >= 0 else {}
+        if place < 0:
+            return new_object(op, name, attributes, inputs, waits, nested, self.style)
+        original = self.template.nodes[place]
+        changes: dict[str, Any] = {}
+        if name != self.template.names[place]:
+            changes["name"] = name
+        written = entry_list(inputs, original["inputs"], self.style)
+        if written != original["inputs"]:
+            changes["inputs"] = written
+        if waits != original.get("control_deps", []):
+            changes["control_deps"] = waits or None
+        source = original.get(BACKWARD_SOURCE, -1)
+        moved = self.moved.get(source, -1) if is_integer(source) else source
+        if moved != source:
+            changes[BACKWARD_SOURCE] = moved
+        before = original.get("subgraphs", [])
+        if len(nested) != len(before) or not all(map(_same, nested, before)):
+            changes["subgraphs"] = nested or None
+        if not changes and visible_attributes(original) == attributes:
+            return original
+        return changed_object(original, op, attributes, changes, self.style)
+
+    def _with_inputs(self, place: int, attributes: dict[str, str], count: int) -> dict[str, str]:
+        """Update the declared number of inputs of a call whose edges a pass changed."""
+        if place >= 0 and len(self.template.nodes[place]["inputs"]) == count:
+            return attributes
+        return {**attributes, "num_inputs": str(count)}
+
+    def _nested(self, place: int, i: int, graph: _core.Graph) -> dict[str, Any]:
+        template = self.template.nested.get((place, i))
+        if template is None:
+            template = EMPTY
+        members = {k: v for k, v in template.root.items() if k not in STRUCTURE}
+        return graph_object(graph, template, members, self.arrays)
+
+    def _arg_nodes(self) -> list[int]:
+        before: list[int] = self.template.root["arg_nodes"]
+        nodes, order = self.arrangement.nodes, self.arrangement.order
+        variables = [i for i, p in enumerate(order) if nodes[p].op == VARIABLE]
+        originals = [i for i, node in enumerate(self.template.nodes) if node["op"] == VARIABLE]
+        if before == originals:
+            return _kept(variables, before)
+        # The file has another order or omits some: it is kept for those that it lists.
+        now = {self.arrangement.origins[order[i]]: i for i in variables}
+        kept = [now[place] for place in before if place in now]
+        known = {now[place] for place in originals if place in now}
+        return _kept(kept + [i for i in variables if i not in known], before)
+
+    def _edited(self, key: str, current: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Update lists with one value for each output to the nodes."""
+        outputs = number_outputs(self.arrangement)
+        types: list[TypeSpec] = []
+
+        def type_of(entry: int) -> TypeSpec:
+            if not types:
+                listed = listed_types(current)
+                types.extend(types_by_output(self.arrangement, outputs, listed, self.arrays))
+            return types[entry]
+
+        return edited(self.template.root.get(key, {}), current, outputs, type_of)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return left is right
+
+
+def _kept(value: list[_T], original: list[_T]) -> list[_T]:
+    """Return the original if it has this value, since it keeps its text."""
+    return original if value == original else value

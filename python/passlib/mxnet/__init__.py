@@ -1,0 +1,27 @@
+"""MXNet's modules and names: ``import passlib.mxnet as mx`` runs MXNet's scripts.
+
+What trains says that passlib does not, see `passlib.mxnet.training`.
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+
+from passlib.files.module_names import also as _also
+from passlib.files.module_names import lazily as _lazily
+from passlib.mxnet.training import modules as _modules
+
+__all__, __getattr__, __dir__ = _lazily(__name__, __file__)
+
+for _second, _first in {
+    "init": "initializer",
+    "ndarray": "nd",
+    "rnd": "random",
+    "sym": "symbol",
+    "visualization": "viz",
+}.items():
+    _also(f"{__name__}.{_second}", f"{__name__}.{_first}")
+for _name in ("library", "model"):
+    _also(f"{__name__}.{_name}", f"passlib.{_name}")
+for _name, _module in _modules.items():
+    globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _module

@@ -1,0 +1,224 @@
+"""The MXNet dialect: symbol files with weight files next to them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import passlib._core as _core
+from passlib.dialects.operator_rules import Rules
+from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.weights.files import is_archive, load_parts
+from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
+from passlib.errors import FormatError, listed
+from passlib.files.regular import open_regular
+from passlib.files.stamps import read_together
+from passlib.graph.node import Node
+from passlib.lowering import Graph, Lowerings, TypeSpec, Value
+from passlib.lowering.walk import Overriding
+from passlib.mxnet import files, schema
+from passlib.mxnet.inference.infer import infer
+from passlib.mxnet.inference.open_sizes import has_open_sizes, open_sizes
+from passlib.mxnet.inference.parameter_shapes import complete as complete_types
+from passlib.mxnet.lower import lower
+from passlib.mxnet.lowering import load_table
+from passlib.mxnet.numpy_mode import written
+from passlib.mxnet.reading import symbol
+from passlib.mxnet.schema import outputs, variables
+from passlib.mxnet.schema.library_operator import LibraryOperator
+from passlib.mxnet.validation import validate
+from passlib.mxnet.writing import write_model
+
+_TAIL = 4096
+"""How many bytes at the end of a file are searched for its version."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The form of the files that a model was read from, in which it is saved again.
+
+    Attributes
+    ----------
+    epoch : int
+        Number in the name of the weight file.
+    archive : bool
+        Whether the weights are an .npz archive.
+    order : tuple of str
+        Names in the weight file, in its order.
+    """
+
+    epoch: int = 0
+    archive: bool = False
+    order: tuple[str, ...] = ()
+
+
+class MXNet(Dialect):
+    """The conventions, files and meaning of MXNet models."""
+
+    name = "mxnet"
+    title = "MXNet"
+    suffixes = (".json",)
+    weight_suffixes = (".params", ".npz", ".safetensors")
+    ordered = True
+    hosts_operators = True
+    own_attributes = frozenset((symbol.ATTRIBUTES,))
+
+    def default_attributes(self) -> dict[str, str]:
+        return symbol.default_attributes()
+
+    def written_attributes(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
+        return written(attributes)
+
+    def complete(self, graph: _core.Graph) -> None:
+        outputs.complete(graph)
+
+    def count_outputs(self, op: str, attributes: Mapping[str, str]) -> int:
+        return outputs.count_outputs(op, attributes)
+
+    def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
+        return variables.variables(graph)
+
+    def auxiliary_inputs(self) -> Mapping[str, list[int]]:
+        return variables.auxiliary_inputs()
+
+    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
+        return variables.states(graph)
+
+    def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
+        return variables.parameters_among(graph, names)
+
+    def visible_outputs(self, node: Node) -> int:
+        if node.is_variable:
+            return 1
+        operator = schema.find(node.op)
+        visible = operator.num_visible_outputs(node.attrs) if operator is not None else 0
+        return visible or max(node.num_outputs, 1)
+
+    def mutable_inputs(self, node: Node) -> Collection[int]:
+        operator = schema.find(node.op)
+        return () if operator is None else operator.mutable_inputs(node.attrs)
+
+    def output_name(self, node: Node, index: int) -> str:
+        if node.is_variable:
+            return node.name
+        operator = schema.find(node.op)
+        names = operator.output_names(node.attrs) if operator is not None else ()
+        if index < len(names):
+            return f"{node.name}_{names[index]}"
+        return f"{node.name}_output" + (str(index) if node.num_outputs > 1 else "")
+
+    def recognises(self, path: Path) -> bool:
+        try:
+            found = files.find(path)
+            with open_regular(found.symbol) as file:
+                head = file.read(1)
+                file.seek(max(found.symbol.stat().st_size - _TAIL, 0))
+                tail = file.read()
+        except (FormatError, OSError):
+            return False
+        if found.symbol.name.endswith(files.SYMBOL_SUFFIX):
+            return head == b"{"
+        # The version is the last member; other programs that write NNVM's JSON have none.
+        return head == b"{" and b'"mxnet_version"' in tail
+
+    def load(
+        self,
+        path: Path,
+        *,
+        epoch: int | None = None,
+        params: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> ModelData:
+        self.refuse(options)
+        found = files.find(path, epoch)
+        return read_together(found.symbol, lambda: self._read(path, epoch, params))
+
+    def _read(
+        self, path: Path, epoch: int | None, params: str | os.PathLike[str] | None
+    ) -> ModelData:
+        found = files.find(path, epoch)
+        graph, attributes, _ = symbol.read_file(found.symbol)
+        weights = found.params if params is None else Path(params)
+        if weights is None:
+            return ModelData(graph, attributes, template=Variant())
+        named = load_parts(weights)
+        args, aux = split_names(named, str(weights), frozenset(self.variables(graph)[1]))
+        # A weight file of another name determines the content, not the form of the saved files.
+        variant = Variant(found.epoch, params is None and is_archive(weights), tuple(named))
+        return ModelData(graph, attributes, args, aux, variant)
+
+    def save(
+        self, path: Path, model: ModelData, *, epoch: int | None = None, **options: Any
+    ) -> tuple[str, ...]:
+        self.refuse(options)
+        prefix, symbol_path = files.target(path)
+        variant = model.template if isinstance(model.template, Variant) else Variant()
+        weights = join_names(model.args, model.aux)
+        order = [name for name in variant.order if name in weights]
+        known = set(order)
+        order += [name for name in _in_graph_order(model) if name not in known]
+        target = files.params_path(prefix, variant.epoch if epoch is None else epoch)
+        write_model(
+            symbol_path,
+            model.graph.print(pretty=True, attributes=dict(written(model.attributes))),
+            target,
+            {name: weights[name] for name in order} if weights else None,
+            archive=variant.archive,
+        )
+        if weights:
+            return str(symbol_path), str(target)
+        left = [found.name for found in files.epochs(prefix).values()]
+        if left:
+            warnings.warn(
+                f"{symbol_path}: the model has no weights, but loading it will take those of "
+                f"another epoch: {listed(left)}; delete them or save under another name",
+                stacklevel=4,
+            )
+        return (str(symbol_path),)
+
+    def validate(self, path: Path) -> list[Problem]:
+        return validate(path, self)
+
+    lower = staticmethod(lower)
+
+    def lowerings(self) -> Lowerings:
+        return load_table()
+
+    def complete_types(
+        self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /
+    ) -> None:
+        complete_types(node, inputs, outputs)
+
+    infer = staticmethod(infer)
+
+    def has_open_sizes(self, graph: Graph) -> bool:
+        return has_open_sizes(graph)
+
+    def open_sizes(
+        self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False
+    ) -> Overriding:
+        return open_sizes(graph, known, train=train)
+
+    def has_operator(self, name: str) -> bool:
+        return schema.find(name) is not None
+
+    def add_operator(self, rules: Rules) -> None:
+        schema.register(LibraryOperator(rules))
+
+
+def _in_graph_order(model: ModelData) -> list[str]:
+    """Order the weights as `HybridBlock.export` does; unused ones come last."""
+    inputs = model.graph.variables({})[0]
+    names = [
+        ARG + n if n in model.args else AUX + n for n in inputs if n in model.args or n in model.aux
+    ]
+    known = set(names)
+    return names + [n for n in join_names(model.args, model.aux) if n not in known]
+
+
+dialect = MXNet()

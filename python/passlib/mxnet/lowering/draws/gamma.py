@@ -1,0 +1,60 @@
+"""Draws from the gamma distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlib.lowering import Operation, Value
+from passlib.mxnet.lowering.draws.parameters import (
+    drawn,
+    drawn_shape,
+    parameters,
+    types_of,
+    uniform_inside,
+)
+from passlib.mxnet.lowering.table import table
+
+_ROUNDS = 12
+"""Each candidate is accepted with a probability above 0.95, so all fail once in 10 ** 15."""
+
+
+def standard_gamma(op: Operation, alpha: Value, shape: Sequence[int]) -> Value:
+    """Draw with shape parameter ``alpha`` and scale 1, by the method of Marsaglia and Tsang.
+
+    A parameter below 1 is raised by 1, and the draw multiplied by u^(1 / alpha).
+    """
+    dtype = op.dtype_of(alpha)
+
+    def number(value: float) -> Value:
+        return op.constant(value, dtype)
+
+    small = op.emit("Less", alpha, number(1))
+    raised = op.emit("Where", small, op.emit("Add", alpha, number(1)), alpha)
+    d = op.emit("Sub", raised, number(1 / 3))
+    c = op.emit("Reciprocal", op.emit("Sqrt", op.emit("Mul", d, number(9))))
+    result = op.emit("Expand", d, op.constant(np.array(shape, np.int64)))
+    for _ in range(_ROUNDS):
+        x = drawn(op, "RandomNormal", shape, dtype)
+        root = op.emit("Add", number(1), op.emit("Mul", c, x))
+        v = op.emit("Mul", op.emit("Mul", root, root), root)
+        positive = op.emit("Greater", v, number(0))
+        safe = op.emit("Where", positive, v, number(1))
+        half_square = op.emit("Mul", op.emit("Mul", x, x), number(0.5))
+        spread = op.emit("Add", op.emit("Sub", number(1), safe), op.emit("Log", safe))
+        bound = op.emit("Add", half_square, op.emit("Mul", d, spread))
+        accepted = op.emit("Less", op.emit("Log", uniform_inside(op, shape, dtype)), bound)
+        accepted = op.emit("And", accepted, positive)
+        result = op.emit("Where", accepted, op.emit("Mul", d, safe), result)
+    power = op.emit("Pow", uniform_inside(op, shape, dtype), op.emit("Reciprocal", alpha))
+    return op.emit("Mul", result, op.emit("Where", small, power, number(1)))
+
+
+@table.register("_npi_gamma")
+def gamma(op: Operation) -> Value:
+    """Draw with the parameters ``shape`` and ``scale``."""
+    dtype, working = types_of(op)
+    alpha, scale = parameters(op, ("shape", "scale"), working)
+    draw = standard_gamma(op, alpha, drawn_shape(op, (alpha, scale)))
+    return op.cast(op.emit("Mul", draw, scale), dtype)

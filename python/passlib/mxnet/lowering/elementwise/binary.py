@@ -1,0 +1,147 @@
+"""Elementwise functions of two arrays, of equal shapes or shapes that broadcast.
+
+Results have the element type of the operands, even those of comparisons (1 and 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from passlib.lowering import Operation, Value
+from passlib.mxnet.lowering.real_arithmetic import (
+    as_number,
+    is_real,
+    is_true,
+    larger,
+    smaller,
+    through_real,
+)
+from passlib.mxnet.lowering.table import table
+
+
+def _plain(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
+    return op.emit(onnx_operator, a, b)
+
+
+def _modulo(op: Operation, a: Value, b: Value) -> Value:
+    """Compute the remainder with the sign of the divisor; 0 where the divisor is 0."""
+    zero = op.constant_like(0, b)
+    by_zero = op.emit("Equal", b, zero)
+    if not is_real(op.dtype_of(a)):
+        divisor = op.emit("Where", by_zero, op.constant_like(1, b), b)
+        return op.emit("Mod", a, divisor)
+    sizes = op.emit("Abs", a), op.emit("Abs", b)
+    rest = op.emit("Mod", *sizes, fmod=1)
+    differ = op.emit("Xor", op.emit("Less", a, zero), op.emit("Less", b, zero))
+    uneven = op.emit("And", differ, is_true(op, rest))
+    rest = op.emit("Where", uneven, op.emit("Sub", sizes[1], rest), rest)
+    rest = op.emit("Where", op.emit("Less", b, zero), op.emit("Neg", rest), rest)
+    return op.emit("Where", by_zero, zero, rest)
+
+
+def _power(op: Operation, a: Value, b: Value) -> Value:
+    return through_real(op, (a, b), lambda x, y: op.emit("Pow", x, y))
+
+
+def _hypotenuse(op: Operation, a: Value, b: Value) -> Value:
+    """Compute sqrt(a^2 + b^2) without intermediate overflow; infinite if either side is."""
+
+    def compute(x: Value, y: Value) -> Value:
+        squares = op.emit("Add", op.emit("Mul", x, x), op.emit("Mul", y, y))
+        infinite = op.emit("Or", op.emit("IsInf", x), op.emit("IsInf", y))
+        return op.emit("Where", infinite, op.constant_like(np.inf, x), op.emit("Sqrt", squares))
+
+    return through_real(op, (a, b), compute, double=True)
+
+
+def _comparison(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
+    return as_number(op, op.emit(onnx_operator, a, b), a)
+
+
+def _not_equal(op: Operation, a: Value, b: Value) -> Value:
+    return as_number(op, op.emit("Not", op.emit("Equal", a, b)), a)
+
+
+def _logical(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
+    return as_number(op, op.emit(onnx_operator, is_true(op, a), is_true(op, b)), a)
+
+
+BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
+    "add": partial(_plain, "Add"),
+    "subtract": partial(_plain, "Sub"),
+    "multiply": partial(_plain, "Mul"),
+    "divide": partial(_plain, "Div"),
+    "modulo": _modulo,
+    "power": _power,
+    "maximum": larger,
+    "minimum": smaller,
+    "hypotenuse": _hypotenuse,
+    "equal": partial(_comparison, "Equal"),
+    "not_equal": _not_equal,
+    "greater": partial(_comparison, "Greater"),
+    "greater_equal": partial(_comparison, "GreaterOrEqual"),
+    "lesser": partial(_comparison, "Less"),
+    "lesser_equal": partial(_comparison, "LessOrEqual"),
+    "logical_and": partial(_logical, "And"),
+    "logical_or": partial(_logical, "Or"),
+    "logical_xor": partial(_logical, "Xor"),
+}
+"""Each function of two operands in ONNX; shared with scalar operands."""
+
+_NAMES = {
+    "add": "elemwise_add _plus _Plus _add _grad_add broadcast_add broadcast_plus",
+    "subtract": "elemwise_sub _minus _Minus _sub broadcast_sub broadcast_minus",
+    "multiply": "elemwise_mul _mul _Mul broadcast_mul",
+    "divide": "elemwise_div _div _Div _scatter_elemwise_div broadcast_div",
+    "modulo": "_mod _Mod broadcast_mod",
+    "power": "_power _Power broadcast_power",
+    "maximum": "_maximum _Maximum broadcast_maximum",
+    "minimum": "_minimum _Minimum broadcast_minimum",
+    "hypotenuse": "_hypot _Hypot broadcast_hypot",
+    "equal": "_equal _Equal broadcast_equal",
+    "not_equal": "_not_equal _Not_Equal broadcast_not_equal",
+    "greater": "_greater _Greater broadcast_greater",
+    "greater_equal": "_greater_equal _Greater_Equal broadcast_greater_equal",
+    "lesser": "_lesser _Lesser broadcast_lesser",
+    "lesser_equal": "_lesser_equal _Lesser_Equal broadcast_lesser_equal",
+    "logical_and": "_logical_and _Logical_And broadcast_logical_and",
+    "logical_or": "_logical_or _Logical_Or broadcast_logical_or",
+    "logical_xor": "_logical_xor _Logical_Xor broadcast_logical_xor",
+}
+
+
+def _of_two(function: str, op: Operation) -> Value:
+    return BINARY[function](op, op.inputs[0], op.inputs[1])
+
+
+for _function, _names in _NAMES.items():
+    table.register(*_names.split())(partial(_of_two, _function))
+
+
+@table.register("add_n", "ElementWiseSum")
+def add_n(op: Operation) -> Value:
+    """Sum ``num_args`` arrays of one shape."""
+    total = op.inputs[0]
+    for term in op.inputs[1:]:
+        total = op.emit("Add", total, term)
+    return total
+
+
+@table.register("_contrib_allclose")
+def allclose(op: Operation) -> Value:
+    """Return uint8 1 of shape () if |a - b| <= atol + rtol |b| everywhere, else 0."""
+    a, b = op.operands(2)
+    if not is_real(op.dtype_of(a)):
+        a, b = (op.cast(value, np.float64) for value in (a, b))
+    rtol, atol = op.float("rtol", 1e-5), op.float("atol", 1e-8)
+    gap = op.emit("Abs", op.emit("Sub", a, b))
+    slack = op.emit("Mul", op.emit("Abs", b), op.constant_like(rtol, b))
+    near = op.emit("LessOrEqual", gap, op.emit("Add", slack, op.constant_like(atol, b)))
+    near = op.emit("Or", near, op.emit("Equal", a, b))
+    if op.bool("equal_nan", True):
+        both = op.emit("And", op.emit("IsNaN", a), op.emit("IsNaN", b))
+        near = op.emit("Or", near, both)
+    return op.emit("ReduceMin", op.cast(near, np.uint8), keepdims=0)

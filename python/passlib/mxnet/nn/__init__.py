@@ -1,0 +1,9 @@
+"""Blocks: graphs that are called like functions, with Gluon's names."""
+
+from __future__ import annotations
+
+from passlib.mxnet.nn.block import SymbolBlock
+from passlib.mxnet.nn.parameter import Parameter
+from passlib.mxnet.nn.parameter_dict import ParameterDict
+
+__all__ = ["Parameter", "ParameterDict", "SymbolBlock"]

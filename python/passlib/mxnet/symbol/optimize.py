@@ -1,0 +1,224 @@
+"""The steps of ``optimize_for``: lend parameters, infer shapes, call the pass, update."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import passlib._core as _core
+from passlib.arrays.context import Context, require_host
+from passlib.arrays.given import as_mapping, as_shapes, as_types
+from passlib.dialects.inference import ext_dtype, ext_shape, infer
+from passlib.errors import GraphError, listed
+from passlib.files.collector import collection_off
+from passlib.library.backends import find_backend
+from passlib.library.call import Backend, Call, Holder, Outcome, Param
+from passlib.mxnet.symbol.composition.composable import Composable
+from passlib.mxnet.symbol.removed import removed_parameters
+
+logger = logging.getLogger(__name__)
+
+_DIALECT = "dialect"
+"""The attribute of the graph by which a pass sees the dialect."""
+
+_INFERRED = ("__ext_shape__", "__ext_dtype__")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller of ``optimize_for`` asks for; `Symbol.optimize_for` describes the fields.
+
+    ``given_as`` has the names under which the caller gave shapes and types, for messages.
+    """
+
+    backend: str | Backend
+    args: MutableMapping[str, Any] | list[Any] | None = None
+    aux: MutableMapping[str, Any] | list[Any] | None = None
+    ctx: Context | None = None
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    types: Mapping[str, Any] = field(default_factory=dict)
+    given_as: tuple[str, str] = ("shape_dict", "type_dict")
+    skip_infer: bool = False
+    keep_inferred: bool = False
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+    """Run a pass or a partitioner on a symbol.
+
+    Parameters
+    ----------
+    symbol : Composable
+    request : Request
+
+    Returns
+    -------
+    graph : _core.Graph
+        In post-order, with all numbers of outputs.
+    attributes : dict of str to str
+        Its own attributes, as JSON by key.
+
+    Raises
+    ------
+    PasslibError, PassError, GraphError
+        As by `Symbol.optimize_for`.
+    """
+    if not isinstance(request.backend, (str, Backend)):
+        message = f"backend must be the name of a pass or partitioner, not {request.backend!r}"
+        raise TypeError(message)
+    require_host(request.ctx, "optimize_for")
+    found = request.backend
+    if isinstance(found, str):
+        found = find_backend(found)
+    args, aux = request.args, request.aux
+    if isinstance(args, list) or isinstance(aux, list):
+        return _of_lists(symbol, request)
+    dialect = symbol.family
+    found.declaration.require_dialect(dialect.name)
+    options = found.declaration.checked(request.options)
+    shapes, types = _given_types(symbol, request)
+    before = symbol.graph
+    given = args is not None or aux is not None
+    arguments, states = dialect.variables(before) if given else ([], [])
+    weights = [*_arrays(args), *_arrays(aux)]
+    _core.check_files(weights)
+    lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
+    known = bool(args or aux or shapes or types)
+    # A pass that declares itself also gets what a model without weights states or determines.
+    known = known or (found.declaration.options is not None and _can_infer())
+    shown = None
+    wanted = found.declaration.needs_shapes or request.keep_inferred
+    if known and wanted and not request.skip_infer:
+        shown = _with_inferred(symbol, [*lent[0].params, *lent[1].params], shapes, types)
+    hidden = dialect.own_attributes
+    visible = {k: v for k, v in symbol.attributes.items() if k not in hidden}
+    own = {k: v for k, v in symbol.attributes.items() if k in hidden}
+    visible[_DIALECT] = json.dumps(dialect.name)
+    call = Call(options, visible, *lent, types_known=shown is not None, own_attributes=own)
+    outcome = found.run(call, shown if shown is not None else before, dialect)
+    _core.check_files(weights)
+    if shown is not None and not request.keep_inferred:
+        outcome.graph.drop_node_attributes(list(_INFERRED))
+    with collection_off():
+        dialect.complete(outcome.graph)
+        # The operator that wrote to a state may be gone already; names in aux count as states.
+        _commit(symbol, outcome, lent, {*states, *(aux or ())})
+        outcome.attributes.pop(_DIALECT, None)
+        own = dialect.own_after(symbol, outcome.graph)
+        return outcome.graph, {**outcome.attributes, **own}
+
+
+def _arrays(given: Any) -> Iterable[Any]:
+    return given.values() if isinstance(given, dict) else ()
+
+
+def _of_lists(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+    """Take lists, as MXNet 1.7 does: in the order of the variables, new arrays at the end."""
+    variables = symbol.family.variables(symbol.graph)
+    by_name: list[MutableMapping[str, Any] | None] = []
+    for what, given, names in zip(
+        ("args", "aux"), (request.args, request.aux), variables, strict=True
+    ):
+        if isinstance(given, list):
+            if given and len(given) != len(names):
+                raise ValueError(
+                    f"{what} has {len(given)} arrays, but the symbol wants {len(names)}: "
+                    f"{', '.join(names) or 'none'}"
+                )
+            by_name.append(dict(zip(names, given, strict=False)))
+        else:
+            by_name.append(given)
+    result = optimize_graph(symbol, replace(request, args=by_name[0], aux=by_name[1]))
+    for given, found, names in zip((request.args, request.aux), by_name, variables, strict=True):
+        if isinstance(given, list) and found is not None:
+            # Those of removed variables keep their places.
+            given[:] = [found.get(name, old) for name, old in zip(names, given, strict=False)]
+            known = set(names)
+            given.extend(array for name, array in found.items() if name not in known)
+    return result
+
+
+def _commit(
+    symbol: Composable, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
+) -> None:
+    """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
+
+    @cache
+    def parameters() -> set[str]:
+        readable = {name for part in lent for name, *_ in part.params}
+        return removed_parameters(symbol, outcome.graph, outcome.gone, readable)
+
+    for part, new, is_arg in zip(lent, outcome.params, (True, False), strict=True):
+        gone = [name for name in outcome.gone if (name not in was_aux) == is_arg]
+        part.commit(gone, new, lambda name: name in parameters())
+
+
+def _given_types(
+    symbol: Composable, request: Request
+) -> tuple[dict[str, tuple[int | None, ...]], dict[str, np.dtype[Any]]]:
+    """Return the shapes and element types that the caller gives, checked."""
+    shapes_name, types_name = request.given_as
+    if not (request.shapes or request.types):
+        # Not even the names of variables are needed, which take time in a large graph.
+        for what, given in ((shapes_name, request.shapes), (types_name, request.types)):
+            as_mapping(what, given, "...")
+        return {}, {}
+    weights = {*(request.args or ()), *(request.aux or ())}
+    inputs = [n for n in symbol.family.data_inputs(symbol.graph) if n not in weights]
+    hint = inputs[0] if inputs else ""
+    shapes = as_shapes(shapes_name, request.shapes, hint)
+    types = as_types(types_name, request.types, hint)
+    unknown = sorted({*shapes, *types} - set(symbol.list_inputs()))
+    if unknown:
+        which = shapes_name if unknown[0] in shapes else types_name
+        raise GraphError(
+            f"{which}: the graph has no variable {listed([repr(name) for name in unknown])}; its "
+            f"inputs are {listed(inputs)}"
+        )
+    return shapes, types
+
+
+def _can_infer() -> bool:
+    return importlib.util.find_spec("onnx") is not None
+
+
+def _with_inferred(
+    symbol: Composable,
+    params: Sequence[Param],
+    given_shapes: Mapping[str, Sequence[int | None]],
+    given_types: Mapping[str, np.dtype[Any]],
+) -> _core.Graph | None:
+    """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
+    if not _can_infer():
+        logger.warning(
+            "shapes are not inferred for the pass, because the package onnx is not installed: "
+            "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
+        )
+        return None
+    found = None
+    if not (given_shapes or given_types):
+        found = symbol.family.stated_texts(symbol, {name: array for name, array, _ in params})
+    if found is None:
+        shapes: dict[str, tuple[int | None, ...]] = {name: array.shape for name, array, _ in params}
+        shapes.update({name: tuple(shape) for name, shape in given_shapes.items()})
+        types = {name: array.dtype for name, array, _ in params}
+        types.update(given_types)
+        # As in MXNet, unknown types are float32.
+        inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
+        each = (inferred.outputs[node] for node in symbol.nodes())
+        found = [(ext_shape(specs), ext_dtype(specs)) for specs in each]
+    values = [
+        (position, key, text)
+        for position, texts in enumerate(found)
+        for key, text in zip(_INFERRED, texts, strict=True)
+    ]
+    graph = symbol.graph.copy()
+    graph.set_node_attributes(values)
+    return graph

@@ -1,9 +1,0 @@
-"""Blocks: graphs that are called like functions, with Gluon's names."""
-
-from __future__ import annotations
-
-from passlib.nn.block import SymbolBlock
-from passlib.nn.parameter import Parameter
-from passlib.nn.parameter_dict import ParameterDict
-
-__all__ = ["Parameter", "ParameterDict", "SymbolBlock"]
