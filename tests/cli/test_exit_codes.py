@@ -74,7 +74,7 @@ CODES: list[tuple[str, int, str]] = [
     ("opt m.onnx", 1, "the following arguments are required: -o"),
     ("opt m.onnx -o o.onnx --passes unknownPass", 1, "there is no pass"),
     ("opt m.onnx -o o.onnx --check --shape y:1", 1, "has no input 'y'"),
-    ("opt m.onnx -o o.onnx --timeout soon", 1, "argument --timeout: soon is no number of seconds"),
+    ("opt m.onnx -o o.onnx --timeout soon", 1, "must be a finite number of seconds > 0, not soon"),
     (f"opt {STATELESS} -o o --check", 1, "--shape data:1,3,224,224"),
     (f"opt m.onnx -o o.onnx {WITH} codes_raising", 2, "on purpose"),
     (f"opt m.onnx -o o.onnx {WITH} codes_crashing --isolate", 2, "SIGABRT"),
@@ -125,9 +125,10 @@ CODES: list[tuple[str, int, str]] = [
 """A command, its exit code, and what its message says; empty where there is none on stderr."""
 
 ARGUMENTS: list[tuple[str, int, str]] = [
-    ("opt m.onnx -o o.onnx --timeout 0", 1, "0 is no number of seconds above 0"),
-    ("opt m.onnx -o o.onnx --check --rtol -1", 1, "-1 is no number from 0 on"),
-    ("compare m.onnx m.onnx --atol nan", 1, "nan is no number from 0 on"),
+    ("opt m.onnx -o o.onnx --timeout 0", 1, "must be a finite number of seconds > 0, not 0"),
+    ("opt m.onnx -o o.onnx --check --rtol -1", 1, "must be a finite number ≥ 0, not -1"),
+    ("opt m.onnx -o o.onnx --check --rtol inf", 1, "must be a finite number ≥ 0, not inf"),
+    ("compare m.onnx m.onnx --atol nan", 1, "must be a finite number ≥ 0, not nan"),
     ("opt m.onnx -o o.onnx --atol 1", 1, "--atol belongs to a comparison"),
     ("opt m.onnx -o o.onnx --shape x:2,4", 1, "--shape belongs to a comparison"),
     ("opt m.onnx -o folder --jobs 0", 1, "--jobs: at least 1"),

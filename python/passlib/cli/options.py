@@ -26,14 +26,14 @@ def _number(text: str) -> float:
 def _tolerance(text: str) -> float:
     value = _number(text)
     if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 0 on")
+        raise argparse.ArgumentTypeError(f"must be a finite number ≥ 0, not {text}")
     return value
 
 
 def _seconds(text: str) -> float:
     value = _number(text)
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"must be a finite number of seconds > 0, not {text}")
     return value
 
 

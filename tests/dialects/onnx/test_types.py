@@ -241,3 +241,11 @@ def test_an_output_without_a_known_type_is_refused_by_name(tmp_path: Path) -> No
     with pytest.raises(passlib.errors.UnsupportedError, match="its type is not known"):
         inner.save(tmp_path / "b.onnx")
     assert not (tmp_path / "b.onnx").exists()
+
+
+def test_a_negative_size_is_unknown() -> None:
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, -1, 3])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    relu = onnx.helper.make_node("Relu", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([relu], "g", [x], [y]))
+    assert "x float32 (2, ?, 3)" in str(passlib.load(model).summary())

@@ -298,6 +298,44 @@ def test_states_that_are_zero(name: str, tmp_path: Path) -> None:
             assert same_bits(have, want)
 
 
+@pytest.mark.parametrize(
+    ("state", "gone"), [("5, 1, 2", True), ("1, 5, 2", False), ("4, 1, 2", False)]
+)
+def test_states_of_batches_that_come_first(state: str, gone: bool, tmp_path: Path) -> None:
+    """ONNX Runtime has no kernel for layout 1."""
+    count = np.prod([int(size) for size in state.split(", ")])
+    zeros = f"float[{state}] s = {{{', '.join(['0'] * count)}}}"
+    data = parsed(
+        f"""g (float[5, 4, 3] x) => (float[5, 4, 1, 2] y) <{zeros}, {weights("w", 1, 8, 3)},
+        {weights("r", 1, 8, 2)}>
+        {{ y, h, c = LSTM <hidden_size = 2, layout = 1> (x, w, r, , , s, s) }}"""
+    )
+    lstm = onnx.ModelProto.FromString(after(data, "dropZeroStates", tmp_path)).graph.node[-1]
+    assert (len(lstm.input) == 3) == gone
+
+
+@pytest.mark.parametrize(
+    ("opset", "summand", "fused"),
+    [
+        (13, "float[2, 3] s = {1, 2, 3, 4, 5, 6}", True),
+        (13, "float[3] s = {1, 2, 3}", True),
+        (13, "float[1] s = {1}", True),
+        (13, "float s = {1}", False),
+        (13, "float[1, 2, 3] s = {1, 2, 3, 4, 5, 6}", False),
+        (6, "float[2, 3] s = {1, 2, 3, 4, 5, 6}", False),
+        (7, "float[2, 3] s = {1, 2, 3, 4, 5, 6}", True),
+    ],
+)
+def test_products_that_become_gemm(opset: int, summand: str, fused: bool, tmp_path: Path) -> None:
+    """A Gemm of operator set 6 says itself whether it broadcasts; ONNX has none of rank 0."""
+    data = parsed(
+        f"""<ir_version: 4, opset_import: ["" : {opset}]> g (float[2, 4] x) => (float y)
+        <{weights("w", 4, 3)}, {summand}> {{ p = MatMul(x, w) y = Add(p, s) }}"""
+    )
+    wanted = {"Gemm": 1} if fused else {"MatMul": 1, "Add": 1}
+    assert operators(after(data, "fuseMatMulAdd", tmp_path)) == wanted
+
+
 FOCUS = """g (float[N, 3, H, W] x) => (float y) <CONSTANTS, int64[1] zero = {0}, int64[1] one = {1},
   int64[1] end = {2147483647}, int64[1] two = {2}, int64[1] three = {3}>
 {
