@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -17,6 +18,7 @@ from commands import passlib_command
 from onnx_models import CHAIN, LOOP, save
 from passlib.cli import main
 from passlib.cli.command import COMMANDS
+from passlib.files.saving import Save
 from places import DATA
 
 PASSES = '''
@@ -279,16 +281,51 @@ def test_errors_that_cannot_be_printed(folder: Path) -> None:
         assert found.returncode == 3
 
 
-def test_a_pass_that_prints_to_a_reader_that_ended(folder: Path) -> None:
-    command = f"{shlex.quote(sys.executable)} -m passlib opt m.onnx -o o.onnx {WITH} codes_printing"
+PRINTED = [
+    f"{WITH} codes_printing",
+    f"{WITH} codes_printing --isolate",
+    "--passes removeDeadNodes{verbose=True}",
+    "--passes 'repeat<2>(removeDeadNodes{verbose=True})'",
+]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("| true", (0, "")),
+        (">/dev/full", (1, "passlib opt: No space left on device\n")),
+    ],
+)
+@pytest.mark.parametrize("passes", PRINTED)
+def test_a_pass_that_prints_to_nobody(
+    passes: str, output: str, expected: tuple[int, str], unbuffered: str, folder: Path
+) -> None:
+    command = f"{shlex.quote(sys.executable)} -m passlib opt m.onnx -o o.onnx {passes} {output}"
     found = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command} | true"],
+        ["bash", "-c", f"set -o pipefail; {command}"],
         cwd=folder,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (found.returncode, found.stderr) == (0, "")
+    assert (found.returncode, found.stderr) == expected
+
+
+def test_a_full_disk_below_a_dump(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(save: Save, target: Path, **_: object) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(Save, "replace", full)
+    line = ["opt", "m.onnx", "-o", "o.onnx", "--passes", "removeDeadNodes", "--dump", "dumps"]
+    assert main(line) == 1
+    file = folder / "dumps" / "001-removeDeadNodes" / "model.onnx"
+    assert capsys.readouterr().err == f"passlib opt: {file}: No space left on device\n"
+    assert not (folder / "o.onnx").exists()
 
 
 @pytest.mark.parametrize("line", ["inspect bad.onnx", "run gone", "passes unknownPass"])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from passlib.cli import streams
 from passlib.cli.parser import CommandParser, Parser
 from passlib.cli.status import status_of
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, PipelineError
 from passlib.files.installation import checked_version, get_cmake_dir, get_include
 
 _INTERRUPTED = 130
@@ -92,10 +92,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         streams.report(prog, "interrupted")
         return _INTERRUPTED
     except (PasslibError, OSError) as error:
-        if _is_of_pipe(error) and streams.is_abandoned():
+        failure = streams.failure_behind(error)
+        if isinstance(failure, BrokenPipeError) and streams.is_abandoned():
             return 0  # the reader of the output, such as head, has seen enough
         if with_traceback:
             raise
+        if isinstance(error, PipelineError) and isinstance(error.__cause__, OSError):
+            failure = failure or error.__cause__  # of an instrument, such as a full disk's
+        error = failure or error
         # The operating system's errors have their number before their text.
         message = str(error)
         if isinstance(error, OSError) and error.strerror:
@@ -104,13 +108,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         streams.report(prog, message)
         return status_of(error)
     return status
-
-
-def _is_of_pipe(error: BaseException | None) -> bool:
-    """Whether a pipe without a reader is behind an error, such as that of a pass that prints."""
-    while error is not None and not isinstance(error, BrokenPipeError):
-        error = error.__cause__
-    return error is not None
 
 
 def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandParser]) -> None:

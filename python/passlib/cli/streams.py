@@ -7,10 +7,38 @@ import io
 import os
 import select
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO, cast
 
 from passlib.errors import printable
+
+
+class _Output:
+    """A stdout that keeps the errors of its writes, by which a pass may have failed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.errors: list[OSError] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        with self._noted():
+            return self.stream.write(text)
+
+    def flush(self) -> None:
+        with self._noted():
+            self.stream.flush()
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.errors.append(error)
+            raise
 
 
 def prepare() -> None:
@@ -25,10 +53,23 @@ def prepare() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    sys.stdout = cast("TextIO", _Output(sys.stdout))
+
+
+def failure_behind(error: BaseException | None) -> OSError | None:
+    """Return the failed write to stdout that caused an error, such as that of a pass."""
+    output = sys.stdout
+    while error is not None and isinstance(output, _Output):
+        if isinstance(error, OSError) and any(error is each for each in output.errors):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def settle() -> None:
     """Drop what a stream does not accept: the interpreter would fail on it again as it ends."""
+    if isinstance(sys.stdout, _Output):
+        sys.stdout = sys.stdout.stream
     for stream in (sys.stdout, sys.stderr):
         _settle(stream)
 
