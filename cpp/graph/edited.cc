@@ -335,7 +335,8 @@ std::unique_ptr<Graph> EditedGraph::part(const std::vector<NodeEntry>& values) {
     copy->outputs.emplace_back(copy->nodes[static_cast<std::size_t>(place)], value.entry,
                                value.version);
   }
-  orderGraph(copy.get());
+  sortGraph(copy.get());
+  orderLevel(copy.get());
   return copy;
 }
 

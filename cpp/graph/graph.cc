@@ -164,26 +164,26 @@ std::unique_ptr<Graph> copyGraph(const Graph& graph) {
   return copy;
 }
 
-void orderGraph(Graph* root) {
-  mxnet::ext::host::forEachGraph(root, [](Graph* graph) {
-    const NodeTable table(graph->nodes);
-    std::vector<Node*> order = reachable(*graph, table);
-    if (order == graph->nodes) return;
-    if (order.size() < graph->nodes.size()) {
-      const std::unordered_set<Node*> kept(order.begin(), order.end());
-      std::vector<Node*> dead;
-      for (Node* node : graph->nodes) {
-        if (kept.count(node) == 0) dead.push_back(node);
-      }
-      graph->removeNodes(dead);
+void orderLevel(Graph* graph) {
+  const NodeTable table(graph->nodes);
+  std::vector<Node*> order = reachable(*graph, table);
+  if (order == graph->nodes) return;
+  if (order.size() < graph->nodes.size()) {
+    const std::unordered_set<Node*> kept(order.begin(), order.end());
+    std::vector<Node*> dead;
+    for (Node* node : graph->nodes) {
+      if (kept.count(node) == 0) dead.push_back(node);
     }
-    graph->inputs.clear();
-    for (Node* node : order) {
-      if (node->op == "null") graph->inputs.push_back(node);
-    }
-    graph->nodes = std::move(order);
-  });
+    graph->removeNodes(dead);
+  }
+  graph->inputs.clear();
+  for (Node* node : order) {
+    if (node->op == "null") graph->inputs.push_back(node);
+  }
+  graph->nodes = std::move(order);
 }
+
+void orderGraph(Graph* root) { mxnet::ext::host::forEachGraph(root, orderLevel); }
 
 void sortGraph(Graph* root) {
   mxnet::ext::host::forEachGraph(

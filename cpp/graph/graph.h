@@ -29,6 +29,9 @@ int nestingDepth(const Graph& graph);
 /// does, and drops nodes that no head needs.
 void orderGraph(Graph* graph);
 
+/// As orderGraph, but leaves subgraphs alone, whose parameters count by position.
+void orderLevel(Graph* graph);
+
 /// Puts the nodes of the graph and its subgraphs after those they depend on, and keeps all of them.
 void sortGraph(Graph* graph);
 

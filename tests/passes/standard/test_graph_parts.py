@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import passlib
 from passlib import Graph, graph_pass
 from rewriting import parsed
@@ -25,6 +27,23 @@ def chain() -> passlib.Symbol:
     for number in range(3):
         symbol = SYM.relu(symbol, name=f"relu{number}")
     return symbol
+
+
+NESTED = {
+    "Loop": (
+        "a = Loop(m, c, x) <body = l (int64 i, bool o, float[2] s) => (p, q)"
+        " { q = Neg(x) p = Identity(o) }>", [["i", "o", "s", "x"]],
+    ),
+    "Scan": (
+        "a, b = Scan(x, x) <num_scan_inputs = 1, body = l (float[2] s, float r) => (q, t)"
+        " { q = Neg(x) t = Abs(r) }>", [["s", "r", "x"]],
+    ),
+    "If": (
+        "a = If(c) <then_branch = d () => (e) { e = Neg(x) },"
+        " else_branch = f () => (g) { h = Abs(x) g = Add(h, x) }>", [["x"], ["x"]],
+    ),
+}  # fmt: skip
+"""A node with nested graphs, and the names of their inputs."""
 
 
 class TestNestedGraphs:
@@ -78,3 +97,18 @@ class TestNestedGraphs:
 
         run(look, chain())
         assert parts == [["x", "w", "m", "relu0"], ["x", "w", "m", "relu0", "relu1", "relu2"]]
+
+    @pytest.mark.parametrize("holder", NESTED)
+    def test_nested_graphs_of_a_part_keep_their_parameters(self, holder: str) -> None:
+        parameters = []
+
+        def look(graph: Graph) -> None:
+            node = next(node for node in graph.nodes if node.op == holder)
+            (copy,) = (each for each in graph.plain(node.outputs[:1]).nodes() if each.op == holder)
+            for nested in copy.subgraphs:
+                parameters.append([each.name for each in nested.nodes() if each.is_variable])
+
+        body, expected = NESTED[holder]
+        text = f"g (float[2] x, int64 m, bool c) => (float[2] y) {{ {body} y = Neg(x) }}"
+        run(look, passlib.load(parsed(text)).symbol)
+        assert parameters == expected
