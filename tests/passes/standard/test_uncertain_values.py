@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 import passlib
 import value_sweep
 from operator_case import from_text
-from rewriting import after, operators
+from rewriting import after, operators, parsed
 from sweep_table import VALUES, read
 from sweeping import swept
 
@@ -100,6 +100,39 @@ def test_uncertain_values_are_left_to_the_runtime(
         pytest.skip("ONNX Runtime has no Max of bytes")
     made = operators(after(model_of(name, computed=computed), "foldConstants", tmp_path))
     assert made[op] == made["Shape"] == stays
+
+
+NESTED = {
+    "Cast": ("a = Cast<to = 7>(w)", 1),
+    "NonZero": ("a = NonZero(w)", 1),
+    "Slice backwards": ("a = Slice(w, k, k, k, k)", 1),
+    "Slice": ("a = Slice(w, l, k, l)", 0),
+    "odd switch": ("a = ReduceSum<keepdims = 2>(w)", 1),
+    "Abs": ("a = Abs(w)", 0),
+    "Cast in a nested If": (
+        "a = If(c) <then_branch = d () => (e) { e = Cast<to = 7>(w) },"
+        " else_branch = f () => (g) { g = Cast<to = 7>(w) }>", 1,
+    ),
+}  # fmt: skip
+
+HOLDERS = {
+    "Loop": "{{ n, z = Loop(three, c, w) <body = l (int64 i, bool o, s) => (p, q, a)"
+    " {{ p = Identity(o) q = Identity(s) {0} }}> y = Neg(x) s = Shape(z) }}",
+    "Scan": "{{ n, z = Scan(w, w) <num_scan_inputs = 1, body = l (float[2] s, float r) =>"
+    " (q, a) {{ q = Identity(s) {0} }}> y = Neg(x) s = Shape(z) }}",
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("name", NESTED)
+def test_uncertain_values_in_nested_graphs(name: str, holder: str, tmp_path: Path) -> None:
+    inner, stays = NESTED[name]
+    held = (
+        "float[2] w = {1, 2}, int64[1] l = {0}, int64[1] k = {1}, int64 three = {3}, bool c = {1}"
+    )
+    text = f"g (float[2] x) => (float[2] y, float[2] n, int64[m] s) <{held}> "
+    made = after(parsed(text + HOLDERS[holder].format(inner)), "foldConstants", tmp_path)
+    assert operators(made)[holder] == stays
 
 
 @pytest.mark.parametrize("end", [LAST, 2**31 - 1])

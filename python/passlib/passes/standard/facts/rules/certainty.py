@@ -14,7 +14,7 @@ import numpy as np
 from passlib._core import EditableNode
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
-from passlib.passes.standard.facts.nodes import operator
+from passlib.passes.standard.facts.nodes import graphs_within, operator
 
 Array = np.ndarray[Any, Any]
 Inputs = Sequence[Array | None]
@@ -30,9 +30,20 @@ def certainty(node: EditableNode) -> Certainty | None:
     It takes the node and the elements of its inputs, with None for omitted ones and for those
     that NumPy does not have. None for nodes that have them in any case.
     """
-    if any(node.attrs.get(name, "0") not in ("0", "1") for name in _SWITCHES):
+    inner = [each for graph in graphs_within(node) for each in graph.nodes if not each.is_variable]
+    if any(_has_odd_switch(each) for each in (node, *inner)) or any(map(_has_rule, inner)):
         return lambda node, inputs: False
     return _RULES.get(operator(node))
+
+
+def _has_odd_switch(node: EditableNode) -> bool:
+    return any(node.attrs.get(name, "0") not in ("0", "1") for name in _SWITCHES)
+
+
+def _has_rule(node: EditableNode) -> bool:
+    """Whether the results of a node in a nested graph, whose inputs are not known, may differ."""
+    forward = operator(node) == "Slice" and len(node.inputs) < 5
+    return operator(node) in _RULES and not forward
 
 
 _SWITCHES: Final = (
