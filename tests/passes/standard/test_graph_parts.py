@@ -31,16 +31,16 @@ def chain() -> passlib.Symbol:
 
 NESTED = {
     "Loop": (
-        "a = Loop(m, c, x) <body = l (int64 i, bool o, float[2] s) => (p, q)"
-        " { q = Neg(x) p = Identity(o) }>", [["i", "o", "s", "x"]],
+        ("a = Loop(m, c, x) <body = l (int64 i, bool o, float[2] s) => (p, q)"
+        " { q = Neg(x) p = Identity(o) }>"), [["i", "o", "s", "x"]],
     ),
     "Scan": (
-        "a, b = Scan(x, x) <num_scan_inputs = 1, body = l (float[2] s, float r) => (q, t)"
-        " { q = Neg(x) t = Abs(r) }>", [["s", "r", "x"]],
+        ("a, b = Scan(x, x) <num_scan_inputs = 1, body = l (float[2] s, float r) => (q, t)"
+        " { q = Neg(x) t = Abs(r) }>"), [["s", "r", "x"]],
     ),
     "If": (
-        "a = If(c) <then_branch = d () => (e) { e = Neg(x) },"
-        " else_branch = f () => (g) { h = Abs(x) g = Add(h, x) }>", [["x"], ["x"]],
+        ("a = If(c) <then_branch = d () => (e) { e = Neg(x) },"
+        " else_branch = f () => (g) { h = Abs(x) g = Add(h, x) }>"), [["x"], ["x"]],
     ),
 }  # fmt: skip
 """A node with nested graphs, and the names of their inputs."""
@@ -105,8 +105,10 @@ class TestNestedGraphs:
         def look(graph: Graph) -> None:
             node = next(node for node in graph.nodes if node.op == holder)
             (copy,) = (each for each in graph.plain(node.outputs[:1]).nodes() if each.op == holder)
-            for nested in copy.subgraphs:
-                parameters.append([each.name for each in nested.nodes() if each.is_variable])
+            parameters.extend(
+                [each.name for each in nested.nodes() if each.is_variable]
+                for nested in copy.subgraphs
+            )
 
         body, expected = NESTED[holder]
         text = f"g (float[2] x, int64 m, bool c) => (float[2] y) {{ {body} y = Neg(x) }}"

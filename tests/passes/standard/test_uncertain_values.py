@@ -110,8 +110,8 @@ NESTED = {
     "odd switch": ("a = ReduceSum<keepdims = 2>(w)", 1),
     "Abs": ("a = Abs(w)", 0),
     "Cast in a nested If": (
-        "a = If(c) <then_branch = d () => (e) { e = Cast<to = 7>(w) },"
-        " else_branch = f () => (g) { g = Cast<to = 7>(w) }>", 1,
+        ("a = If(c) <then_branch = d () => (e) { e = Cast<to = 7>(w) },"
+        " else_branch = f () => (g) { g = Cast<to = 7>(w) }>"), 1,
     ),
 }  # fmt: skip
 
