@@ -4,7 +4,7 @@ PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
 SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
-CXX_FILES = $(shell git ls-files 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
+CXX_FILES = $(shell git ls-files 'header/*.h' 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 # What depends on the versions of other packages, in at most four minutes.
 LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays lowering runtime model mxnet families/nnvm/test_weights.py \
@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # Where it is set, every process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
+.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
 
 # Needs neither linters nor test tools, and prints what the chapters print.
 demo: .venv/built
@@ -72,16 +72,22 @@ SWEEP_COUNT ?= 20
 sweep-opsets: .venv/installed
 	$(BIN)/python -W ignore tests/support/opset_changes.py --every-pair --count $(SWEEP_COUNT)
 
+# The two headers of authors, of the parts in header/.
+header:
+	$(PYTHON) header/join.py
+
 lint: .venv/installed
+	$(BIN)/python header/join.py --check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES) include/lib_api.h
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES) include/lib_api.h include/lib_patterns.h
 
 format: .venv/installed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(CXX_FILES) include/lib_api.h
+	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/python header/join.py
 
 # Against the real MXNet 1.9.1, in an environment of its own.
 interop: .venv/installed

@@ -1,9 +1,8 @@
 // Ten patterns in one pass, which prints the number of its replacements and its processor time in
 // seconds.
-#define PASSLIB_PATTERNS
 #include <ctime>
 
-#include "lib_api.h"
+#include "lib_patterns.h"
 
 using namespace mxnet::ext;
 

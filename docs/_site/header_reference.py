@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 HEADER = Path(__file__).parents[2] / "include" / "lib_api.h"
 _BANNER = "// " + "=" * 96
-_BODIES = "The bodies"
+_BODIES = "Bodies"
 # What a declaration declares: a macro, a type, the name before a type's semicolon, a function.
 _NAMES = (
     re.compile(r"^#define (\w+)", re.MULTILINE),

@@ -2,8 +2,7 @@
  * One fusion twice: FullyConnected without a bias, and the sum behind it, become FullyConnected
  * with a bias. By hand, and by a pattern.
  */
-#define PASSLIB_PATTERNS
-#include "lib_api.h"
+#include "lib_patterns.h"
 
 using namespace mxnet::ext;
 

@@ -81,6 +81,48 @@ def test_ways_to_include_it(include: str, tmp_path: Path) -> None:
     compile_quietly("g++", "c++11", source)
 
 
+PATTERNS = """
+using namespace mxnet::ext;
+PATTERN_PASS(usesPatterns, "Neg becomes Relu") {
+  Pattern("y = Neg(x)").replace("y = Relu(x)");
+}
+mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
+"""
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    "includes",
+    [
+        '#include "lib_patterns.h"',
+        '#include "lib_api.h"\n#include "lib_patterns.h"',
+        '#define PASSLIB_PATTERNS\n#include "lib_api.h"',
+        '#define PASSLIB_PATTERNS\n#include "lib_patterns.h"',
+        "#define PASSLIB_PATTERNS\n#include <mxnet/lib_api.h>",
+    ],
+)
+def test_ways_to_include_patterns(includes: str, tmp_path: Path) -> None:
+    source = tmp_path / "patterns.cc"
+    source.write_text(includes + PATTERNS)
+    compile_quietly("g++", "c++11", source)
+
+
+def test_patterns_without_their_header(tmp_path: Path) -> None:
+    source = tmp_path / "patterns.cc"
+    source.write_text('#include "lib_api.h"\n' + PATTERNS)
+    command = ["g++", "-std=c++11", "-fsyntax-only", "-I", str(INCLUDE), str(source)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    errors = [line for line in run.stderr.splitlines() if "error: " in line]
+    assert 'PATTERN_PASS needs #include "lib_patterns.h"' in errors[0], run.stderr
+
+
+def test_headers_are_their_parts() -> None:
+    """`make header` joins the parts; a change of a joined file would be lost."""
+    command = [sys.executable, str(INCLUDE.parent / "header" / "join.py"), "--check"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, ""), run.stdout
+
+
 def test_cuda_types_under_nvcc(tmp_path: Path) -> None:
     """CUDA's compiler gets the types of streams and random states from CUDA's own headers."""
     (tmp_path / "cuda_runtime.h").write_text("typedef struct Stream* cudaStream_t;\n")
@@ -93,9 +135,13 @@ def test_cuda_types_under_nvcc(tmp_path: Path) -> None:
 PUBLIC = {"op", "at", "do", "if", "or", "DL"}
 """Names of two letters that are the interface's, the standard library's or the language's."""
 
-STANDARD_HEADERS = re.findall(
-    r"^#include <(?!cxxabi|cu)([\w/]+(?:\.h)?)>", (INCLUDE / "lib_api.h").read_text(), re.M
-)
+STANDARD_HEADERS = [
+    name
+    for header in ("lib_api.h", "lib_patterns.h")
+    for name in re.findall(
+        r"^#include <(?!cxxabi|cu)([\w/]+(?:\.h)?)>", (INCLUDE / header).read_text(), re.M
+    )
+]
 
 
 def macro_names() -> list[str]:
@@ -107,8 +153,8 @@ def macro_names() -> list[str]:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("options", ["#define PASSLIB_PATTERNS\n", ""])
-def test_macros_of_other_headers(options: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("header", ["lib_patterns.h", "lib_api.h"])
+def test_macros_of_other_headers(header: str, tmp_path: Path) -> None:
     """The header uses no name that somebody's macro may have."""
     source = tmp_path / "macros.cc"
     source.write_text(
@@ -117,7 +163,7 @@ def test_macros_of_other_headers(options: str, tmp_path: Path) -> None:
                 *(f"#include <{name}>" for name in STANDARD_HEADERS if name != "charconv"),
                 *(f"#define {name} +" for name in macro_names()),
                 "#define min() +\n#define max() +",
-                options + '#include "lib_api.h"\n',
+                f'#include "{header}"\n',
             ]
         )
     )
@@ -160,7 +206,7 @@ def test_it_compiles_quietly_for_arm(tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler}")
     source = tmp_path / "minimal.cc"
-    source.write_text('#define PASSLIB_PATTERNS\n#include "lib_api.h"\n' + MINIMAL)
+    source.write_text('#include "lib_patterns.h"\n' + MINIMAL)
     compile_quietly(compiler, "c++11", source)
 
 

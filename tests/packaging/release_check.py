@@ -108,6 +108,7 @@ def conditions(tag: str | None) -> Iterator[tuple[str, bool]]:
             names = archive.namelist()
         for name in (
             "passlib/include/lib_api.h",
+            "passlib/include/lib_patterns.h",
             "passlib/cmake/passlibConfig.cmake",
             "passlib/py.typed",
         ):

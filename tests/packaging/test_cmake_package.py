@@ -183,6 +183,7 @@ def test_two_uses_in_one_project(package: Path, tmp_path: Path) -> None:
 def test_header_and_package_stand_together() -> None:
     include, cmake = Path(passlib.get_include()), Path(passlib.get_cmake_dir())
     assert (include / "lib_api.h").is_file()
+    assert (include / "lib_patterns.h").is_file()
     assert (include / "mxnet" / "lib_api.h").is_file()
     assert include.parent == cmake.parent
     assert include.is_absolute()

@@ -1,6 +1,5 @@
 // Patterns that are not well-formed: the library must be refused.
-#define PASSLIB_PATTERNS
-#include "lib_api.h"
+#include "lib_patterns.h"
 
 using namespace mxnet::ext;
 

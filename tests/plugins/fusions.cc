@@ -1,6 +1,5 @@
 // Eight fusions for ONNX, each a pattern; tests/passes/test_fusions.py has them in Python.
-#define PASSLIB_PATTERNS
-#include "lib_api.h"
+#include "lib_patterns.h"
 
 using namespace mxnet::ext;
 

@@ -1,6 +1,5 @@
 // Rewrites for ONNX, one of each kind of binding; rewrite_rules.py has them in Python.
-#define PASSLIB_PATTERNS
-#include "lib_api.h"
+#include "lib_patterns.h"
 
 using namespace mxnet::ext;
 

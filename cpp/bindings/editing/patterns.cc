@@ -1,6 +1,4 @@
 // passlib._core.PatternRules and PatternMatch: the header's patterns for passes in Python.
-#define PASSLIB_PATTERNS
-
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -18,6 +16,7 @@
 #include "bindings/editing/handles.h"
 #include "errors.h"
 #include "graph/text_table.h"
+#include "lib_patterns.h"
 
 namespace passlib {
 namespace {

@@ -1,0 +1,3098 @@
+/*
+ * lib_patterns.h: passes in text, with Pattern, Match and PATTERN_PASS (docs/patterns.md).
+ *
+ *     #include "lib_patterns.h"
+ *
+ *     using namespace mxnet::ext;
+ *
+ *     PATTERN_PASS(fuseMatMulAdd, "MatMul and Add become Gemm", "onnx") {
+ *       Pattern p("y = Add(MatMul(x, w:param), b:param)");
+ *       p.replace("y = Gemm(x, w, b)");
+ *     }
+ *
+ *     MXReturnValue initialize(int) { return MX_SUCCESS; }
+ *
+ * It includes lib_api.h, which needs nothing else; passes without patterns compile faster with that
+ * alone. The file is made of the parts in header/ by `make header`.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MXNET_LIB_PATTERNS_H_
+#define MXNET_LIB_PATTERNS_H_
+
+#include "lib_api.h"
+
+#ifdef MX_LIBRARY_VERSION  // else lib_api.h said what the compiler lacks
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#pragma GCC visibility push(hidden)
+
+namespace mxnet {
+namespace ext {
+inline namespace passlib_api {
+
+// ================================================================================================
+// Patterns: what to look for in a graph, and what to put in its place, as text (docs/patterns.md)
+// ================================================================================================
+
+/// The text of a pattern or of a replacement is not well-formed.
+class PatternError : public std::runtime_error {
+ public:
+  PatternError(const std::string& message, std::size_t error_line, std::size_t error_column)
+      : std::runtime_error(message), line(error_line), column(error_column) {}
+  std::size_t line;    ///< from 1
+  std::size_t column;  ///< in bytes, from 1
+};
+
+class Match;
+
+namespace detail {
+
+/// A compared, bound or forbidden attribute of an operation.
+struct PatternAttribute {
+  enum Relation { kEqual, kDifferent, kAbsent, kBind, kSpread, kNumber };
+  std::string key;
+  Relation relation = kEqual;
+  bool optional = false;            ///< a missing attribute fits too
+  std::vector<std::string> values;  ///< one of these
+  std::string variable;  ///< kBind: the name after $; kSpread, kNumber: that of the value
+};
+
+/// An input of the pattern, or one output of an operation.
+struct PatternValue {
+  enum Kind { kAny, kParameter, kInput };
+  std::string name;
+  int operation = -1;
+  int output = 0;
+  int outer = -1;  ///< in a replacement: the number of the pattern's value
+  bool optional = false;
+  bool variadic = false;
+  bool listed = false;  ///< one of several names before the equal sign
+  Kind kind = kAny;
+  std::vector<int64_t> ranks;  ///< one of these, as the next ones
+  std::vector<MXDType> types;
+  std::vector<double> numbers;
+  std::vector<std::vector<int64_t> > shapes;  ///< -1: any size
+  int uses = 0;
+  std::size_t place = 0;  ///< in the text
+};
+
+struct PatternOperation {
+  std::vector<std::pair<std::string, std::string> > operators;  ///< domain, name; empty: any
+  std::vector<PatternAttribute> attributes;
+  std::vector<int> inputs;
+  int variadic = -1;     ///< position of the variadic input
+  bool ordered = false;  ///< has optional or variadic inputs, which are never permuted
+  bool shared = false;
+  int uses = 0;     ///< inputs of other operations of the pattern
+  int outputs = 1;  ///< the highest one named, plus one
+  int depth = 1;
+  bool root = false;
+  std::string text;  ///< for messages
+};
+
+/// The result of a pattern. Those after the first are searched upwards from a value that is known
+/// by then: `climb` has the operations between them.
+struct PatternRoot {
+  int value = 0;
+  int start = -1;
+  std::vector<int> climb;
+};
+
+struct PatternGraph {
+  std::string text;
+  std::vector<PatternValue> values;
+  std::vector<PatternOperation> operations;  ///< each after those it takes input from
+  std::vector<PatternRoot> roots;
+  std::map<std::string, int> names;
+  std::vector<std::pair<int, int> > results;  ///< replacement: the pattern's root, the new value
+};
+
+struct PatternRule {
+  PatternGraph pattern;
+  std::unique_ptr<PatternGraph> replacement;
+  std::vector<std::pair<std::string, std::function<bool(const Match&)> > > conditions;
+  std::function<void(Match&)> rewrite;
+};
+
+struct PatternBinding {
+  enum State : char { kFree, kBound, kAbsent };
+  std::vector<NodeEntry> values;
+  std::vector<State> states;
+  std::vector<std::vector<NodeEntry> > lists;  ///< of variadic inputs
+  std::vector<Node*> nodes;                    ///< by operation
+  std::vector<std::pair<std::string, std::string> > attributes;
+};
+
+class PatternSession;
+
+}  // namespace detail
+
+/// A place where a pattern matches. Names are those of the pattern; an unknown one throws
+/// std::out_of_range.
+class Match {
+ public:
+  Graph* graph() const;
+  /// Whether an optional input is there, or an attribute with ? was found.
+  bool has(const std::string& name) const;
+  /// The value of a name. Throws std::out_of_range for an optional input that is absent.
+  NodeEntry operator[](const std::string& name) const;
+  /// Whether a name is that of a variadic input.
+  bool isList(const std::string& name) const;
+  /// The values of a variadic input.
+  const std::vector<NodeEntry>& list(const std::string& name) const;
+  /// The node that computes a value.
+  Node* node(const std::string& name) const { return (*this)[name].node; }
+  /// The operations, each after those it takes input from.
+  const std::vector<Node*>& nodes() const { return binding_->nodes; }
+  /// The results of the pattern, in its order.
+  std::vector<NodeEntry> results() const;
+  /// The text of an attribute that the pattern binds to $name; empty if it is missing.
+  std::string attr(const std::string& name) const;
+  /// All of them by name, without missing ones.
+  const std::vector<std::pair<std::string, std::string> >& attrs() const {
+    return binding_->attributes;
+  }
+
+  /// The same as a list of whole numbers, "[0, 1]" or "(0, 1)". Throws std::invalid_argument.
+  std::vector<int64_t> integers(const std::string& name) const;
+  /// The attributes of the operation that computes a value, without bookkeeping such as __id__.
+  std::unordered_map<std::string, std::string> attributes(const std::string& name) const;
+  /// Version of an operator set that the model imports; 0 if unknown.
+  int64_t operatorSet(const std::string& domain = "") const;
+  /// The options of the call of a PATTERN_PASS. Throws std::logic_error for other patterns.
+  const OptionValues& options() const;
+
+  /// Gets the shape of a value. Returns false if it is unknown; unknown sizes are -1.
+  bool shape(const std::string& name, std::vector<int64_t>* sizes) const;
+  /// The number of dimensions, or -1 if unknown.
+  int rank(const std::string& name) const;
+  /// The element type, or kUNSET if unknown.
+  MXDType type(const std::string& name) const;
+  /// Whether `from` is known to broadcast to the shape of `target` without enlarging it.
+  bool broadcasts(const std::string& from, const std::string& target) const;
+  /// Whether a value is a parameter whose array the caller lent, of the match's own graph or of one
+  /// around it.
+  bool isParameter(const std::string& name) const;
+  /// The array of a parameter. Throws std::out_of_range for other values.
+  const MXTensor& tensor(const std::string& name) const;
+  /// Gets the number in a parameter of one element. Returns false for everything else.
+  bool number(const std::string& name, double* value) const;
+  /// The numbers in a dense parameter, row by row. Throws std::out_of_range for other values.
+  std::vector<double> numbers(const std::string& name) const;
+
+  /// Adds an operation, named after the result that is replaced. `op` may have a domain,
+  /// "com.microsoft::Gelu". Returns output 0. Operations that nothing uses are dropped.
+  NodeEntry op(const std::string& op, const std::vector<NodeEntry>& inputs,
+               const std::unordered_map<std::string, std::string>& attrs =
+                   (std::unordered_map<std::string, std::string>()),
+               int num_outputs = 1);
+  /// Adds a variable, named after the result that is replaced.
+  Node* variable(const std::string& suffix);
+  /// Adds a variable for a parameter. In a nested graph of an ONNX model, the parameter is the
+  /// model's own, which the graphs on the way take from around them.
+  Node* parameterVariable(const std::string& suffix);
+  /// Adds a parameter with memory for its values: `tensor` of the node.
+  Node* parameter(const std::string& suffix, const std::vector<int64_t>& shape, MXDType dtype);
+  /// Adds a parameter with these values, rounded to its type.
+  NodeEntry parameter(const std::string& suffix, const std::vector<int64_t>& shape, MXDType dtype,
+                      const std::vector<double>& values);
+  /// Sets what replaces a result of the pattern. A rewrite that sets none declines the match, and
+  /// the graph stays as it was.
+  void replace(const std::string& name, const NodeEntry& value);
+  /// The same for a pattern with one result.
+  void replace(const NodeEntry& value);
+  /// The same for a result by its position in `results`.
+  void replaceAt(std::size_t position, const NodeEntry& value);
+
+ private:
+  friend class detail::PatternSession;
+  Match(detail::PatternSession* session, const detail::PatternRule* rule,
+        const detail::PatternBinding* binding)
+      : session_(session), rule_(rule), binding_(binding) {}
+  int valueOf(const std::string& name) const;
+
+  detail::PatternSession* session_;
+  const detail::PatternRule* rule_;
+  const detail::PatternBinding* binding_;
+  std::vector<Node*> created_;
+  std::vector<std::pair<int, NodeEntry> > replaced_;
+};
+
+/// The text of a list in an attribute: "[1, 2]".
+std::string listText(const std::vector<int64_t>& numbers);
+
+/// A place in a list of matches.
+struct FoundMatch {
+  Graph* graph = nullptr;
+  std::size_t rule = 0;  ///< number of the pattern
+  std::vector<Node*> nodes;
+  std::vector<std::pair<std::string, std::vector<NodeEntry> > > values;  ///< by name
+  std::vector<std::pair<std::string, std::string> > attributes;
+};
+
+/// What a host may do at the steps of PatternSet::apply; each may be empty. `add_node` adds a node
+/// of a name and operator, a variable to Graph::inputs too. `options` are those of Match::options.
+struct PatternHooks {
+  std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
+  std::function<void(Graph*, Node*)> remove_node;
+  const OptionValues* options = nullptr;
+};
+
+/// One pattern with its conditions and what replaces it: a handle, copied freely.
+class Pattern {
+ public:
+  /// Compiles a pattern. Inside PATTERN_PASS it becomes part of the pass. Throws PatternError.
+  explicit Pattern(const std::string& text);
+  /// A match counts only if this is true. `reason` says in `why` what was not met.
+  Pattern& where(std::function<bool(const Match&)> condition, const std::string& reason = "");
+  /// What replaces a match, as text. Throws PatternError.
+  Pattern& replace(const std::string& text);
+  /// A function that makes what replaces a match.
+  Pattern& rewrite(std::function<void(Match&)> function);
+
+ private:
+  friend class PatternSet;
+  std::shared_ptr<detail::PatternRule> rule_;
+};
+
+/// Patterns that are searched in one walk over a graph.
+class PatternSet {
+ public:
+  PatternSet() {}
+  /// Takes the patterns that `fill` declares. Throws PatternError.
+  explicit PatternSet(const std::function<void()>& fill);
+  void add(const Pattern& pattern) { rules_.push_back(pattern.rule_); }
+
+  /// Replaces matches, in nested graphs too, until there are none. Returns their number. Throws
+  /// std::runtime_error if there is no end to it.
+  std::size_t apply(Graph* graph, const PatternHooks& hooks = PatternHooks()) const;
+  /// Lists all matches, overlapping ones too, and changes nothing.
+  std::vector<FoundMatch> find(Graph* graph) const;
+  /// Says why no pattern matches with its first result at a node: the condition that was not met
+  /// after the most operations. Empty if one matches.
+  std::string why(Graph* graph, Node* node) const;
+  /// Whether a pattern may look at inferred shapes and types: it has a condition or a function, or
+  /// asks for rank, shape or type of a value that is no parameter.
+  bool needsShapes() const;
+
+ private:
+  std::vector<std::shared_ptr<const detail::PatternRule> > rules_;
+};
+
+/// Registers a pass of patterns, which the block after it declares:
+///
+///     PATTERN_PASS(fuseMatMulAdd, "MatMul and Add become Gemm", "onnx") {
+///       Pattern p("y = Add(MatMul(x, w:param), b:param)");
+///       p.where([](const Match& m) { return m.rank("x") == 2 && m.broadcasts("b", "y"); });
+///       p.replace("y = Gemm(x, w, b)");
+///     }
+///
+/// After the description come the dialects, none for all. Both are declared, as by
+/// CustomPass::describe and dialects. In the block, `pass` is the pass: pass.option("level", 1,
+/// "How far to go.", 1, 3) declares an option, which conditions and functions read as
+/// m.options().integer("level"). Patterns are compiled when the library is loaded; a host of
+/// passlib refuses a library with one that is not well-formed.
+#undef PATTERN_PASS
+#define PATTERN_PASS(Name, ...)                                                   \
+  static void MXNet_PatternsOf_##Name(mxnet::ext::CustomPass& pass);              \
+  static mxnet::ext::MXReturnValue MXNet_RunPatterns_##Name(                      \
+      mxnet::ext::Graph* graph, const mxnet::ext::OptionValues& options);         \
+  static const mxnet::ext::detail::PatternPass MXNet_PatternPass_##Name(          \
+      #Name, &MXNet_PatternsOf_##Name, &MXNet_RunPatterns_##Name, {__VA_ARGS__}); \
+  static mxnet::ext::MXReturnValue MXNet_RunPatterns_##Name(                      \
+      mxnet::ext::Graph* graph, const mxnet::ext::OptionValues& options) {        \
+    return MXNet_PatternPass_##Name.run(graph, options);                          \
+  }                                                                               \
+  static void MXNet_PatternsOf_##Name(mxnet::ext::CustomPass& pass __attribute__((unused)))
+
+// ---- patterns: text ----------------------------------------------------------------------------
+
+namespace detail {
+
+inline bool isWordStart(char character) {
+  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+         character == '_';
+}
+
+inline bool isWordPart(char character) {
+  return isWordStart(character) || isDigit(character) || character == '.';
+}
+
+/// Reads the text of a number without surroundings.
+inline bool parseReal(const std::string& text, double* value) {
+  if (text.empty() || !(isDigit(text.back()) || text.back() == '.')) return false;
+  return scanDouble(text, value) && std::isfinite(*value);
+}
+
+/// Reads the text of a pattern, or of its replacement, which refers to the pattern's names.
+class PatternParser {
+ public:
+  PatternParser(const std::string& text, const PatternGraph* outer)
+      : text_(text), outer_(outer), cursor_(0), depth_(0) {
+    graph_.text = text;
+  }
+
+  PatternGraph parse() {
+    for (;;) {
+      while (peek() == ';' || peek() == '\n') ++cursor_;
+      if (cursor_ == text_.size()) break;
+      statement();
+      const char next = peek();
+      if (next != ';' && next != '\n' && next != '\0')
+        expected("an operator or the end of the statement");
+    }
+    if (outer_ == nullptr) {
+      if (graph_.operations.empty()) expected("an operation such as Relu(x)");
+      finishPattern();
+    } else {
+      finishReplacement();
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message, std::size_t place) const {
+    std::size_t line = 1;
+    std::size_t start = 0;
+    for (std::size_t pos = 0; pos < place && pos < text_.size(); ++pos) {
+      if (text_[pos] != '\n') continue;
+      ++line;
+      start = pos + 1;
+    }
+    const std::string what = outer_ == nullptr ? "pattern" : "replacement";
+    throw PatternError("line " + std::to_string(line) + ", column " +
+                           std::to_string(place - start + 1) + " of the " + what + ": " + message +
+                           ", in " + quoted(around(start, place)),
+                       line, place - start + 1);
+  }
+
+  /// The line from `start`, or some of it on either side of a place.
+  std::string around(std::size_t start, std::size_t place) const {
+    const std::size_t most = 60;
+    const std::size_t end = (std::min)(text_.find('\n', start), text_.size());
+    std::size_t first = place > start + most ? place - most : start;
+    std::size_t last = end > place + most ? place + most : end;
+    while (first < place && isInside(first)) ++first;
+    while (last < end && isInside(last)) ++last;
+    return (first == start ? "" : "...") + text_.substr(first, last - first) +
+           (last == end ? "" : "...");
+  }
+
+  /// Whether a byte belongs to the character of the byte before it.
+  bool isInside(std::size_t place) const {
+    return place < text_.size() && (static_cast<unsigned char>(text_[place]) & 0xC0U) == 0x80U;
+  }
+
+  [[noreturn]] void expected(const std::string& what) const {
+    std::string found = "the end";
+    if (cursor_ < text_.size()) {
+      std::size_t next = cursor_ + 1;
+      while (isInside(next)) ++next;
+      found = text_[cursor_] == '\n' ? "the end of the line"
+                                     : quoted(text_.substr(cursor_, next - cursor_));
+    }
+    fail("expected " + what + ", not " + found, cursor_);
+  }
+
+  /// Skips white space and comments; inside parentheses line ends too.
+  char peek() {
+    while (cursor_ < text_.size()) {
+      const char next = text_[cursor_];
+      if (next == '#') {
+        while (cursor_ < text_.size() && text_[cursor_] != '\n') ++cursor_;
+      } else if (next == ' ' || next == '\t' || next == '\r' || (next == '\n' && depth_ > 0)) {
+        ++cursor_;
+      } else {
+        return next;
+      }
+    }
+    return '\0';
+  }
+
+  std::size_t nextPlace() {
+    peek();
+    return cursor_;
+  }
+
+  bool take(char character) {
+    if (peek() != character) return false;
+    ++cursor_;
+    return true;
+  }
+
+  bool takeBoth(const char* two) {
+    if (peek() != two[0] || text_.compare(cursor_, 2, two) != 0) return false;
+    cursor_ += 2;
+    return true;
+  }
+
+  void require(char character, const char* what) {
+    if (!take(character)) expected(what);
+  }
+
+  std::string word(const char* what) {
+    if (!isWordStart(peek())) expected(what);
+    const std::size_t start = cursor_;
+    while (cursor_ < text_.size() && isWordPart(text_[cursor_])) ++cursor_;
+    return text_.substr(start, cursor_ - start);
+  }
+
+  double number() {
+    const char first = peek();
+    const std::size_t start = cursor_;
+    if (first == '-' || first == '+') ++cursor_;
+    while (cursor_ < text_.size() && (isWordPart(text_[cursor_]) ||
+                                      ((text_[cursor_] == '-' || text_[cursor_] == '+') &&
+                                       (text_[cursor_ - 1] == 'e' || text_[cursor_ - 1] == 'E')))) {
+      ++cursor_;
+    }
+    double value = 0;
+    if (!parseReal(text_.substr(start, cursor_ - start), &value)) {
+      cursor_ = start;
+      expected("a number");
+    }
+    return value;
+  }
+
+  bool atNumber() {
+    const char first = peek();
+    const std::size_t next = cursor_ + (first == '-' || first == '+' ? 1 : 0);
+    return next < text_.size() &&
+           (isDigit(text_[next]) ||
+            (text_[next] == '.' && next + 1 < text_.size() && isDigit(text_[next + 1])));
+  }
+
+  // ---- statements ----
+
+  /// The names before an equal sign with their places; none if the statement has no equal sign.
+  std::vector<std::pair<std::string, std::size_t> > targets() {
+    const std::size_t start = cursor_;
+    std::vector<std::pair<std::string, std::size_t> > names;
+    do {
+      if (!isWordStart(peek())) break;
+      const std::size_t place = cursor_;
+      names.emplace_back(word("a name"), place);
+    } while (take(','));
+    if (!names.empty() && take('=')) {
+      while (peek() == '\n') ++cursor_;
+      return names;
+    }
+    if (names.size() > 1) expected("= after the names of results");
+    cursor_ = start;
+    return {};
+  }
+
+  void statement() {
+    const auto names = targets();
+    const std::size_t start = cursor_;
+    const int value = argument(true);
+    const PatternValue& made = graph_.values[static_cast<std::size_t>(value)];
+    if (made.operation < 0 && (outer_ == nullptr || names.size() > 1)) {
+      fail("expected an operation such as Relu(x)", start);
+    }
+    if (made.variadic || made.optional) fail("expected one value", start);
+    if (names.size() > 1) {
+      const int operation = made.operation;
+      if (made.output != 0) fail("several results are the outputs of an operation in order", start);
+      for (std::size_t pos = 0; pos < names.size(); ++pos) {
+        if (names[pos].first == "_") continue;
+        const int output = outputOf(operation, static_cast<int>(pos));
+        graph_.values[static_cast<std::size_t>(output)].listed = true;
+        define(names[pos].first, names[pos].second, output);
+      }
+    } else if (names.size() == 1 && names[0].first != "_") {
+      define(names[0].first, names[0].second, value);
+    } else if (outer_ == nullptr) {
+      unnamed_.push_back(value);
+    } else {
+      if (outer_->roots.size() != 1)
+        fail("expected a name and =, as the pattern has several results", start);
+      setResult(outer_->roots[0].value, value, start);
+    }
+  }
+
+  void define(const std::string& name, std::size_t place, int value) {
+    if (graph_.names.count(name) != 0 || local_.count(name) != 0) {
+      fail(quoted(name) + " has a meaning already: define a name once, before its use", place);
+    }
+    if (outer_ != nullptr) {
+      const auto found = outer_->names.find(name);
+      if (found != outer_->names.end()) {
+        const auto is_it = [&](const PatternRoot& root) { return root.value == found->second; };
+        if (std::none_of(outer_->roots.begin(), outer_->roots.end(), is_it)) {
+          fail(quoted(name) + " is no result of the pattern, and cannot be replaced", place);
+        }
+        setResult(found->second, value, place);
+      }
+      local_[name] = value;
+      return;
+    }
+    PatternValue& defined = graph_.values[static_cast<std::size_t>(value)];
+    if (!defined.name.empty()) {
+      fail("this value has a name already, " + quoted(defined.name), place);
+    }
+    defined.name = name;
+    graph_.names[name] = value;
+  }
+
+  void setResult(int root, int value, std::size_t place) {
+    for (const auto& result : graph_.results) {
+      if (result.first == root) fail("this result is replaced twice", place);
+    }
+    graph_.results.emplace_back(root, value);
+  }
+
+  // ---- values ----
+
+  int addValue(const PatternValue& value) {
+    graph_.values.push_back(value);
+    return static_cast<int>(graph_.values.size()) - 1;
+  }
+
+  int outputOf(int operation, int output) {
+    for (std::size_t pos = 0; pos < graph_.values.size(); ++pos) {
+      const PatternValue& value = graph_.values[pos];
+      if (value.operation == operation && value.output == output) return static_cast<int>(pos);
+    }
+    PatternOperation& owner = graph_.operations[static_cast<std::size_t>(operation)];
+    owner.outputs = (std::max)(owner.outputs, output + 1);
+    PatternValue value;
+    value.operation = operation;
+    value.output = output;
+    value.place = cursor_;
+    return addValue(value);
+  }
+
+  int outputNumber() {
+    if (peek() != ':' || cursor_ + 1 >= text_.size() || !isDigit(text_[cursor_ + 1])) return -1;
+    ++cursor_;
+    int64_t output = 0;
+    const std::size_t start = cursor_;
+    while (cursor_ < text_.size() && isDigit(text_[cursor_])) ++cursor_;
+    if (!parseInteger(text_.data() + start, cursor_ - start, &output) || output > 9999) {
+      fail("an output has a number below 10000", start);
+    }
+    return static_cast<int>(output);
+  }
+
+  /// An argument of an operation, or the right side of a statement (`outermost`).
+  int argument(bool outermost) {
+    const std::size_t start = nextPlace();
+    if (!outermost && take('*')) {
+      PatternValue value;
+      value.variadic = true;
+      value.place = start;
+      return reference(word("a name after *"), value);
+    }
+    if (atNumber()) {
+      if (outer_ != nullptr)
+        fail("a replacement cannot make a constant: use a rewrite function", start);
+      PatternValue value;
+      value.kind = PatternValue::kParameter;
+      value.place = start;
+      value.numbers.push_back(number());
+      return addValue(value);
+    }
+    std::string name = word(outermost ? "an operation such as Relu(x)"
+                                      : "an input: an operation, a name, a number, or *name");
+    bool shared = false;
+    if (name == "shared" && isWordStart(peek())) {
+      if (outer_ != nullptr) fail("a replacement has no shared operations", start);
+      shared = true;
+      name = word("an operator");
+    }
+    const char next = peek();
+    const bool domain = next == ':' && text_.compare(cursor_, 2, "::") == 0;
+    if (shared || domain || next == '(' || next == '[' || next == '|')
+      return operation(name, shared);
+    PatternValue value;
+    value.place = start;
+    const int output = outputNumber();
+    if (output >= 0) {
+      const auto found = (outer_ == nullptr ? graph_.names : local_).find(name);
+      const int owner = found == (outer_ == nullptr ? graph_.names : local_).end()
+                            ? -1
+                            : graph_.values[static_cast<std::size_t>(found->second)].operation;
+      if (owner < 0) fail(quoted(name) + " is no operation, and has no outputs", start);
+      return outputOf(owner, output);
+    }
+    bool constrained = false;
+    if (outer_ == nullptr) {
+      value.optional = take('?');
+      constrained = take(':');
+      if (constrained) constraint(&value);
+    }
+    return reference(name, value, constrained);
+  }
+
+  /// A name: one that has a meaning, or a new input.
+  int reference(const std::string& name, const PatternValue& wanted, bool constrained = false) {
+    if (outer_ != nullptr) {
+      const auto local = local_.find(name);
+      if (local != local_.end()) {
+        if (wanted.variadic) fail(quoted(name) + " is one value", wanted.place);
+        return local->second;
+      }
+      const auto found = outer_->names.find(name);
+      if (found == outer_->names.end()) {
+        fail("the pattern has no value " + quoted(name), wanted.place);
+      }
+      PatternValue value = wanted;
+      value.name = name;
+      value.outer = found->second;
+      const bool variadic = outer_->values[static_cast<std::size_t>(found->second)].variadic;
+      if (variadic != wanted.variadic) {
+        fail(variadic ? quoted(name) + " is variadic: write *" + name
+                      : quoted(name) + " is one value",
+             wanted.place);
+      }
+      return addValue(value);
+    }
+    PatternValue value = wanted;
+    if (name == "_") return addValue(value);
+    const auto found = graph_.names.find(name);
+    if (found == graph_.names.end()) {
+      value.name = name;
+      const int made = addValue(value);
+      graph_.names[name] = made;
+      return made;
+    }
+    PatternValue& known = graph_.values[static_cast<std::size_t>(found->second)];
+    if (known.variadic != value.variadic) {
+      fail(quoted(name) + " is both one value and several", wanted.place);
+    }
+    if (known.operation >= 0 && (value.optional || constrained)) {
+      fail(quoted(name) + " is the result of an operation, and cannot be optional or constrained",
+           wanted.place);
+    }
+    if (constrained || (value.optional && !known.optional)) {
+      fail("say at the first use of " + quoted(name) + " what it must be", wanted.place);
+    }
+    return found->second;
+  }
+
+  /// `param`, `input` or `value`, and what is wanted of it in brackets.
+  void constraint(PatternValue* value) {
+    const std::size_t start = nextPlace();
+    const std::string kind = word("param, input or value");
+    if (kind == "param") {
+      value->kind = PatternValue::kParameter;
+    } else if (kind == "input") {
+      value->kind = PatternValue::kInput;
+    } else if (kind != "value") {
+      fail("expected param, input or value, not " + quoted(kind), start);
+    }
+    if (!take('[')) return;
+    ++depth_;
+    do {
+      const std::size_t place = nextPlace();
+      const std::string key = word("rank, type, shape or value");
+      require('=', "=");
+      do {
+        if (key == "rank") {
+          const std::size_t at = nextPlace();
+          const double rank = number();
+          if (rank < 0 || rank > 100 || rank != std::floor(rank))
+            fail("a rank is a whole number", at);
+          value->ranks.push_back(static_cast<int64_t>(rank));
+        } else if (key == "type") {
+          value->types.push_back(typeName());
+        } else if (key == "value") {
+          if (value->kind != PatternValue::kParameter)
+            fail("only a param has a known value", place);
+          value->numbers.push_back(number());
+        } else if (key == "shape") {
+          value->shapes.push_back(shapeText());
+        } else {
+          fail("expected rank, type, shape or value, not " + quoted(key), place);
+        }
+      } while (take('|'));
+    } while (take(','));
+    --depth_;
+    require(']', "] or ,");
+  }
+
+  MXDType typeName() {
+    static const char* const names[] = {"float32", "float64", "float16", "uint8", "int32",
+                                        "int8",    "int64",   "bool",    "int16", "uint16",
+                                        "uint32",  "uint64",  "bfloat16"};
+    const std::size_t start = nextPlace();
+    const std::string name = word("a type such as float32");
+    for (int code = 0; code <= kBfloat16; ++code) {
+      if (name == names[code]) return static_cast<MXDType>(code);
+    }
+    fail("expected a type such as float32, not " + quoted(name), start);
+  }
+
+  std::vector<int64_t> shapeText() {
+    require('[', "[ and sizes, _ for any");
+    std::vector<int64_t> sizes;
+    if (take(']')) return sizes;
+    do {
+      if (peek() == '_') {
+        ++cursor_;
+        sizes.push_back(-1);
+        continue;
+      }
+      const std::size_t at = cursor_;
+      const double size = number();
+      if (size < 0 || size > 9e15 || size != std::floor(size)) fail("a size is a whole number", at);
+      sizes.push_back(static_cast<int64_t>(size));
+    } while (take(','));
+    require(']', "] or ,");
+    return sizes;
+  }
+
+  // ---- operations ----
+
+  int operation(const std::string& first, bool shared) {
+    const std::size_t start = cursor_;
+    if (++nesting_ > 200)
+      fail("operations are nested more than 200 deep: name parts of them", start);
+    PatternOperation made;
+    made.shared = shared;
+    operatorName(first, &made);
+    while (take('|')) operatorName(word("an operator"), &made);
+    const bool any = std::find_if(made.operators.begin(), made.operators.end(),
+                                  [](const std::pair<std::string, std::string>& each) {
+                                    return each.second == "_" && each.first.empty();
+                                  }) != made.operators.end();
+    if (any && (outer_ != nullptr || made.operators.size() > 1)) {
+      fail("_ stands for any operator of a pattern, and has no alternatives", start);
+    }
+    if (outer_ != nullptr && made.operators.size() > 1) {
+      fail("a replacement needs one operator", start);
+    }
+    made.text = first;
+    for (std::size_t pos = 1; pos < made.operators.size(); ++pos) {
+      made.text += "|" + made.operators[pos].second;
+    }
+    if (any) made.operators.clear();
+    ++depth_;
+    if (take('[')) attributes(&made);
+    require('(', "( and the inputs");
+    if (!take(')')) {
+      do {
+        addArgument(&made);
+      } while (take(','));
+      if (peek() != ')') expected(") or ,");
+      ++cursor_;
+    }
+    --depth_;
+    --nesting_;
+    graph_.operations.push_back(std::move(made));
+    const int number = static_cast<int>(graph_.operations.size()) - 1;
+    const int output = outputNumber();
+    return outputOf(number, output < 0 ? 0 : output);
+  }
+
+  void operatorName(const std::string& first, PatternOperation* made) {
+    if (takeBoth("::")) {
+      made->operators.emplace_back(first, word("an operator"));
+    } else {
+      made->operators.emplace_back(std::string(), first);
+    }
+  }
+
+  void addArgument(PatternOperation* made) {
+    const std::size_t start = nextPlace();
+    const int input = argument(false);
+    PatternValue& value = graph_.values[static_cast<std::size_t>(input)];
+    if (value.operation >= 0 && value.outer < 0) {
+      PatternOperation& producer = graph_.operations[static_cast<std::size_t>(value.operation)];
+      ++producer.uses;
+      made->depth = (std::max)(made->depth, producer.depth + 1);
+    }
+    ++value.uses;
+    if (value.variadic && outer_ == nullptr) {
+      if (made->variadic >= 0) fail("an operation has one variadic input", start);
+      made->variadic = static_cast<int>(made->inputs.size());
+    }
+    made->ordered = made->ordered || value.variadic || value.optional;
+    made->inputs.push_back(input);
+  }
+
+  void attributes(PatternOperation* made) {
+    do {
+      PatternAttribute attribute;
+      const std::size_t start = nextPlace();
+      if (take('!')) {
+        if (outer_ != nullptr)
+          fail("a replacement leaves out attributes by not naming them", start);
+        attribute.key = word("the name of an attribute");
+        attribute.relation = PatternAttribute::kAbsent;
+      } else if (take('*')) {
+        if (outer_ == nullptr) fail("a pattern cannot spread attributes", start);
+        attribute.variable = word("the name of an operation");
+        const auto found = outer_->names.find(attribute.variable);
+        if (found == outer_->names.end() ||
+            outer_->values[static_cast<std::size_t>(found->second)].operation < 0) {
+          fail("the pattern has no operation " + quoted(attribute.variable), start);
+        }
+        attribute.relation = PatternAttribute::kSpread;
+      } else {
+        attribute.key = word("the name of an attribute, !name or *operation");
+        attribute.optional = take('?');
+        if (outer_ != nullptr && attribute.optional)
+          fail("a replacement has no optional attributes", start);
+        if (takeBoth("!=")) {
+          if (outer_ != nullptr) fail("a replacement sets attributes with =", start);
+          attribute.relation = PatternAttribute::kDifferent;
+        } else {
+          require('=', "= and a value");
+        }
+        attributeValues(&attribute);
+      }
+      made->attributes.push_back(std::move(attribute));
+    } while (take(','));
+    if (peek() != ']') expected("] or ,");
+    ++cursor_;
+  }
+
+  void attributeValues(PatternAttribute* attribute) {
+    const std::size_t start = nextPlace();
+    if (take('$')) {
+      if (attribute->relation == PatternAttribute::kDifferent) fail("expected a value", start);
+      attribute->relation = PatternAttribute::kBind;
+      attribute->variable = word("a name after $");
+      if (outer_ == nullptr) {
+        graph_.names.emplace("$" + attribute->variable, -1);
+      } else if (outer_->names.count("$" + attribute->variable) == 0) {
+        const auto found = outer_->names.find(attribute->variable);
+        if (found == outer_->names.end() ||
+            outer_->values[static_cast<std::size_t>(found->second)].kind !=
+                PatternValue::kParameter) {
+          fail("the pattern has no attribute $" + attribute->variable + " and no param " +
+                   attribute->variable,
+               start);
+        }
+        attribute->relation = PatternAttribute::kNumber;
+      }
+      return;
+    }
+    do {
+      attribute->values.push_back(attributeText());
+    } while (take('|'));
+    if (outer_ != nullptr && attribute->values.size() > 1)
+      fail("a replacement needs one value", start);
+  }
+
+  std::string attributeText() {
+    const char first = peek();
+    const std::size_t start = cursor_;
+    if (first == '\'' || first == '"') {
+      const std::size_t end = text_.find(first, start + 1);
+      if (end == std::string::npos) fail("the quotation mark is not closed", start);
+      cursor_ = end + 1;
+      return text_.substr(start + 1, end - start - 1);
+    }
+    if (first == '[' || first == '(') {
+      const char close = first == '[' ? ']' : ')';
+      const std::size_t end = text_.find(close, start);
+      if (end == std::string::npos) fail("the list is not closed", start);
+      cursor_ = end + 1;
+      return text_.substr(start, cursor_ - start);
+    }
+    while (cursor_ < text_.size() &&
+           (isWordPart(text_[cursor_]) || text_[cursor_] == '-' || text_[cursor_] == '+')) {
+      ++cursor_;
+    }
+    if (cursor_ == start) expected("a value: a number, a word, text in quotes, or a list");
+    return text_.substr(start, cursor_ - start);
+  }
+
+  // ---- the end ----
+
+  void finishPattern() {
+    std::vector<int> roots;
+    for (std::size_t pos = 0; pos < graph_.values.size(); ++pos) {
+      const PatternValue& value = graph_.values[pos];
+      if (value.operation < 0) continue;
+      const bool unnamed =
+          std::find(unnamed_.begin(), unnamed_.end(), static_cast<int>(pos)) != unnamed_.end();
+      const bool used =
+          value.uses > 0 ||
+          (!value.listed && graph_.operations[static_cast<std::size_t>(value.operation)].uses > 0);
+      if (!used && (unnamed || !value.name.empty())) roots.push_back(static_cast<int>(pos));
+    }
+    std::vector<char> known(graph_.operations.size(), 0);
+    std::vector<char> reached(graph_.values.size(), 0);
+    for (const int value : roots) {
+      const int owner = graph_.values[static_cast<std::size_t>(value)].operation;
+      graph_.operations[static_cast<std::size_t>(owner)].root = true;
+      PatternRoot root;
+      root.value = value;
+      if (!graph_.roots.empty() && known[static_cast<std::size_t>(owner)] == 0)
+        connectRoot(reached, &root);
+      markReached(owner, &known, &reached);
+      graph_.roots.push_back(std::move(root));
+    }
+    for (std::size_t pos = 0; pos < graph_.operations.size(); ++pos) {
+      if (known[pos] == 0) {
+        fail("no result of the pattern needs the operation " + quoted(graph_.operations[pos].text),
+             0);
+      }
+    }
+  }
+
+  /// Finds the way from a value that is known to a root that is searched from it.
+  void connectRoot(const std::vector<char>& reached, PatternRoot* root) {
+    const int owner = graph_.values[static_cast<std::size_t>(root->value)].operation;
+    std::vector<int> pending(1, owner);
+    std::vector<int> above(graph_.operations.size(), -1);
+    for (std::size_t next = 0; next < pending.size(); ++next) {
+      const int operation = pending[next];
+      for (const int input : graph_.operations[static_cast<std::size_t>(operation)].inputs) {
+        const PatternValue& value = graph_.values[static_cast<std::size_t>(input)];
+        if (reached[static_cast<std::size_t>(input)] != 0 && !value.variadic && !value.optional) {
+          root->start = input;
+          for (int step = operation; step >= 0; step = above[static_cast<std::size_t>(step)]) {
+            root->climb.push_back(step);
+          }
+          return;
+        }
+        if (value.operation < 0 || above[static_cast<std::size_t>(value.operation)] >= 0) continue;
+        above[static_cast<std::size_t>(value.operation)] = operation;
+        pending.push_back(value.operation);
+      }
+    }
+    fail("this result shares no value with the results before it",
+         graph_.values[static_cast<std::size_t>(root->value)].place);
+  }
+
+  void markReached(int operation, std::vector<char>* known, std::vector<char>* reached) {
+    std::vector<int> pending(1, operation);
+    while (!pending.empty()) {
+      const int each = pending.back();
+      pending.pop_back();
+      if ((*known)[static_cast<std::size_t>(each)] != 0) continue;
+      (*known)[static_cast<std::size_t>(each)] = 1;
+      for (std::size_t pos = 0; pos < graph_.values.size(); ++pos) {
+        if (graph_.values[pos].operation == each) (*reached)[pos] = 1;
+      }
+      for (const int input : graph_.operations[static_cast<std::size_t>(each)].inputs) {
+        const PatternValue& value = graph_.values[static_cast<std::size_t>(input)];
+        if (value.kind != PatternValue::kParameter || !value.name.empty())
+          (*reached)[static_cast<std::size_t>(input)] = 1;
+        if (value.operation >= 0) pending.push_back(value.operation);
+      }
+    }
+  }
+
+  void finishReplacement() {
+    for (const PatternRoot& root : outer_->roots) {
+      const auto sets = [&](const std::pair<int, int>& result) {
+        return result.first == root.value;
+      };
+      if (std::none_of(graph_.results.begin(), graph_.results.end(), sets)) {
+        fail("nothing replaces the result " +
+                 quoted(outer_->values[static_cast<std::size_t>(root.value)].name),
+             text_.size());
+      }
+    }
+  }
+
+  const std::string& text_;
+  const PatternGraph* outer_;
+  PatternGraph graph_;
+  std::map<std::string, int> local_;  // names that a replacement defines
+  std::vector<int> unnamed_;
+  std::size_t cursor_;
+  int depth_;
+  int nesting_ = 0;
+};
+
+}  // namespace detail
+// ---- patterns: facts of nodes ------------------------------------------------------------------
+
+namespace detail {
+
+/// Operators whose inputs may be exchanged. DLPrimitives' Elementwise is one without coefficients.
+inline const char* commutativeOperators(const std::string& dialect) {
+  if (dialect == "onnx") {
+    return "Add Mul Max Min Sum Mean And Or Xor Equal BitwiseAnd BitwiseOr BitwiseXor";
+  }
+  if (dialect == "mxnet") {
+    return "elemwise_add _add _plus _Plus broadcast_add broadcast_plus add_n ElementWiseSum "
+           "elemwise_mul _mul _Mul broadcast_mul _maximum _Maximum broadcast_maximum _minimum "
+           "_Minimum broadcast_minimum _equal _Equal broadcast_equal _not_equal _Not_Equal "
+           "broadcast_not_equal _logical_and _Logical_And broadcast_logical_and _logical_or "
+           "_Logical_Or broadcast_logical_or _logical_xor _Logical_Xor broadcast_logical_xor "
+           "_hypot _Hypot broadcast_hypot _npi_add _npi_multiply _npi_maximum _npi_minimum "
+           "_npi_equal _npi_not_equal _npi_hypot _npi_logical_and _npi_logical_or "
+           "_npi_logical_xor _npi_bitwise_and _npi_bitwise_or _npi_bitwise_xor";
+  }
+  if (dialect == "nnvm") {
+    return "elemwise_add elemwise_mul elemwise_sum broadcast_add broadcast_mul broadcast_max "
+           "broadcast_min broadcast_equal broadcast_not_equal";
+  }
+  if (dialect == "ark") return "Add Mul";
+  return dialect == "dlprim" ? "Elementwise" : "";
+}
+
+/// Whether a node stands for an omitted optional input of ONNX.
+inline bool isAbsentInput(const Node& node) {
+  return node.op == "null" && node.name == "__absent__";
+}
+
+/// Whether a variable is a weight or constant whose array the caller lent: no input of the model,
+/// nor the default of one.
+inline bool isWeight(const Node& node, const std::string& dialect) {
+  return node.tensor != nullptr && node.op == "null" && !isModelInput(node, dialect);
+}
+
+inline double halfToDouble(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const double fraction = bits & 1023;
+  const double size = exponent == 0    ? std::ldexp(fraction, -24)
+                      : exponent == 31 ? (fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                        : std::numeric_limits<double>::infinity())
+                                       : std::ldexp(fraction + 1024, exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+/// The bits of a number in half precision, rounded to the nearest, ties to even.
+inline uint16_t doubleToHalf(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (!(size < 65520)) return static_cast<uint16_t>(sign | (std::isnan(value) ? 0x7e00 : 0x7c00));
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  exponent = (std::max)(exponent - 11, -24);  // of the last bit
+  const int bits = static_cast<int>(std::nearbyint(std::ldexp(size, -exponent)));
+  return static_cast<uint16_t>(sign | (exponent == -24 ? bits : ((exponent + 24) << 10) + bits));
+}
+
+/// The bits of a number in bfloat16, rounded likewise.
+inline uint16_t doubleToBfloat(double value) {
+  const float number = static_cast<float>(value);
+  uint32_t bits = 0;
+  memcpy(&bits, &number, sizeof(bits));
+  if (std::isnan(number)) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+template <typename ValueType>
+double elementOf(const MXTensor& tensor, std::size_t pos) {
+  ValueType value;
+  memcpy(&value, static_cast<const char*>(tensor.data_ptr) + pos * sizeof(value), sizeof(value));
+  return static_cast<double>(value);
+}
+
+template <typename ValueType>
+void setElement(MXTensor* tensor, std::size_t pos, ValueType value) {
+  memcpy(static_cast<char*>(tensor->data_ptr) + pos * sizeof(value), &value, sizeof(value));
+}
+
+/// One element of a dense tensor in the machine's memory.
+inline double elementAt(const MXTensor& tensor, std::size_t pos) {
+  switch (tensor.dtype) {
+    case kFloat32:
+      return elementOf<float>(tensor, pos);
+    case kFloat64:
+      return elementOf<double>(tensor, pos);
+    case kFloat16:
+      return halfToDouble(static_cast<uint16_t>(elementOf<uint16_t>(tensor, pos)));
+    case kUint8:
+      return elementOf<uint8_t>(tensor, pos);
+    case kInt32:
+      return elementOf<int32_t>(tensor, pos);
+    case kInt8:
+      return elementOf<int8_t>(tensor, pos);
+    case kInt64:
+      return elementOf<int64_t>(tensor, pos);
+    case kBool:
+      return elementOf<uint8_t>(tensor, pos) != 0 ? 1 : 0;
+    case kInt16:
+      return elementOf<int16_t>(tensor, pos);
+    case kUint16:
+      return elementOf<uint16_t>(tensor, pos);
+    case kUint32:
+      return elementOf<uint32_t>(tensor, pos);
+    case kUint64:
+      return elementOf<uint64_t>(tensor, pos);
+    case kBfloat16: {
+      const uint32_t bits = static_cast<uint32_t>(elementOf<uint16_t>(tensor, pos)) << 16;
+      float number = 0;
+      memcpy(&number, &bits, sizeof(number));
+      return number;
+    }
+    case kUNSET:
+      break;
+  }
+  throw std::invalid_argument("the element type of a parameter is unknown");
+}
+
+inline void setElementAt(MXTensor* tensor, std::size_t pos, double value) {
+  switch (tensor->dtype) {
+    case kFloat32:
+      return setElement(tensor, pos, static_cast<float>(value));
+    case kFloat64:
+      return setElement(tensor, pos, value);
+    case kFloat16:
+      return setElement(tensor, pos, doubleToHalf(value));
+    case kUint8:
+      return setElement(tensor, pos, static_cast<uint8_t>(value));
+    case kInt32:
+      return setElement(tensor, pos, static_cast<int32_t>(value));
+    case kInt8:
+      return setElement(tensor, pos, static_cast<int8_t>(value));
+    case kInt64:
+      return setElement(tensor, pos, static_cast<int64_t>(value));
+    case kBool:
+      return setElement(tensor, pos, static_cast<uint8_t>(value != 0 ? 1 : 0));
+    case kInt16:
+      return setElement(tensor, pos, static_cast<int16_t>(value));
+    case kUint16:
+      return setElement(tensor, pos, static_cast<uint16_t>(value));
+    case kUint32:
+      return setElement(tensor, pos, static_cast<uint32_t>(value));
+    case kUint64:
+      return setElement(tensor, pos, static_cast<uint64_t>(value));
+    case kBfloat16:
+      return setElement(tensor, pos, doubleToBfloat(value));
+    case kUNSET:
+      break;
+  }
+  throw std::invalid_argument("the element type of a new parameter is unknown");
+}
+
+/// Whether a tensor is dense, in the machine's memory, and of a known type.
+inline bool isReadable(const MXTensor& tensor) {
+  return tensor.data_ptr != nullptr && tensor.stype == kDefaultStorage && tensor.dtype != kUNSET &&
+         tensor.ctx.dev_type.compare(0, 3, "cpu") == 0;
+}
+
+/// Gets the number in a dense tensor of one element in the machine's memory.
+inline bool numberIn(const MXTensor& tensor, double* value) {
+  if (!isReadable(tensor) || tensor.size() != 1) return false;
+  *value = elementAt(tensor, 0);
+  return true;
+}
+
+/// Whether a number is one that a pattern names, up to the precision of its type.
+inline bool isNumber(double value, double wanted, MXDType type) {
+  const double precision = type == kFloat16 ? 1e-3 : type == kBfloat16 ? 8e-3 : 1e-5;
+  return value == wanted ||
+         std::fabs(value - wanted) <= precision * (std::max)(std::fabs(value), std::fabs(wanted));
+}
+
+/// One item of an attribute's text without spaces and quotes; True is 1, False is 0.
+inline std::string plainItem(const std::string& text, std::size_t from, std::size_t end) {
+  while (from < end && strchr(" \t\n'\"", text[from]) != nullptr) ++from;
+  while (from < end && strchr(" \t\n'\"", text[end - 1]) != nullptr) --end;
+  std::string item = text.substr(from, end - from);
+  if (item == "True" || item == "true") return "1";
+  if (item == "False" || item == "false") return "0";
+  if (item.size() > 1 && item.back() == 'L' && isDigit(item[item.size() - 2])) item.pop_back();
+  return item;
+}
+
+inline std::vector<std::string> itemsOf(const std::string& text) {
+  std::vector<std::string> items;
+  const std::string whole = plainItem(text, 0, text.size());
+  if (whole.size() < 2 || (whole[0] != '[' && whole[0] != '(')) {
+    items.push_back(whole);
+    return items;
+  }
+  std::size_t pos = 1;
+  while (pos < whole.size()) {
+    const std::size_t end = (std::min)(whole.find(',', pos), whole.size() - 1);
+    items.push_back(plainItem(whole, pos, end));
+    pos = end + 1;
+  }
+  if (!items.empty() && items.back().empty()) items.pop_back();  // "()" and "(2,)"
+  items.push_back("]");                                          // a list of one is no scalar
+  return items;
+}
+
+/// Whether two texts are the same attribute in the spellings of all dialects: "(1, 1)" and
+/// "[1,1]", "True" and "1", "0.10" and "0.1".
+inline bool sameAttribute(const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  const std::vector<std::string> left = itemsOf(one);
+  const std::vector<std::string> right = itemsOf(other);
+  if (left.size() != right.size()) return false;
+  for (std::size_t pos = 0; pos < left.size(); ++pos) {
+    double first = 0;
+    double second = 0;
+    if (left[pos] == right[pos]) continue;
+    if (!parseReal(left[pos], &first) || !parseReal(right[pos], &second)) return false;
+    if (first != second && static_cast<float>(first) != static_cast<float>(second)) return false;
+  }
+  return true;
+}
+
+/// The graphs of a model, while patterns are searched in it. Captured variables of nested graphs,
+/// which ONNX has, get the arrays of the parameters around them that they stand for.
+class NestedGraphs {
+ public:
+  explicit NestedGraphs(Graph* root) : dialect_(dialectOf(*root)) {
+    forEachNode(
+        root, [this](Graph* graph) { graphs_.push_back(graph); },
+        [this](Graph* graph, Node* node) {
+          has_control_ = has_control_ || !node->control_deps.empty();
+          for (Graph* nested : node->subgraphs) {
+            if (nested != nullptr) enter(graph, node, nested);
+          }
+        });
+  }
+  ~NestedGraphs() {
+    for (Node* node : lent_) node->tensor = nullptr;
+  }
+  NestedGraphs(const NestedGraphs&) = delete;
+  NestedGraphs& operator=(const NestedGraphs&) = delete;
+
+  /// The model first, each other graph after the one around it.
+  const std::vector<Graph*>& graphs() const { return graphs_; }
+  Graph* root() const { return graphs_[0]; }
+  const std::string& dialect() const { return dialect_; }
+  /// Whether any node waits for another without using its results.
+  bool hasControl() const { return has_control_; }
+  /// Whether new parameters of a graph can be those of the model.
+  bool canCapture(const Graph* graph) const {
+    return graph != root() && dialect_ == "onnx" && owners_.count(graph) != 0;
+  }
+
+  /// A name that no graph of the model has.
+  std::string freeName(const std::string& wanted) {
+    if (names_.empty()) {
+      for (const Graph* graph : graphs_) {
+        for (const Node* node : graph->nodes) names_.insert(node->name);
+      }
+    }
+    std::string name = wanted;
+    for (int number = 0; !names_.insert(name).second;) {
+      name = wanted + "_" + std::to_string(++number);
+    }
+    return name;
+  }
+
+  /// Makes a new variable of a nested graph one that stands for a new parameter of the model.
+  void capture(Graph* graph, Node* variable, const PatternHooks& hooks) {
+    std::vector<Graph*> way;  // from the variable's graph outwards
+    for (Graph* each = graph; each != root(); each = owners_.at(each).first) way.push_back(each);
+    Node* outer = addVariable(root(), variable->name, hooks);
+    for (auto nested = way.rbegin(); nested != way.rend(); ++nested) {
+      const std::pair<Graph*, Node*>& owner = owners_.at(*nested);
+      Node* inner = *nested == graph ? variable : addVariable(*nested, variable->name, hooks);
+      inner->attrs["__outer__"] = std::to_string(takeIn(owner.first, outer, owner.second));
+      outer = inner;
+    }
+  }
+
+ private:
+  void enter(Graph* graph, Node* owner, Graph* nested) {
+    owners_[nested] = std::make_pair(graph, owner);
+    for (Node* variable : nested->nodes) {
+      int64_t slot = -1;
+      if (variable->op != "null" || variable->tensor != nullptr) continue;
+      std::string outer;
+      if (!variable->attrs._get("__outer__", &outer) || !readInteger(outer, &slot) || slot < 0 ||
+          slot >= static_cast<int64_t>(owner->inputs.size())) {
+        continue;
+      }
+      const Node& source = *owner->inputs[static_cast<std::size_t>(slot)].node;
+      if (!isWeight(source, dialect_)) continue;
+      variable->tensor = source.tensor;
+      lent_.push_back(variable);
+    }
+  }
+
+  static Node* addVariable(Graph* graph, const std::string& name, const PatternHooks& hooks) {
+    if (hooks.add_node) return hooks.add_node(graph, name, "null");
+    Node* node = graph->addNode(name, "null");
+    graph->inputs.push_back(node);
+    return node;
+  }
+
+  /// Adds a captured input to a node with nested graphs; returns its number.
+  static std::size_t takeIn(Graph* graph, Node* source, Node* owner) {
+    const std::size_t slot = owner->inputs.size();
+    int64_t captured = 0;
+    std::string stated;
+    if (owner->attrs._get("__captured_inputs__", &stated)) readInteger(stated, &captured);
+    if (!owner->attrs._has("__formal_inputs__")) {
+      owner->attrs["__formal_inputs__"] = std::to_string(slot);
+    }
+    owner->attrs["__captured_inputs__"] = std::to_string(captured + 1);
+    graph->connect(source, 0, owner, static_cast<int>(slot));
+    return slot;
+  }
+
+  std::string dialect_;
+  std::vector<Graph*> graphs_;
+  std::unordered_map<const Graph*, std::pair<Graph*, Node*> > owners_;
+  std::vector<Node*> lent_;
+  std::unordered_set<std::string> names_;
+  bool has_control_ = false;
+};
+
+/// A graph while patterns are searched and replaced in it.
+class PatternSession {
+ public:
+  typedef std::vector<std::shared_ptr<const PatternRule> > Rules;
+
+  /// `model`: has `graph`.
+  PatternSession(NestedGraphs* model, Graph* graph, const Rules& rules, const PatternHooks& hooks)
+      : model_(*model),
+        root_(*model->root()),
+        graph_(graph),
+        dialect_(model->dialect()),
+        rules_(rules),
+        hooks_(hooks),
+        table_(graph->nodes),
+        // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
+        with_origins_(root_.attrs.count("dialect") != 0) {
+    std::istringstream operators(commutativeOperators(dialect_));
+    for (std::string op; operators >> op;) commutative_.insert(op);
+    for (std::size_t pos = 0; pos < rules.size(); ++pos) indexRule(pos);
+    states_.resize(graph->nodes.size());
+    for (std::size_t pos = 0; pos < graph->outputs.size(); ++pos) {
+      heads_[graph->outputs[pos].node].push_back(pos);
+    }
+  }
+
+  std::size_t apply() {
+    limit_ = 8 * graph_->nodes.size() + 1000;
+    if (several_results_ || model_.hasControl()) {
+      enterNodes();
+    } else {
+      visitNodes([this](Node* node) { replaceAt(node); });
+    }
+    for (bool again = true; again;) {
+      const std::size_t before = count_;
+      while (!queue_.empty()) {
+        Node* node = queue_.front();
+        queue_.pop_front();
+        if (queue_.size() > 8) {
+          __builtin_prefetch(&queue_[8]->op);
+          __builtin_prefetch(&queue_[8]->inputs);
+        }
+        State& state = stateOf(node);
+        state.queued = false;
+        if (!state.dead) replaceAt(node);
+      }
+      // The other results of a pattern with several may change without their first.
+      again = count_ > before && several_results_;
+      if (again) {
+        for (Node* node : graph_->nodes) {
+          State& state = stateOf(node);
+          if (state.dead || !mayBegin(*node)) continue;
+          state.queued = true;
+          queue_.push_back(node);
+        }
+      }
+    }
+    finish();
+    return count_;
+  }
+
+  void find(std::vector<FoundMatch>* found) {
+    std::set<std::pair<std::size_t, std::vector<Node*> > > known;
+    enterNodes();
+    for (Node* node : queue_) {
+      forRulesAt(*node, [&](std::size_t pos) {
+        const PatternRule& rule = *rules_[pos];
+        if (!matches(rule, node)) return false;
+        std::vector<Node*> nodes = binding_.nodes;
+        std::sort(nodes.begin(), nodes.end());
+        if (known.insert(std::make_pair(pos, nodes)).second) found->push_back(describe(rule, pos));
+        return false;
+      });
+    }
+  }
+
+  std::string why(Node* node) {
+    enterNodes();
+    tracing_ = true;
+    for (const auto& rule : rules_) {
+      if (matches(*rule, node)) return std::string();
+    }
+    return reason_;
+  }
+
+ private:
+  friend class mxnet::ext::Match;
+
+  struct State {
+    double position = 0;
+    uint32_t round = 0;      // the last replacement that reached it
+    uint32_t dead_uses = 0;  // edges to dead nodes, which stay in the list for a while
+    bool entered = false;    // has a position, and was looked at or is in the queue
+    bool queued = false;
+    bool dead = false;
+    bool pinned = false;  // has control dependencies
+    bool named = false;   // a created node that has the name of what it replaces
+    bool given = false;   // what replaced it has its name
+  };
+  struct NewNode {
+    State state;
+    std::vector<Node*> origin;  // the nodes that it stands for
+    bool origin_written = false;
+  };
+  struct Goal {
+    int value;
+    NodeEntry entry;
+  };
+  struct Mark {
+    std::size_t trail;
+    std::size_t goals;
+    std::size_t attributes;
+  };
+
+  /// Ten times what nested sums of sixteen inputs take; more is a hang that nothing ends.
+  static const std::size_t kMostAttempts = 1000000;
+
+  static void interrupted();
+
+  /// Replaces the match that begins at a node, if there is one.
+  void replaceAt(Node* node) {
+    if (++steps_ % 4096 == 0) interrupted();
+    const PatternRule* rule = nullptr;
+    if (!tryRules(node, &rule) || ++count_ <= limit_) return;
+    throw std::runtime_error("replacing " + quoted(rule->pattern.text) + " does not end, after " +
+                             std::to_string(limit_) +
+                             " replacements: what replaces it matches again");
+  }
+
+  /// Makes the states of the nodes of the graph in a topological order, and calls `visit` for
+  /// those at which a match may begin, which may replace what stands before them. One walk: large
+  /// graphs do not fit into the processor's cache.
+  template <typename Visit>
+  void visitNodes(Visit visit) {
+    const auto enter = [&](Node* node, State* state, double position) {
+      state->entered = true;
+      state->position = position;
+      if (!state->dead && mayBegin(*node)) visit(node);
+    };
+    for (std::size_t pos = 0; pos < states_.size(); ++pos) {
+      prefetchNode(graph_->nodes, pos, &Node::op);
+      Node* node = graph_->nodes[pos];
+      if (followsDependencies(*node, pos)) {
+        enter(node, &states_[pos], static_cast<double>(pos));
+        continue;
+      }
+      for (Node* each : restoreOrder()) {
+        State& state = stateOf(each);
+        if (!state.entered) enter(each, &state, state.position);
+      }
+      return;
+    }
+  }
+
+  /// Makes the states of all nodes, and queues those at which a match may begin.
+  void enterNodes() {
+    visitNodes([this](Node* node) {
+      stateOf(node).queued = true;
+      queue_.push_back(node);
+    });
+    if (!model_.hasControl()) return;
+    for (Node* node : graph_->nodes) {
+      if (node->control_deps.empty()) continue;
+      stateOf(node).pinned = true;
+      for (Node* other : node->control_deps) stateOf(other).pinned = true;
+    }
+  }
+
+  /// Whether all that the node at a position needs has a state already.
+  bool followsDependencies(const Node& node, std::size_t pos) {
+    const std::size_t first = pos < 8 ? 0 : pos - 8;
+    const std::size_t inputs = node.inputs.size();
+    const std::size_t count = model_.hasControl() ? countDependencies(node) : inputs;
+    for (std::size_t nth = 0; nth < count; ++nth) {
+      // Most inputs are the last nodes: no need to look them up.
+      std::size_t place = nth < inputs ? pos : first;
+      while (place > first && graph_->nodes[place - 1] != node.inputs[nth].node) --place;
+      if (place > first) continue;
+      const std::size_t other = dependency(node, nth, table_);
+      if (other < states_.size() && !states_[other].entered) return false;
+    }
+    return true;
+  }
+
+  // ---- which rules ----
+
+  void indexRule(std::size_t pos) {
+    const PatternGraph& pattern = rules_[pos]->pattern;
+    const PatternOperation& root = operationOf(pattern, pattern.roots[0].value);
+    if (root.operators.empty()) {
+      any_.push_back(pos);
+    }
+    for (const auto& op : root.operators) {
+      std::vector<std::size_t>& listed = index_[op.second];
+      if (listed.empty() || listed.back() != pos) listed.push_back(pos);
+      beginnings_[beginningOf(op.second)] = true;
+    }
+    sources_.emplace_back();
+    for (const int input : root.inputs) {
+      const PatternValue& value = pattern.values[static_cast<std::size_t>(input)];
+      if (value.operation < 0 || value.optional) continue;
+      const PatternOperation& source = operationOf(pattern, input);
+      if (!source.operators.empty()) sources_.back().push_back(&source);
+    }
+    several_results_ = several_results_ || pattern.roots.size() > 1;
+    for (const PatternOperation& operation : pattern.operations) {
+      depth_ = (std::max)(depth_, operation.depth);
+      most_uses_ = (std::max)(most_uses_, static_cast<std::size_t>(operation.uses));
+      has_shared_ = has_shared_ || operation.shared;
+    }
+  }
+
+  /// Whether a node may be the first result of a pattern, by the beginning of its operator.
+  bool mayBegin(const Node& node) const {
+    return node.op != "null" && (!any_.empty() || beginnings_[beginningOf(node.op)]);
+  }
+
+  static std::size_t beginningOf(const std::string& op) {
+    if (op.empty()) return 0;
+    return (static_cast<unsigned char>(op[0]) * 8u + op.size()) % 256u;
+  }
+
+  /// Whether the inputs of a node have the operators that a rule needs there, at whatever places:
+  /// a look at few nodes spares most of the matching.
+  bool hasSources(std::size_t pos, const Node& node) const {
+    for (const PatternOperation* source : sources_[pos]) {
+      const auto fits = [source](const NodeEntry& input) {
+        for (const auto& op : source->operators) {
+          if (op.second == input.node->op) return true;
+        }
+        return false;
+      };
+      if (std::none_of(node.inputs.begin(), node.inputs.end(), fits)) return false;
+    }
+    return true;
+  }
+
+  /// Calls `visit` for the rules whose first result a node may be, in their order, until it returns
+  /// true.
+  template <typename Visit>
+  bool forRulesAt(const Node& node, Visit visit) {
+    const auto found = index_.find(node.op);
+    static const std::vector<std::size_t> none;
+    const std::vector<std::size_t>& own = found == index_.end() ? none : found->second;
+    std::size_t first = 0;
+    std::size_t second = 0;
+    while (first < own.size() || second < any_.size()) {
+      const bool take_own =
+          second == any_.size() || (first < own.size() && own[first] < any_[second]);
+      if (visit(take_own ? own[first++] : any_[second++])) return true;
+    }
+    return false;
+  }
+
+  bool tryRules(Node* node, const PatternRule** used) {
+    return forRulesAt(*node, [&](std::size_t pos) {
+      if (!hasSources(pos, *node)) return false;
+      *used = rules_[pos].get();
+      return matches(**used, node) && replaceMatch(**used);
+    });
+  }
+
+  static const PatternOperation& operationOf(const PatternGraph& pattern, int value) {
+    return pattern.operations[static_cast<std::size_t>(
+        pattern.values[static_cast<std::size_t>(value)].operation)];
+  }
+
+  // ---- matching ----
+
+  const PatternValue& valueAt(int value) const {
+    return rule_->pattern.values[static_cast<std::size_t>(value)];
+  }
+
+  /// Notes why a place does not match, if asked, and returns false.
+  /// `close`: the place is at least of the kind that is wanted.
+  template <typename Text>
+  bool refuse(Text text, bool close = false) {
+    if (!tracing_) return false;
+    const std::size_t progress = 2 * trail_.size() + (close ? 2 : 1);
+    if (progress > best_) {
+      best_ = progress;
+      reason_ = text();
+    }
+    return false;
+  }
+
+  bool matches(const PatternRule& rule, Node* node) {
+    rule_ = &rule;
+    const PatternGraph& pattern = rule.pattern;
+    binding_.values.assign(pattern.values.size(), NodeEntry());
+    binding_.states.assign(pattern.values.size(), PatternBinding::kFree);
+    binding_.lists.resize(pattern.values.size());
+    binding_.nodes.assign(pattern.operations.size(), nullptr);
+    binding_.attributes.clear();
+    trail_.clear();
+    goals_.clear();
+    const int first = pattern.roots[0].value;
+    goals_.push_back(Goal{first, NodeEntry(node, valueAt(first).output)});
+    next_root_ = 1;
+    attempts_ = 0;
+    return solve(0);
+  }
+
+  Mark mark() const { return Mark{trail_.size(), goals_.size(), binding_.attributes.size()}; }
+
+  void undo(const Mark& earlier) {
+    while (trail_.size() > earlier.trail) {
+      const int bound = trail_.back();
+      trail_.pop_back();
+      if (bound < 0) {
+        binding_.nodes[static_cast<std::size_t>(-bound - 1)] = nullptr;
+      } else {
+        binding_.states[static_cast<std::size_t>(bound)] = PatternBinding::kFree;
+      }
+    }
+    goals_.resize(earlier.goals);
+    binding_.attributes.resize(earlier.attributes);
+  }
+
+  void bindValue(int value, const NodeEntry& entry, PatternBinding::State state) {
+    binding_.values[static_cast<std::size_t>(value)] = entry;
+    binding_.states[static_cast<std::size_t>(value)] = state;
+    trail_.push_back(value);
+  }
+
+  /// Meets the goals from `pos` on, and then the other results. Recurses at most once for each
+  /// value of the pattern.
+  bool solve(std::size_t pos) {
+    if (pos == goals_.size()) return nextRoot();
+    const Goal goal = goals_[pos];
+    const PatternValue& value = valueAt(goal.value);
+    const PatternBinding::State state = binding_.states[static_cast<std::size_t>(goal.value)];
+    if (state == PatternBinding::kAbsent) {
+      return refuse(
+          [&] { return "the optional " + quoted(value.name) + " is used twice, and absent once"; });
+    }
+    if (state == PatternBinding::kBound) {
+      const NodeEntry& bound = binding_.values[static_cast<std::size_t>(goal.value)];
+      if (bound == goal.entry) return solve(pos + 1);
+      return refuse([&] {
+        return quoted(value.name) + " is " + entryText(bound) + " at one place and " +
+               entryText(goal.entry) + " at another";
+      });
+    }
+    if (value.operation >= 0) return solveOperation(pos, goal, value);
+    if (!fits(value, goal.entry)) return false;
+    bindValue(goal.value, goal.entry, PatternBinding::kBound);
+    return solve(pos + 1);
+  }
+
+  bool solveOperation(std::size_t pos, const Goal& goal, const PatternValue& value) {
+    Node* node = goal.entry.node;
+    const std::size_t number = static_cast<std::size_t>(value.operation);
+    const PatternOperation& operation = rule_->pattern.operations[number];
+    if (goal.entry.entry != value.output) {
+      return refuse([&] {
+        return "output " + std::to_string(value.output) + " of " + operation.text +
+               " is needed, and this is " + entryText(goal.entry);
+      });
+    }
+    Node* known = binding_.nodes[number];
+    if (known != nullptr) {
+      if (known == node) {
+        bindValue(goal.value, goal.entry, PatternBinding::kBound);
+        return solve(pos + 1);
+      }
+      return refuse([&] {
+        return operation.text + " is both " + nodeText(*known) + " and " + nodeText(*node);
+      });
+    }
+    if (!isOperation(operation, *node)) return false;
+    binding_.nodes[number] = node;
+    trail_.push_back(-value.operation - 1);
+    bindValue(goal.value, goal.entry, PatternBinding::kBound);
+    if (!matchAttributes(operation, *node)) return false;
+    const std::size_t count = countInputs(*node);
+    if (operation.ordered || operation.inputs.size() != count || count < 2 || count > 4 ||
+        !isCommutative(*node)) {
+      return pushInputs(operation, *node, count) && solve(pos + 1);
+    }
+    std::size_t order[4] = {0, 1, 2, 3};
+    const Mark before = mark();
+    do {
+      if (++attempts_ > kMostAttempts) failToMatch(*node);
+      for (std::size_t arg = 0; arg < count; ++arg) {
+        goals_.push_back(Goal{operation.inputs[arg], node->inputs[order[arg]]});
+      }
+      if (solve(pos + 1)) return true;
+      undo(before);
+    } while (std::next_permutation(order, order + count));
+    return false;
+  }
+
+  [[noreturn]] void failToMatch(const Node& node) const {
+    throw std::runtime_error("matching " + quoted(rule_->pattern.text) + " at " + nodeText(node) +
+                             " takes more than " + std::to_string(kMostAttempts) +
+                             " attempts: its operations fit with their inputs in too many orders; "
+                             "replace parts of it by rules of their own");
+  }
+
+  /// What a node must be, before its attributes and inputs.
+  bool isOperation(const PatternOperation& operation, const Node& node) {
+    if (!hasOperator(operation, node)) {
+      return refuse([&] {
+        return (operation.text == "_" ? std::string("an operation") : operation.text) +
+               " is needed, and this is " + nodeText(node);
+      });
+    }
+    for (const Node* other : binding_.nodes) {
+      if (other == &node) {
+        return refuse(
+            [&] { return "two operations of the pattern are the same node, " + nodeText(node); });
+      }
+    }
+    if (operation.outputs > 1 && !node._hasOutput(operation.outputs - 1)) {
+      return refuse(
+          [&] {
+            return nodeText(node) + " has no output " + std::to_string(operation.outputs - 1);
+          },
+          true);
+    }
+    if (operation.shared || (operation.root && !model_.hasControl())) return true;
+    const State& state = stateOf(&node);
+    if (state.pinned) {
+      return refuse([&] { return nodeText(node) + " has control dependencies"; }, true);
+    }
+    if (operation.root) return true;
+    const std::size_t uses = node.outputs.size() - state.dead_uses;
+    if (uses > static_cast<std::size_t>(operation.uses))
+      return refuse([&] { return usedElsewhere(node); }, true);
+    if (heads_.count(&node) != 0)
+      return refuse([&] { return nodeText(node) + " computes an output of the graph"; }, true);
+    return true;
+  }
+
+  static bool hasOperator(const PatternOperation& operation, const Node& node) {
+    if (operation.operators.empty()) return node.op != "null";
+    for (const auto& op : operation.operators) {
+      if (op.second != node.op) continue;
+      std::string domain;
+      node.attrs._get("__domain__", &domain);
+      if (op.first == (domain == "ai.onnx" ? std::string() : domain)) return true;
+    }
+    return false;
+  }
+
+  bool isCommutative(const Node& node) const {
+    return commutative_.count(node.op) != 0 && !node.attrs._has("coef1") &&
+           !node.attrs._has("coef2") && !node.attrs._has("__domain__");
+  }
+
+  /// The number of inputs without those omitted at the end.
+  static std::size_t countInputs(const Node& node) {
+    std::size_t count = node.inputs.size();
+    while (count > 0 && isAbsentInput(*node.inputs[count - 1].node)) --count;
+    return count;
+  }
+
+  bool pushInputs(const PatternOperation& operation, const Node& node, std::size_t count) {
+    const std::size_t wanted = operation.inputs.size();
+    const bool variadic = operation.variadic >= 0;
+    const std::size_t before = variadic ? static_cast<std::size_t>(operation.variadic) : wanted;
+    const std::size_t after = variadic ? wanted - before - 1 : 0;
+    if ((!variadic && count > wanted) || (variadic && after > 0 && count < before + after)) {
+      return refuse([&] { return countText(operation, node, count); });
+    }
+    for (std::size_t arg = 0; arg < before; ++arg) {
+      const int value = operation.inputs[arg];
+      if (arg < count && !isAbsentInput(*node.inputs[arg].node)) {
+        goals_.push_back(Goal{value, node.inputs[arg]});
+      } else if (!valueAt(value).optional) {
+        return refuse([&] { return countText(operation, node, count); });
+      } else if (binding_.states[static_cast<std::size_t>(value)] == PatternBinding::kBound) {
+        return refuse([&] { return quoted(valueAt(value).name) + " is absent at one place"; });
+      } else {
+        bindValue(value, NodeEntry(), PatternBinding::kAbsent);
+      }
+    }
+    if (!variadic) return true;
+    const std::size_t last = (std::max)(count - (std::min)(after, count), before);
+    for (std::size_t arg = last; arg < count; ++arg) {
+      goals_.push_back(Goal{operation.inputs[before + 1 + arg - last], node.inputs[arg]});
+    }
+    std::vector<NodeEntry> list;
+    for (std::size_t arg = before; arg < last; ++arg) list.push_back(node.inputs[arg]);
+    const int value = operation.inputs[before];
+    std::vector<NodeEntry>& bound = binding_.lists[static_cast<std::size_t>(value)];
+    if (binding_.states[static_cast<std::size_t>(value)] != PatternBinding::kFree) {
+      if (bound == list) return true;
+      return refuse([&] { return "*" + valueAt(value).name + " is different at two places"; });
+    }
+    bound.swap(list);
+    bindValue(value, NodeEntry(), PatternBinding::kBound);
+    return true;
+  }
+
+  bool matchAttributes(const PatternOperation& operation, const Node& node) {
+    std::string text;
+    for (const PatternAttribute& wanted : operation.attributes) {
+      if (!node.attrs._get(wanted.key.c_str(), &text)) {
+        if (wanted.optional || wanted.relation == PatternAttribute::kAbsent ||
+            wanted.relation == PatternAttribute::kDifferent) {
+          continue;
+        }
+        return refuse([&] { return nodeText(node) + " has no attribute " + quoted(wanted.key); });
+      }
+      const auto is_one = [&](const std::string& value) { return sameAttribute(text, value); };
+      bool fits = true;
+      if (wanted.relation == PatternAttribute::kBind) {
+        const std::string* bound = boundAttribute(wanted.variable);
+        fits = bound == nullptr || sameAttribute(*bound, text);
+        if (bound == nullptr) binding_.attributes.emplace_back(wanted.variable, text);
+      } else {
+        const bool found = std::any_of(wanted.values.begin(), wanted.values.end(), is_one);
+        fits = wanted.relation == PatternAttribute::kEqual && found;
+        if (wanted.relation == PatternAttribute::kDifferent) fits = !found;
+      }
+      if (fits) continue;
+      return refuse([&] {
+        return nodeText(node) + " has " + wanted.key + "=" + text +
+               ", which the pattern does not allow";
+      });
+    }
+    return true;
+  }
+
+  const std::string* boundAttribute(const std::string& name) const {
+    for (const auto& attribute : binding_.attributes) {
+      if (attribute.first == name) return &attribute.second;
+    }
+    return nullptr;
+  }
+
+  /// Whether a value may be an input of the pattern.
+  bool fits(const PatternValue& wanted, const NodeEntry& entry) {
+    const Node& node = *entry.node;
+    const bool weight = isWeight(node, dialect_);
+    if (wanted.kind == PatternValue::kParameter && !weight) {
+      return refuse([&] {
+        return valueText(wanted) + " must be a parameter with known values, and is " +
+               entryText(entry);
+      });
+    }
+    if (wanted.kind == PatternValue::kInput &&
+        (node.op != "null" || weight || isAbsentInput(node))) {
+      return refuse([&] {
+        return valueText(wanted) + " must be an input of the graph, and is " + entryText(entry);
+      });
+    }
+    if (isAbsentInput(node)) return refuse([&] { return valueText(wanted) + " is absent"; });
+    if (!wanted.numbers.empty()) {
+      double number = 0;
+      const bool known = numberIn(*node.tensor, &number);
+      const auto is_it = [&](double each) { return isNumber(number, each, node.tensor->dtype); };
+      if (!known || std::none_of(wanted.numbers.begin(), wanted.numbers.end(), is_it)) {
+        return refuse(
+            [&] {
+              return valueText(wanted) + " must be the number " + numbersText(wanted.numbers) +
+                     ", and " + entryText(entry) +
+                     (known ? " is " + numbersText(std::vector<double>(1, number))
+                            : " has no single number");
+            },
+            true);
+      }
+    }
+    if (!wanted.types.empty()) {
+      const MXDType type = typeOf(entry);
+      if (std::find(wanted.types.begin(), wanted.types.end(), type) == wanted.types.end()) {
+        return refuse(
+            [&] {
+              return entryText(entry) + " has another element type than " + valueText(wanted);
+            },
+            true);
+      }
+    }
+    return (wanted.ranks.empty() && wanted.shapes.empty()) || fitsShape(wanted, entry);
+  }
+
+  bool fitsShape(const PatternValue& wanted, const NodeEntry& entry) {
+    const ValueShape found = shapeOf(entry);
+    if (!found.known) {
+      return refuse([&] { return "the shape of " + entryText(entry) + " is unknown"; });
+    }
+    const std::vector<int64_t>& sizes = found.extents;
+    const int64_t rank = static_cast<int64_t>(sizes.size());
+    if (!wanted.ranks.empty() &&
+        std::find(wanted.ranks.begin(), wanted.ranks.end(), rank) == wanted.ranks.end()) {
+      return refuse(
+          [&] {
+            return entryText(entry) + " has rank " + std::to_string(rank) + ", not that of " +
+                   valueText(wanted);
+          },
+          true);
+    }
+    const auto is_like = [&](const std::vector<int64_t>& shape) {
+      if (shape.size() != sizes.size()) return false;
+      for (std::size_t pos = 0; pos < shape.size(); ++pos) {
+        if (shape[pos] >= 0 && shape[pos] != sizes[pos]) return false;
+      }
+      return true;
+    };
+    if (wanted.shapes.empty() || std::any_of(wanted.shapes.begin(), wanted.shapes.end(), is_like))
+      return true;
+    return refuse([&] { return entryText(entry) + " has another shape than " + valueText(wanted); },
+                  true);
+  }
+
+  // ---- several results, and what a match must not break ----
+
+  bool nextRoot() {
+    const std::vector<PatternRoot>& roots = rule_->pattern.roots;
+    if (next_root_ == roots.size()) return accept();
+    const PatternRoot& root = roots[next_root_];
+    ++next_root_;
+    bool found = false;
+    if (root.climb.empty()) {  // another output of an operation that is known
+      const PatternValue& value = valueAt(root.value);
+      Node* node = binding_.nodes[static_cast<std::size_t>(value.operation)];
+      found = tryRoot(root, NodeEntry(node, value.output));
+    } else {
+      found = climb(root, startOf(root), 0);
+    }
+    --next_root_;
+    return found;
+  }
+
+  /// The value that a later result is searched from. Of an operation, another output may be bound.
+  NodeEntry startOf(const PatternRoot& root) const {
+    const PatternValue& value = valueAt(root.start);
+    if (value.operation < 0) return binding_.values[static_cast<std::size_t>(root.start)];
+    return NodeEntry(binding_.nodes[static_cast<std::size_t>(value.operation)], value.output);
+  }
+
+  bool tryRoot(const PatternRoot& root, const NodeEntry& entry) {
+    const Mark before = mark();
+    goals_.push_back(Goal{root.value, entry});
+    if (solve(before.goals)) return true;
+    undo(before);
+    return false;
+  }
+
+  /// Tries the users of a value, and theirs, as results of the pattern.
+  bool climb(const PatternRoot& root, const NodeEntry& from, std::size_t step) {
+    const PatternOperation& operation =
+        rule_->pattern.operations[static_cast<std::size_t>(root.climb[step])];
+    const Node* last = nullptr;
+    for (const NodeEntry& use : from.node->outputs) {
+      if (use.node == last || isDead(use.node)) continue;
+      const NodeEntry& input = use.node->inputs[static_cast<std::size_t>(use.entry)];
+      if (input.entry != from.entry && step == 0) continue;
+      if (!hasOperator(operation, *use.node)) {
+        refuse([&] {
+          return operation.text + " is needed as user of " + entryText(from) + ", and this is " +
+                 nodeText(*use.node);
+        });
+        continue;
+      }
+      last = use.node;
+      const bool top = step + 1 == root.climb.size();
+      if (top ? tryRoot(root, NodeEntry(use.node, valueAt(root.value).output))
+              : climb(root, NodeEntry(use.node, 0), step + 1)) {
+        return true;
+      }
+    }
+    return refuse(
+        [&] { return entryText(from) + " has no " + operation.text + " as user that matches"; });
+  }
+
+  bool isDead(const Node* node) { return stateOf(node).dead; }
+
+  /// The last checks, when all operations have nodes.
+  bool accept() {
+    const PatternGraph& pattern = rule_->pattern;
+    for (std::size_t pos = 0; pos < pattern.values.size(); ++pos) {
+      const PatternValue& value = pattern.values[pos];
+      if (value.operation < 0) continue;
+      binding_.values[pos] =
+          NodeEntry(binding_.nodes[static_cast<std::size_t>(value.operation)], value.output);
+    }
+    for (std::size_t pos = 0; pos < pattern.operations.size(); ++pos) {
+      const PatternOperation& operation = pattern.operations[pos];
+      if (operation.shared || operation.uses == 0) continue;
+      if (!isPrivate(static_cast<int>(pos))) return false;
+    }
+    if (pattern.roots.size() > 1 && dependsOnResults()) {
+      return refuse(
+          [] { return std::string("an input of the match depends on one of its results"); });
+    }
+    Match match(this, rule_, &binding_);
+    for (std::size_t pos = 0; pos < rule_->conditions.size(); ++pos) {
+      if (rule_->conditions[pos].second(match)) continue;
+      const std::string& text = rule_->conditions[pos].first;
+      return refuse([&] {
+        return "condition " + std::to_string(pos + 1) + " is not met" +
+               (text.empty() ? text : ": " + text);
+      });
+    }
+    return true;
+  }
+
+  /// Whether the outputs of an operation are used inside the match only, but for its results.
+  bool isPrivate(int number) {
+    const Node& node = *binding_.nodes[static_cast<std::size_t>(number)];
+    const auto replaced = [&](int output) {
+      for (const PatternRoot& root : rule_->pattern.roots) {
+        const PatternValue& value = valueAt(root.value);
+        if (value.operation == number && value.output == output) return true;
+      }
+      return false;
+    };
+    for (const NodeEntry& use : node.outputs) {
+      if (isDead(use.node)) continue;
+      if (replaced(use.node->inputs[static_cast<std::size_t>(use.entry)].entry)) continue;
+      if (std::find(binding_.nodes.begin(), binding_.nodes.end(), use.node) ==
+          binding_.nodes.end()) {
+        return refuse([&] { return usedElsewhere(node); });
+      }
+    }
+    const auto heads = heads_.find(&node);
+    if (heads == heads_.end()) return true;
+    for (const std::size_t head : heads->second) {
+      if (!replaced(graph_->outputs[head].entry)) {
+        return refuse([&] { return nodeText(node) + " computes an output of the graph"; });
+      }
+    }
+    return true;
+  }
+
+  /// Whether an input of the match needs one of its operations, so that one node in their place
+  /// would wait for itself.
+  bool dependsOnResults() {
+    if (order_broken_) restoreOrder();
+    double first = std::numeric_limits<double>::infinity();
+    for (const Node* node : binding_.nodes) first = (std::min)(first, stateOf(node).position);
+    std::vector<const Node*> pending;
+    std::unordered_set<const Node*> seen;
+    const auto is_own = [&](const Node* node) {
+      return std::find(binding_.nodes.begin(), binding_.nodes.end(), node) != binding_.nodes.end();
+    };
+    for (const Node* node : binding_.nodes) {
+      for (const NodeEntry& input : node->inputs) {
+        if (!is_own(input.node) && seen.insert(input.node).second) pending.push_back(input.node);
+      }
+    }
+    while (!pending.empty()) {
+      const Node* node = pending.back();
+      pending.pop_back();
+      if (stateOf(node).position < first) continue;
+      for (std::size_t pos = 0; pos < node->inputs.size() + node->control_deps.size(); ++pos) {
+        const Node* other = pos < node->inputs.size()
+                                ? node->inputs[pos].node
+                                : node->control_deps[pos - node->inputs.size()];
+        if (is_own(other)) return true;
+        if (seen.insert(other).second) pending.push_back(other);
+      }
+    }
+    return false;
+  }
+
+  // ---- texts ----
+
+  static std::string nodeText(const Node& node) {
+    return node.op == "null" ? "the variable " + quoted(node.name)
+                             : quoted(node.name) + " (" + node.op + ")";
+  }
+  static std::string entryText(const NodeEntry& entry) {
+    if (entry.node == nullptr) return "absent";
+    return (entry.entry == 0 ? "" : "output " + std::to_string(entry.entry) + " of ") +
+           nodeText(*entry.node);
+  }
+  static std::string numbersText(const std::vector<double>& numbers) {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    for (std::size_t pos = 0; pos < numbers.size(); ++pos)
+      text << (pos == 0 ? "" : " or ") << numbers[pos];
+    return text.str();
+  }
+  static std::string valueText(const PatternValue& value) {
+    return value.name.empty() ? "an input of the pattern" : quoted(value.name);
+  }
+  static std::string countText(const PatternOperation& operation, const Node& node,
+                               std::size_t count) {
+    return nodeText(node) + " has " + std::to_string(count) + " inputs, and " + operation.text +
+           " of the pattern " + std::to_string(operation.inputs.size());
+  }
+  std::string usedElsewhere(const Node& node) {
+    std::string user;
+    for (const NodeEntry& use : node.outputs) {
+      if (isDead(use.node) ||
+          std::find(binding_.nodes.begin(), binding_.nodes.end(), use.node) != binding_.nodes.end())
+        continue;
+      user = ", such as " + nodeText(*use.node);
+    }
+    return "the result of " + nodeText(node) + " has other users" + user +
+           "; the pattern does not say it is shared";
+  }
+
+  FoundMatch describe(const PatternRule& rule, std::size_t pos) const {
+    FoundMatch found;
+    found.graph = graph_;
+    found.rule = pos;
+    found.nodes = binding_.nodes;
+    for (const auto& name : rule.pattern.names) {
+      if (name.second < 0) continue;
+      const std::size_t value = static_cast<std::size_t>(name.second);
+      const PatternBinding::State state = binding_.states[value];
+      std::vector<NodeEntry> entries;
+      if (rule.pattern.values[value].variadic) {
+        entries = binding_.lists[value];
+      } else if (state != PatternBinding::kAbsent) {
+        entries.push_back(binding_.values[value]);
+      }
+      found.values.emplace_back(name.first, entries);
+    }
+    found.attributes = binding_.attributes;
+    return found;
+  }
+
+  // ---- replacing ----
+
+  State& stateOf(const Node* node) {
+    const int64_t found = table_.find(node);
+    const std::size_t position = found < 0 ? addNew(node) : static_cast<std::size_t>(found);
+    return position < states_.size() ? states_[position]
+                                     : new_nodes_[position - states_.size()].state;
+  }
+
+  std::size_t addNew(const Node* node) {
+    new_nodes_.emplace_back();
+    return table_.add(node);
+  }
+
+  /// The nodes that a node stands for: none for one that was there before.
+  const std::vector<Node*>& originOf(const Node* node) const {
+    static const std::vector<Node*> none;
+    const int64_t found = table_.find(node);
+    const std::size_t old = states_.size();
+    if (found < 0 || static_cast<std::size_t>(found) < old) return none;
+    return new_nodes_[static_cast<std::size_t>(found) - old].origin;
+  }
+
+  std::size_t liveUses(const Node& node) { return node.outputs.size() - stateOf(&node).dead_uses; }
+
+  bool isUsed(const NodeEntry& value) {
+    const auto heads = heads_.find(value.node);
+    if (heads != heads_.end()) {
+      for (const std::size_t head : heads->second) {
+        if (graph_->outputs[head].entry == value.entry) return true;
+      }
+    }
+    for (const NodeEntry& use : value.node->outputs) {
+      if (isDead(use.node)) continue;
+      if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry == value.entry) return true;
+    }
+    return false;
+  }
+
+  /// Replaces the match in `binding_`. Returns false if it is left as it is.
+  bool replaceMatch(const PatternRule& rule) {
+    if (!rule.rewrite && rule.replacement == nullptr) return false;
+    Match match(this, &rule, &binding_);
+    const std::vector<NodeEntry> results = match.results();
+    const auto used = [this](const NodeEntry& value) { return isUsed(value); };
+    if (std::none_of(results.begin(), results.end(), used)) return false;
+    const std::size_t count = graph_->nodes.size();
+    if (rule.replacement != nullptr) {
+      if (!instantiate(*rule.replacement, &match)) return false;
+    } else {
+      rule.rewrite(match);
+    }
+    if (graph_->nodes.size() < count) {
+      throw std::logic_error("the rewrite of " + quoted(rule.pattern.text) +
+                             " removed nodes: operations that nothing needs are removed after it");
+    }
+    match.created_.assign(graph_->nodes.begin() + static_cast<std::ptrdiff_t>(count),
+                          graph_->nodes.end());
+    double position = 0;
+    for (const Node* node : binding_.nodes) {
+      position = (std::max)(position, stateOf(node).position);
+    }
+    for (Node* node : match.created_) {
+      State& state = stateOf(node);
+      state.entered = true;
+      state.position = position;
+      new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()].origin =
+          binding_.nodes;
+    }
+    return commit(&match);
+  }
+
+  bool commit(Match* match) {
+    const auto is_new = [match](const Node* node) {
+      return std::find(match->created_.begin(), match->created_.end(), node) !=
+             match->created_.end();
+    };
+    // In the order of the pattern, whatever that of the calls: the first result gives its name.
+    std::stable_sort(
+        match->replaced_.begin(), match->replaced_.end(),
+        [](const std::pair<int, NodeEntry>& one, const std::pair<int, NodeEntry>& other) {
+          return one.first < other.first;
+        });
+    std::vector<std::pair<NodeEntry, NodeEntry> > exchanges;
+    for (const auto& replaced : match->replaced_) {
+      const NodeEntry from = binding_.values[static_cast<std::size_t>(replaced.first)];
+      // Of several results, nothing changes for one that nothing uses, and the place matches again.
+      if (!(from == replaced.second) && (match->results().size() == 1 || isUsed(from)))
+        exchanges.emplace_back(from, replaced.second);
+    }
+    // Outputs of these models are named after their nodes, which must be new ones.
+    const bool named = dialect_ == "mxnet" || dialect_ == "nnvm";
+    bool declined = exchanges.empty();
+    for (const auto& exchange : exchanges) {
+      declined = declined || (named && !is_new(exchange.second.node) && isHead(exchange.first));
+    }
+    if (declined) {
+      for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
+        kill(*node);
+      unnamed_.clear();
+      captures_.clear();
+      return false;
+    }
+    std::vector<Node*> moved;
+    for (const auto& exchange : exchanges) {
+      if (is_new(exchange.second.node)) describeAs(exchange.first, exchange.second);
+      moveUses(exchange.first, exchange.second, is_new, &moved);
+    }
+    std::vector<Node*> changed;
+    for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
+      killUnused(*node, &changed);
+    const std::vector<Node*> nodes = binding_.nodes;
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) killUnused(*node, &changed);
+    for (const NodeEntry& value : binding_.values) {
+      if (value.node != nullptr && isWeight(*value.node, dialect_))
+        killUnused(value.node, &changed);
+    }
+    for (const auto& exchange : exchanges) {
+      State& former = stateOf(exchange.first.node);
+      if (!is_new(exchange.second.node) || !former.dead || former.given) continue;
+      State& made = stateOf(exchange.second.node);
+      const Node* node = exchange.second.node;
+      const bool captured = std::find(captures_.begin(), captures_.end(), node) != captures_.end();
+      if (made.named || captured) continue;  // a parameter has its name already
+      made.named = true;
+      former.given = true;  // two outputs of a node may be replaced by two nodes
+      exchange.second.node->name = exchange.first.node->name;
+    }
+    for (const auto& node : unnamed_) {
+      if (node.first->name.empty() && !stateOf(node.first).dead) {
+        node.first->name = freeName(node.second);
+      }
+    }
+    unnamed_.clear();
+    for (Node* variable : captures_) {
+      if (!stateOf(variable).dead) model_.capture(graph_, variable, hooks_);
+    }
+    captures_.clear();
+    requeue(match->created_, moved, changed);
+    if (match->results().size() > 1) order_broken_ = true;
+    // The names that a new node stands for are in the cache now.
+    if (with_origins_) {
+      for (Node* node : match->created_) {
+        if (node->op != "null" && !stateOf(node).dead) writeOrigin(node, false);
+      }
+    }
+    return true;
+  }
+
+  bool isHead(const NodeEntry& value) const {
+    const auto heads = heads_.find(value.node);
+    if (heads == heads_.end()) return false;
+    const auto is_it = [&](std::size_t head) { return graph_->outputs[head].entry == value.entry; };
+    return std::any_of(heads->second.begin(), heads->second.end(), is_it);
+  }
+
+  /// Gives a new node of one output the inferred shape and type of the value that it replaces.
+  static void describeAs(const NodeEntry& from, const NodeEntry& target) {
+    if (target.node->num_outputs > 1 || target.entry != 0) return;
+    std::string text;
+    try {
+      const unsigned output = static_cast<unsigned>(from.entry);
+      if (from.node->attrs._get(MX_STR_SHAPE, &text)) {
+        target.node->attrs[MX_STR_SHAPE] = "[" + getShapeAt(text, output) + "]";
+      }
+      if (from.node->attrs._get(MX_STR_DTYPE, &text)) {
+        target.node->attrs[MX_STR_DTYPE] = "[" + getDtypeAt(text, output) + "]";
+      }
+    } catch (const std::out_of_range&) {
+      return;  // fewer entries than outputs: unknown
+    }
+  }
+
+  template <typename IsNew>
+  void moveUses(const NodeEntry& from, const NodeEntry& target, IsNew is_new,
+                std::vector<Node*>* moved) {
+    std::vector<NodeEntry> kept;
+    std::vector<NodeEntry> taken;
+    for (const NodeEntry& use : from.node->outputs) {
+      NodeEntry* const input =
+          isDead(use.node) ? nullptr : &use.node->inputs[static_cast<std::size_t>(use.entry)];
+      if (input == nullptr || input->entry != from.entry || is_new(use.node)) {
+        kept.push_back(use);
+        continue;
+      }
+      *input = target;
+      taken.push_back(use);
+      moved->push_back(use.node);
+    }
+    from.node->outputs.swap(kept);
+    target.node->outputs.insert(target.node->outputs.end(), taken.begin(), taken.end());
+    const auto heads = heads_.find(from.node);
+    if (heads == heads_.end()) return;
+    std::vector<std::size_t> left;
+    std::vector<std::size_t> given;
+    for (const std::size_t head : heads->second) {
+      const bool is_it = graph_->outputs[head].entry == from.entry;
+      (is_it ? given : left).push_back(head);
+      if (is_it) graph_->outputs[head] = target;
+    }
+    heads->second.swap(left);
+    if (heads->second.empty()) heads_.erase(heads);
+    if (given.empty()) return;
+    std::vector<std::size_t>& own = heads_[target.node];
+    own.insert(own.end(), given.begin(), given.end());
+  }
+
+  void killUnused(Node* node, std::vector<Node*>* changed) {
+    const State& state = stateOf(node);
+    if (state.dead || state.pinned || liveUses(*node) > 0 || heads_.count(node) != 0) return;
+    for (const NodeEntry& input : node->inputs) changed->push_back(input.node);
+    kill(node);
+  }
+
+  void kill(Node* node) {
+    State& state = stateOf(node);
+    if (state.dead) return;
+    state.dead = true;
+    still_used_ = still_used_ || node->outputs.size() > state.dead_uses;
+    dead_.push_back(node);
+    if (hooks_.remove_node) hooks_.remove_node(graph_, node);
+    for (const NodeEntry& input : node->inputs) {
+      std::vector<NodeEntry>& uses = input.node->outputs;
+      State& producer = stateOf(input.node);
+      if (++producer.dead_uses < 16 || producer.dead_uses * 2 < uses.size()) continue;
+      const auto gone = [this](const NodeEntry& use) { return isDead(use.node); };
+      uses.erase(std::remove_if(uses.begin(), uses.end(), gone), uses.end());
+      producer.dead_uses = 0;
+    }
+  }
+
+  /// Queues the nodes at which a match may begin now: those that reach a changed node in as many
+  /// steps as patterns have. Only nodes with few users, or shared ones, lie inside a match.
+  void requeue(const std::vector<Node*>& created, const std::vector<Node*>& moved,
+               const std::vector<Node*>& changed) {
+    std::vector<std::pair<Node*, int> > reached;
+    for (Node* node : created) reached.emplace_back(node, depth_ - 1);
+    for (Node* node : moved) reached.emplace_back(node, depth_ - 2);
+    for (Node* node : changed) {
+      if (node->op != "null") reached.emplace_back(node, depth_ - 1);
+    }
+    ++round_;
+    for (std::size_t pos = 0; pos < reached.size(); ++pos) {
+      Node* node = reached[pos].first;
+      const int steps = reached[pos].second;
+      State& state = stateOf(node);
+      if (state.dead || state.round == round_) continue;
+      state.round = round_;
+      if (state.entered && !state.queued && mayBegin(*node)) {
+        state.queued = true;
+        queue_.push_back(node);
+      }
+      if (steps <= 0 || (liveUses(*node) > most_uses_ && !has_shared_)) continue;
+      for (const NodeEntry& use : node->outputs) reached.emplace_back(use.node, steps - 1);
+    }
+  }
+
+  /// Sorts the positions of nodes, those of new ones too; returns the nodes that are left, sorted.
+  std::vector<Node*> restoreOrder() {
+    std::vector<Node*> alive;
+    for (Node* node : graph_->nodes) {
+      if (!stateOf(node).dead) alive.push_back(node);
+    }
+    std::vector<Node*> order = sortNodes(alive, NodeTable(alive));
+    double position = 0;
+    for (const Node* node : order) stateOf(node).position = position++;
+    order_broken_ = false;
+    return order;
+  }
+
+  /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
+  void finish() {
+    if (new_nodes_.empty() && dead_.empty()) return;
+    // Nodes from before the first replacement have the order of their states.
+    const std::size_t old = states_.size();
+    std::vector<std::pair<double, Node*> > order;
+    order.reserve(graph_->nodes.size());
+    for (std::size_t pos = 0; pos < old; ++pos) {
+      if (!states_[pos].dead) order.emplace_back(states_[pos].position, graph_->nodes[pos]);
+    }
+    for (std::size_t pos = old; pos < graph_->nodes.size(); ++pos) {
+      Node* node = graph_->nodes[pos];
+      const State& state = stateOf(node);
+      if (state.dead) continue;
+      if (with_origins_ && node->op != "null") writeOrigin(node, true);
+      still_used_ = still_used_ || !node->control_deps.empty();
+      order.emplace_back(state.position, node);
+    }
+    const auto earlier = [](const std::pair<double, Node*>& one,
+                            const std::pair<double, Node*>& other) {
+      return one.first < other.first;
+    };
+    const auto middle = std::is_sorted_until(order.begin(), order.end(), earlier);
+    std::stable_sort(middle, order.end(), earlier);
+    std::inplace_merge(order.begin(), middle, order.end(), earlier);
+    removeDead();
+    graph_->nodes.resize(order.size());
+    for (std::size_t pos = 0; pos < order.size(); ++pos) graph_->nodes[pos] = order[pos].second;
+  }
+
+  /// Removes dead nodes as Graph::removeNodes does, which would look each of them up. Leaves
+  /// `nodes` of the graph as it is.
+  void removeDead() {
+    if (still_used_) return graph_->removeNodes(dead_);
+    const auto is_dead = [this](const Node* node) { return isDead(node); };
+    const auto use_dead = [this](const NodeEntry& use) { return isDead(use.node); };
+    const auto clean = [&](Node* node, const State& state) {
+      if (state.dead || state.dead_uses == 0) return;
+      node->outputs.erase(std::remove_if(node->outputs.begin(), node->outputs.end(), use_dead),
+                          node->outputs.end());
+    };
+    for (std::size_t pos = 0; pos < states_.size(); ++pos) clean(graph_->nodes[pos], states_[pos]);
+    for (std::size_t pos = states_.size(); pos < graph_->nodes.size(); ++pos) {
+      clean(graph_->nodes[pos], stateOf(graph_->nodes[pos]));
+    }
+    const auto is_variable = [](const Node* node) { return node->op == "null"; };
+    if (std::any_of(dead_.begin(), dead_.end(), is_variable)) {
+      graph_->inputs.erase(std::remove_if(graph_->inputs.begin(), graph_->inputs.end(), is_dead),
+                           graph_->inputs.end());
+    }
+    for (Node* node : dead_) {
+      node->inputs.clear();
+      node->outputs.clear();
+    }
+    graph_->removed_.insert(graph_->removed_.end(), dead_.begin(), dead_.end());
+  }
+
+  /// Lists the nodes of the model before the pass that a new node stands for, at most 256.
+  /// `through_new`: also through nodes that are new themselves.
+  void writeOrigin(Node* node, bool through_new) {
+    const int64_t found = table_.find(node);
+    NewNode& made = new_nodes_[static_cast<std::size_t>(found) - states_.size()];
+    if (made.origin_written) return;
+    const auto is_plain = [this](const Node* each) {
+      return originOf(each).empty() && !each->attrs._has(MX_STR_ORIGIN);
+    };
+    std::vector<std::string> names;
+    if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
+      for (const Node* each : made.origin) names.push_back(each->name);
+    } else if (through_new) {
+      names = farOrigins(node);
+    } else {
+      return;
+    }
+    made.origin_written = true;
+    if (names.size() > 256) names.resize(256);
+    TextBuffer text;
+    for (const std::string& name : names) {
+      text.push(&name == &names[0] ? '[' : ',');
+      appendString(name.data(), name.size(), false, &text);
+    }
+    text.push(']');
+    node->attrs[MX_STR_ORIGIN] = text.str();
+  }
+
+  /// The same through nodes that are new themselves, or that an earlier pass made.
+  std::vector<std::string> farOrigins(const Node* node) const {
+    std::vector<const Node*> pending(1, node);
+    std::unordered_set<const Node*> seen(pending.begin(), pending.end());
+    std::vector<std::string> names;
+    std::set<std::string> listed;  // by earlier passes
+    for (std::size_t pos = 0; pos < pending.size() && names.size() < 256; ++pos) {
+      const std::vector<Node*>& direct = originOf(pending[pos]);
+      if (!direct.empty()) {
+        for (const Node* each : direct) {
+          if (seen.insert(each).second) pending.push_back(each);
+        }
+        continue;
+      }
+      std::string earlier;
+      if (!pending[pos]->attrs._get(MX_STR_ORIGIN, &earlier)) {
+        names.push_back(pending[pos]->name);
+        continue;
+      }
+      for (const JsonVal& name : JsonVal::parse(earlier).list) {
+        if (listed.insert(name.str).second) names.push_back(name.str);
+      }
+    }
+    return names;
+  }
+
+  // ---- new nodes ----
+
+  std::string freeName(const std::string& wanted) {
+    const std::hash<std::string> hash;
+    if (names_.empty()) {
+      names_.reserve(graph_->nodes.size() * 2);
+      for (const Node* node : graph_->nodes) names_.insert(hash(node->name));
+    }
+    std::string name = wanted;
+    while (!names_.insert(hash(name)).second)
+      name = wanted + "_" + std::to_string(++numbers_[wanted]);
+    return name;
+  }
+
+  Node* addNode(const std::string& name, const std::string& op) {
+    if (hooks_.add_node) return hooks_.add_node(graph_, name, op);
+    Node* node = graph_->addNode(name, op);
+    if (op == "null") graph_->inputs.push_back(node);
+    return node;
+  }
+
+  Node* addParameter(const std::string& suffix) {
+    const std::string wanted = resultName() + "_" + suffix;
+    if (!model_.canCapture(graph_)) return addNode(freeName(wanted), "null");
+    captures_.push_back(addNode(model_.freeName(wanted), "null"));
+    return captures_.back();
+  }
+
+  NodeEntry absentInput() {
+    for (Node* node : graph_->inputs) {
+      if (isAbsentInput(*node) && !stateOf(node).dead) return NodeEntry(node, 0);
+    }
+    if (dialect_ != "onnx") {
+      throw std::invalid_argument("an input before others is absent, which " + dialect_ +
+                                  " cannot express");
+    }
+    return NodeEntry(addNode("__absent__", "null"), 0);
+  }
+
+  /// `named`: has a name at once; otherwise after the replacement, if no result's becomes its own.
+  NodeEntry addOperation(const std::string& op, std::vector<NodeEntry> inputs,
+                         std::unordered_map<std::string, std::string> attrs, int outputs,
+                         bool named) {
+    const std::size_t colons = op.find("::");
+    const std::string plain = colons == std::string::npos ? op : op.substr(colons + 2);
+    if (plain.empty() || outputs < 1)
+      throw std::invalid_argument("a new operation needs an operator and outputs");
+    while (!inputs.empty() && inputs.back().node == nullptr) inputs.pop_back();
+    for (NodeEntry& input : inputs) {
+      if (input.node == nullptr) input = absentInput();
+    }
+    std::string suffix = plain;
+    for (char& character : suffix) {
+      if (character >= 'A' && character <= 'Z')
+        character = static_cast<char>(character - 'A' + 'a');
+    }
+    const std::string name = resultName() + "_" + suffix;
+    Node* node = nullptr;
+    if (named) {
+      node = addNode(freeName(name), plain);
+    } else {
+      node = addNode(std::string(), plain);
+      unnamed_.emplace_back(node, name);
+    }
+    node->attrs = std::move(attrs);
+    if (colons != std::string::npos) node->attrs["__domain__"] = op.substr(0, colons);
+    node->_declareOutputs(outputs);
+    for (const NodeEntry& input : inputs) {
+      const std::size_t slot = node->inputs.size();
+      graph_->connect(input.node, input.entry, node, static_cast<int>(slot));
+      node->inputs[slot].version = input.version;
+    }
+    return NodeEntry(node, 0);
+  }
+
+  const std::string& resultName() const {
+    const PatternGraph& pattern = rule_->pattern;
+    const int owner = pattern.values[static_cast<std::size_t>(pattern.roots[0].value)].operation;
+    return binding_.nodes[static_cast<std::size_t>(owner)]->name;
+  }
+
+  /// Makes the operations of a replacement's text.
+  /// Returns false if it needs the number of a parameter that has no single one.
+  bool instantiate(const PatternGraph& replacement, Match* match) {
+    for (const PatternOperation& operation : replacement.operations) {
+      for (const PatternAttribute& attribute : operation.attributes) {
+        double number = 0;
+        if (attribute.relation == PatternAttribute::kNumber &&
+            !match->number(attribute.variable, &number)) {
+          return false;
+        }
+      }
+    }
+    std::vector<Node*> made;
+    const auto entry_of = [&](int number) {
+      const PatternValue& value = replacement.values[static_cast<std::size_t>(number)];
+      if (value.operation >= 0)
+        return NodeEntry(made[static_cast<std::size_t>(value.operation)], value.output);
+      const std::size_t outer = static_cast<std::size_t>(value.outer);
+      return binding_.states[outer] == PatternBinding::kAbsent ? NodeEntry()
+                                                               : binding_.values[outer];
+    };
+    for (const PatternOperation& operation : replacement.operations) {
+      std::vector<NodeEntry> inputs;
+      for (const int input : operation.inputs) {
+        const PatternValue& value = replacement.values[static_cast<std::size_t>(input)];
+        if (value.variadic) {
+          const std::vector<NodeEntry>& list =
+              binding_.lists[static_cast<std::size_t>(value.outer)];
+          inputs.insert(inputs.end(), list.begin(), list.end());
+        } else {
+          inputs.push_back(entry_of(input));
+        }
+      }
+      const auto& op = operation.operators[0];
+      const std::string name = op.first.empty() ? op.second : op.first + "::" + op.second;
+      made.push_back(addOperation(name, std::move(inputs), attributesFor(operation, *match),
+                                  operation.outputs, static_cast<bool>(hooks_.add_node))
+                         .node);
+    }
+    for (const auto& result : replacement.results) {
+      const NodeEntry target = entry_of(result.second);
+      if (target.node == nullptr) continue;  // an absent input replaces nothing
+      match->replaced_.emplace_back(result.first, target);
+    }
+    return true;
+  }
+
+  /// The text of a number, kept for the next layer: printing takes as long as a replacement.
+  const std::string& numberText(double number) {
+    if (!(number == last_number_.first)) {
+      last_number_ = std::make_pair(number, JsonVal::real(static_cast<float>(number)).dump());
+    }
+    return last_number_.second;
+  }
+
+  std::unordered_map<std::string, std::string> attributesFor(const PatternOperation& operation,
+                                                             const Match& match) {
+    std::unordered_map<std::string, std::string> attrs;
+    for (const PatternAttribute& attribute : operation.attributes) {
+      if (attribute.relation != PatternAttribute::kSpread) continue;
+      for (const auto& each : match.attributes(attribute.variable)) attrs.insert(each);
+    }
+    for (const PatternAttribute& attribute : operation.attributes) {
+      if (attribute.relation == PatternAttribute::kEqual) {
+        attrs[attribute.key] = attribute.values[0];
+      } else if (attribute.relation == PatternAttribute::kBind) {
+        if (match.has("$" + attribute.variable))
+          attrs[attribute.key] = match.attr(attribute.variable);
+      } else if (attribute.relation == PatternAttribute::kNumber) {
+        double number = 0;
+        match.number(attribute.variable, &number);
+        attrs[attribute.key] = numberText(number);
+      }
+    }
+    return attrs;
+  }
+
+  NestedGraphs& model_;
+  const Graph& root_;
+  Graph* graph_;
+  std::string dialect_;
+  const Rules& rules_;
+  const PatternHooks& hooks_;
+  std::unordered_set<std::string> commutative_;
+  std::unordered_map<std::string, std::vector<std::size_t> > index_;  // rules by operator
+  std::vector<std::size_t> any_;                                      // rules of any operator
+  std::vector<bool> beginnings_ = std::vector<bool>(256);             // of their operators' names
+  std::vector<std::vector<const PatternOperation*> > sources_;        // what each rule needs first
+  int depth_ = 1;
+  std::size_t most_uses_ = 1;
+  bool has_shared_ = false;
+  bool several_results_ = false;
+
+  NodeTable table_;                // the nodes before the first replacement, then new ones
+  std::vector<State> states_;      // of the former
+  std::deque<NewNode> new_nodes_;  // the latter: a deque, which leaves them where they are
+  std::unordered_map<const Node*, std::vector<std::size_t> > heads_;  // positions of graph outputs
+  std::deque<Node*> queue_;
+  std::vector<Node*> dead_;
+  bool still_used_ = false;  // a dead node has a user, or is waited for
+  bool with_origins_;
+  std::unordered_set<std::size_t> names_;  // hashes: a name may seem taken that is not
+  std::unordered_map<std::string, int> numbers_;
+  std::vector<std::pair<Node*, std::string> > unnamed_;  // with the names that they may get
+  std::vector<Node*> captures_;                          // new parameters of a nested graph
+  std::pair<double, std::string> last_number_ = std::make_pair(0.0, "0");
+  std::size_t steps_ = 0;
+  std::size_t count_ = 0;  // replacements
+  std::size_t limit_ = 0;
+  uint32_t round_ = 0;
+  bool order_broken_ = false;
+
+  const PatternRule* rule_ = nullptr;
+  PatternBinding binding_;
+  std::vector<int> trail_;  // bound values, and operations as -1 - number
+  std::vector<Goal> goals_;
+  std::size_t next_root_ = 1;
+  std::size_t attempts_ = 0;  // orders of inputs that the match in progress has tried
+  bool tracing_ = false;
+  std::size_t best_ = 0;
+  std::string reason_;
+};
+
+inline void PatternSession::interrupted() {
+  if (passInterrupted()) throw std::runtime_error("interrupted");
+}
+
+/// The set that patterns join when they are made, while a pass declares its patterns.
+inline PatternSet*& openPatterns() {
+  static PatternSet* open = nullptr;
+  return open;
+}
+
+}  // namespace detail
+
+// ---- patterns: matches -------------------------------------------------------------------------
+
+inline Graph* Match::graph() const { return session_->graph_; }
+
+inline int Match::valueOf(const std::string& name) const {
+  const auto found = rule_->pattern.names.find(name);
+  if (found == rule_->pattern.names.end() || found->second < 0) {
+    throw std::out_of_range("the pattern " + detail::quoted(rule_->pattern.text) +
+                            " has no value " + detail::quoted(name));
+  }
+  return found->second;
+}
+
+inline bool Match::has(const std::string& name) const {
+  if (!name.empty() && name[0] == '$') return session_->boundAttribute(name.substr(1)) != nullptr;
+  return binding_->states[static_cast<std::size_t>(valueOf(name))] !=
+         detail::PatternBinding::kAbsent;
+}
+
+inline NodeEntry Match::operator[](const std::string& name) const {
+  const NodeEntry entry = binding_->values[static_cast<std::size_t>(valueOf(name))];
+  if (entry.node == nullptr) {
+    throw std::out_of_range(detail::quoted(name) + " is absent from this match, or variadic");
+  }
+  return entry;
+}
+
+inline bool Match::isList(const std::string& name) const {
+  return rule_->pattern.values[static_cast<std::size_t>(valueOf(name))].variadic;
+}
+
+inline const std::vector<NodeEntry>& Match::list(const std::string& name) const {
+  return binding_->lists[static_cast<std::size_t>(valueOf(name))];
+}
+
+inline std::vector<NodeEntry> Match::results() const {
+  std::vector<NodeEntry> entries;
+  for (const detail::PatternRoot& root : rule_->pattern.roots) {
+    entries.push_back(binding_->values[static_cast<std::size_t>(root.value)]);
+  }
+  return entries;
+}
+
+inline std::string Match::attr(const std::string& name) const {
+  if (rule_->pattern.names.count("$" + name) == 0) {
+    throw std::out_of_range("the pattern " + detail::quoted(rule_->pattern.text) +
+                            " binds no attribute $" + name);
+  }
+  const std::string* text = session_->boundAttribute(name);
+  return text == nullptr ? std::string() : *text;
+}
+
+inline std::vector<int64_t> Match::integers(const std::string& name) const {
+  const std::string text = attr(name);
+  std::vector<std::string> items;
+  bool valid =
+      !text.empty() && (text[0] == '[' || text[0] == '(') && detail::readList(text, &items);
+  std::vector<int64_t> numbers(items.size());
+  for (std::size_t pos = 0; valid && pos < items.size(); ++pos) {
+    valid = detail::readInteger(items[pos], &numbers[pos]);
+  }
+  if (valid) return numbers;
+  throw std::invalid_argument("the attribute $" + name + " is no list of whole numbers: " + text);
+}
+
+inline std::unordered_map<std::string, std::string> Match::attributes(
+    const std::string& name) const {
+  std::unordered_map<std::string, std::string> attrs;
+  node(name)->attrs._visit([&attrs](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+    const bool hidden = key.size > 4 && memcmp(key.data, "__", 2) == 0 &&
+                        memcmp(key.data + key.size - 2, "__", 2) == 0;
+    if (!hidden) attrs.emplace(key.str(), text.str());
+  });
+  return attrs;
+}
+
+inline const OptionValues& Match::options() const {
+  if (session_->hooks_.options == nullptr) {
+    throw std::logic_error("the pattern " + detail::quoted(rule_->pattern.text) +
+                           " is used without options, which a PATTERN_PASS declares");
+  }
+  return *session_->hooks_.options;
+}
+
+inline int64_t Match::operatorSet(const std::string& domain) const {
+  const GraphAttributes& attrs = session_->root_.attrs;
+  const auto sets = attrs.find("opset_import");
+  if (sets == attrs.end() || sets->second.type != MAP) return 0;
+  for (const auto& set : sets->second.map) {
+    const std::string& name = set.first.str;
+    int64_t version = 0;
+    if (name != domain && !(domain.empty() && name == "ai.onnx")) continue;
+    if (set.second.toInteger(&version)) return version;
+  }
+  return 0;
+}
+
+inline std::string listText(const std::vector<int64_t>& numbers) {
+  std::string text = "[";
+  for (std::size_t pos = 0; pos < numbers.size(); ++pos) {
+    text += (pos == 0 ? "" : ", ") + std::to_string(numbers[pos]);
+  }
+  return text + "]";
+}
+
+inline bool Match::shape(const std::string& name, std::vector<int64_t>* sizes) const {
+  const ValueShape found = shapeOf((*this)[name]);
+  *sizes = found.extents;
+  return found.known;
+}
+
+inline int Match::rank(const std::string& name) const {
+  std::vector<int64_t> sizes;
+  return shape(name, &sizes) ? static_cast<int>(sizes.size()) : -1;
+}
+
+inline MXDType Match::type(const std::string& name) const { return typeOf((*this)[name]); }
+
+inline bool Match::broadcasts(const std::string& from, const std::string& target) const {
+  std::vector<int64_t> given;
+  std::vector<int64_t> whole;
+  if (!shape(from, &given)) return false;
+  if (given.empty()) return true;
+  if (!shape(target, &whole) || given.size() > whole.size()) return false;
+  for (std::size_t pos = 0; pos < given.size(); ++pos) {
+    const int64_t size = given[pos];
+    if (size != 1 && (size < 0 || size != whole[whole.size() - given.size() + pos])) return false;
+  }
+  return true;
+}
+
+inline bool Match::isParameter(const std::string& name) const {
+  return detail::isWeight(*(*this)[name].node, session_->dialect_);
+}
+
+inline const MXTensor& Match::tensor(const std::string& name) const {
+  const Node* node = (*this)[name].node;
+  if (!isParameter(name)) {
+    throw std::out_of_range(detail::quoted(name) + " is no parameter with known values, but " +
+                            detail::quoted(node->name));
+  }
+  return *node->tensor;
+}
+
+inline bool Match::number(const std::string& name, double* value) const {
+  return isParameter(name) && detail::numberIn(*(*this)[name].node->tensor, value);
+}
+
+inline std::vector<double> Match::numbers(const std::string& name) const {
+  const MXTensor& array = tensor(name);
+  if (!detail::isReadable(array)) {
+    throw std::out_of_range(detail::quoted(name) + " is not dense, or not in the machine's memory");
+  }
+  std::vector<double> values(static_cast<std::size_t>(array.size()));
+  for (std::size_t pos = 0; pos < values.size(); ++pos) values[pos] = detail::elementAt(array, pos);
+  return values;
+}
+
+inline NodeEntry Match::op(const std::string& op, const std::vector<NodeEntry>& inputs,
+                           const std::unordered_map<std::string, std::string>& attrs,
+                           int num_outputs) {
+  return session_->addOperation(op, inputs, attrs, num_outputs, true);
+}
+
+inline Node* Match::variable(const std::string& suffix) {
+  return session_->addNode(session_->freeName(session_->resultName() + "_" + suffix), "null");
+}
+
+inline Node* Match::parameterVariable(const std::string& suffix) {
+  return session_->addParameter(suffix);
+}
+
+inline Node* Match::parameter(const std::string& suffix, const std::vector<int64_t>& shape,
+                              MXDType dtype) {
+  Node* node = parameterVariable(suffix);
+  node->alloc_arg(shape, MXContext::CPU(0), dtype);
+  return node;
+}
+
+inline NodeEntry Match::parameter(const std::string& suffix, const std::vector<int64_t>& shape,
+                                  MXDType dtype, const std::vector<double>& values) {
+  Node* node = parameter(suffix, shape, dtype);
+  if (node->tensor->size() != static_cast<int64_t>(values.size())) {
+    throw std::invalid_argument("a parameter of shape " + listText(shape) + " has not " +
+                                std::to_string(values.size()) + " values");
+  }
+  for (std::size_t pos = 0; pos < values.size(); ++pos) {
+    detail::setElementAt(node->tensor, pos, values[pos]);
+  }
+  return NodeEntry(node, 0);
+}
+
+inline void Match::replace(const std::string& name, const NodeEntry& value) {
+  const int root = valueOf(name);
+  const std::vector<detail::PatternRoot>& roots = rule_->pattern.roots;
+  for (std::size_t pos = 0; pos < roots.size(); ++pos) {
+    if (roots[pos].value == root) return replaceAt(pos, value);
+  }
+  throw std::invalid_argument(detail::quoted(name) + " is no result of the pattern");
+}
+
+inline void Match::replace(const NodeEntry& value) {
+  if (rule_->pattern.roots.size() != 1) {
+    throw std::invalid_argument("the pattern has several results: name the one to replace");
+  }
+  replaceAt(0, value);
+}
+
+inline void Match::replaceAt(std::size_t position, const NodeEntry& value) {
+  if (value.node == nullptr)
+    throw std::invalid_argument("a result is replaced by a value, not by nothing");
+  replaced_.emplace_back(rule_->pattern.roots.at(position).value, value);
+}
+
+// ---- patterns: sets ----------------------------------------------------------------------------
+
+inline Pattern::Pattern(const std::string& text) : rule_(new detail::PatternRule()) {
+  rule_->pattern = detail::PatternParser(text, nullptr).parse();
+  if (detail::openPatterns() != nullptr) detail::openPatterns()->add(*this);
+}
+
+inline Pattern& Pattern::where(std::function<bool(const Match&)> condition,
+                               const std::string& reason) {
+  rule_->conditions.emplace_back(reason, std::move(condition));
+  return *this;
+}
+
+inline Pattern& Pattern::replace(const std::string& text) {
+  rule_->replacement.reset(
+      new detail::PatternGraph(detail::PatternParser(text, &rule_->pattern).parse()));
+  return *this;
+}
+
+inline Pattern& Pattern::rewrite(std::function<void(Match&)> function) {
+  rule_->rewrite = std::move(function);
+  return *this;
+}
+
+inline PatternSet::PatternSet(const std::function<void()>& fill) {
+  struct Opened {
+    explicit Opened(PatternSet* set) : before(detail::openPatterns()) {
+      detail::openPatterns() = set;
+    }
+    ~Opened() { detail::openPatterns() = before; }
+    PatternSet* before;
+  } opened(this);
+  fill();
+}
+
+inline std::size_t PatternSet::apply(Graph* graph, const PatternHooks& hooks) const {
+  detail::NestedGraphs model(graph);
+  std::size_t count = 0;
+  for (Graph* each : model.graphs()) {
+    count += detail::PatternSession(&model, each, rules_, hooks).apply();
+  }
+  return count;
+}
+
+inline std::vector<FoundMatch> PatternSet::find(Graph* graph) const {
+  const PatternHooks hooks;
+  std::vector<FoundMatch> found;
+  detail::NestedGraphs model(graph);
+  for (Graph* each : model.graphs()) {
+    detail::PatternSession(&model, each, rules_, hooks).find(&found);
+  }
+  return found;
+}
+
+inline bool PatternSet::needsShapes() const {
+  for (const auto& rule : rules_) {
+    if (!rule->conditions.empty() || rule->rewrite) return true;
+    for (const detail::PatternValue& value : rule->pattern.values) {
+      if (value.kind == detail::PatternValue::kParameter) continue;
+      if (!value.ranks.empty() || !value.types.empty() || !value.shapes.empty()) return true;
+    }
+  }
+  return false;
+}
+
+inline std::string PatternSet::why(Graph* graph, Node* node) const {
+  const PatternHooks hooks;
+  std::string reason = "the node is not in the graph";
+  detail::NestedGraphs model(graph);
+  for (Graph* each : model.graphs()) {
+    if (std::find(each->nodes.begin(), each->nodes.end(), node) == each->nodes.end()) continue;
+    reason = detail::PatternSession(&model, each, rules_, hooks).why(node);
+  }
+  return reason;
+}
+
+namespace detail {
+
+/// The patterns of a PATTERN_PASS, compiled when the library is loaded.
+class PatternPass {
+ public:
+  /// Registers the pass. `facts`: the description, then the dialects.
+  PatternPass(const char* name, void (*fill)(CustomPass&), typedPass_t body,
+              const std::vector<std::string>& facts)
+      : dialects_(facts.begin() + (facts.empty() ? 0 : 1), facts.end()) {
+    CustomPass& pass = Registry<CustomPass>::get()->add(name);
+    pass.setBody(body).dialects(dialects_);
+    if (!facts.empty()) pass.describe(facts[0].c_str());
+    try {
+      patterns_ = PatternSet([fill, &pass]() { fill(pass); });
+    } catch (const std::exception& error) {
+      error_ = "pass " + quoted(name) + ": " + textOf(error);
+      loadErrors() += (loadErrors().empty() ? "" : "\n") + error_;
+    }
+    pass.needsShapes(patterns_.needsShapes());
+  }
+
+  MXReturnValue run(Graph* graph, const OptionValues& options) const {
+    if (!error_.empty()) throw std::runtime_error(error_);
+    // MXNet ignores what passes declare.
+    const std::string dialect = dialectOf(*graph);
+    if (!dialects_.empty() &&
+        std::find(dialects_.begin(), dialects_.end(), dialect) == dialects_.end()) {
+      throw std::invalid_argument("its patterns are not for models of " + dialect);
+    }
+    PatternHooks hooks;
+    hooks.options = &options;
+    patterns_.apply(graph, hooks);
+    return MX_SUCCESS;
+  }
+
+ private:
+  std::vector<std::string> dialects_;
+  PatternSet patterns_;
+  std::string error_;
+};
+
+}  // namespace detail
+
+}  // namespace passlib_api
+}  // namespace ext
+}  // namespace mxnet
+
+#pragma GCC visibility pop
+
+#endif  // MX_LIBRARY_VERSION
+#endif  // MXNET_LIB_PATTERNS_H_
