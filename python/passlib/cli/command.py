@@ -32,23 +32,23 @@ ANSWERS: dict[str, tuple[Callable[[], str], str]] = {
 
 COMMANDS = {
     "opt": "run passes on models",
-    "inspect": "show what a model holds",
+    "inspect": "show inputs, outputs, operators and weights",
     "validate": "check model files",
-    "convert": "write a model as an ONNX file",
+    "convert": "convert a model to ONNX",
     "compare": "compare the numbers of two models",
     "bisect": "find the pass and the rewrites that break a model",
-    "reduce": "make a model small that still shows a fault",
-    "diff": "show what differs between two models",
-    "view": "write a page that draws a model",
-    "run": "play back what an isolated pass left",
-    "new": "make a folder for a new pass",
+    "reduce": "shrink a model that shows a fault",
+    "diff": "compare the nodes and weights of two models",
+    "view": "draw a model as an HTML page",
+    "run": "run the reproducer of a failed pass",
+    "new": "create a project for a pass",
     "build": "compile a library of passes",
     "passes": "list the passes, or describe one",
 }
 """What each command does."""
 
 _EPILOG = """\
-exit codes: 0 fine, 1 wrong usage, 2 a pass failed, 3 an unsound graph or file, 4 results differ
+exit codes: 0 success, 1 wrong usage, 2 a pass failed, 3 invalid graph or file, 4 results differ
 
 example:
   passlib opt model.onnx -o out.onnx
@@ -124,7 +124,7 @@ def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandPar
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, CommandParser]]:
     parser = Parser(
         prog="passlib",
-        description="Run, check and compare passes on models of MXNet, ONNX, NNVM, ARK, "
+        description="Simplify, rewrite, check and compare models of ONNX, MXNet, NNVM, ARK and "
         "DLPrimitives.",
         epilog=_EPILOG,
     )

@@ -45,9 +45,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add what comparisons of numbers need: ``--shape``, ``--inputs``, ``--rtol``, ``--atol``."""
     add_shapes(parser)
-    parser.add_argument("--inputs", metavar="FILE.npz", help="run on these arrays, by input name")
-    parser.add_argument("--rtol", type=_tolerance, metavar="X", help="relative tolerance")
-    parser.add_argument("--atol", type=_tolerance, metavar="X", help="absolute tolerance")
+    parser.add_argument("--inputs", metavar="FILE.npz", help="input arrays by input name")
+    parser.add_argument(
+        "--rtol", type=_tolerance, metavar="X", help="relative tolerance (default: by dtype)"
+    )
+    parser.add_argument(
+        "--atol", type=_tolerance, metavar="X", help="absolute tolerance (default: by dtype)"
+    )
 
 
 def add_check(parser: argparse.ArgumentParser, what: str) -> None:
@@ -69,15 +73,15 @@ def require_check(arguments: argparse.Namespace) -> None:
 
 def add_failing(parser: argparse.ArgumentParser) -> None:
     """Add what says that a model is wrong: ``--check`` or ``--test``, with inputs."""
-    add_check(parser, "a model is broken if its results on N inputs change")
+    add_check(parser, "a model is broken if its outputs change on N inputs")
     parser.add_argument(
-        "--test", metavar="COMMAND", help="wrong is what this fails on; {} is the model's file"
+        "--test", metavar="COMMAND", help="a model is broken if COMMAND fails; {} is its path"
     )
     add_inputs(parser)
 
 
 def add_timeout(
-    parser: argparse.ArgumentParser, what: str = "seconds for the process that passes run in"
+    parser: argparse.ArgumentParser, what: str = "time limit of the passes in seconds"
 ) -> None:
     """Add ``--timeout`` of commands that run passes in a process of their own."""
     parser.add_argument("--timeout", type=_seconds, metavar="S", help=what)
@@ -93,7 +97,7 @@ def require_failing(arguments: argparse.Namespace) -> None:
     """
     require_check(arguments)
     if (arguments.check is None) == (arguments.test is None):
-        raise UsageError("give --check or --test 'COMMAND {}', which say what is wrong")
+        raise UsageError("give --check or --test 'COMMAND {}' to define when a model is broken")
     if arguments.test is not None and "{}" not in arguments.test:
         raise UsageError("--test: the command needs {}, which stands for the model's file")
 
@@ -117,7 +121,7 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME:1,3,224,224",
-        help="shape of an input; ? is an open size (repeat)",
+        help="shape of an input; ? is unknown (repeatable)",
     )
 
 

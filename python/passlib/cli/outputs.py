@@ -18,7 +18,7 @@ def require_file(option: str, path: str) -> None:
         The name is empty or a folder's, or its folder does not exist.
     """
     if path and Path(path).is_dir():
-        raise UsageError(f"{option} {path}: this is a folder; add the name of a file in it")
+        raise UsageError(f"{option} {path}: this is a folder; add a file name")
     _require_parent(option, path)
 
 
@@ -59,4 +59,4 @@ def require_folder(option: str, path: str) -> None:
         raise UsageError(f"{option}: the name of the folder is empty")
     place = Path(path)
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{option} {path}: this is a file, and a folder is needed")
+        raise UsageError(f"{option} {path}: expected a folder, found a file")

@@ -63,5 +63,7 @@ class CommandParser(Parser):
         self.description = command.DESCRIPTION
         self.epilog = f"example:\n  {command.EXAMPLE}"
         command.add_arguments(self)
-        self.add_argument("--traceback", action="store_true", help="show where an error comes from")
+        self.add_argument(
+            "--traceback", action="store_true", help="print the traceback of an error"
+        )
         self.set_defaults(run=command.run)

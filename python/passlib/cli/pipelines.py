@@ -23,7 +23,7 @@ def add_libraries(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="library, or Python file, with passes (repeat)",
+        help="library or Python file with passes (repeatable)",
     )
 
 
@@ -32,10 +32,10 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes",
         metavar="TEXT",
-        help='such as "a, repeat<4>(b)"; default simplify',
+        help='pipeline, such as "a, repeat<4>(b)" (default: simplify)',
     )
     parser.add_argument(
-        "--skip", action="append", default=[], metavar="NAME", help="leave this pass out (repeat)"
+        "--skip", action="append", default=[], metavar="NAME", help="skip this pass (repeatable)"
     )
     add_libraries(parser)
 

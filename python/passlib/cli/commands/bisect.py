@@ -14,7 +14,7 @@ from passlib.cli.tables import print_json
 from passlib.model import load
 from passlib.workbench import Guilty, bisect
 
-DESCRIPTION = "Find the pass that breaks a model, and which of its rewrites are to blame."
+DESCRIPTION = "Find the pass and the rewrites that break a model."
 EXAMPLE = 'passlib bisect model.onnx -l libmine.so --passes "fuse, fold" --check'
 
 

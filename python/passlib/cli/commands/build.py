@@ -9,17 +9,19 @@ from passlib.cli.status import FINE
 from passlib.workbench.authoring import build
 from passlib.workbench.authoring.compiling import Mode
 
-DESCRIPTION = "Compile a library of passes, by the compiler of CXX with CXXFLAGS, or by g++."
+DESCRIPTION = "Compile a library of passes with $CXX and $CXXFLAGS (default: g++)."
 EXAMPLE = "passlib build mypass.cc -o libmypass.so"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("sources", nargs="+", metavar="SOURCE")
-    parser.add_argument("-o", "--output", metavar="OUT", help="lib<name>.so if absent")
+    parser.add_argument("-o", "--output", metavar="OUT", help="output file (default: lib<name>.so)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--debug", action="store_true", help="with symbols, not optimised")
-    which.add_argument("--asan", action="store_true", help="with AddressSanitizer")
+    which.add_argument(
+        "--debug", action="store_true", help="compile with symbols, without optimisation"
+    )
+    which.add_argument("--asan", action="store_true", help="compile with AddressSanitizer")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,9 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
-    parser.add_argument("-n", type=int, default=3, metavar="N", help="number of inputs, default 3")
+    parser.add_argument(
+        "-n", type=int, default=3, metavar="N", help="number of random inputs (default: 3)"
+    )
     add_inputs(parser)
-    parser.add_argument("--per-node", action="store_true", help="find the first different node")
+    parser.add_argument("--per-node", action="store_true", help="find the first node that differs")
     add_json(parser)
 
 

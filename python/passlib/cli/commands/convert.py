@@ -8,7 +8,7 @@ from passlib.cli.options import add_shapes, shapes_of
 from passlib.cli.outputs import require_model
 from passlib.cli.status import FINE
 
-DESCRIPTION = "Write a model of any dialect as an ONNX file, checked by ONNX."
+DESCRIPTION = "Convert a model to ONNX and check the result with package onnx."
 EXAMPLE = "passlib convert model-symbol.json model.onnx --shape data:1,3,224,224"
 
 
@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN")
     parser.add_argument("target", metavar="OUT")
     add_shapes(parser)
-    parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operator set")
-    parser.add_argument("--dialect", metavar="NAME", help="by default recognised by the content")
+    parser.add_argument("--opset", type=int, metavar="N", help="opset of the ONNX file")
+    parser.add_argument("--dialect", metavar="NAME", help="default: detected from the file")
 
 
 def run(arguments: argparse.Namespace) -> int:

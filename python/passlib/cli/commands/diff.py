@@ -14,7 +14,7 @@ from passlib.errors import printable
 from passlib.model import load
 from passlib.workbench import diff
 
-DESCRIPTION = "Show what differs between the nodes and weights of two models, by their names."
+DESCRIPTION = "Compare the nodes and weights of two models by name."
 EXAMPLE = "passlib diff model.onnx out.onnx -o diff.html"
 
 
@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
     parser.add_argument("--format", choices=("text", "json", "html"), default="text")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there, HTML if .html")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="output file; HTML if it ends in .html"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

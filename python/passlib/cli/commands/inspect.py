@@ -26,9 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--ops", action="store_true", help="how often each operator occurs")
-    which.add_argument("--weights", action="store_true", help="type, shape and size of each weight")
-    which.add_argument("--node", metavar="NAME", help="attributes and edges of one node")
+    which.add_argument("--ops", action="store_true", help="count each operator")
+    which.add_argument(
+        "--weights", action="store_true", help="list weights with dtype, shape and size"
+    )
+    which.add_argument("--node", metavar="NAME", help="show attributes and edges of a node")
     add_json(parser)
 
 

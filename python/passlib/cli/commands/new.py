@@ -8,20 +8,20 @@ import sys
 from passlib.cli.status import FINE
 from passlib.workbench.authoring import new_project
 
-DESCRIPTION = "Make a folder with a pass in C++ that works, its build and its test; or another."
+DESCRIPTION = "Create a project: a working C++ pass with its build and test."
 EXAMPLE = "passlib new dropIdentity && make -C dropIdentity test"
 
 _KINDS = {
-    "pattern": "a pass in C++ that is a pattern and its replacement",
-    "partitioner": "a partitioner in C++, with the operator that runs the parts",
-    "operator": "an operator in C++",
-    "python": "a pass in Python",
+    "pattern": "a C++ pass made of a pattern",
+    "partitioner": "a C++ partitioner with the operator that runs its parts",
+    "operator": "a C++ operator",
+    "python": "a Python pass",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", metavar="NAME", help="of the pass and its folder")
+    parser.add_argument("name", metavar="NAME", help="name of the pass and of its folder")
     kinds = parser.add_mutually_exclusive_group()
     for kind, what in _KINDS.items():
         kinds.add_argument(

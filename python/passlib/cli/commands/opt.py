@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from passlib.passes import Pipeline
     from passlib.workbench.batch import Outcome, Request
 
-DESCRIPTION = "Run passes on models and save the results. Without --passes: simplify."
+DESCRIPTION = "Run passes on models and save the results (default: simplify)."
 EXAMPLE = "passlib opt model.onnx -o out.onnx --check --report out.html"
 
 
@@ -36,25 +36,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="file; of several models a folder"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="output file, or folder for several models",
     )
     add_passes(parser)
-    parser.add_argument("--verify-each", action="store_true", help="check the graph each time")
-    add_check(parser, "compare numbers on N inputs")
-    parser.add_argument("--check-each", action="store_true", help="compare after each step")
+    parser.add_argument(
+        "--verify-each", action="store_true", help="check the graph after each pass"
+    )
+    add_check(parser, "compare results on N random inputs (default: 3)")
+    parser.add_argument("--check-each", action="store_true", help="compare results after each step")
     add_inputs(parser)
     parser.add_argument("--time", action="store_true", help="print the time of each pass")
     parser.add_argument("--dump", metavar="DIR", help="save the model after each step")
-    parser.add_argument("--report", metavar="HTML", help="write a page of what changed")
+    parser.add_argument("--report", metavar="HTML", help="write an HTML page of the changes")
     parser.add_argument(
         "--rewrite-limit", type=int, metavar="N", help="keep only the first N rewrites"
     )
-    parser.add_argument("--isolate", action="store_true", help="run in a process of its own")
-    add_timeout(parser, "seconds for that process")
+    parser.add_argument("--isolate", action="store_true", help="run in a separate process")
+    add_timeout(parser, "time limit of that process in seconds")
+    parser.add_argument("--jobs", type=int, metavar="N", help="process N models in parallel")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="run N models at a time, a process each"
+        "--scheduler", metavar="ADDRESS", help="use the workers of this dask scheduler"
     )
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="run them on dask's workers")
     add_json(parser)
 
 

@@ -11,7 +11,7 @@ from passlib.cli.pipelines import add_libraries, load_libraries
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json, print_table
 
-DESCRIPTION = "List named pipelines and the passes of libraries, or describe one of them."
+DESCRIPTION = "List named pipelines and passes, or describe one of them."
 EXAMPLE = "passlib passes -l libmypass.so myPass"
 
 

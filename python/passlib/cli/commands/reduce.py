@@ -26,14 +26,16 @@ from passlib.model import Model, load
 from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, reduce
 from passlib.workbench.reduction.survived import survived
 
-DESCRIPTION = "Make a model small while a pass still breaks it, or a command fails on it."
+DESCRIPTION = "Shrink a model that a pass breaks or that a command fails on."
 EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the small model")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="output file of the small model"
+    )
     parser.add_argument("--save-inputs", metavar="FILE.npz", help="save inputs that show the fault")
     add_passes(parser)
     add_failing(parser)

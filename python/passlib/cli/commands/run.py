@@ -13,7 +13,7 @@ from passlib.passes.isolation import Reproducer, play
 
 DESCRIPTION = """\
 Run the pipeline of a reproducer, the folder that an isolated pass leaves.
-This runs the code of its libraries and Python files with all your rights."""
+Its libraries and Python files run with all your rights."""
 EXAMPLE = "passlib run /tmp/passlib-reproducer-x1y2 --trust"
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("folder", metavar="REPRODUCER", help="folder with reproducer.json")
     parser.add_argument("--trust", action="store_true", help="run its code without asking")
-    add_timeout(parser, "end it after so many seconds")
+    add_timeout(parser, "time limit in seconds")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,14 +10,14 @@ from passlib.cli.status import FINE, UNSOUND
 from passlib.cli.tables import print_json
 from passlib.errors import FormatError, GraphError, UnsupportedError, printable
 
-DESCRIPTION = "Check model files and print all problems with their places."
+DESCRIPTION = "Check model files and print every problem with its place."
 EXAMPLE = "passlib validate model.onnx other-symbol.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--dialect", metavar="NAME", help="by default recognised by the content")
+    parser.add_argument("--dialect", metavar="NAME", help="default: detected from the file")
     add_json(parser)
 
 

@@ -12,14 +12,14 @@ from passlib.cli.status import FINE
 from passlib.errors import printable
 from passlib.model import load
 
-DESCRIPTION = "Write a page that draws a model: one HTML file, which needs no network."
+DESCRIPTION = "Draw a model as one HTML page that needs no network."
 EXAMPLE = "passlib view model.onnx -o view.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
-    parser.add_argument("-o", "--output", metavar="FILE", help="by default MODEL.html")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file (default: MODEL.html)")
 
 
 def run(arguments: argparse.Namespace) -> int:
