@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,7 @@ import passlib as pl
 from operator_calls import FLOAT, operator, run
 from passlib.errors import OperatorError, UnsupportedError
 from passlib.library.arrays import ArrayType
+from places import TESTS
 
 pytestmark = pytest.mark.usefixtures("operators")
 
@@ -146,6 +152,44 @@ def test_states_are_destroyed_in_any_thread() -> None:
     for thread in threads:
         thread.join()
     assert alive() == before
+
+
+KEPT = {
+    "a module": "kept = state()",
+    "sys": "sys.kept = state()",
+    "builtins": "import builtins; builtins.kept = state()",
+    "a cycle": "kept = [state()]; kept.append(kept); del kept",
+    "a thread": (
+        "threading.Thread(target=lambda kept: time.sleep(60), args=[state()], daemon=True).start()"
+    ),
+    "a closed stdout": "kept = state(); sys.stdout.close()",
+    "a removed stdout": "kept = state(); del sys.stdout",
+    "a model": (
+        "kept = pl.Model(pl.sym.plugin_counter(pl.sym.var('x'))); kept(np.ones((2, 3), np.float32))"
+    ),
+}
+
+
+@pytest.mark.parametrize("keeper", KEPT)
+def test_states_that_live_to_the_end_print_to_the_process_itself(
+    keeper: str, plugin: Callable[[str], Path]
+) -> None:
+    script = f"""
+import sys, threading, time
+import numpy as np
+import passlib as pl
+from operator_calls import FLOAT, operator
+pl.library.load({str(plugin("operators"))!r}, verbose=False)
+def state():
+    return operator("plugin_counter").create_state("n", {{}}, [(2, 3)], [FLOAT])
+{KEPT[keeper]}
+"""
+    command = [sys.executable, "-c", script]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS / "support")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    # Nothing destroys what a thread holds that outlives the interpreter.
+    expected = "" if keeper == "a thread" else "counter destroyed\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
 # Inputs that are written to.

@@ -271,3 +271,13 @@ def test_libraries_with_malformed_patterns_are_refused(plugin: Callable[[str], P
     assert "the pattern has no value 'z'" in second
     assert str(path) in first
     assert "sound" not in passlib.library.passes()
+
+
+def test_patterns_in_another_source_than_the_entry_points(plugin: Callable[[str], Path]) -> None:
+    library = passlib.library.load(plugin("patterns_beside"), verbose=False)
+    assert sorted(library.passes) == ["besideSound", "fromSourceA"]
+    relu = passlib.load(fusion_model([onnx.helper.make_node("Relu", ["x"], ["y"])], ([2], [2]), {}))
+    made = relu.optimize_for("besideSound").symbol.nodes()
+    assert [node.op for node in made if not node.is_variable] == ["Tanh"]
+    with pytest.raises(passlib.LoadError, match="pass 'besideUnclosed': line 1, column 11 of"):
+        passlib.library.load(plugin("patterns_beside_unclosed"))
