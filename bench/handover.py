@@ -1,4 +1,4 @@
-"""The ways a graph is handed to a pass: direct, flat and JSON, in one run.
+"""Measure the ways in which a graph is handed to a pass: flat views and JSON, in one run.
 
 Usage: handover.py [--nodes N] [--rounds N] [--compiler COMMAND ...]
 """
@@ -30,7 +30,7 @@ HEAD = """\
 
 
 def build(pass_name: str, compiler: str) -> Path | None:
-    """Compile a pass, under a name of its own; None if this compiler cannot."""
+    """Compile a pass under a separate name; return None if this compiler cannot."""
     command = shlex.split(compiler)
     if shutil.which(command[0]) is None:
         return None
