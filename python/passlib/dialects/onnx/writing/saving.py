@@ -44,9 +44,12 @@ def save(
     params = _joined(model.args, model.aux)
     omitted = model.omitted
     assembled = assemble_for_file(model.graph, model.attributes, document, params, omitted)
+    made = None
     if opset is not None:
-        assembled = converted(assembled or as_in_file(document), opset)
-    if assembled is not None:
+        made = converted(assembled or as_in_file(document), opset, document.outline)
+    if made is not None:
+        assembled = made
+    elif assembled is not None:
         writer = assembled.writer
         kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
         if kinds is None or not are_accepted(kinds, writer.changed_outputs()):

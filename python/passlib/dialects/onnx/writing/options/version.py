@@ -24,19 +24,22 @@ _OLDEST_FORMAT: Final = 3
 """The oldest IR version that ONNX's converter reads."""
 
 
-def converted(assembled: Assembled, opset: int) -> Assembled:
-    """Convert a model to another version of ONNX's own operator set.
+def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | None:
+    """Convert a model to another version of ONNX's own operator set, and check the result.
 
     Parameters
     ----------
     assembled : Assembled
         Is consumed.
     opset : int
+    original : onnx.ModelProto
+        Of the file that the model was loaded from.
 
     Returns
     -------
-    Assembled
+    Assembled or None
         The same weights, types of values and annotations; other nodes where operators differ.
+        None for a model that has the version.
 
     Raises
     ------
@@ -56,7 +59,7 @@ def converted(assembled: Assembled, opset: int) -> Assembled:
             "the model imports no version of ONNX's own operator set; save it without opset"
         )
     if present == opset:
-        return assembled
+        return None
     _check_convertible(model)
     check_model(model)
     _check_inferable(model)
@@ -73,8 +76,9 @@ def converted(assembled: Assembled, opset: int) -> Assembled:
     repair(conversion, result)
     made = _joined(assembled, result)
     try:
-        check_accepted(made.model, made.held, given)
+        check_accepted(made.model, made.held, original)
     except GraphError as error:
+        check_accepted(given, {}, original)  # was it a pass?
         found = str(error).rpartition("made of it: ")[2]
         raise UnsupportedError(_reason(found, given, present, opset)) from error
     return made
